@@ -1,4 +1,4 @@
-//! Follows a package that was shipped: until it serves and the objects that it is there for are as it plans, or will not.
+//! Waits for a shipped package: until it serves and its objects match the plan, or until that cannot happen any more.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -18,14 +18,14 @@ use crate::{
     package::Package,
 };
 
-/// Between two looks at what became of it.
+/// Interval between two reads of the revision.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// How long an operator may take to change its mind about what it turned down before. What it says after that, it says
-/// of what was shipped now.
+/// Time that an operator gets to replace an old refusal of the same content. After this time, the refusal counts as its
+/// answer to the package that was shipped now.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Objects that are named of those that are not as planned.
+/// Number of objects that a message names when their children differ from the plan.
 const NAMED: usize = 3;
 
 /// What is waited for.
@@ -43,27 +43,27 @@ pub(super) struct Follower<'a> {
     revisions: &'a Revisions,
     package: &'a Package,
     digest: String,
-    /// The objects to look at, too.
+    /// The objects to check; none if only the revision is awaited.
     concerned: Option<Concerned>,
-    /// What was said of the same content before it was shipped now.
+    /// The status of the same content before the package was shipped.
     before: Option<PolicyRevisionStatus>,
 }
 
-/// What an operator says of a package.
+/// What a revision's status says about the package that was shipped now.
 #[derive(Debug, PartialEq, Eq)]
 enum Says {
-    /// Nothing that would be its last word.
+    /// Nothing final.
     Nothing,
-    /// That it serves.
+    /// The revision serves.
     Serves,
-    /// That it does not.
+    /// The revision does not serve.
     No,
-    /// That it does not, as before, and by itself will not say anything else.
+    /// The revision does not serve, with the same status as before. The operator will not change that on its own.
     NoAsBefore,
 }
 
 impl<'a> Follower<'a> {
-    /// To be made before the package is shipped: what is said of it then is no answer.
+    /// Creates a follower. Call this before shipping the package, so that an old status is not mistaken for an answer.
     pub(super) async fn new(revisions: &'a Revisions, package: &'a Package) -> anyhow::Result<Self> {
         let mut follower =
             Self { revisions, package, digest: package.digest().to_string(), concerned: None, before: None };
@@ -71,7 +71,7 @@ impl<'a> Follower<'a> {
         Ok(follower)
     }
 
-    /// The same, with a look at the objects if these are waited for.
+    /// Adds the check of objects if `until` asks for it.
     pub(super) async fn until(self, until: Until, client: Client) -> anyhow::Result<Self> {
         let concerned = match until {
             Until::Active => None,
@@ -83,8 +83,8 @@ impl<'a> Follower<'a> {
         Ok(Self { concerned, ..self })
     }
 
-    /// Follows it until it serves, or will not; gives what there is to say of it then. On the way there, `news` is told
-    /// each of its states.
+    /// Follows the revision until it serves or will not serve. Returns a description of the outcome. Calls `news` for
+    /// each new state on the way.
     pub(super) async fn follow(
         &self,
         patience: Duration,
@@ -97,7 +97,7 @@ impl<'a> Follower<'a> {
             if let Some(revision) = &found {
                 let text = describe(revision);
                 match says(self.before.as_ref(), revision, waited >= GRACE.min(patience)) {
-                    // It served, and something else does.
+                    // The revision served, and another one replaced it.
                     Says::Nothing if open.is_some() && status(revision).state == RevisionState::Superseded => {
                         return Ok(Err(text));
                     }
@@ -125,7 +125,7 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// The same, for who types.
+    /// Follows the revision, and prints its states and the outcome.
     pub(super) async fn follow_and_tell(&self, patience: Duration, out: &mut Output) -> anyhow::Result<ExitCode> {
         match self.follow(patience, |news| complain("waiting", news)).await? {
             Ok(serves) => {
@@ -140,7 +140,7 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// Why it is not known yet that the objects are as planned, or that they are not, if they are waited for.
+    /// Returns why the awaited objects do not match the plan yet, or why that is unknown.
     async fn open(&self, revision: &Revision) -> anyhow::Result<Option<String>> {
         let Some(concerned) = &self.concerned else { return Ok(None) };
         match status(revision).outstanding {
@@ -156,7 +156,7 @@ impl<'a> Follower<'a> {
         Ok((!left.is_empty()).then(|| unplanned(&left)))
     }
 
-    /// What may be the reason that no operator says anything.
+    /// Lists possible reasons why no operator records the package.
     fn unnoticed(&self) -> String {
         let (home, from) = (self.revisions.namespace(), &self.package.namespace);
         let what = "no operator took notice of it: is it running";
@@ -167,7 +167,8 @@ impl<'a> Follower<'a> {
         format!("{what}, does it live in namespace {home}, and {takes}?")
     }
 
-    /// The revision of the package, if an operator made one; also of one that it does not look into.
+    /// Finds the revision of the package, if an operator recorded one. Also finds the revision of a package that the
+    /// operator does not open because the namespace has too many.
     async fn look(&self) -> anyhow::Result<Option<Revision>> {
         let is_it = |revision: &Revision| {
             let spec = &revision.spec;
@@ -179,20 +180,20 @@ impl<'a> Follower<'a> {
     }
 }
 
-/// Whether its namespace has too many, so that it waits for others to go.
+/// Whether the namespace has too many policies, so that this one waits until others are removed.
 fn is_one_too_many(revision: &Revision) -> bool {
     status(revision).reason.as_deref() == Some("TooManyPolicies")
 }
 
-/// What a revision says of what was shipped now. `before` is what it said before that, and `late` says whether an
-/// operator would have said something else by now.
+/// Returns what a revision says about the package that was shipped now. `before` is its status before that. `late` says
+/// whether the operator has had time to change the status.
 fn says(before: Option<&PolicyRevisionStatus>, revision: &Revision, late: bool) -> Says {
     let status = status(revision);
     match status.state {
         RevisionState::Pending if is_one_too_many(revision) => Says::No,
-        // What served before and is shipped again is superseded until the operator notices.
+        // A revision that served earlier and is shipped again stays superseded until the operator notices.
         RevisionState::Pending | RevisionState::Checking | RevisionState::Superseded => Says::Nothing,
-        // It was let in before, and is loaded again now that it was shipped again.
+        // The revision is active, but its component is still being loaded.
         RevisionState::Active if status.reason.as_deref() == Some(NOT_LOADED) => Says::Nothing,
         RevisionState::Active => Says::Serves,
         RevisionState::Refused | RevisionState::NotPermitted | RevisionState::Conflict | RevisionState::Quarantined => {
@@ -207,7 +208,7 @@ fn says(before: Option<&PolicyRevisionStatus>, revision: &Revision, late: bool) 
     }
 }
 
-/// Which objects are not as planned, and why.
+/// Formats the objects whose children differ from the plan, and why.
 fn unplanned(left: &Unplanned) -> String {
     let objects = if left.len() == 1 { "object is" } else { "objects are" };
     let named: Vec<String> = left.iter().take(NAMED).map(|(object, why)| format!("{object}: {why}")).collect();
@@ -215,11 +216,11 @@ fn unplanned(left: &Unplanned) -> String {
     format!("{} {objects} not as it plans: {}{more}", left.len(), named.join("; "))
 }
 
-/// What to do about what was turned down before, and is again without being looked at.
+/// Returns the command that asks for another check of a package that was refused or quarantined before.
 fn remedy(revision: &Revision) -> String {
     let PolicyRevisionStatus { state, retried, .. } = status(revision);
     if !matches!(state, RevisionState::Refused | RevisionState::Quarantined) {
-        // These are looked at again without being asked for.
+        // The operator checks revisions in other states again on its own.
         return String::new();
     }
     let namespace = revision.metadata.namespace.as_deref().unwrap_or_default();
@@ -227,7 +228,7 @@ fn remedy(revision: &Revision) -> String {
     format!(" (it was put aside before; ask for another try with {command})")
 }
 
-/// One line for a person.
+/// Describes a revision in one line.
 fn describe(revision: &Revision) -> String {
     let PolicyRevisionStatus { state, reason, message, policy, version, kinds, .. } = status(revision);
     let mut text = format!("PolicyRevision {} is {}", name(revision), state.name());

@@ -1,8 +1,10 @@
-//! Records of policies that are not there any more, which nobody needs when the operator goes for good.
+//! Deletes the records of removed policies when the operator is released for good.
 //!
-//! What stands for a ConfigMap that is there is for the next operator, which lets serve what served, and so is what that
-//! falls back to; and what was put aside stays so, wherever it comes from the next time. So does whatever came from a
-//! namespace that is not meant.
+//! These records stay:
+//!
+//! - Revisions whose ConfigMap exists, and their predecessors: a later operator restores from them what served.
+//! - Quarantined revisions, so that their content stays quarantined if it is shipped again.
+//! - Revisions from namespaces outside the given scope.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +14,8 @@ use kube::Client;
 use super::revisions::{Revision, Revisions, name, state, status};
 use crate::watch::Scope;
 
-/// Removes those of policies that came from namespaces within a scope, unless this is only to be tried; their names.
+/// Deletes the records of removed policies from namespaces within a scope. With `dry_run`, deletes nothing. Returns
+/// their names.
 pub(in crate::cli) async fn forget_gone(
     client: Client,
     namespace: &str,
@@ -24,7 +27,7 @@ pub(in crate::cli) async fn forget_gone(
     let sources: BTreeSet<&PolicySource> = all.iter().map(|revision| &revision.spec.source).collect();
     let mut there = BTreeSet::new();
     for source in sources {
-        // What is not meant stays as if it was there, with what it falls back to.
+        // Sources outside the scope count as existing, so their revisions and predecessors stay.
         if !meant.holds(&source.namespace) || revisions.is_there(source).await? {
             there.insert(source);
         }
@@ -38,14 +41,14 @@ pub(in crate::cli) async fn forget_gone(
     Ok(gone)
 }
 
-/// The names of those that nobody needs.
+/// Returns the names of the records to delete.
 fn gone(all: &[Revision], is_there: impl Fn(&PolicySource) -> bool) -> Vec<String> {
     let needed = needed(all, is_there);
     let goes = |revision: &&Revision| !needed.contains(name(revision)) && state(revision) != RevisionState::Quarantined;
     all.iter().filter(goes).map(|revision| name(revision).to_owned()).collect()
 }
 
-/// The names of those whose source is there, and of all that these fall back to.
+/// Returns the names of revisions whose source exists, and of all their predecessors.
 pub(super) fn needed(all: &[Revision], is_there: impl Fn(&PolicySource) -> bool) -> BTreeSet<String> {
     let stands = |revision: &&Revision| is_there(&revision.spec.source);
     let mut needed: BTreeSet<String> = BTreeSet::new();

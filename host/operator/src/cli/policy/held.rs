@@ -1,4 +1,5 @@
-//! Packages among objects from files: these are what the cluster holds, and an operator lets in what it can of them.
+//! Packages among objects from files. The files stand for a cluster: a simulated operator activates the packages that
+//! pass.
 
 use std::path::PathBuf;
 
@@ -20,24 +21,24 @@ use crate::{
     policies::{Candidate, Loaded, Loader, Origin},
 };
 
-/// The operator that would let packages in.
+/// The simulated operator that would activate packages.
 pub(in crate::cli) struct Beside<'a> {
-    /// What loads their components.
+    /// The loader for components.
     pub(in crate::cli) loader: &'a Loader,
-    /// The policies that it brought along.
+    /// Its default policies, and the policies it was started with.
     pub(in crate::cli) own: &'a [Loaded],
     /// Its namespace.
     pub(in crate::cli) home: &'a str,
-    /// What packages may be granted at most.
+    /// The limits for grants of packages.
     pub(in crate::cli) grantable: &'a Grantable,
-    /// Whether other namespaces than its own may have policies of their own.
+    /// Whether namespaces other than its own may have policies.
     pub(in crate::cli) in_namespaces: bool,
 }
 
 impl Beside<'_> {
-    /// What stands where these objects are what the cluster holds, under settings that hold everywhere. Packages come one
-    /// after another, the oldest first, and a warning tells which an operator would not let in, and why. `but` is left out,
-    /// by its namespace and its name.
+    /// Returns all policies and settings of a cluster that holds these objects. Activates packages one by one, the
+    /// oldest first. Prints a warning with the reason for each package that an operator would not activate. Leaves out
+    /// the package with the namespace and name of `but`.
     pub(in crate::cli) fn standing(
         &self,
         documents: &[Document],
@@ -82,7 +83,7 @@ impl Beside<'_> {
         Ok(standing)
     }
 
-    /// A package as an operator would check it before it looks at what serves beside it.
+    /// Checks a package on its own, without the packages that already serve.
     fn shipped(&self, package: Package, age: Age) -> anyhow::Result<Shipped> {
         let Package { name, namespace, file, component } = package;
         self.grantable.covers_grants(&file.grants)?;
@@ -108,7 +109,8 @@ impl Beside<'_> {
 }
 
 impl Standing {
-    /// The same with one more package, if what stands then goes together, and settings fit what they are for.
+    /// Returns a copy with one more package. Fails if the policies would not fit together, or if settings do not fit
+    /// their policy.
     fn let_in(&self, new: Shipped, shared: &[Layer], loader: &Loader) -> anyhow::Result<Self> {
         self.has_policy_for(&new)?;
         for (policy, layers) in self.tuned_by(&new, shared) {
@@ -122,7 +124,7 @@ impl Standing {
     }
 }
 
-/// How old a package is: it claims its place since its ConfigMap was created, as far as a file says when that was.
+/// Returns the age of a package. It claims its place since its ConfigMap was created, if the file says when.
 fn age(map: &ConfigMap) -> Age {
     let text = |field: &Option<String>| field.clone().unwrap_or_default();
     let created = map.metadata.creation_timestamp.as_ref();
@@ -130,7 +132,7 @@ fn age(map: &ConfigMap) -> Age {
     Age { claimed: created.map(|time| time.0), ..age }
 }
 
-/// The ConfigMaps that packages lie in, with the documents that they come from.
+/// Returns the ConfigMaps of packages, with their documents.
 fn packed(documents: &[Document]) -> anyhow::Result<Vec<(&Document, ConfigMap)>> {
     let mut found = Vec::new();
     for document in documents {

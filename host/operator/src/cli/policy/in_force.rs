@@ -1,4 +1,4 @@
-//! What a cluster says that is in force: the revisions that answer, and the settings of the operator's own ConfigMap.
+//! Reads from a cluster what is in force: the active revisions, and the settings of the operator's own ConfigMap.
 
 use std::{collections::BTreeSet, path::PathBuf};
 
@@ -24,8 +24,8 @@ use crate::{
     server::is_newer,
 };
 
-/// Everything that answers now: what the operator brought along, what was shipped, and what served before that. Where the
-/// operator's own ConfigMap does not fit, the settings hold that did last, and a note says so.
+/// Returns all policies and settings in force: the default policies, the active packages and their predecessors. If the
+/// operator's own ConfigMap does not fit, uses the last settings that did, and prints a note.
 pub(super) async fn standing(
     client: &Client,
     loader: &Loader,
@@ -51,15 +51,15 @@ pub(super) async fn standing(
     Ok(fitted)
 }
 
-/// The settings in one of the operator's ConfigMaps, if it is there.
+/// Reads the settings in one of the operator's ConfigMaps, if it exists.
 async fn settings(client: &Client, namespace: &str, name: &str) -> anyhow::Result<Option<Layer>> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let config = api.get_opt(name).await.with_context(|| format!("ConfigMap {namespace}/{name}"))?;
     Ok(config.as_ref().map(operator_config))
 }
 
-/// Everything that was shipped and let in, from the bytes that the operator kept: what answers, and what would if nothing
-/// else had its place. What cannot be loaded is left out, with a warning.
+/// Loads all accepted packages from the bytes that the operator kept, including packages that lost a conflict. Leaves
+/// out packages that cannot be loaded, with a warning.
 async fn in_force(revisions: &Revisions, all: &[Revision], loader: &Loader) -> anyhow::Result<Vec<Shipped>> {
     let mut found = Vec::new();
     for revision in all.iter().filter(|revision| state(revision).is_let_in()) {
@@ -74,7 +74,7 @@ async fn in_force(revisions: &Revisions, all: &[Revision], loader: &Loader) -> a
     Ok(found)
 }
 
-/// What served before these, as far as the operator keeps it.
+/// Loads the predecessors of these packages whose bytes the operator still keeps.
 async fn before(
     revisions: &Revisions,
     all: &[Revision],
@@ -88,7 +88,7 @@ async fn before(
         let is_new =
             |revision: &&Revision| serving.iter().chain(&found).all(|known| *known.revision != *name(revision));
         let Some(revision) = revision.filter(is_new) else { continue };
-        // One whose bytes are gone is one that the operator cannot fall back to either.
+        // If the bytes are gone, the operator cannot fall back to the revision either.
         if let Ok(earlier) = shipped(revisions, revision, loader).await? {
             wanted.extend(earlier.predecessor.clone());
             found.push(earlier);
@@ -97,19 +97,19 @@ async fn before(
     Ok(found)
 }
 
-/// The kinds that installed policies answer for, or did.
+/// Returns the kinds that installed policies answer for, or answered for earlier.
 pub(in crate::cli) async fn claimed(client: Client, namespace: &str) -> anyhow::Result<BTreeSet<ResourceType>> {
     let all = Revisions::new(client, namespace).all().await?;
     Ok(kinds(all.iter()).collect())
 }
 
-/// The kinds that these revisions answer for, or did.
+/// Returns the kinds that these revisions answer for, or answered for earlier.
 pub(super) fn kinds<'a>(revisions: impl Iterator<Item = &'a Revision>) -> impl Iterator<Item = ResourceType> {
     let kinds = revisions.flat_map(|revision| status(revision).kinds);
     kinds.filter_map(|kind| kind.split_once(' ').map(|(version, kind)| ResourceType::new(version, kind)))
 }
 
-/// A revision, loaded from the bytes that the operator kept; or why it cannot be, and what to do.
+/// Loads a revision from the bytes that the operator kept. Otherwise returns why it cannot be loaded, and what to do.
 async fn shipped(
     revisions: &Revisions,
     revision: &Revision,

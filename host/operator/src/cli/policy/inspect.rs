@@ -1,4 +1,4 @@
-//! `policy inspect`: what a policy is.
+//! `policy inspect`: prints facts about a policy.
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -30,8 +30,8 @@ pub(super) struct Inspect {
 }
 
 impl Inspect {
-    /// Shows what the bytes tell, and what the policy says of itself. It is asked by the gate, behind the steps that
-    /// make that safe; where it fails a later one, that is told, too.
+    /// Prints facts from the bytes, and the policy's own description. The gate asks for the description, after the
+    /// steps that make this safe. If a later step fails, the error is printed too.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { file, output } = self;
         let candidate = Candidate::read(&file)?;
@@ -115,7 +115,7 @@ fn told(inspection: &Inspection, policy: Option<&Policy>) -> String {
     format!("{table}\n{}", settings(policy))
 }
 
-/// What was granted, a row each kind of grant.
+/// Returns a row for each kind of grant.
 fn granted(grants: &Grants) -> Vec<(&'static str, String)> {
     let Grants { reads, privileges, secrets, persistent_volume_claims, finalizers } = grants;
     let joined = |names: &mut dyn Iterator<Item = String>| names.collect::<Vec<_>>().join(", ");
@@ -135,7 +135,7 @@ fn granted(grants: &Grants) -> Vec<(&'static str, String)> {
     rows.into_iter().filter(|(_, names)| !names.is_empty()).collect()
 }
 
-/// Every setting with its default and the variable that feeds it.
+/// Formats every setting with its default and its environment variable.
 fn settings(policy: &Policy) -> String {
     let mut table = Table::new(&["SETTING", "DEFAULT", "VARIABLE"]);
     let schema = policy.schema();

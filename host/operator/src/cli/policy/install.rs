@@ -1,7 +1,7 @@
-//! Writes the ConfigMaps of a package, so that at no moment two of them contradict each other.
+//! Writes the ConfigMaps of a package. At no moment do two of them contradict each other.
 //!
-//! `kubectl apply --server-side` of what `policy pack` printed, `policy push` and `policy rollback` are verbs of the same
-//! person, so they are one field manager: none of them is in the way of the next.
+//! The same user applies the output of `policy pack` with `kubectl apply --server-side`, and runs `policy push` and
+//! `policy rollback`. All three use one field manager, so that they do not conflict with each other.
 
 use anyhow::{Context, anyhow, bail};
 use k8s_openapi::{api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry};
@@ -15,9 +15,9 @@ use serde_json::Value;
 use super::answering::moved;
 use crate::package::{CHUNK, CHUNKS, COMPONENT, GZIPPED, INDEX_ANNOTATION, LABEL, Packed, policy_file};
 
-/// As whom we write: as `kubectl apply --server-side` does where nobody says another field manager.
+/// Field manager of the writes: the default of `kubectl apply --server-side`.
 const MANAGER: &str = "kubectl";
-/// As whom former versions wrote, and who followed their guide: what that one applied goes on to be its.
+/// Field manager of earlier versions and of their guide. Fields that it applied stay under this name.
 const FORMER: &str = "kaos-operator-policy";
 
 /// Writes ConfigMaps into one namespace.
@@ -28,12 +28,12 @@ pub(super) struct Installer {
 }
 
 impl Installer {
-    /// With `force`, fields that somebody else wrote are taken over.
+    /// With `force`, the installer takes over fields of other field managers.
     pub(super) fn new(client: Client, namespace: &str, force: bool) -> Self {
         Self { api: Api::namespaced(client, namespace), namespace: namespace.to_owned(), force }
     }
 
-    /// Writes the chunks, and then the index in one write.
+    /// Writes the chunks first, and then the index in one write.
     pub(super) async fn write(&self, packed: &Packed) -> anyhow::Result<()> {
         for chunk in &packed.chunks {
             self.apply(chunk, self.there(name(chunk)).await?.as_ref()).await?;
@@ -41,16 +41,16 @@ impl Installer {
         let index = &packed.index;
         let there = self.there(name(index)).await?;
         match there {
-            // A key of somebody else's apply would stay beside ours, and the package would be none.
+            // A server-side apply would leave another manager's key in place, and the package would be invalid.
             Some(there) if contradicts(&there, index) => self.replace(there, index).await,
             there => self.apply(index, there.as_ref()).await,
         }
     }
 
-    /// Fails if the ConfigMap of this name holds elsewhere than what would take its place.
+    /// Fails if the existing ConfigMap of this name holds in other namespaces than its replacement.
     pub(super) async fn refuse_move(&self, packed: &Packed) -> anyhow::Result<()> {
         let name = name(&packed.index);
-        // What cannot be read is no policy that would serve no more.
+        // An unreadable ConfigMap has no policy that would stop serving.
         let Some(there) = self.there(name).await?.and_then(|there| policy_file(&there).ok()) else { return Ok(()) };
         let Some((from, to)) = moved(&there.scope, &policy_file(&packed.index)?.scope) else { return Ok(()) };
         bail!(
@@ -64,7 +64,7 @@ impl Installer {
         self.api.get_opt(name).await.with_context(|| self.place(name))
     }
 
-    /// Deletes chunks that the index lists no more.
+    /// Deletes chunks that the index does not list any more.
     pub(super) async fn sweep(&self, packed: &Packed) -> anyhow::Result<()> {
         let (index, kept) = (name(&packed.index), packed.chunks.iter().map(name).collect::<Vec<_>>());
         let chunks = ListParams::default().labels(&format!("{LABEL}={CHUNK}"));
@@ -114,7 +114,7 @@ impl Installer {
         there.binary_data.clone_from(&wanted.binary_data);
         there.metadata.labels.get_or_insert_default().extend(wanted.metadata.labels.clone().unwrap_or_default());
         let parameters = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
-        // With the version that was read: whoever wrote in between is not overwritten.
+        // The replace carries the version that was read, so that a concurrent write is not lost.
         self.api.replace(name, &parameters, &there).await.with_context(|| self.place(name))?;
         Ok(())
     }
@@ -124,12 +124,12 @@ impl Installer {
     }
 }
 
-/// As whom to write what is there already.
+/// Returns the field manager for writes to an existing ConfigMap.
 fn writer(there: &ConfigMap) -> &'static str {
     if applied_by(there, FORMER).next().is_some() { FORMER } else { MANAGER }
 }
 
-/// What a field manager applied of a ConfigMap, as trees of fields.
+/// Returns the fields of a ConfigMap that a field manager applied, as trees.
 fn applied_by<'a>(there: &'a ConfigMap, manager: &'a str) -> impl Iterator<Item = &'a Value> {
     let entries = there.metadata.managed_fields.iter().flatten();
     let is_its = move |entry: &&ManagedFieldsEntry| {
@@ -138,8 +138,8 @@ fn applied_by<'a>(there: &'a ConfigMap, manager: &'a str) -> impl Iterator<Item 
     entries.filter(is_its).filter_map(|entry| entry.fields_v1.as_ref()).map(|fields| &fields.0)
 }
 
-/// A ConfigMap with the labels and annotations that its writer applied beside the package's: without them in it they would
-/// go.
+/// Adds the labels and annotations that the same field manager applied earlier. A server-side apply without them would
+/// remove them.
 fn marked(map: &ConfigMap, there: &ConfigMap, writer: &str) -> ConfigMap {
     let mut map = map.clone();
     let is_its = |kind: &str, key: &str| {
@@ -157,7 +157,7 @@ fn marked(map: &ConfigMap, there: &ConfigMap, writer: &str) -> ConfigMap {
     map
 }
 
-/// Whether an apply conflicts only with what the same person wrote by other verbs: by kubectl's, or by ours.
+/// Whether an apply conflicts only with field managers of the same user: those of kubectl and of this program.
 fn is_among_ours(status: &Status) -> bool {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     let mut managers = causes.filter_map(|cause| cause.message.split('"').nth(1)).peekable();
@@ -165,7 +165,8 @@ fn is_among_ours(status: &Status) -> bool {
     status.is_conflict() && managers.peek().is_some() && managers.all(is_ours)
 }
 
-/// Whether one holds its component under another key than the other, which an apply of ours would not remove.
+/// Whether the existing ConfigMap holds a component under a key that the new one lacks and that an apply would not
+/// remove.
 fn contradicts(there: &ConfigMap, wanted: &ConfigMap) -> bool {
     let keys = |map: &ConfigMap| -> Vec<&str> {
         let texts = map.data.iter().flatten().map(|(key, _)| key.as_str());

@@ -1,4 +1,4 @@
-//! `policy list`: what became of the policies that somebody shipped. Those that are over are shown when somebody asks.
+//! `policy list`: lists shipped policies and their states. Lists finished revisions only on request.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -75,17 +75,17 @@ impl List {
     }
 }
 
-/// What the ConfigMap holds that a revision came from.
+/// The current content of a revision's ConfigMap.
 enum Holds {
-    /// No package any more.
+    /// No package.
     Nothing,
-    /// The package of this digest.
+    /// The package with this digest.
     Package(String),
-    /// What may not be seen, or cannot be read.
+    /// The user may not read the ConfigMap, or its content is unreadable.
     Unknown,
 }
 
-/// What each ConfigMap holds of which something was turned down or put aside.
+/// Reads the ConfigMaps of revisions that were turned down or quarantined.
 async fn holds(client: &Client, all: &[Revision]) -> anyhow::Result<BTreeMap<PolicySource, Holds>> {
     let open = |revision: &&Revision| !state(revision).is_let_in() && state(revision) != RevisionState::Superseded;
     let sources: BTreeSet<&PolicySource> = all.iter().filter(open).map(|revision| &revision.spec.source).collect();
@@ -102,7 +102,7 @@ async fn holds(client: &Client, all: &[Revision]) -> anyhow::Result<BTreeMap<Pol
     Ok(holds)
 }
 
-/// Whether nothing comes of a revision any more unless somebody goes back to it.
+/// Whether a revision is finished: it will not serve again without a rollback.
 fn is_over(revision: &Revision, holds: &BTreeMap<PolicySource, Holds>) -> bool {
     match (state(revision), holds.get(&revision.spec.source)) {
         (RevisionState::Superseded, _) | (_, Some(Holds::Nothing)) => !state(revision).is_let_in(),
@@ -111,7 +111,7 @@ fn is_over(revision: &Revision, holds: &BTreeMap<PolicySource, Holds>) -> bool {
     }
 }
 
-/// Chunks that no package lists any more, by namespace.
+/// Lists chunks that no package lists any more, by namespace.
 async fn left_over(client: &Client, home: &str, all: &[Revision]) -> anyhow::Result<BTreeMap<String, Vec<String>>> {
     let mut namespaces: BTreeSet<&str> = all.iter().map(|revision| revision.spec.source.namespace.as_str()).collect();
     namespaces.insert(home);

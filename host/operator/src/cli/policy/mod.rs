@@ -1,4 +1,4 @@
-//! `policy`: the verbs of those who write, check and ship policies; one file a verb.
+//! `policy`: the verbs for writing, checking and shipping policies, with one file for each verb.
 
 mod answering;
 #[cfg(feature = "authoring")]
@@ -99,7 +99,7 @@ enum Verb {
 }
 
 impl Policy {
-    /// Does it.
+    /// Runs the verb.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { verb } = self;
         match verb {

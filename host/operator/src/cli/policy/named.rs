@@ -1,4 +1,4 @@
-//! Which package a person means that lies in a cluster, or was there.
+//! Finds the package that the user names, among those in the cluster and those that only records mention.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,33 +10,33 @@ use kube::{Api, Client, api::ListParams};
 use super::revisions::{Revision, shown, status};
 use crate::package::{CHUNK, LABEL, policy_file};
 
-/// A package as its ConfigMap says it, or else as its newest record does.
+/// A package as its ConfigMap describes it. If there is no ConfigMap, as its newest record does.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     policy: Option<String>,
     scope: BTreeSet<String>,
 }
 
-/// How a person names a package.
+/// The user's name for a package.
 pub(super) struct Named<'a> {
-    /// Its ConfigMap, with the namespace or without, or its policy.
+    /// Its ConfigMap, with or without namespace, or its policy.
     pub(super) name: &'a str,
-    /// The namespace of its ConfigMap, if that was said.
+    /// The namespace of its ConfigMap, if given.
     pub(super) namespace: Option<&'a str>,
-    /// The namespaces that it holds in, if these were said.
+    /// The namespaces in which it holds, if given.
     pub(super) scope: &'a BTreeSet<String>,
-    /// The namespace of the operator, which counts first.
+    /// The operator's namespace, which is searched first.
     pub(super) home: &'a str,
 }
 
-/// All packages of a namespace, and those that records tell of.
+/// Returns all packages of a namespace, and the packages that records mention.
 pub(super) async fn known(
     client: &Client,
     namespace: &str,
     all: &[Revision],
 ) -> anyhow::Result<BTreeMap<PolicySource, Known>> {
     let mut known: BTreeMap<PolicySource, Known> = BTreeMap::new();
-    // The newest comes last.
+    // Revisions are sorted by age, so the newest record wins.
     for revision in all {
         let scope = revision.spec.scope.namespaces.iter().cloned().collect();
         let entry = known.entry(revision.spec.source.clone()).or_default();
@@ -56,7 +56,7 @@ pub(super) async fn known(
     Ok(known)
 }
 
-/// The one of them that is meant.
+/// Returns the one package that fits the name. Fails if none fits, or several.
 pub(super) fn meant(
     known: &BTreeMap<PolicySource, Known>,
     Named { name, namespace, scope, home }: &Named<'_>,

@@ -1,4 +1,4 @@
-//! The verbs for authors of policies, in a program that was built without them: they say how to get one that has them.
+//! Stands in for the authors' verbs in a program that was built without them, and says how to get them.
 
 use std::{ffi::OsString, process::ExitCode};
 

@@ -1,4 +1,4 @@
-//! `policy pack`: a policy as ConfigMaps, with the rights that its claims take.
+//! `policy pack`: prints a policy as ConfigMaps, with the rights that its claims require.
 
 use std::process::ExitCode;
 
@@ -59,7 +59,7 @@ enum Form {
 }
 
 impl Pack {
-    /// Prints the objects in an order that works.
+    /// Prints the objects in the order in which they can be applied.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self {
             shipment,

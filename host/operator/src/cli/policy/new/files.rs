@@ -1,17 +1,17 @@
-//! The files of a new project: those of the template in this repository, with other names in them.
+//! The files of a new project: the template of this repository, with the names replaced.
 
 use std::path::PathBuf;
 
 use kube::core::{ApiResource, GroupVersionKind};
 
-/// What the policy is about.
+/// The names to put into the template.
 pub(super) struct Names<'a> {
     pub(super) name: &'a str,
     pub(super) kind: &'a str,
     pub(super) api_version: &'a str,
 }
 
-/// Where the SDK is.
+/// Location of the SDK.
 pub(super) enum Sdk {
     /// A directory.
     Path(PathBuf),
@@ -21,17 +21,17 @@ pub(super) enum Sdk {
     Version(String),
 }
 
-/// The template as it is built and tested in this repository.
+/// Embeds a file of the template, which this repository also builds and tests.
 macro_rules! template {
     ($path:literal) => {
         include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-policies/template/", $path))
     };
 }
 
-/// How the template's manifest names the SDK.
+/// The dependency on the SDK in the template's manifest.
 const NEAR: &str = "kaos-policy-sdk = { path = \"../sdk\" }";
 
-/// Every file, by its path below the project.
+/// Returns every file, with its path in the project.
 pub(super) fn project(names: &Names<'_>, sdk: &Sdk) -> Vec<(&'static str, String)> {
     let manifest = template!("Cargo.toml").replace(NEAR, &format!("kaos-policy-sdk = {}", sdk.dependency()));
     let mut files = vec![
@@ -48,13 +48,13 @@ pub(super) fn project(names: &Names<'_>, sdk: &Sdk) -> Vec<(&'static str, String
     files
 }
 
-/// What the kind is, for clusters. Those that the operator brings along are defined already.
+/// Returns the CRD of the kind. Kinds of the default policies need none: their CRDs come with the operator.
 fn definition(names: &Names<'_>) -> Option<String> {
     let (group, version) = names.api_version.split_once('/')?;
     if group == kaos_crds::GROUP {
         return None;
     }
-    // The same plural as in the rights that `policy pack` asks for.
+    // The same plural as in the rights that `policy pack` prints.
     let plural = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, names.kind)).plural;
     let replaced = [
         ("a Website is", format!("a {} is", names.kind)),
@@ -67,8 +67,8 @@ fn definition(names: &Names<'_>) -> Option<String> {
     Some(replace(template!("crd.yaml"), &replaced))
 }
 
-/// The text with the names of the template replaced. A kind may have a name that means something in Rust already, so
-/// the type that stands for its policy has another.
+/// Replaces the names of the template in a text. The Rust type of the policy gets the suffix `Policy`, since the kind's
+/// name may already mean something in Rust.
 fn named(text: &str, names: &Names<'_>) -> String {
     let Names { name, kind, api_version } = names;
     let word = name.replace('-', "_");
@@ -89,12 +89,12 @@ fn named(text: &str, names: &Names<'_>) -> String {
     replace(text, &replaced)
 }
 
-/// The text with other texts in it. What was put in is not looked at again: a name may hold another one's.
+/// Replaces texts. Shields each inserted text from later replacements, since a name may contain another one.
 fn replace(text: &str, replaced: &[(&str, String)]) -> String {
     replaced.iter().fold(text.to_owned(), |text, (old, new)| text.replace(old, &shielded(new))).replace(SHIELD, "")
 }
 
-/// A character that stands in no template.
+/// A character that no template contains.
 const SHIELD: char = '\u{1}';
 
 fn shielded(text: &str) -> String {
@@ -103,7 +103,7 @@ fn shielded(text: &str) -> String {
 
 impl Sdk {
     fn dependency(&self) -> String {
-        // A string of TOML is one of JSON.
+        // A JSON string is a valid TOML string.
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         match self {
             Self::Path(path) => format!("{{ path = {} }}", quoted(&path.display().to_string())),

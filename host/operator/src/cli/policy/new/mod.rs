@@ -1,4 +1,4 @@
-//! `policy new`: a project for a policy of one's own, which builds and passes its tests as it is.
+//! `policy new`: writes a project for a new policy. It builds and passes its tests without changes.
 
 mod files;
 
@@ -36,7 +36,7 @@ pub(super) struct New {
 }
 
 impl New {
-    /// Writes the project, and says what to type next.
+    /// Writes the project and prints the next step.
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         let Self { name, kind, api_version, dir, sdk } = self;
         let place = dir.unwrap_or_else(|| PathBuf::from(&name));
@@ -58,7 +58,7 @@ fn write(path: &Path, content: &str) -> std::io::Result<()> {
     fs::write(path, content)
 }
 
-/// Where the SDK is. A directory may be the SDK's own or that of the repository which has it.
+/// Finds the SDK. A directory may be the SDK itself, or the repository that contains it.
 fn located(sdk: &str) -> anyhow::Result<Sdk> {
     if sdk.contains("://") || sdk.starts_with("git@") {
         return Ok(Sdk::Git(sdk.to_owned()));

@@ -1,4 +1,4 @@
-//! `-o json`: the numbers, and everything about what changes.
+//! `-o json`: prints the summary and all details of the changes.
 
 use std::io;
 

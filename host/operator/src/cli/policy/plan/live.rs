@@ -1,4 +1,4 @@
-//! A plan against a running cluster.
+//! Plans against a running cluster.
 
 use std::collections::BTreeMap;
 
@@ -18,10 +18,10 @@ use crate::{
     policies::{Loaded, Loader},
 };
 
-/// Children that the API server is asked about, at most.
+/// Largest number of children that are tried on the API server.
 const TRIED: usize = 200;
 
-/// What changes for the objects of a cluster when something is shipped to it.
+/// Compares the objects of a cluster before and after a package is shipped.
 pub(super) async fn planned(
     client: Client,
     loader: &Loader,
@@ -40,7 +40,7 @@ pub(super) async fn planned(
     compared(client, &sides, &Place { started, namespace: place.namespace.clone() }).await
 }
 
-/// What changes for the objects of a cluster from one side to the other.
+/// Compares the objects of a cluster between two sides.
 pub(in crate::cli::policy) async fn compared(
     client: Client,
     sides: &Sides,
@@ -54,7 +54,7 @@ pub(in crate::cli::policy) async fn compared(
     for of in wishes {
         gathered.serves(of).await?;
     }
-    // Objects of other namespaces are there where passes asked for them.
+    // `documents` also contains objects of other namespaces, if passes needed them.
     let is_meant = |place: Option<&str>| match (place, namespace) {
         (Some(place), Some(meant)) => place == meant,
         _ => true,
@@ -63,7 +63,7 @@ pub(in crate::cli::policy) async fn compared(
         let hidden = |of: &ResourceType| gathered.hidden(of);
         let mut documents = gathered.documents();
         let mut comparison = sides.compare(&documents, started, &hidden)?;
-        // What passes asked for may have them ask for more.
+        // The objects that passes needed may lead to further needs.
         if !gathered.read(comparison.needs).await? {
             documents.retain(|document| is_meant(document.identity.namespace.as_deref()));
             sides.tell_held(&documents);
@@ -74,7 +74,7 @@ pub(in crate::cli::policy) async fn compared(
     }
 }
 
-/// Has the API server try what would change: it may refuse that, for one where a field is immutable.
+/// Tries each changed child on the API server, which may refuse it, for example because a field is immutable.
 async fn try_children(gathered: &mut Gathered, differences: &mut [Difference]) -> anyhow::Result<()> {
     let mut open: BTreeMap<ResourceType, String> = BTreeMap::new();
     let children = differences.iter_mut().flat_map(|difference| &mut difference.children);

@@ -1,4 +1,4 @@
-//! `policy plan`: what a policy, or settings for one, would change.
+//! `policy plan`: prints what a policy, or settings for one, would change.
 
 mod json;
 mod live;
@@ -37,7 +37,7 @@ pub(super) use live::compared;
 pub(super) use sides::Sides;
 use summary::{Fuel, Summary};
 
-/// Something changes.
+/// Exit code if something changes.
 const CHANGES: u8 = UNUSABLE;
 
 /// Arguments of `policy plan`.
@@ -82,7 +82,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Shows what changes. Whatever keeps it from doing so ends with 1, since 2 says that something changes.
+    /// Prints the changes. Every error ends with exit code 1, since 2 says that something changes.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let output = self.output;
         self.planned().and_then(|planned| show(&planned, output, out)).or_else(|error| {
@@ -129,7 +129,7 @@ impl Plan {
         layers.extend(settings::held(&documents, &home, &own)?);
         let in_namespaces = namespace_policies;
         let beside = Beside { loader: &loader, own: &own, home: &home, grantable: &grantable, in_namespaces };
-        // What is to be shipped is among the files of many: they hold what was, as far as they say that.
+        // The files may contain the ConfigMap of this package in its former version. `standing` leaves it out.
         let standing = beside.standing(&documents, layers, Some(&new.source))?;
         let sides = Sides::of(&standing, new)?;
         warn_of_strangers(&documents, &catalogue, &sides.kinds());
@@ -143,9 +143,9 @@ impl Plan {
     }
 }
 
-/// What comes of it.
+/// The result of a comparison.
 pub(super) struct Planned {
-    /// Objects that it answers for, or that are answered for in another way.
+    /// Number of objects that the package answers for, or that change.
     objects: usize,
     differences: Vec<Difference>,
 }
@@ -159,7 +159,7 @@ impl Planned {
     }
 }
 
-/// Which part of a running cluster, and whose.
+/// The operator's start options, and the namespace to look at; none for all.
 pub(super) struct Place {
     pub(super) started: Started,
     pub(super) namespace: Option<String>,
@@ -177,7 +177,7 @@ fn show(planned: &Planned, form: Form, out: &mut Output) -> anyhow::Result<ExitC
     })
 }
 
-/// Says what changes, and what is wrong with it.
+/// Prints the changes, and the failures and refusals among them.
 pub(super) fn tell(Planned { objects, differences }: &Planned, form: Form, out: &mut Output) -> anyhow::Result<()> {
     let summary = Summary::of(*objects, differences);
     match form {

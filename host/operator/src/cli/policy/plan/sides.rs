@@ -1,4 +1,4 @@
-//! What is in force, and what would be: two arrangements of the operator's own making.
+//! The two sides of a comparison: the policy tables in force before and after a change.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -16,19 +16,19 @@ use crate::{
     plan::{Comparison, compare},
 };
 
-/// What is in force, and what would be.
+/// The policy tables before and after a change.
 pub(in crate::cli::policy) struct Sides {
     before: Arc<Snapshot>,
     after: Arc<Snapshot>,
-    /// The revisions that this is about: what is to be shipped, or what is to go.
+    /// The revisions in question: those that are shipped, or those that are removed.
     meant: BTreeSet<Arc<str>>,
-    /// Where these answer.
+    /// The side on which these revisions answer.
     at: Arc<Snapshot>,
 }
 
 impl Sides {
-    /// What stands without and with what is shipped. Where nothing changes, both are the same. Says who else serves
-    /// then, and who does not.
+    /// Compares without and with a package that is shipped. Prints notes about other revisions that would start or stop
+    /// serving.
     pub(super) fn of(standing: &Standing, new: Shipped) -> anyhow::Result<Self> {
         standing.has_policy_for(&new)?;
         let catalogue = Catalogue::default();
@@ -48,7 +48,7 @@ impl Sides {
         Ok(Self { before: before.snapshot, after: after.snapshot, meant, at })
     }
 
-    /// What stands with these revisions and without them. Says who else serves then.
+    /// Compares with and without these revisions. Prints notes about other revisions that would start serving.
     pub(in crate::cli::policy) fn without(standing: &Standing, gone: BTreeSet<Arc<str>>) -> anyhow::Result<Self> {
         let catalogue = Catalogue::default();
         let before = standing.install(&catalogue).context("what serves now")?;
@@ -59,7 +59,8 @@ impl Sides {
         Ok(Self { before: before.snapshot, after: after.snapshot, meant: gone, at })
     }
 
-    /// What answers in a place, where something that this is about does now: a line for each kind.
+    /// Says what will answer in a namespace, or in the cluster, where one of the revisions in question answers now: a
+    /// line for each kind.
     pub(in crate::cli::policy) fn then_answers(&self, place: Option<&str>) -> Vec<String> {
         let namespace = place.unwrap_or_default();
         let is_concerned = |kind: &Arc<Kind>| kind.revisions().any(|revision| self.meant.contains(revision));
@@ -81,7 +82,7 @@ impl Sides {
         told.collect()
     }
 
-    /// Every kind that something answers for, on either side.
+    /// Returns every kind that a policy answers for, on either side.
     pub(super) fn kinds(&self) -> Vec<&ResourceType> {
         let mut kinds: Vec<_> = self.snapshots().flat_map(|snapshot| snapshot.kinds().map(|(of, _)| of)).collect();
         kinds.sort();
@@ -89,20 +90,20 @@ impl Sides {
         kinds
     }
 
-    /// The types that those who answer read, and those that they wish for.
+    /// Returns the types that the policies of both sides read, and the types that they wish for.
     pub(super) fn looked_at(&self) -> (Vec<&ResourceType>, Vec<&ResourceType>) {
         let claims =
             || self.snapshots().flat_map(|snapshot| snapshot.kinds().flat_map(|(_, answers)| answers.claims()));
         (claims().flat_map(|claim| &claim.reads).collect(), claims().flat_map(|claim| &claim.wishes).collect())
     }
 
-    /// Whether something answers for one of the objects, on either side.
+    /// Whether a policy answers for one of the objects, on either side.
     pub(super) fn answer_for(&self, documents: &[Document]) -> bool {
         let answers = |document: &Document| self.snapshots().any(|side| answer(side, &document.object).is_some());
         documents.iter().any(answers)
     }
 
-    /// What changes for these objects.
+    /// Renders the objects on both sides and compares them.
     pub(super) fn compare(
         &self,
         documents: &[Document],
@@ -120,7 +121,7 @@ impl Sides {
         Ok(compare(&stored, &before, &after, hidden)?)
     }
 
-    /// The objects that this is about: what is shipped would answer for them, or what goes does now.
+    /// Returns the objects for which one of the revisions in question answers.
     pub(super) fn answered<'a>(&self, documents: &'a [Document]) -> impl Iterator<Item = &'a Document> {
         documents.iter().filter(|document| {
             let is_held = named_in_vain(&self.at, &document.object).is_some();
@@ -129,7 +130,8 @@ impl Sides {
         })
     }
 
-    /// Says which objects would name a policy that there is not any more. Nothing changes for them, but they are told.
+    /// Prints a note for each object whose pin would name a policy that does not exist any more. The operator changes
+    /// nothing for these objects.
     pub(super) fn tell_held(&self, documents: &[Document]) {
         for Document { identity, object, .. } in documents {
             if named_in_vain(&self.before, object).is_none() && named_in_vain(&self.after, object).is_some() {
@@ -144,7 +146,7 @@ impl Sides {
     }
 }
 
-/// Says which revisions do not serve, and which do no more or do then.
+/// Prints the conflicts before the change, and those that it would add or end.
 fn tell_conflicts(before: &Installed, after: &Installed, then: &Standing) {
     for (revision, why) in &before.conflicts {
         complain("note", format_args!("PolicyRevision {revision} does not serve: {why}"));
