@@ -54,7 +54,7 @@ enum Form {
 }
 
 impl Rbac {
-    /// Prints them.
+    /// Prints the rights.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { namespace, namespaces, leader_elect, watch_secrets, namespace_policies, policies, name, output } =
             self;
@@ -78,7 +78,7 @@ impl Rbac {
     }
 }
 
-/// Where to work: with no namespace named, everywhere.
+/// Returns the scope of the operator: the listed namespaces, or all if none is listed.
 pub(super) fn scope(namespaces: &[String]) -> Scope {
     if namespaces.is_empty() { Scope::All } else { Scope::Listed(namespaces.iter().cloned().collect()) }
 }

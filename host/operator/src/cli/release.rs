@@ -1,4 +1,5 @@
-//! `release`: takes the operator's finalizers off, before it goes for good, and away what it kept for nobody but itself.
+//! `release`: removes the operator's finalizers before the operator is uninstalled for good. Deletes the objects that
+//! the operator kept only for itself.
 
 use std::{collections::BTreeSet, convert::Infallible, path::PathBuf, process::ExitCode, time::Duration};
 
@@ -25,11 +26,12 @@ use crate::{
     watch::Scope,
 };
 
-/// For so long nobody else has the Lease, from the last time that it was taken: until the operator's pods are gone. One
-/// that is installed anew waits no longer.
+/// Duration of the Lease that this verb takes, from its last renewal: long enough for the operator's pods to end. A
+/// newly installed operator waits no longer than this.
 const HELD: Duration = Duration::from_secs(30);
 
-/// Who has it meanwhile: whatever releases, since that is nobody who would write on.
+/// Holder of the Lease during the release. All runs of this verb share the name, since none of them starts to
+/// reconcile.
 const HOLDER: &str = "kaos-operator-release";
 
 /// Arguments of `release`.
@@ -72,7 +74,7 @@ pub(super) struct Release {
 }
 
 impl Release {
-    /// Releases everything.
+    /// Releases the objects.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self {
             connection,
@@ -89,7 +91,7 @@ impl Release {
         let loaded = loader.load(&policies)?;
         let mut finalizers = finalizers(loaded.iter().map(|loaded| &*loaded.policy), &further);
         let (scope, mut events) = (scope(&namespaces), Vec::new());
-        // Of an operator that goes on elsewhere only what belongs to these namespaces goes.
+        // If the operator goes on in other namespaces, only objects of these namespaces are released.
         let for_good = for_good || namespaces.is_empty();
         let goes = if for_good { Scope::All } else { scope.clone() };
         on_cluster(connection, async |client| {
@@ -107,7 +109,7 @@ impl Release {
                     Err(error) => events.push(unlisted(&error)),
                 }
                 release(&client, &finalizers, &scope, dry_run, |event| events.push(event)).await?;
-                // The next try has to know from them what there is to release, also one by somebody who may see more.
+                // The next run reads from these records which kinds to release, possibly with more rights.
                 if !keep_lease && !events.iter().any(is_left) {
                     events.extend(forget_records(&client, &operator_namespace, &goes, dry_run).await);
                 }
@@ -137,7 +139,7 @@ impl Release {
     }
 }
 
-/// Whether something may be held back still.
+/// Whether an object may still have a finalizer.
 fn is_left(event: &Event) -> bool {
     matches!(event, Event::Failed { .. } | Event::Barred { .. })
 }
@@ -146,7 +148,7 @@ fn failures(events: &[Event]) -> usize {
     events.iter().filter(|event| matches!(event, Event::Failed { .. })).count()
 }
 
-/// Has the operator that runs write no more. Where that cannot be done, finalizers go all the same.
+/// Takes the Lease, so that a running operator stops writing. If that fails, the release continues with a warning.
 async fn stop_writers(client: &Client, namespace: &str) {
     match seize(client.clone(), namespace, HOLDER, HELD).await {
         Ok(None) => complain(
@@ -167,7 +169,7 @@ async fn stop_writers(client: &Client, namespace: &str) {
     }
 }
 
-/// Keeps the Lease for as long as this is asked. Whoever may not was told so when it was taken.
+/// Renews the Lease until the future is dropped. Ignores errors: the first attempt reported them.
 async fn hold_on(client: &Client, namespace: &str) -> Infallible {
     loop {
         tokio::time::sleep(HELD / 3).await;
@@ -175,7 +177,7 @@ async fn hold_on(client: &Client, namespace: &str) -> Infallible {
     }
 }
 
-/// Removes the settings that the operator kept for the next one: nobody else would.
+/// Deletes the settings that the operator kept for its successor. Nothing else would delete them.
 async fn forget(client: &Client, namespace: &str) {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     match api.delete(FITTED_CONFIG, &DeleteParams::default()).await {
@@ -187,7 +189,7 @@ async fn forget(client: &Client, namespace: &str) {
     }
 }
 
-/// Removes the records of policies that are not there any more, with the bytes that the operator kept of them.
+/// Deletes the records of removed policies, with the bytes that the operator kept.
 async fn forget_records(client: &Client, namespace: &str, goes: &Scope, dry_run: bool) -> Vec<Event> {
     let of = || ResourceType::new(API_VERSION, "PolicyRevision");
     match forget_gone(client.clone(), namespace, goes, dry_run).await {
@@ -202,12 +204,12 @@ async fn forget_records(client: &Client, namespace: &str, goes: &Scope, dry_run:
     }
 }
 
-/// The kinds of installed policies.
+/// Returns the kinds of installed policies.
 async fn installed(client: &Client, namespace: &str) -> anyhow::Result<BTreeSet<ResourceType>> {
     match claimed(client.clone(), namespace).await {
-        // Nobody ever installed one.
+        // The cluster has no CRD for revisions: no policy was ever installed.
         Err(error) if is_answered(&error, 404) => Ok(BTreeSet::new()),
-        // Whoever may not see them never installed one.
+        // Without the right to list revisions, this user installed no policy.
         Err(error) if is_answered(&error, 403) => {
             let so = "objects of kinds that policies were installed for are left as they are";
             complain("warning", format_args!("{}: {so}", told(error.as_ref())));
@@ -225,8 +227,7 @@ fn unlisted(error: &anyhow::Error) -> Event {
     }
 }
 
-/// Whether the API server answered with a code. Of a group that it does not have it says so in plain text, without a
-/// reason.
+/// Whether the API server answered with a code. For an unknown group, it answers in plain text without a reason.
 fn is_answered(error: &anyhow::Error, code: u16) -> bool {
     matches!(error.downcast_ref(), Some(kube::Error::Api(status)) if status.code == code)
 }
@@ -254,7 +255,7 @@ fn say(event: &Event, dry_run: bool, out: &mut Output) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is said of a place where nothing may be seen, and what to do should something be held back there all the same.
+/// The warning about a place that the user may not read, with a remedy in case objects there still have finalizers.
 fn barred(namespace: Option<&str>, because: &str) -> String {
     let (place, flag) = match namespace {
         Some(namespace) => (format!("in namespace {namespace}"), format!(" --namespaces {namespace}")),

@@ -1,4 +1,5 @@
-//! The settings that hold for a run: environment, the operator's own ConfigMap, policy files, `--settings`, `--set`.
+//! Collects the settings layers of a run: environment, the operator's own ConfigMap, policy files, `--settings`,
+//! `--set`.
 
 use std::path::Path;
 
@@ -13,7 +14,7 @@ use crate::{
     policies::Loaded,
 };
 
-/// All layers, in no order: the origin of each says how strong it is.
+/// Returns all layers, in no order: the origin of each decides its precedence.
 pub(super) fn layers(policies: &[Loaded], file: Option<&str>, set: &[String]) -> anyhow::Result<Vec<Layer>> {
     let mut layers = vec![environment(std::env::vars_os())];
     for Loaded { policy, settings, origin } in policies {
@@ -24,7 +25,7 @@ pub(super) fn layers(policies: &[Loaded], file: Option<&str>, set: &[String]) ->
     let schemas = schemas(policies);
     if let Some(file) = file {
         let document = input::document(Path::new(file))?;
-        // An empty file is one without settings.
+        // An empty file is valid and has no settings.
         if !document.is_null() {
             layers.extend(settings::file(file, &document, &schemas)?);
         }
@@ -33,8 +34,8 @@ pub(super) fn layers(policies: &[Loaded], file: Option<&str>, set: &[String]) ->
     Ok(layers)
 }
 
-/// What the operator's own ConfigMap says, where it is among objects from files: these are what the cluster holds. Tells
-/// which of its variables are probably misspelt.
+/// Returns the layer of the operator's own ConfigMap if objects from files contain it, since the files stand for a
+/// cluster. Warns of variables that are probably misspelt.
 pub(super) fn held(
     documents: &[Document],
     operator_namespace: &str,
@@ -57,7 +58,7 @@ pub(super) fn held(
     Ok(Some(layer))
 }
 
-/// The schema of each policy, by the policy's name.
+/// Returns the schema of each policy, by the policy's name.
 pub(super) fn schemas(policies: &[Loaded]) -> Vec<(&str, &Schema)> {
     policies.iter().map(|loaded| (loaded.policy.id().name.as_str(), loaded.policy.schema())).collect()
 }

@@ -1,4 +1,4 @@
-//! Tables for people.
+//! Formats tables for people.
 
 use std::fmt::{self, Write};
 
@@ -6,39 +6,39 @@ use kaos_policy::printable::printable;
 
 use super::output::width;
 
-/// A table with a heading; columns are as wide as their widest cell, within reason. On a terminal lines fit: the widest
-/// columns are cut. Into a file or another program everything goes whole.
+/// A table with a heading. A column is as wide as its widest cell, up to a limit. On a terminal, lines are made to fit
+/// by cutting the widest columns. Other output contains every cell in full.
 #[derive(Debug)]
 pub(super) struct Table {
     rows: Vec<Vec<String>>,
 }
 
-/// What stands between columns.
+/// Separates columns.
 const GAP: &str = "   ";
-/// The fewest characters that are left of a column that is cut.
+/// Smallest width of a column that is cut.
 const NARROWEST: usize = 8;
-/// The widest that a column is: a cell beyond that makes its own line long, and no other.
+/// Largest width of a column. A longer cell makes only its own line longer.
 const WIDEST: usize = 200;
-/// What stands where something was cut off.
+/// Marks a cell that was cut.
 const MORE: char = '…';
 
 impl Table {
-    /// A table with nothing but its heading.
+    /// Creates a table with a heading and no rows.
     pub(super) fn new(heading: &[&str]) -> Self {
         Self { rows: vec![heading.iter().map(|cell| one_line(cell)).collect()] }
     }
 
-    /// Adds a row. A cell with several lines is shown by its first, with a mark that there is more.
+    /// Adds a row. Of a cell with several lines, shows the first, with a mark.
     pub(super) fn row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
         self.rows.push(cells.into_iter().map(|cell| one_line(&cell.into())).collect());
     }
 
-    /// Whether there is nothing below the heading.
+    /// Whether there are no rows below the heading.
     pub(super) fn is_empty(&self) -> bool {
         self.rows.len() == 1
     }
 
-    /// The table, in lines of at most `most` characters where there is a limit.
+    /// Writes the table, in lines of at most `most` characters if there is a limit.
     fn write(&self, out: &mut impl Write, most: Option<usize>) -> fmt::Result {
         let mut widths = self.widths();
         if let Some(most) = most {
@@ -48,7 +48,7 @@ impl Table {
             let mut line = String::new();
             for (cell, width) in row.iter().zip(&widths) {
                 let cell = if most.is_some() { cut(cell, *width) } else { cell.clone() };
-                // By hand: the formatter pads to no more than 65,535 characters, and panics beyond.
+                // Pad by hand: the formatter panics on widths above 65,535.
                 let padding = width.saturating_sub(cell.chars().count());
                 line.push_str(&cell);
                 line.extend(std::iter::repeat_n(' ', padding));
@@ -73,7 +73,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// Takes from the widest columns what is too much for a line.
+/// Narrows the widest columns until a line fits.
 fn fit(widths: &mut [usize], most: usize) {
     let gaps = GAP.len() * widths.len().saturating_sub(1);
     while widths.iter().sum::<usize>() + gaps > most {
@@ -91,7 +91,7 @@ fn cut(cell: &str, width: usize) -> String {
 
 fn one_line(cell: &str) -> String {
     let mut lines = cell.lines();
-    // A tab is as wide as it likes.
+    // The width of a tab varies.
     let mut first = printable(&lines.next().unwrap_or_default().replace('\t', " ")).into_owned();
     if lines.next().is_some() {
         first.push(MORE);

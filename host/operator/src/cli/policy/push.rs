@@ -1,4 +1,4 @@
-//! `policy push`: ships a policy, or settings for one, and waits for what becomes of it and of its objects.
+//! `policy push`: ships a policy, or settings for one, and waits until it serves and its objects match the plan.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -50,7 +50,7 @@ pub(super) struct Push {
 }
 
 impl Push {
-    /// Writes the ConfigMaps and follows the revision that the operator makes of them.
+    /// Writes the ConfigMaps and follows the revision that the operator records for them.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { shipment, connection, namespace, operator_namespace, force_conflicts, moves, wait, timeout } = self;
         let place = |packed: Option<&str>| agreed("--namespace", namespace, packed, &operator_namespace);
@@ -80,7 +80,7 @@ impl Push {
     }
 }
 
-/// Ships to the operator that lives where the ConfigMaps are to lie; gives what becomes of it.
+/// Ships a package to an operator in the same namespace. Returns a description of the outcome.
 #[cfg(feature = "demo")]
 pub(in crate::cli) async fn ship(
     client: kube::Client,
@@ -94,7 +94,7 @@ pub(in crate::cli) async fn ship(
     follower.follow(patience, |_| ()).await
 }
 
-/// The package that the ConfigMaps are.
+/// Unpacks the ConfigMaps into their package.
 fn whole(packed: &Packed) -> anyhow::Result<Package> {
     let chunk = |name: &str| packed.chunks.iter().find(|chunk| chunk.metadata.name.as_deref() == Some(name));
     Ok(unpack(&packed.index, chunk)?)

@@ -1,7 +1,7 @@
-//! `policy remove`: takes a package out of a cluster, after it said what serves then.
+//! `policy remove`: prints which policies would serve without a package, and takes the package out of the cluster.
 //!
-//! The records of its revisions and the bytes that the operator kept stay for `policy rollback`, unless somebody asks for
-//! these to go, too.
+//! The records of its revisions and the kept bytes stay for `policy rollback`, unless `--with-history` removes them
+//! too.
 
 use std::{collections::BTreeSet, process::ExitCode, sync::Arc, time::Duration};
 
@@ -32,10 +32,10 @@ use super::{
 };
 use crate::{offline::Started, package::is_index, policies::Loader};
 
-/// Between two looks at whether the operator took notice.
+/// Interval at which the revisions are read until the operator has noticed the removal.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// The annotation of what a Helm release brought.
+/// Annotation of objects that a Helm release installed.
 const HELM: &str = "meta.helm.sh/release-name";
 
 /// Arguments of `policy remove`.
@@ -71,20 +71,20 @@ pub(super) struct Remove {
     grantable: GrantablePrivileges,
 }
 
-/// What is to go.
+/// Everything that a removal deletes.
 struct Going {
     source: PolicySource,
     index: Option<ConfigMap>,
     chunks: Vec<String>,
-    /// The revisions that serve, or would if nothing else had their place.
+    /// The revisions of the package that are accepted: active, or in conflict.
     serving: BTreeSet<Arc<str>>,
-    /// The records that go, and those that stay because others fall back to them.
+    /// The records to delete, and the records that stay because other revisions fall back to them.
     records: Vec<String>,
     kept: Vec<String>,
 }
 
 impl Remove {
-    /// Says what comes of it, and does it.
+    /// Prints the consequences and removes the package.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { name: named, connection, namespace, scope, with_history, dry_run, timeout, facts, grantable } = self;
         let started = Started { cluster: facts.cluster(), grantable: grantable.listed(), checks: Checks::Fields };
@@ -162,7 +162,7 @@ impl Going {
         Ok(going)
     }
 
-    /// Says what goes, and who might bring it back.
+    /// Prints what will be deleted, and which Helm release would restore it.
     fn tell(&self, all: &[Revision], out: &mut Output) -> anyhow::Result<()> {
         let namespace = &self.source.namespace;
         if self.index.is_some() {
@@ -192,7 +192,7 @@ impl Going {
         Ok(())
     }
 
-    /// What serves then, in each place that it holds in.
+    /// Says which policies will serve, in each place where the package holds.
     fn then(&self, standing: &Standing, sides: &Sides, home: &str) -> Vec<String> {
         let mut places: BTreeSet<Option<&str>> = BTreeSet::new();
         for shipped in standing.shipped.iter().filter(|shipped| self.serving.contains(&shipped.revision)) {
@@ -211,12 +211,12 @@ impl Going {
         }
     }
 
-    /// Deletes the index as it was read, and then what nothing lists any more.
+    /// Deletes the index, then its chunks.
     async fn remove(&self, client: &Client) -> anyhow::Result<()> {
         let api: Api<ConfigMap> = Api::namespaced(client.clone(), &self.source.namespace);
         if let Some(index) = &self.index {
             let (uid, resource_version) = (index.metadata.uid.clone(), index.metadata.resource_version.clone());
-            // Whoever changed it since may want it.
+            // Fails if the ConfigMap changed since it was read: its author may want to keep it.
             let preconditions = Some(Preconditions { uid, resource_version });
             delete(
                 &api,
@@ -232,7 +232,7 @@ impl Going {
         Ok(())
     }
 
-    /// How to come back.
+    /// Explains how to undo the removal.
     fn way_back(&self, all: &[Revision], home: &str, with_history: bool) -> String {
         let served = |revision: &&Revision| {
             let served = [RevisionState::Active, RevisionState::Superseded].contains(&state(revision));
@@ -246,8 +246,8 @@ impl Going {
     }
 }
 
-/// The revisions that serve for as long as a source is there: its own, and those of sources that are gone which stand in
-/// for one of its own that was put aside.
+/// Returns the revisions that serve as long as the source exists. These are its own revisions, and revisions of deleted
+/// sources that stand in for a quarantined revision of this source.
 async fn serving_of(
     revisions: &Revisions,
     source: &PolicySource,
@@ -284,7 +284,8 @@ async fn delete(api: &Api<ConfigMap>, namespace: &str, name: &str, parameters: D
     Ok(())
 }
 
-/// Waits until nothing of it serves any more, as far as records tell; whether that came in time. Records must not go before.
+/// Waits until the records show that none of the revisions serves any more. Returns whether this happened in time.
+/// Records must not be deleted earlier.
 async fn until_noticed(revisions: &Revisions, going: &Going, patience: Duration) -> anyhow::Result<bool> {
     let begun = Instant::now();
     loop {

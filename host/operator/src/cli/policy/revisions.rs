@@ -1,4 +1,4 @@
-//! `PolicyRevision`s as the verbs see them: what became of each package that somebody shipped.
+//! Reads `PolicyRevision`s for the verbs: the state of each shipped package.
 
 use anyhow::{Context, bail};
 use k8s_openapi::{api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::Time};
@@ -14,10 +14,10 @@ use crate::{
     package::{Package, PackageError, is_index, unpack_reading},
 };
 
-/// A `PolicyRevision`.
+/// A `PolicyRevision` object.
 pub(super) type Revision = Object<PolicyRevisionSpec, PolicyRevisionStatus>;
 
-/// All revisions that an operator wrote, and the bytes that it kept.
+/// All revisions that an operator recorded, and the bytes that it kept.
 pub(super) struct Revisions {
     client: Client,
     written: Api<Revision>,
@@ -26,7 +26,7 @@ pub(super) struct Revisions {
 }
 
 impl Revisions {
-    /// Those of the operator that lives in this namespace.
+    /// Reads the revisions of the operator in this namespace.
     pub(super) fn new(client: Client, namespace: &str) -> Self {
         Self {
             written: Api::namespaced_with(client.clone(), namespace, &installed::revision_resource()),
@@ -36,12 +36,12 @@ impl Revisions {
         }
     }
 
-    /// The namespace that the operator lives in.
+    /// Returns the operator's namespace.
     pub(super) fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// All of them, the oldest first.
+    /// Lists all revisions, the oldest first.
     pub(super) async fn all(&self) -> anyhow::Result<Vec<Revision>> {
         let listed = self.written.list(&ListParams::default()).await;
         let place = || format!("PolicyRevisions of namespace {} cannot be listed", self.namespace);
@@ -50,8 +50,8 @@ impl Revisions {
         Ok(all)
     }
 
-    /// How old the package is that a revision stands for, which decides who comes first, as the operator has it; as if its
-    /// ConfigMap was gone where that may not be seen.
+    /// Returns the age of a revision's package, which decides conflicts in the operator. If the user may not read the
+    /// ConfigMap, it counts as deleted.
     pub(super) async fn age(&self, revision: &Revision) -> anyhow::Result<Age> {
         let PolicySource { namespace, config_map } = revision.spec.source.clone();
         let sources: Api<ConfigMap> = Api::namespaced(self.client.clone(), &namespace);
@@ -64,7 +64,8 @@ impl Revisions {
         Ok(installed::age_of(revision, created))
     }
 
-    /// Whether there is still a package where one came from. One that may not be seen is.
+    /// Whether the source of a revision still holds a package. If the user may not read the source, it counts as
+    /// existing.
     pub(super) async fn is_there(&self, source: &PolicySource) -> anyhow::Result<bool> {
         let PolicySource { namespace, config_map } = source;
         let sources: Api<ConfigMap> = Api::namespaced(self.client.clone(), namespace);
@@ -75,7 +76,7 @@ impl Revisions {
         }
     }
 
-    /// Removes a revision; what the operator kept of it goes with it.
+    /// Deletes a revision. The garbage collector deletes its kept bytes.
     pub(super) async fn remove(&self, name: &str) -> anyhow::Result<()> {
         match self.written.delete(name, &DeleteParams::background()).await {
             Ok(_) => Ok(()),
@@ -84,7 +85,7 @@ impl Revisions {
         }
     }
 
-    /// The package that a revision was made from, as the operator kept it.
+    /// Reads the package of a revision from the bytes that the operator kept.
     pub(super) async fn kept(&self, revision: &Revision) -> anyhow::Result<Result<Package, Lost>> {
         let package = match read(&self.config_maps, name(revision)).await {
             Ok(Some(package)) => package,
@@ -94,7 +95,8 @@ impl Revisions {
         Ok(if is_of(&package, revision) { Ok(package) } else { Err(Lost::Changed) })
     }
 
-    /// The same, as an operator finds it that starts now: also in the ConfigMap that it came from, if that still holds it.
+    /// Reads the package of a revision as a starting operator does: if the kept bytes are lost, from the source,
+    /// provided that it still holds this package.
     pub(super) async fn package(&self, revision: &Revision) -> anyhow::Result<Result<Package, Lost>> {
         let lost = match self.kept(revision).await? {
             Ok(package) => return Ok(Ok(package)),
@@ -105,14 +107,14 @@ impl Revisions {
         let source = match read(&sources, config_map).await {
             Ok(source) => source,
             Err(error) if is_passing(&error) => return Err(error),
-            // Where it may not be seen, or is no package, it is of no help.
+            // An unreadable source does not help; report the loss of the kept bytes.
             Err(_) => None,
         };
         Ok(source.filter(|package| is_of(package, revision)).ok_or(lost))
     }
 }
 
-/// Why what an operator kept of a revision is of no use.
+/// Why the kept bytes of a revision are unusable.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Lost {
     #[error("its bytes are not kept any more")]
@@ -123,19 +125,19 @@ pub(super) enum Lost {
     Damaged(PackageError),
 }
 
-/// Whether the cluster might answer otherwise a moment later.
+/// Whether a retry might succeed.
 pub(super) fn is_passing(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<kube::Error>()
         .is_some_and(|error| !matches!(error, kube::Error::Api(answer) if answer.code == 403))
 }
 
-/// Whether a revision was made from a package.
+/// Whether a package is the one that a revision records.
 fn is_of(package: &Package, revision: &Revision) -> bool {
     package.digest().to_string() == revision.spec.package_digest
 }
 
-/// The package of an index, with its chunks; none if that is not there.
+/// Reads a package from its index and chunks. Returns none if there is no index.
 pub(super) async fn read(config_maps: &Api<ConfigMap>, name: &str) -> anyhow::Result<Option<Package>> {
     let get =
         |name: String| async move { config_maps.get_opt(&name).await.with_context(|| format!("ConfigMap {name}")) };
@@ -143,8 +145,8 @@ pub(super) async fn read(config_maps: &Api<ConfigMap>, name: &str) -> anyhow::Re
     Ok(Some(unpack_reading(&index, get).await??))
 }
 
-/// The revisions of what a person names: the ConfigMap that they came from, with its namespace or without, or the
-/// policy. Where several have the name, those of the operator's own namespace `home` are meant.
+/// Returns the revisions that a name means: those of a ConfigMap, given with or without namespace, or those of a
+/// policy. If several sources have the name, revisions in the operator's namespace `home` win.
 pub(super) fn of_name<'a>(all: &'a [Revision], named: &str, home: &str) -> anyhow::Result<Vec<&'a Revision>> {
     let is_named = |source: &PolicySource| source.config_map == named || shown(source) == named;
     let of_source = all.iter().filter(|revision| is_named(&revision.spec.source)).collect::<Vec<_>>();
@@ -167,7 +169,7 @@ pub(super) fn of_name<'a>(all: &'a [Revision], named: &str, home: &str) -> anyho
     }
 }
 
-/// `namespace/name`.
+/// Formats a source as `namespace/name`.
 pub(super) fn shown(source: &PolicySource) -> String {
     format!("{}/{}", source.namespace, source.config_map)
 }

@@ -1,7 +1,6 @@
-//! `policy rollback`: what a ConfigMap held before, again.
+//! `policy rollback`: restores an earlier content of a policy's ConfigMap.
 //!
-//! It is an ordinary edit of the source: whoever looks at the ConfigMap sees what serves, and the next edit goes on from
-//! there.
+//! A rollback is an ordinary edit of the source: the ConfigMap shows what serves, and the next edit starts from there.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -49,14 +48,14 @@ pub(super) struct Rollback {
 }
 
 impl Rollback {
-    /// Writes what was kept of the earlier revision into the ConfigMap.
+    /// Writes the kept bytes of the earlier revision into the ConfigMap.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { name: named, connection, namespace, to, wait, timeout } = self;
         super::on_cluster(connection, async |client| {
             let revisions = Revisions::new(client.clone(), &namespace);
             let all = revisions.all().await?;
             let of_source = of_name(&all, &named, &namespace)?;
-            // Whoever says where to go back to need not be where they are.
+            // With `--to`, the current content does not matter, so the user need not be allowed to read it.
             let holds = if to.is_some() { Holds::Nothing } else { held(&client, &of_source).await? };
             let target = target(&of_source, &holds, to.as_deref()).with_context(|| named.clone())?;
             let choose = |lost: Lost| anyhow!("PolicyRevision {}: {lost}, choose another one with --to", name(target));
@@ -81,13 +80,13 @@ impl Rollback {
     }
 }
 
-/// What the ConfigMap holds now.
+/// The current content of the ConfigMap.
 enum Holds {
-    /// Nothing: it is not there.
+    /// The ConfigMap does not exist.
     Nothing,
     /// A package with this digest.
     Package(String),
-    /// What is no package, or may not be read.
+    /// No package, or the user may not read it.
     Something,
 }
 
@@ -101,8 +100,8 @@ async fn held(client: &Client, of_source: &[&Revision]) -> anyhow::Result<Holds>
     })
 }
 
-/// The revision to go back to, of those of one source, the oldest first: what serves, if that is not what the ConfigMap
-/// holds and can be loaded, and else what served before it.
+/// Chooses the revision to restore, from the revisions of one source, the oldest first. If the active revision differs
+/// from the ConfigMap and can be loaded, chooses the active one. Otherwise chooses its predecessor.
 fn target<'a>(of_source: &[&'a Revision], holds: &Holds, to: Option<&str>) -> anyhow::Result<&'a Revision> {
     if let Some(to) = to {
         let found = of_source.iter().find(|revision| name(revision) == to);
@@ -114,13 +113,13 @@ fn target<'a>(of_source: &[&'a Revision], holds: &Holds, to: Option<&str>) -> an
         Holds::Package(digest) => *digest != active.spec.package_digest,
         Holds::Something => true,
     };
-    // What cannot be loaded any more is nothing to go back to.
+    // A revision that cannot be loaded any more cannot be restored.
     if let Some(active) = active.filter(|active| holds_other(active) && !is_withheld(&status(active))) {
         return Ok(active);
     }
     let predecessor = active.and_then(|active| status(active).predecessor);
     let named = predecessor.and_then(|before| of_source.iter().find(|revision| name(revision) == before));
-    // Where nothing of the source serves, what served last does again.
+    // If no revision of the source is active, choose the last one that served.
     let served = of_source.iter().rev().find(|revision| state(revision) == RevisionState::Superseded);
     match (named, active, served) {
         (Some(before), _, _) => Ok(before),

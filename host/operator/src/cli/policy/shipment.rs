@@ -1,5 +1,5 @@
-//! What is to be shipped to a cluster, as the user names it: a component, ConfigMaps that were packed before, or
-//! settings alone. It is checked here as a cluster would check it, whatever verb asks.
+//! What the user wants to ship: a component, packed ConfigMaps, or settings alone. Every verb checks it in the same way
+//! as a cluster does.
 
 use std::{
     collections::BTreeSet,
@@ -30,7 +30,7 @@ use crate::{
     reading::{self, OBJECTS},
 };
 
-/// Bytes of a name that says each namespace: revisions have room for that, and something behind it.
+/// Longest name that lists every namespace, in bytes. Names of revisions have room for it and a suffix.
 const LONGEST: usize = 160;
 
 /// Arguments that say what to ship.
@@ -54,21 +54,21 @@ pub(super) struct Shipment {
     name: Option<String>,
 }
 
-/// What is shipped, checked.
+/// A checked package.
 pub(super) struct Ready {
-    /// What `policy.yaml` says.
+    /// Its `policy.yaml`.
     pub(super) file: PolicyFile,
-    /// The component that passed the gate; none for settings alone.
+    /// The component that passed the gate; none if the package contains settings only.
     pub(super) policy: Option<Loaded>,
     /// Its ConfigMaps.
     pub(super) packed: Packed,
-    /// Whether flags said its name or where it holds.
+    /// Whether the user gave its name or its scope in flags.
     pub(super) is_placed: bool,
 }
 
 impl Ready {
-    /// The same as something that is about to be shipped to the operator that lives in `home`, where that lets it in: it was
-    /// started to grant so much at most.
+    /// Converts the package for the simulation of an operator in namespace `home`. Fails if its grants or claims exceed
+    /// `grantable`, or if its scope is not allowed there.
     pub(super) fn shipped(self, home: &str, grantable: &Grantable) -> anyhow::Result<Shipped> {
         let Self { file, policy, packed, is_placed: _ } = self;
         let metadata = packed.index.metadata;
@@ -85,8 +85,8 @@ impl Ready {
     }
 }
 
-/// The namespace of the ConfigMaps: what a flag says, else the file that they were packed in, else the usual one. A
-/// flag that says another one than the file is more likely a mistake than a move.
+/// Chooses the namespace of the ConfigMaps: the flag's, else the one in the packed file, else the usual one. Fails if
+/// the flag and the file differ, which is more likely a mistake than a move.
 pub(super) fn agreed(flag: &str, said: Option<String>, packed: Option<&str>, usual: &str) -> anyhow::Result<String> {
     match (said, packed) {
         (Some(said), Some(packed)) if said != packed => {
@@ -99,20 +99,20 @@ pub(super) fn agreed(flag: &str, said: Option<String>, packed: Option<&str>, usu
     }
 }
 
-/// A package as it was read.
+/// A package before its checks.
 struct Raw {
     file: PolicyFile,
     component: Option<Vec<u8>>,
     /// Where its settings were written.
     settings_from: Option<Given>,
-    /// What ConfigMaps that were packed say of themselves.
+    /// Name and namespace in the metadata of packed ConfigMaps.
     name: Option<String>,
     namespace: Option<String>,
 }
 
 impl Shipment {
-    /// Reads and checks it. The ConfigMaps are to lie where `place` says, which is told the namespace of a packed file.
-    /// Settings are checked for a policy of this binary; those for another are checked by the cluster that has it.
+    /// Reads and checks the package. `place` chooses the namespace of the ConfigMaps, given the namespace of a packed
+    /// file. Checks settings for a default policy here. The cluster checks settings for any other policy.
     pub(super) fn ready(
         self,
         loader: &Loader,
@@ -127,7 +127,7 @@ impl Shipment {
         })
     }
 
-    /// The same for who asks beside these policies, and finds out about others.
+    /// Like [`Self::ready`], for a caller that knows the policies `there` and looks for others itself.
     pub(super) fn ready_beside(
         self,
         loader: &Loader,
@@ -140,7 +140,7 @@ impl Shipment {
         })
     }
 
-    /// The same; `check` is told settings that come alone, and the policy that they are for.
+    /// Like [`Self::ready`], but calls `check` for settings without a component, with the name of their policy.
     fn checked(
         self,
         loader: &Loader,
@@ -159,7 +159,7 @@ impl Shipment {
             file.settings = tree(path)?;
             settings_from = Some(written_in(path));
         }
-        // One package for each scope that is asked for: it would take the place of another one under the same name.
+        // Each requested scope gets a package of its own: under the same name it would replace another one.
         let scoped: BTreeSet<String> = scope.iter().cloned().collect();
         if !scope.is_empty() {
             packed_name =
@@ -191,8 +191,8 @@ impl Shipment {
     }
 }
 
-/// The usual name of a ConfigMap, for a scope that was asked for: no other scope has the same, since names of policies and
-/// of namespaces have no dots.
+/// Returns the default name of a ConfigMap for a requested scope. Different scopes get different names, since names of
+/// policies and of namespaces contain no dots.
 fn name_for(usual: &str, scope: &BTreeSet<String>) -> String {
     let long: Vec<&str> = std::iter::once(usual).chain(scope.iter().map(String::as_str)).collect();
     let long = long.join(".");
@@ -204,13 +204,13 @@ fn name_for(usual: &str, scope: &BTreeSet<String>) -> String {
 }
 
 impl Raw {
-    /// What no ConfigMap says.
+    /// A package without the metadata of a ConfigMap.
     fn unpacked(file: PolicyFile, component: Option<Vec<u8>>, settings_from: Option<Given>) -> Self {
         Self { file, component, settings_from, name: None, namespace: None }
     }
 }
 
-/// Whatever the file is.
+/// Reads a file in any of the forms.
 fn read(path: &Path) -> anyhow::Result<Raw> {
     let named = || path.display().to_string();
     let bytes = reading::bytes(path, OBJECTS)?;
@@ -225,11 +225,11 @@ fn read(path: &Path) -> anyhow::Result<Raw> {
     Ok(Raw::unpacked(file, None, Some(written_in(path))))
 }
 
-/// The one package among the objects of a text; none if it has no objects.
+/// Finds the one package among the objects of a text. Returns none if the text has no objects.
 fn packed(path: &str, text: &str) -> anyhow::Result<Option<Raw>> {
-    // No namespace instead of the usual one: where none is said, whoever asks knows better.
+    // An empty default namespace, so that the caller can tell whether the file names one.
     let (documents, mut errors) = input::parse(&path.into(), text, "");
-    // A policy.yaml has no field of an object's.
+    // A policy.yaml has none of an object's fields.
     let is_no_object = |error: &InputError| matches!(error, InputError::NoObject { path: "" | "apiVersion", .. });
     if documents.is_empty() && errors.iter().all(is_no_object) {
         return Ok(None);
@@ -283,8 +283,8 @@ fn admitted(loader: &Loader, path: &Path, inner: gate::Candidate) -> anyhow::Res
     Ok(Loaded { origin: candidate.origin, policy, settings: candidate.inner.file.settings })
 }
 
-/// Whether settings are for one of these policies; fails where they do not fit it, or where what it plans with them for
-/// its own samples cannot be.
+/// Whether the settings are for one of these policies. Fails if they do not fit the policy, or if the policy's plans
+/// for its own samples are invalid with them.
 fn fits(loader: &Loader, there: &[Loaded], policy: &str, settings: Layer) -> anyhow::Result<bool> {
     let Some(loaded) = there.iter().rfind(|loaded| loaded.policy.id().name == policy) else { return Ok(false) };
     gate::try_settings(&loaded.policy, &[settings], &sample_cluster(), &loader.server())?;

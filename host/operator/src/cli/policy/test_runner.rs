@@ -1,8 +1,8 @@
 //! `policy test-runner`: runs a test executable that was built for wasm32-wasip1.
 //!
-//! Cargo calls it for `cargo component test` (components) and for plain `cargo test --target wasm32-wasip1` (core
-//! modules). The executable sees WASI, the arguments, the environment and, for reading alone, the files of the
-//! repository that its package is in: where a test reads its cases natively, it finds them here.
+//! Cargo starts it for `cargo component test` (components) and for plain `cargo test --target wasm32-wasip1` (core
+//! modules). The executable gets WASI, its arguments and the environment. It may read the files of its repository, so
+//! that tests find their cases at the same paths as in a native run.
 
 use std::{
     ffi::OsString,
@@ -32,7 +32,7 @@ pub(super) struct TestRunner {
 }
 
 impl TestRunner {
-    /// Runs the executable; its exit code is ours.
+    /// Runs the executable and returns its exit code.
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         let Self { file, arguments } = self;
         let bytes = reading::bytes(&file, MODULE)?;
@@ -62,15 +62,15 @@ impl TestRunner {
     }
 }
 
-/// A test executable is megabytes of code, of which most never runs: what compiles fast is done fast.
+/// Creates an engine that compiles fast: most of a test executable's code never runs.
 fn engine() -> anyhow::Result<Engine> {
     let mut config = Config::new();
     config.cranelift_opt_level(OptLevel::None).cranelift_regalloc_algorithm(RegallocAlgorithm::SinglePass);
     Ok(Engine::new(&config)?)
 }
 
-/// Opens the package's directory, which is where cargo starts test executables, as the working directory, and the
-/// repository around it by its own name, for `env!("CARGO_MANIFEST_DIR")`.
+/// Gives read access to two directories. The package's directory becomes the working directory, as cargo expects. The
+/// repository keeps its own path, for `env!("CARGO_MANIFEST_DIR")`.
 fn preopen(context: &mut WasiCtxBuilder, package: &Path) -> anyhow::Result<()> {
     let repository = package.ancestors().find(|directory| directory.join(".git").exists()).unwrap_or(package);
     for (directory, name) in [(package, "."), (repository, &*repository.to_string_lossy())] {
@@ -83,7 +83,7 @@ fn preopen(context: &mut WasiCtxBuilder, package: &Path) -> anyhow::Result<()> {
 }
 
 fn exit_code(code: i32) -> ExitCode {
-    // A code that the system cannot carry must not look like success.
+    // A code beyond 255 must not become 0, which means success.
     u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 

@@ -1,4 +1,4 @@
-//! Telling WebAssembly files apart by their first bytes; what is inside is for `kaos_policy`.
+//! Recognizes WebAssembly files by their first bytes. `kaos_policy` examines their contents.
 
 use crate::sections::sections;
 
@@ -12,17 +12,17 @@ pub(super) fn is_core(bytes: &[u8]) -> bool {
     layer(bytes) == Some(0)
 }
 
-/// The field of the header in which components and core modules differ.
+/// Returns the header field in which components and core modules differ.
 fn layer(bytes: &[u8]) -> Option<u16> {
     bytes.strip_prefix(b"\0asm")?.get(2..4).map(|layer| u16::from_le_bytes([layer[0], layer[1]]))
 }
 
-/// Whether a core module has a custom section whose name begins so.
+/// Whether a core module has a custom section whose name starts with `prefix`.
 pub(super) fn has_custom_section(module: &[u8], prefix: &str) -> bool {
     sections(module).any(|section| section.custom().is_some_and(|name| name.starts_with(prefix.as_bytes())))
 }
 
-/// Module and name of the first import of a core module.
+/// Returns module and name of a core module's first import.
 pub(super) fn first_import(module: &[u8]) -> Option<[String; 2]> {
     sections(module).find_map(|section| {
         section.first_import().map(|names| names.map(|name| String::from_utf8_lossy(name).into_owned()))

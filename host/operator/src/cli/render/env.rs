@@ -1,4 +1,4 @@
-//! `--env`: where the value of each environment variable comes from.
+//! `--env`: shows the origin of each environment variable's value.
 
 use std::io;
 
@@ -15,7 +15,8 @@ use crate::{
     offline::Entry,
 };
 
-/// One object's variables, below its name; with its status, the phase and the message that it would get.
+/// Prints the variables of one object below its name. With its status, adds the phase and the message that the object
+/// would get.
 pub(super) fn write(out: &mut Output, document: &Document, entry: &Entry, with_status: bool) -> io::Result<()> {
     let mut table = Table::new(&["CONTAINER", "VARIABLE", "VALUE", "FROM"]);
     for variable in variables(entry) {
@@ -27,7 +28,7 @@ pub(super) fn write(out: &mut Output, document: &Document, entry: &Entry, with_s
     if table.is_empty() { out.text("no environment variables\n\n") } else { out.text(&format!("{table}\n")) }
 }
 
-/// Container, name, value and origin of each variable.
+/// Returns container, name, value and origin of each variable.
 pub(in crate::cli) fn variables(entry: &Entry) -> Vec<[String; 4]> {
     let row = |variable: &EnvVar| {
         let EnvVar { container, name, source, .. } = variable;
@@ -51,8 +52,8 @@ fn value(name: &str, source: &EnvSource) -> String {
     }
 }
 
-/// A setting's origin says who gave it: the variable, file or default that the value came from. Where several policies
-/// answer, it says whose setting that is.
+/// Formats the origin of a variable. For a setting, adds the source of its value: a variable, a file or the default. If
+/// an overlay also answers, adds the policy that has the setting.
 fn explained(variable: &EnvVar, entry: &Entry) -> String {
     let origin = &variable.origin;
     let Some((policy, settings)) = entry.rendered.giver(variable) else { return origin.clone() };

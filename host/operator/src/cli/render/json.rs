@@ -1,4 +1,4 @@
-//! `-o json`: a list with everything, one entry an object.
+//! `-o json`: prints a list with one entry for each object, which contains everything.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use kaos_policy::contract::Outcome;
 use super::super::output::Output;
 use crate::offline::Entry;
 
-/// Writes entries as they come, so that a long list is never held as text.
+/// Writes each entry at once, so that the whole list is never held as text.
 #[derive(Debug, Default)]
 pub(super) struct List {
     begun: bool,

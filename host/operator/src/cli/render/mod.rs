@@ -1,4 +1,4 @@
-//! `render`: what would run, for objects in files, without a cluster.
+//! `render`: prints the children for objects in files, without a cluster.
 
 pub(super) mod env;
 mod json;
@@ -140,13 +140,13 @@ impl Render {
     }
 }
 
-/// What to show of every object.
+/// What to print for each object.
 struct Show {
     form: Shown,
     status: bool,
 }
 
-/// What is shown: all of it in a form, or the variables alone.
+/// Everything in one form, or the variables alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shown {
     All(Form),
@@ -214,7 +214,7 @@ fn sorted(mut texts: Vec<String>) -> Vec<String> {
     texts
 }
 
-/// Says on standard error what the user should know of an object; whether it is refused or waits.
+/// Prints messages about an object on standard error. Returns whether the object is refused, waits or failed.
 fn tell(document: &Document, entry: &Entry, quiet: bool) -> bool {
     let Document { origin, identity, .. } = document;
     let say = |severity: &str, path: &str, message: &str| {

@@ -1,4 +1,4 @@
-//! `-o table`: one line an object.
+//! `-o table`: prints one line for each object.
 
 use std::fmt;
 
@@ -10,12 +10,12 @@ use kaos_policy::{
 use super::super::table::Table;
 use crate::{input::Document, offline::Entry};
 
-/// The lines so far.
+/// The lines so far, and whether they show the status.
 #[derive(Debug, Default)]
 pub(super) struct Objects(Vec<[String; 6]>, bool);
 
 impl Objects {
-    /// Adds an object; with its status, the phase and the message that it would get.
+    /// Adds an object. With its status, adds the phase and the message that the object would get.
     pub(super) fn add(&mut self, document: &Document, entry: &Entry, with_status: bool) {
         let Entry { rendered, outcome, status } = entry;
         self.1 = with_status;

@@ -1,13 +1,13 @@
-//! `--unserved`: types that the cluster is to be without.
+//! `--unserved`: types that the simulated cluster does not serve.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use kaos_policy::{contract::ResourceType, near::nearest, policy::Stack};
 
-/// Types as the user names them: by kind, or with group and version.
+/// Types that the user listed, by kind alone or with group and version.
 pub(super) struct Unserved(Vec<String>);
 
-/// A name that means no type that could be missed.
+/// The name matches no type that a policy reads or wishes for.
 #[derive(Debug, thiserror::Error)]
 #[error("--unserved {named}: no policy reads or wishes for such a type: {remedy}")]
 pub(super) struct UnservedError {
@@ -16,7 +16,7 @@ pub(super) struct UnservedError {
 }
 
 impl Unserved {
-    /// The types of these names; an error where no policy would miss one.
+    /// Takes the names. Fails if no policy reads or wishes for one of them.
     pub(super) fn new(named: Vec<String>, stacks: &BTreeMap<ResourceType, Stack>) -> Result<Self, UnservedError> {
         let policies = stacks.values().flat_map(|stack| std::iter::once(stack.base()).chain(stack.overlays()));
         let claims = policies.flat_map(|policy| &policy.descriptor().claims);
@@ -36,7 +36,7 @@ impl Unserved {
         Ok(Self(named))
     }
 
-    /// Whether the cluster is to be without it.
+    /// Whether the simulated cluster lacks this type.
     pub(super) fn contains(&self, of: &ResourceType) -> bool {
         self.0.iter().any(|named| means(named, of))
     }

@@ -1,5 +1,6 @@
-//! `-o yaml`: the manifests as the operator would apply them, each object's behind a comment that names it. To read and
-//! to compare, not to apply: an owner reference needs the UID, which an object has from the API server alone.
+//! `-o yaml`: prints the manifests that the operator would apply, with a comment that names each object. They are for
+//! reading and comparing, not for applying: an owner reference needs the object's UID, which only the API server
+//! assigns.
 
 use std::io;
 

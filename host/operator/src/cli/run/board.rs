@@ -1,4 +1,4 @@
-//! How far the process has come, for readiness.
+//! The current stage of the process, for the readiness probe.
 
 use std::{collections::BTreeSet, sync::Mutex};
 
@@ -13,19 +13,19 @@ use crate::{
     serve::Report,
 };
 
-/// How far the process has come.
+/// The stage of the process.
 pub(super) enum Stage {
-    /// Something is not there yet.
+    /// A prerequisite is missing.
     Starting(String),
-    /// It wants the Lease.
+    /// The process waits for the Lease.
     Waiting(watch::Receiver<Standing>),
-    /// It reconciles.
+    /// The process reconciles.
     Working(Probe),
-    /// It finishes what it began.
+    /// The process finishes running passes.
     Stopping,
 }
 
-/// Where the process says how far it has come.
+/// Holds the current stage.
 pub(super) struct Board(Mutex<Stage>);
 
 impl Board {
@@ -42,7 +42,7 @@ impl Report for Board {
     fn ready(&self) -> Result<String, Vec<String>> {
         match &*lock(&self.0) {
             Stage::Starting(missing) => Err(vec![missing.clone()]),
-            // One that waits is as ready as it can be: a rollout must not wait for it to lead.
+            // A standby is as ready as it can be: a rollout must not wait until it leads.
             Stage::Waiting(standing) => match &*standing.borrow() {
                 Standing::Unknown(because) => Err(vec![format!("the lease {LEASE} cannot be had: {because}")]),
                 Standing::Behind(holder) => Ok(format!("ok: standing by for {holder}, which holds the lease")),
@@ -62,8 +62,8 @@ impl Report for Board {
     }
 }
 
-/// What is said of an operator that works, beside namespaces in which it may read nothing, and objects that it may not write
-/// for.
+/// Formats the answer of a working operator. Adds namespaces that it may not read, and the number of objects whose
+/// children it may not write.
 fn works(barred: &BTreeSet<String>, denied: usize) -> String {
     let mut said = "ok".to_owned();
     if !barred.is_empty() {

@@ -1,4 +1,4 @@
-//! The flags of `run`, with the names that the Go operator's have, and the checks that need nothing but the flags.
+//! The flags of `run`, with the names that the Go operator uses, and the checks that need only the flags.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -17,7 +17,7 @@ use crate::{
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 #[command(
-    // The chart says some of them, and who installs it may say them again, behind those.
+    // The chart sets some flags, and users may repeat them after those.
     args_override_self = true,
     after_help = "Exit codes: 0 stopped by a signal, all passes finished; 1 the lease was lost, or a part of the \
     operator ended by itself; 2 flags, settings, policies or the kubeconfig cannot be used; 130 stopped by a second \
@@ -129,7 +129,7 @@ enum Privileges {
     Refused,
 }
 
-/// Flags that do not go together, or with this machine.
+/// Flags that contradict each other or that this machine cannot satisfy.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FlagError {
     #[error("--leader-elect-lease-duration, --leader-elect-renew-deadline, --leader-elect-retry-period: {0}")]
@@ -141,7 +141,7 @@ pub(super) enum FlagError {
 }
 
 impl Run {
-    /// The times of the Lease.
+    /// Returns the timing of the Lease.
     pub(super) fn timing(&self) -> Result<Timing, FlagError> {
         let timing = Timing {
             duration: self.leader_elect_lease_duration,
@@ -152,7 +152,7 @@ impl Run {
         Ok(timing)
     }
 
-    /// How the operator is to behave.
+    /// Returns the operator's options.
     pub(super) fn options(&self) -> Result<Options, FlagError> {
         let secret_key = match self.digest_key_file.as_ref().filter(|_| self.watch_secrets) {
             None => Vec::new(),
@@ -188,9 +188,9 @@ impl Run {
     }
 }
 
-/// A time as Go writes it: `1m30s`.
+/// Parses a duration in Go's notation: `1m30s`.
 fn time(text: &str) -> Result<Duration, String> {
-    // The parser panics where a number is larger than a time can be, or below zero within the text.
+    // The parser panics on numbers that are too large, and on a minus sign inside the text.
     let is_long = text.split(|c: char| !c.is_ascii_digit()).any(|digits| digits.len() > 9);
     if is_long || text.rfind('-').is_some_and(|at| at > 0) {
         return Err("is no time: say 500ms, 15s or 1m30s".to_owned());
@@ -199,7 +199,7 @@ fn time(text: &str) -> Result<Duration, String> {
     if parsed.is_negative() { Err("is below zero".to_owned()) } else { Ok(parsed.into()) }
 }
 
-/// The same, of what nothing would come about within if it was none.
+/// Like [`time`], but rejects zero.
 fn some_time(text: &str) -> Result<Duration, String> {
     let time = time(text)?;
     if time.is_zero() { Err("must be longer than 0: say 500ms, 15s or 1m30s".to_owned()) } else { Ok(time) }

@@ -1,4 +1,4 @@
-//! Where log lines go and how they look; what else is told of is left to whoever brings a layer.
+//! Sets up log lines: their destination and their form. Other uses of spans come in as a layer.
 
 use std::{
     borrow::Cow,
@@ -13,7 +13,7 @@ use tracing_subscriber::{
 
 use super::flags::{LogFormat, Run};
 
-/// Logs that cannot be set up.
+/// The logs could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LogError {
     #[error("--log-level {text:?}: {source}")]
@@ -22,14 +22,14 @@ pub(super) enum LogError {
     Twice(#[from] tracing_subscriber::util::TryInitError),
 }
 
-/// What else takes spans.
+/// A further layer that receives spans.
 pub(super) type Beside = Box<dyn Layer<Registry> + Send + Sync>;
 
-/// Logs to standard error from now on.
+/// Starts logging to standard error.
 pub(super) fn start(run: &Run, beside: Option<Beside>) -> Result<(), LogError> {
     let filter =
         EnvFilter::try_new(&run.log_level).map_err(|source| LogError::Level { text: run.log_level.clone(), source })?;
-    // What is not logged may be of interest beside it.
+    // The filter is for log lines only: the further layer receives everything.
     tracing_subscriber::registry().with(beside).with(lines(run.log_format).with_filter(filter)).try_init()?;
     Ok(())
 }
@@ -48,15 +48,16 @@ fn lines<S: Subscriber + for<'a> LookupSpan<'a>>(format: LogFormat) -> Box<dyn L
     }
 }
 
-/// Log lines as they are shown: an error may be in the words of a policy or a server, and forge a line or steer a terminal.
+/// Writes log lines with control characters escaped: an error may contain text of a policy or a server, which could
+/// forge a line or control the terminal.
 struct Shown<W> {
     inner: W,
-    /// Of a line, without its end.
+    /// Escapes a line without its line break.
     shown: fn(&str) -> Cow<'_, str>,
 }
 
 impl<W: Write> Write for Shown<W> {
-    /// Takes whole lines: the layer writes each at once.
+    /// Writes whole lines, since the layer writes each line at once.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(bytes);
         let (line, end) = text.strip_suffix('\n').map_or((&*text, ""), |line| (line, "\n"));
@@ -69,7 +70,7 @@ impl<W: Write> Write for Shown<W> {
     }
 }
 
-/// The layer's own colours stay: it writes out what begins a sequence in a value.
+/// Escapes a line but keeps the layer's own colours. The layer has already escaped such sequences in values.
 fn coloured(line: &str) -> Cow<'_, str> {
     let mut shown = String::with_capacity(line.len());
     let mut rest = line;

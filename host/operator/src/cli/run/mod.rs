@@ -1,8 +1,10 @@
-//! `run`: the operator as a process, from its flags to its end.
+//! `run`: runs the operator as a process.
 //!
-//! Everything that can be wrong with flags, settings and policies ends it before it starts. An API server that cannot be
-//! reached does not: it is waited for, so that the order in which things start does not matter. Nor does what the environment
-//! has from the operator's own ConfigMap, which may go wrong while the process runs, too.
+//! Errors in flags, settings and policies end the process before it starts. Two problems do not:
+//!
+//! - An API server that does not respond. The process waits for it, so that the order of starting does not matter.
+//! - Errors in the operator's own ConfigMap, even if its values come through the environment: the ConfigMap may become
+//!   invalid at run time too.
 
 mod board;
 mod flags;
@@ -38,17 +40,17 @@ use crate::{
 use board::{Board, Stage};
 pub(super) use flags::Run;
 
-/// Between two tries to reach the API server, at most.
+/// Longest pause between two attempts to reach the API server.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Between two questions that the API server did not answer.
+/// Pause before the operator's own ConfigMap is read again after an error.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
-/// How long it may take to give the Lease back: without that, the next replica waits until it expires.
+/// Time limit for releasing the Lease. If it is not released, the next replica waits until it expires.
 const RELEASE: Duration = Duration::from_secs(2);
-/// How long answers that are under way when everything else has ended may take.
+/// Time limit for HTTP answers that are still under way at the end.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 impl Run {
-    /// Runs until a signal comes or something is lost.
+    /// Runs until a signal arrives or the Lease is lost.
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         let (options, timing) = (self.options()?, self.timing()?);
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -61,7 +63,7 @@ impl Run {
         let ended = runtime.block_on(self.start(options, timing));
         #[cfg(feature = "otlp")]
         traces.into_iter().for_each(traces::Traces::finish);
-        // What still computes must not hold up the end.
+        // Computations that still run must not delay the end.
         runtime.shutdown_background();
         ended
     }
@@ -81,7 +83,7 @@ impl Run {
 
         let ended = self.work(options, timing, &metrics, &board, &stop).await;
         serving.cancel();
-        // Whoever sends half a request must not hold up the end.
+        // A client that has sent half a request must not delay the end.
         if let Ok(served) = tokio::time::timeout(LAST_ANSWERS, server).await {
             served?;
         }
@@ -103,7 +105,7 @@ impl Run {
             served: Vec::new(),
         };
         let loading = tokio::task::spawn_blocking(move || brought_along(cluster, &policies, settings.as_deref(), &set));
-        // Compiling takes its time.
+        // Compiling takes a while: a signal must interrupt it.
         let Some(loading) = stop.run_until_cancelled(loading).await else { return Ok(ExitCode::SUCCESS) };
         let (loader, loaded, settings) = loading??;
         let config = connection.place().config().await?;
@@ -116,14 +118,14 @@ impl Run {
         }
         let apart = tell_apart(&client, &options.operator_namespace, settings);
         let Some(settings) = stop.run_until_cancelled(apart).await else { return Ok(ExitCode::SUCCESS) };
-        // One that does not answer has the last word.
+        // If the server does not answer, assume that it is newer: it can then refuse fields itself.
         let Some(newer) = stop.run_until_cancelled(is_newer(&client)).await else { return Ok(ExitCode::SUCCESS) };
         if newer.unwrap_or(true) {
             loader.expect_newer();
         }
         let installing =
             tokio::task::spawn_blocking(move || installing(&loader, &loaded, settings, namespace_policies));
-        // Settings are tried, which takes its time.
+        // The settings are tried on samples, which takes a while: a signal must interrupt it.
         let Some(installing) = stop.run_until_cancelled(installing).await else { return Ok(ExitCode::SUCCESS) };
         let installing = installing??;
         let held = if leader_elect {
@@ -184,7 +186,7 @@ async fn reconcile(
     Ok(ExitCode::SUCCESS)
 }
 
-/// The policies and the settings of this process.
+/// Loads the policies and the settings that this process was started with.
 fn brought_along(
     cluster: Cluster,
     policies: &[std::path::PathBuf],
@@ -197,8 +199,8 @@ fn brought_along(
     Ok((loader, loaded, settings))
 }
 
-/// Tells what the environment has from the operator's own ConfigMap apart from what it has itself; nothing, where that may
-/// not be read.
+/// Separates values that the environment took from the operator's own ConfigMap from values of its own. Separates
+/// nothing if the ConfigMap may not be read.
 async fn tell_apart(client: &Client, namespace: &str, settings: Vec<Layer>) -> Vec<Layer> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     loop {
@@ -212,14 +214,14 @@ async fn tell_apart(client: &Client, namespace: &str, settings: Vec<Layer>) -> V
                 );
                 return settings;
             }
-            // What it said would be the environment's for as long as the process runs.
+            // Without an answer, the ConfigMap's values would count as the environment's as long as the process runs.
             Err(error) => warn!("ConfigMap {OPERATOR_CONFIG} cannot be read, which is tried again: {}", told(&error)),
         }
         tokio::time::sleep(ASK_AGAIN).await;
     }
 }
 
-/// Policies and settings of a process, to which others may come.
+/// Prepares the policies and settings of the process, to which installed ones will be added.
 pub(super) fn installing(
     loader: &Loader,
     loaded: &[Loaded],
@@ -227,8 +229,8 @@ pub(super) fn installing(
     in_namespaces: bool,
 ) -> anyhow::Result<Installing> {
     let stacks = select(loaded)?;
-    // Settings that do not fit are an error of whoever starts the process, here and now; those of the operator's own
-    // ConfigMap of whoever writes that.
+    // Unsuitable settings of the process are an error of the person who starts it, so fail now. Settings of the
+    // operator's own ConfigMap are not: its author learns of errors at run time.
     let given: Vec<Layer> = settings.iter().filter(|layer| layer.origin != Origin::OperatorConfig).cloned().collect();
     drop(Catalogue::new(&stacks, &given)?);
     try_settings(&stacks, &given, &loader.cluster, &loader.server())
@@ -255,7 +257,7 @@ async fn reach(client: &Client, url: &str, board: &Board) {
     }
 }
 
-/// An election with a client of its own: no write of the operator can hold a renewal up, and no fence holds it back.
+/// Creates an election with its own client, so that no write of the operator delays a renewal and no fence blocks it.
 fn election(config: Config, layer: &CallLayer, timing: Timing, namespace: &str) -> anyhow::Result<Election> {
     let own = CallLayer { deadline: timing.renew_deadline, fence: Fence::open(), metrics: Arc::clone(&layer.metrics) };
     let client = client::connect(config, &own)?;

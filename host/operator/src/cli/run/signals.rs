@@ -1,4 +1,4 @@
-//! SIGTERM and Ctrl-C: the first stops in order, the second at once.
+//! Handles SIGTERM and Ctrl-C: the first signal stops the process in order, the second one at once.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-/// As a shell reports a program that Ctrl-C ended.
+/// The exit code that a shell reports for a program ended by Ctrl-C.
 const AT_ONCE: i32 = 130;
 
 /// Cancels `stop` on the first signal.

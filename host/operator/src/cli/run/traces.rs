@@ -1,7 +1,7 @@
-//! Traces: a span for each pass, sent to a collector over OTLP (protobuf over HTTP).
+//! Traces: sends a span for each pass to a collector over OTLP (protobuf over HTTP).
 //!
-//! All of it is said in the environment, in the variables that every program with OpenTelemetry reads. Other than most,
-//! this one looks for no collector that nobody named.
+//! The standard environment variables of OpenTelemetry configure it. Unlike most programs, this one sends nothing
+//! unless they name a collector.
 
 use std::{env, time::Duration};
 
@@ -27,14 +27,14 @@ use tracing_subscriber::{Layer as _, filter::Targets};
 
 use super::logs::Beside;
 
-/// What the spans are of, unless the environment names it.
+/// Default service name of the spans.
 const SERVICE: &str = "kaos-operator";
-/// How long the collector may take to answer.
+/// Time limit for an answer of the collector.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How much it may answer.
+/// Size limit for an answer of the collector.
 const MOST: usize = 1 << 20;
 
-/// Traces that cannot be sent.
+/// Traces could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TraceError {
     #[error("the environment variables of OpenTelemetry: {0}")]
@@ -43,11 +43,11 @@ pub(super) enum TraceError {
     Tls(#[source] Box<kube::Error>),
 }
 
-/// What sends traces.
+/// Sends traces.
 pub(super) struct Traces(SdkTracerProvider);
 
 impl Traces {
-    /// As the environment says; none where it names no collector.
+    /// Reads the environment. Returns none if it names no collector.
     pub(super) fn of_environment(runtime: &Handle) -> Result<Option<Self>, TraceError> {
         let says = |name: &str, what: &str| env::var(name).is_ok_and(|value| value.eq_ignore_ascii_case(what));
         let named = |name: &str| env::var(name).is_ok_and(|value| !value.is_empty());
@@ -66,14 +66,14 @@ impl Traces {
         Ok(Some(Self(provider.build())))
     }
 
-    /// What takes the spans. Those of libraries are left out, and so is what is too detailed for logs.
+    /// Returns the layer that collects spans. Leaves out spans of libraries, and spans below the level of info.
     pub(super) fn layer(&self) -> Beside {
         let layer = tracing_opentelemetry::layer().with_tracer(self.0.tracer(SERVICE));
         let layer = layer.with_location(false).with_threads(false).with_tracked_inactivity(false);
         Box::new(layer.with_filter(Targets::new().with_target("kaos_operator", LevelFilter::INFO)))
     }
 
-    /// Sends what is left. Blocks the thread; the runtime has to go on meanwhile.
+    /// Sends the remaining spans. Blocks the thread, and needs a runtime that keeps running.
     pub(super) fn finish(self) {
         if let Err(error) = self.0.shutdown() {
             tracing::warn!("the last traces did not reach the collector: {error}");
@@ -81,14 +81,14 @@ impl Traces {
     }
 }
 
-/// What carries requests to the collector.
+/// Carries requests to the collector.
 #[derive(Debug)]
 struct Sender<C> {
     client: Client<C, Full<Bytes>>,
     runtime: Handle,
 }
 
-/// Over TLS where the endpoint says `https`, with the authorities that the machine trusts.
+/// Creates the HTTP client. For `https` endpoints, it trusts the certificate authorities of the machine.
 fn sender(runtime: &Handle) -> Result<impl HttpClient + use<>, TraceError> {
     let plain = kube::Config::new(http::Uri::from_static("https://collector"));
     let connector = plain.rustls_https_connector().map_err(|error| TraceError::Tls(Box::new(error)))?;
@@ -106,7 +106,7 @@ where
             let (head, body) = answer.await?.into_parts();
             Ok(Response::from_parts(head, Limited::new(body, MOST).collect().await?.to_bytes()))
         };
-        // The exporter works on a thread of its own that knows of no runtime, not even of its time.
+        // The exporter calls from a thread without a runtime, so run the request and its timer on ours.
         self.runtime.spawn(async { tokio::time::timeout(PATIENCE, whole).await }).await??
     }
 }

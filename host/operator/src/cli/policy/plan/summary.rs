@@ -1,4 +1,4 @@
-//! What it comes to, in a few numbers.
+//! The changes in numbers.
 
 use std::fmt;
 
@@ -6,30 +6,30 @@ use serde::Serialize;
 
 use crate::plan::{Difference, Said, Side};
 
-/// What it comes to.
+/// The changes in numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Summary {
-    /// Objects that it answers for, or that are answered for in another way.
+    /// Objects that the package answers for, or that change.
     pub(super) objects: usize,
-    /// Those that come to something else.
+    /// Objects that change.
     pub(super) changed: usize,
     /// Workloads whose pods are replaced.
     pub(super) rolls: usize,
-    /// Objects that are refused and were not.
+    /// Objects that are newly refused.
     pub(super) refused: usize,
     /// Objects that the policy fails on.
     pub(super) failed: usize,
-    /// What a pass costs before and after.
+    /// Fuel of a pass before and after.
     pub(super) fuel: (Fuel, Fuel),
 }
 
-/// What a pass costs.
+/// Fuel of a pass.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Fuel {
-    /// In the middle.
+    /// The median of all objects.
     pub(super) median: u64,
-    /// At most.
+    /// The maximum of all objects.
     pub(super) most: u64,
 }
 
@@ -42,7 +42,7 @@ impl Fuel {
 }
 
 impl Summary {
-    /// Counts.
+    /// Counts the differences.
     pub(super) fn of(objects: usize, differences: &[Difference]) -> Self {
         let sides = |side: fn(&Difference) -> &Option<Side>| {
             Fuel::of(

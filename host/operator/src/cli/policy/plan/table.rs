@@ -1,4 +1,4 @@
-//! What changes, for people: a line a field. What is the same for many objects is one line.
+//! Prints the changes for people: a line for each field. Changes that are the same for many objects share one line.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::super::table::Table;
 use crate::plan::{Change, Child, Difference, Field, Side};
 
-/// From how many objects on a line stands for all of them.
+/// Smallest number of objects that share a line.
 const MANY: usize = 4;
 
-/// A line without the object that it is about.
+/// A line without its object.
 type Line = [String; 4];
 
 pub(super) fn of(differences: &[Difference]) -> String {
@@ -27,7 +27,7 @@ pub(super) fn of(differences: &[Difference]) -> String {
     for (object, line) in changed.iter().flat_map(|difference| lines(difference)) {
         let key = (object.kind.clone(), folded(&line));
         match same.get_mut(&key) {
-            // Told already, for all of them.
+            // Already printed for all objects.
             Some(0) => {}
             Some(count) if *count >= MANY => {
                 let [child, field, before, after] = key.1.clone();
@@ -53,7 +53,7 @@ fn place(object: &Reference) -> String {
     object.namespace.as_ref().map_or_else(|| object.name.clone(), |namespace| format!("{namespace}/{}", object.name))
 }
 
-/// Without the child's name, which is another one for each object.
+/// Removes the name of the child, which differs between objects.
 fn folded(line: &Line) -> Line {
     let [child, field, before, after] = line.clone();
     [child.split('/').next().unwrap_or_default().to_owned(), field, before, after]
@@ -90,7 +90,7 @@ fn lines(difference: &Difference) -> Vec<(&Reference, Line)> {
     lines.into_iter().map(|line| (object, line)).collect()
 }
 
-/// The two values. Of long texts, where they begin to differ.
+/// Returns the two values as text. Of texts with several lines, returns the first lines that differ.
 fn texts(field: &Field) -> (String, String) {
     match (&field.before, &field.after) {
         (Some(Value::String(old)), Some(Value::String(new))) if old.contains('\n') || new.contains('\n') => {
