@@ -1,5 +1,5 @@
-//! Embeds the default policies: finds them, builds them for Wasm, makes components of them, and writes the
-//! table that `src/embedded.rs` includes. Knows no policy by name.
+//! Embeds the default policies: finds them, builds them for Wasm, makes components of them, and writes the table that
+//! `src/embedded.rs` includes. Knows no policy by name.
 
 #[path = "build/code.rs"]
 mod code;
@@ -20,14 +20,14 @@ use std::{env, path::PathBuf, process::ExitCode};
 
 /// A policy that is ready to be embedded.
 pub(crate) struct Component {
-    /// Names the files beside each other: `<name>.wasm` and `<name>.yaml`.
+    /// Base name of its files: `<name>.wasm` and `<name>.yaml`.
     name: String,
     bytes: Vec<u8>,
     /// The text of its `policy.yaml`.
     manifest: String,
 }
 
-/// What goes wrong is a text for the person who builds: nothing here is handled by code.
+/// An error is a text for the person who builds, since no code handles it.
 pub(crate) type Result<T> = std::result::Result<T, String>;
 
 fn main() -> ExitCode {

@@ -1,8 +1,9 @@
-//! Amounts in the form that an API server writes: no fraction, the largest suffix that loses nothing.
+//! Writes amounts in the API server's form: no fraction, and the largest suffix that loses nothing.
 
 use crate::parts::{BITS, Parts, Scale, TENS};
 
-/// The canonical form of an amount; none where it is none, or more than an API server could hold.
+/// Returns the canonical form of an amount. Returns none if the text is no amount, or if an API server could not hold
+/// it.
 pub fn canonical(text: &str) -> Option<String> {
     let Parts { is_negative, whole, fraction, scale } = Parts::of(text)?;
     let sign = if is_negative { "-" } else { "" };
@@ -29,7 +30,7 @@ pub fn canonical(text: &str) -> Option<String> {
     }
 }
 
-/// A number without zeros at its end and its power of ten, which is one of a thousand.
+/// Removes trailing zeros from a number, and makes its power of ten a power of one thousand.
 fn by_thousands(mut mantissa: i128, mut exponent: i32) -> Option<(i128, i32)> {
     while mantissa % 10 == 0 {
         mantissa /= 10;

@@ -1,4 +1,4 @@
-//! Amounts as Kubernetes writes them: `500m`, `1Gi`, `2e3`. One reading of them for everything on the host.
+//! Reads amounts in Kubernetes' notation: `500m`, `1Gi`, `2e3`. All host crates use this one parser.
 
 mod canonical;
 mod parts;
@@ -7,35 +7,35 @@ pub use canonical::canonical;
 
 use parts::{Parts, Scale};
 
-/// What one unit is in billionths.
+/// One unit in billionths.
 pub const UNIT: i128 = 1_000_000_000;
 
-/// The amount of a text in billionths, rounded away from zero as an API server does it; the most that there is for one that
-/// is larger. None if it is no amount.
+/// Returns an amount in billionths, rounded away from zero as an API server does. Returns the largest value if the
+/// amount exceeds it, and none if the text is no amount.
 pub fn nanos(text: &str) -> Option<i128> {
     let Parts { is_negative, whole, fraction, scale } = Parts::of(text)?;
     let amount = scaled(whole, fraction.trim_end_matches('0'), scale);
     Some(if is_negative { -amount } else { amount })
 }
 
-/// Whether two texts are the same amount; texts that are no amounts are the same only if they are equal.
+/// Whether two texts are the same amount. Texts that are no amounts are the same only if they are equal.
 pub fn same(one: &str, other: &str) -> bool {
     one == other || matches!((nanos(one), nanos(other)), (Some(one), Some(other)) if one == other)
 }
 
-/// How two amounts compare; none when one of them is none.
+/// Compares two amounts. Returns none if one of the texts is no amount.
 pub fn compare(one: &str, other: &str) -> Option<std::cmp::Ordering> {
     Some(nanos(one)?.cmp(&nanos(other)?))
 }
 
-/// `whole.fraction` of a scale in billionths.
+/// Returns `whole.fraction` times its scale, in billionths.
 fn scaled(whole: &str, fraction: &str, scale: Scale) -> i128 {
     let digits = format!("{whole}{fraction}");
     let digits = digits.trim_start_matches('0');
     if digits.is_empty() {
         return 0;
     }
-    // Where more digits stand than can be counted with, those at the end say the least.
+    // With more digits than fit, drop the least significant ones.
     let kept = &digits[..digits.len().min(27)];
     let lost = i64::try_from(digits.len() - kept.len()).unwrap_or(i64::MAX);
     let mantissa: i128 = kept.parse().unwrap_or(i128::MAX);

@@ -1,23 +1,23 @@
-//! A text taken apart: sign, digits, and what its suffix multiplies with.
+//! Splits an amount into sign, digits and the scale of its suffix.
 
-/// What a suffix multiplies with.
+/// The factor of a suffix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scale {
-    /// A power of ten, by a letter or by none.
+    /// A power of ten, from a suffix letter or no suffix.
     Tens(i32),
-    /// A power of ten, written out.
+    /// A power of ten, from an exponent.
     Scientific(i32),
     /// A power of two.
     Bits(u32),
 }
 
-/// Powers of ten by their suffixes, the largest first.
+/// Suffixes of powers of ten, the largest first.
 pub(crate) const TENS: [(&str, i32); 10] =
     [("E", 18), ("P", 15), ("T", 12), ("G", 9), ("M", 6), ("k", 3), ("", 0), ("m", -3), ("u", -6), ("n", -9)];
-/// Powers of two by their suffixes, the largest first.
+/// Suffixes of powers of two, the largest first.
 pub(crate) const BITS: [(&str, u32); 6] = [("Ei", 60), ("Pi", 50), ("Ti", 40), ("Gi", 30), ("Mi", 20), ("Ki", 10)];
 
-/// A text taken apart.
+/// The parts of an amount.
 pub(crate) struct Parts<'a> {
     pub(crate) is_negative: bool,
     pub(crate) whole: &'a str,
@@ -26,7 +26,7 @@ pub(crate) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Those of an amount; none of any other text.
+    /// Splits an amount. Returns none for any other text.
     pub(crate) fn of(text: &'a str) -> Option<Self> {
         let (is_negative, unsigned) = match text.as_bytes().first() {
             Some(b'-') => (true, &text[1..]),

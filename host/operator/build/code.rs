@@ -1,8 +1,9 @@
-//! Compiled code of the default policies, from a folder that `kaos-operator compile-embedded` of an earlier build of the
-//! same sources wrote: `<digest of the component>.code`.
+//! Reads compiled code of the default policies. An earlier build of the same sources wrote it with `kaos-operator
+//! compile-embedded` into a folder, as `<digest of the component>.code`.
 //!
-//! What is in there becomes part of the program and is run as such. The program notices code of another version or with other
-//! options, and compiles the policy instead; it does not notice code that somebody forged. So the folder has to be as
+//! The code becomes part of the program and runs with its rights. If the code has another version or other options, the
+//! program notices and compiles the policy instead. It cannot notice forged code, so the folder must be as trustworthy
+//! as the sources.
 //! trustworthy as the sources are.
 
 use std::{
@@ -15,11 +16,11 @@ use crate::Result;
 /// The environment variable that names the folder.
 pub(crate) const VARIABLE: &str = "KAOS_EMBEDDED_CODE";
 
-/// The folder.
+/// The folder with the compiled code.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    /// The one that is named, if one is.
+    /// Returns the folder that the variable names, if it is set.
     pub(crate) fn named() -> Result<Option<Self>> {
         let Some(folder) = env::var_os(VARIABLE).filter(|folder| !folder.is_empty()).map(PathBuf::from) else {
             return Ok(None);
@@ -32,7 +33,7 @@ impl Folder {
         Ok(Some(Self(folder)))
     }
 
-    /// The code of a component.
+    /// Reads the code of a component.
     pub(crate) fn of(&self, name: &str, digest: &str) -> Result<Vec<u8>> {
         let file = self.0.join(Path::new(digest)).with_extension("code");
         fs::read(&file).map_err(|error| {

@@ -1,4 +1,4 @@
-//! From a core module to a component, and from components to the Rust table that is compiled in.
+//! Makes components from core modules, and the Rust table that includes them.
 
 use std::{fmt::Write, fs, path::Path};
 
@@ -7,7 +7,7 @@ use wit_component::ComponentEncoder;
 
 use crate::{Component, Result, code::Folder, sections::slim, sources::Policy};
 
-/// Makes a valid component of a policy's core module.
+/// Makes a valid component from a policy's core module.
 pub(crate) fn componentize(policy: &Policy, module: &[u8]) -> Result<Component> {
     let bytes = ComponentEncoder::default()
         .validate(true)

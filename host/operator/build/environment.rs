@@ -1,4 +1,4 @@
-//! What the surrounding cargo tells this build script, and what of it a nested cargo may see.
+//! The environment from the outer cargo, and the part of it that a nested cargo gets.
 
 use std::{
     env,
@@ -8,9 +8,9 @@ use std::{
 
 use crate::Result;
 
-/// The outer build's target directory, shared by its debug, release, clippy and doc runs.
+/// Returns the outer build's target directory, which its debug, release, clippy and doc builds share.
 pub(crate) fn target_directory(out: &Path) -> Result<PathBuf> {
-    // Cargo marks the directory; OUT_DIR alone does not tell how deep it lies (profile, `--target`).
+    // Cargo marks this directory with a file. The depth of OUT_DIR below it varies (profile, `--target`).
     if let Some(marked) = out.ancestors().skip(1).find(|dir| dir.join(".rustc_info.json").is_file()) {
         return Ok(marked.to_owned());
     }
@@ -21,13 +21,13 @@ pub(crate) fn target_directory(out: &Path) -> Result<PathBuf> {
     out.ancestors().nth(4).map(Path::to_owned).ok_or_else(|| format!("no target directory above {}", out.display()))
 }
 
-/// The directory of this package's Cargo.toml.
+/// Returns the directory of this package's Cargo.toml.
 pub(crate) fn manifest_directory() -> Result<PathBuf> {
     env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).ok_or_else(|| "CARGO_MANIFEST_DIR is not set".to_owned())
 }
 
-/// The cargo that runs this build script, told nothing about the build that it is part of: flags, wrappers and
-/// profiles of the outer build (coverage, clippy, sanitizers) are not meant for Wasm, and would change its bytes.
+/// Prepares a command for the cargo that runs this build script. Removes the flags, wrappers and profiles of the outer
+/// build (coverage, clippy, sanitizers): they are not meant for Wasm and would change its bytes.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     for (name, _) in env::vars_os() {
@@ -39,7 +39,7 @@ pub(crate) fn cargo() -> Command {
 }
 
 fn is_of_the_outer_build(name: &str) -> bool {
-    // How to reach registries, where to keep downloads, and the job tokens shared with the outer build.
+    // Access to registries, the download cache, and the job tokens shared with the outer build.
     const KEPT: [&str; 5] = ["CARGO_HOME", "CARGO_MAKEFLAGS", "CARGO_HTTP_", "CARGO_NET_", "CARGO_REGISTR"];
     const DROPPED: [&str; 10] = [
         "CLIPPY_ARGS",

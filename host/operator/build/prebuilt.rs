@@ -1,5 +1,5 @@
-//! Components that were built elsewhere: a directory of `<name>.wasm` with `<name>.yaml` (the policy's
-//! `policy.yaml`) beside each.
+//! Reads components that were built elsewhere: a directory with `<name>.wasm` and `<name>.yaml` (the `policy.yaml`) for
+//! each policy.
 
 use std::{fs, path::Path};
 
@@ -8,7 +8,7 @@ use crate::{Component, Result};
 /// The environment variable that names the directory.
 pub(crate) const VARIABLE: &str = "KAOS_EMBEDDED_POLICIES";
 
-/// The directory's components, ordered by name.
+/// Returns the directory's components, ordered by name.
 pub(crate) fn read(directory: &Path) -> Result<Vec<Component>> {
     let failed = |path: &Path, error: &dyn std::fmt::Display| format!("{VARIABLE}: {}: {error}", path.display());
     if directory.is_relative() {

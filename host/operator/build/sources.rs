@@ -1,4 +1,4 @@
-//! Which packages of `guest-policies/` are default policies: those with `[package.metadata.kaos-policy]`.
+//! Finds the default policies: packages of `guest-policies/` with `[package.metadata.kaos-policy]`.
 
 use std::{
     fs,
@@ -13,13 +13,13 @@ use crate::{Result, environment};
 pub(crate) struct Policy {
     /// The package's name.
     pub(crate) package: String,
-    /// The name of its cdylib, as cargo spells files.
+    /// The name of its cdylib in file names.
     pub(crate) library: String,
-    /// The text of the `policy.yaml` beside its Cargo.toml.
+    /// The text of the `policy.yaml` next to its Cargo.toml.
     pub(crate) manifest: String,
 }
 
-/// The policies of a workspace, ordered by package name.
+/// Returns the policies of a workspace, ordered by package name.
 pub(crate) fn find(workspace: &Path) -> Result<Vec<Policy>> {
     for file in ["Cargo.toml", "Cargo.lock"] {
         println!("cargo::rerun-if-changed={}", workspace.join(file).display());

@@ -1,12 +1,12 @@
-//! Work that takes a processor, off the threads that everything else runs on.
+//! Runs work that keeps a processor busy, outside the threads of the async runtime.
 
-/// Does it. A panic in it goes on here.
+/// Runs the work on a blocking thread. A panic in it continues in the caller.
 pub(crate) async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
         Err(stopped) => match stopped.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
-            // The runtime goes down, and this task with it.
+            // The runtime is shutting down, and will drop this task too.
             Err(_) => std::future::pending().await,
         },
     }

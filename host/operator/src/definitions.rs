@@ -1,11 +1,11 @@
-//! The definitions that the binary brings, read.
+//! Reads the CustomResourceDefinitions in the binary.
 
 use serde_json::Value;
 
 use crate::input::parse;
 
-/// All of them, in the order to install them. Each is read when it comes to it: kept, they would take an operator memory
-/// for as long as it runs.
+/// Returns all definitions in the order in which to install them. Parses each one only when the iterator reaches it:
+/// keeping them parsed would cost memory for the lifetime of the operator.
 pub(crate) fn embedded() -> impl Iterator<Item = Value> {
     let read = |text: &&str| parse(&"the embedded CRDs".into(), text, "").0;
     kaos_crds::manifests::ALL.iter().flat_map(read).map(|document| document.object)

@@ -1,4 +1,4 @@
-//! How an API server serves types, asked for once.
+//! Asks an API server how it serves types.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::{
     watch::discover,
 };
 
-/// How it is served; none if it is not.
+/// Returns how the API server serves a type, or none if it does not.
 pub(crate) async fn served(
     client: &Client,
     of: &ResourceType,
@@ -23,31 +23,31 @@ pub(crate) async fn served(
     match pinned_kind(client, &GroupVersionKind::gvk(of.group(), version, &of.kind)).await {
         Ok(served) => Ok(Some(served)),
         Err(kube::Error::Discovery(_)) => Ok(None),
-        // Of a group that it does not have a server says so in plain text.
+        // For an unknown group, a server answers 404 in plain text.
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// Why it is not known which kind is meant.
+/// The kind that a word means could not be found.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MeantError {
-    /// It is none.
+    /// The word means no kind.
     #[error(transparent)]
     Kind(#[from] KindError),
-    /// It may be one that could not be asked for.
+    /// The word may mean a kind for which discovery failed.
     #[error("{kind}; the API server could not say what it serves of {version}: {why}")]
     Unasked {
-        /// What is said of the word as far as is known.
+        /// The result without that kind.
         kind: KindError,
-        /// What could not be asked for.
+        /// The group version for which discovery failed.
         version: String,
-        /// Why.
+        /// The error of the discovery.
         why: String,
     },
 }
 
-/// Which of these kinds a person means by a word.
+/// Returns which of these kinds a user means by a word.
 pub(crate) async fn meant(
     client: &Client,
     kinds: &BTreeSet<ResourceType>,

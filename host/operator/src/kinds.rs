@@ -1,8 +1,8 @@
-//! Kinds by the words for them.
+//! Resolves words of users to kinds.
 //!
-//! A policy that writes a kind that is served everywhere in other capitals means none. Nothing would ever be of its kind, but
-//! who asks about an `agent` could not be told which of the two is meant, and rights are named by plurals, which are the same
-//! for both.
+//! A policy must not claim a kind that differs from one of [`SERVED`] only in upper and lower case. No object would
+//! ever have that kind, a word such as `agent` would be ambiguous, and rights could not tell the kinds apart, since
+//! their plurals are equal.
 
 use std::sync::LazyLock;
 
@@ -11,16 +11,16 @@ use kaos_policy::contract::ResourceType;
 
 use crate::watch::Served;
 
-/// Kinds that are served wherever an operator works: those of its own definitions, and Secrets, which it has a flag for.
+/// Kinds that are served wherever an operator works: those of its own CRDs, and Secrets, which a flag controls.
 pub(crate) static SERVED: LazyLock<Vec<ResourceType>> = LazyLock::new(|| {
     let own = manifests::KINDS.map(|kind| ResourceType::new(API_VERSION, kind));
     own.into_iter().chain([ResourceType::new("v1", "Secret")]).collect()
 });
 
-/// Why a word names no kind.
+/// The word does not name exactly one kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum KindError {
-    /// No policy answers for a kind of this name.
+    /// No policy answers for a kind with this name.
     #[error("{word}: no policy answers for this kind, only for {}", .kinds.join(", "))]
     Unknown {
         /// The word.
@@ -28,18 +28,18 @@ pub(crate) enum KindError {
         /// The kinds that policies answer for.
         kinds: Vec<String>,
     },
-    /// Several do.
+    /// Policies answer for several kinds with this name.
     #[error("{word}: is several kinds, write {}", .kinds.join(" or "))]
     Several {
         /// The word.
         word: String,
-        /// Words that name one each.
+        /// Words that each name one of the kinds.
         kinds: Vec<String>,
     },
 }
 
-/// The kind that a person means, of those that policies answer for: by its kind, plural, singular or a short name, as the
-/// cluster serves it, alone or followed by a dot and the group, in any case.
+/// Returns the kind that a user means, among those that policies answer for. The word may be the kind, plural, singular
+/// or a short name, as the cluster serves it. A dot and the group may follow. Case does not matter.
 pub(crate) fn meant<'a>(
     word: &str,
     kinds: impl IntoIterator<Item = &'a ResourceType>,

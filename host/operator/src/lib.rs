@@ -1,4 +1,4 @@
-//! The operator as a library: what its binary is made of, for the binary and for tests.
+//! The operator as a library, for its binary and for tests.
 
 mod blocking;
 pub mod catalogue;

@@ -1,6 +1,6 @@
-//! What a running cluster holds, as far as policies look at it: read once, for a question that somebody asks.
+//! Reads the objects of a running cluster once, to answer one question of a user.
 //!
-//! Types that policies claim or read are listed; ConfigMaps only as far as an object asks for them, and Secrets never.
+//! Lists the types that policies claim or read. Reads ConfigMaps only if an object needs them, and never reads Secrets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,10 +24,10 @@ use crate::{
     watch::is_guarded,
 };
 
-/// How many objects are asked for at a time.
+/// Number of objects requested at a time.
 const PAGE: u32 = 500;
 
-/// Why a cluster cannot be read.
+/// The cluster could not be read.
 #[derive(Debug, thiserror::Error)]
 #[error("{what} cannot be read")]
 pub struct LiveError {
@@ -35,28 +35,28 @@ pub struct LiveError {
     source: kube::Error,
 }
 
-/// What was read so far.
+/// The objects that were read so far.
 pub struct Gathered {
     client: Client,
     types: BTreeMap<ResourceType, Option<Served>>,
-    /// Types of which everything was read, in a namespace or everywhere.
+    /// Types that were listed completely, in a namespace or everywhere.
     listed: BTreeSet<(ResourceType, Option<String>)>,
     asked: BTreeSet<Target>,
     documents: BTreeMap<Identity, Document>,
 }
 
-/// What the API server says to a manifest.
+/// The API server's answer to a dry run of an apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tried {
-    /// It takes it.
+    /// The server accepts the manifest.
     Taken,
-    /// It does not, and why.
+    /// The server refuses the manifest, for this reason.
     Refused(String),
-    /// It was not asked, or did not say, and why.
+    /// It is unknown whether the server accepts the manifest, for this reason.
     Open(String),
 }
 
-/// How a type is served.
+/// How the API server serves a type.
 #[derive(Clone)]
 struct Served {
     resource: ApiResource,
@@ -64,13 +64,13 @@ struct Served {
 }
 
 impl Gathered {
-    /// Nothing yet.
+    /// Starts without any objects.
     pub fn new(client: Client) -> Self {
         let (types, listed, asked) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
         Self { client, types, listed, asked, documents: BTreeMap::new() }
     }
 
-    /// Reads all objects of a type, or those of one namespace. A type that is not served has none.
+    /// Lists all objects of a type, or those of one namespace. A type that is not served has no objects.
     pub async fn list(&mut self, of: &ResourceType, namespace: Option<&str>) -> Result<(), LiveError> {
         if is_guarded(of) {
             return Ok(());
@@ -84,7 +84,7 @@ impl Gathered {
         self.pages(of, &api, ListParams::default()).await
     }
 
-    /// Reads what passes asked for and was not read yet. Says whether there was anything.
+    /// Reads the needs of passes that were not read yet. Returns whether there were any.
     pub async fn read(&mut self, targets: impl IntoIterator<Item = Target>) -> Result<bool, LiveError> {
         let mut any = false;
         for target in targets {
@@ -111,7 +111,7 @@ impl Gathered {
         Ok(any)
     }
 
-    /// Has the API server try an apply as the operator makes it, without an effect.
+    /// Asks the API server for a dry run of the apply that the operator would make.
     pub async fn try_apply(&mut self, manifest: &Value) -> Result<Tried, LiveError> {
         let of = ResourceType::of_object(manifest);
         let Some(served) = self.served(&of).await? else {
@@ -126,13 +126,13 @@ impl Gathered {
             Err(kube::Error::Api(answer)) if matches!(answer.code, 400 | 422) => answer.message,
             Err(error) => return Ok(Tried::Open(told(&error))),
         };
-        // The operator first removes what the server derived from the plan before, which a dry run cannot.
+        // The operator first removes fields that the server derived from the previous plan. A dry run cannot do that.
         let live = api.get_opt(name).await.map_err(|source| failed(format!("{of} {name}"), source))?;
         let live = live.and_then(|live| serde_json::to_value(live).ok()).unwrap_or_default();
         Ok(if leftovers(manifest, &live).is_empty() { Tried::Refused(why) } else { Tried::Open(why) })
     }
 
-    /// Reads one object, and says which it is; none if it is not there.
+    /// Reads one object and returns its identity, or none if it does not exist.
     pub async fn object(
         &mut self,
         of: &ResourceType,
@@ -150,13 +150,13 @@ impl Gathered {
         Ok(self.documents.keys().find(is_it).cloned())
     }
 
-    /// Whether what was listed has whatever there is of a type in a namespace.
+    /// Whether all objects of a type in a namespace were listed.
     fn has_listed(&self, of: &ResourceType, namespace: Option<&str>) -> bool {
         let has = |place: Option<&str>| self.listed.contains(&(of.clone(), place.map(str::to_owned)));
         has(None) || (namespace.is_some() && has(namespace))
     }
 
-    /// Everything that was read, sorted.
+    /// Returns all objects that were read, sorted.
     pub fn documents(&self) -> Vec<Document> {
         self.documents.values().cloned().collect()
     }
@@ -166,7 +166,7 @@ impl Gathered {
         Ok(self.served(of).await?.is_some())
     }
 
-    /// What passes see of a type whatever was read of it.
+    /// Returns what passes see of a type in place of its objects, if they do not see those.
     pub fn hidden(&self, of: &ResourceType) -> Option<Sighting> {
         if of.is_secret() {
             return Some(Sighting::Forbidden("Secrets are not looked at for this question".to_owned()));
@@ -213,7 +213,7 @@ impl Gathered {
         for mut object in objects {
             object.metadata.managed_fields = None;
             let Ok(mut object) = serde_json::to_value(object) else { continue };
-            // Items of a list do not say what they are.
+            // Items of a list carry neither apiVersion nor kind.
             object["apiVersion"] = of.api_version.as_str().into();
             object["kind"] = of.kind.as_str().into();
             let origin = Origin { file: "the cluster".into(), document: self.documents.len() + 1, item: None };
@@ -224,7 +224,8 @@ impl Gathered {
     }
 }
 
-/// What a cluster holds has a name; a namespace, too, unless its type has none.
+/// Returns the identity of an object. Unlike objects in files, an object of a cluster without a namespace is
+/// cluster-scoped.
 fn identity(object: &mut Value) -> Result<Identity, (&'static str, String)> {
     if !object["metadata"]["namespace"].is_null() {
         return Identity::of(object, "default");

@@ -1,4 +1,4 @@
-//! The operator's binary. What it can do is in `cli/`, one file a verb.
+//! The operator's binary. `cli/` contains its verbs, one file for each.
 
 use std::process::ExitCode;
 

@@ -1,9 +1,9 @@
-//! What belongs on no screen and in no log: values that are secret by the name that they have.
+//! Masks values that must not appear on screens or in logs: values whose names say that they are secret.
 
-/// What stands in place of a secret.
+/// Replaces a secret value.
 pub const MASK: &str = "********";
 
-/// Bytes that are not shown where what holds them is printed.
+/// Bytes that `Debug` does not show.
 #[derive(Clone, Default)]
 pub struct Hidden(pub Vec<u8>);
 
@@ -13,23 +13,23 @@ impl std::fmt::Debug for Hidden {
     }
 }
 
-/// Whether a variable or field of this name may hold something that belongs on no screen. In doubt it does: what is
-/// hidden here is a command away.
+/// Whether a variable or field of this name may hold a secret. Answers yes in doubt, since a user can still read the
+/// value with kubectl.
 pub fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
-    // How many tokens a model may see is no token.
+    // A number of tokens is not a secret token.
     if ["BUDGET", "LIMIT", "COUNT"].iter().any(|measure| name.ends_with(measure)) || name.ends_with("MAX_TOKENS") {
         return false;
     }
     let parts =
         ["PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "TOKEN", "CREDENTIAL", "APIKEY", "PRIVATE", "AUTHORIZATION"];
     parts.iter().any(|part| name.contains(part))
-        // A connection string has its password in it.
+        // Connection strings contain passwords.
         || ["DATABASE_URL", "CONNECTION_STRING", "DSN"].iter().any(|end| name.ends_with(end))
         || name.split(['_', '-', '.']).any(|part| part == "KEY" || part == "KEYS")
 }
 
-/// A text with the values hidden that its lines give to secret names: `api_key: …`, `--token=…`.
+/// Masks the values of secret names in each line of a text: `api_key: …`, `--token=…`.
 pub fn text(text: &str) -> String {
     text.split_inclusive('\n').map(line).collect()
 }
@@ -63,7 +63,7 @@ mod tests {
             "GPG_PASSPHRASE",
             "HTTP_AUTHORIZATION",
             "DATABASE_URL",
-            // Not every token is secret, but no name tells which.
+            // Not secret, but no rule for names could tell.
             "TOKENIZER_OFF",
         ] {
             assert!(is_secret(name), "{name}");

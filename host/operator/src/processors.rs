@@ -1,5 +1,5 @@
-//! Who computes when: as many policies run at a time as there are processors, and those that namespaces installed
-//! themselves on half of them.
+//! Limits how many policies run at once: as many as there are processors. Policies that namespaces installed get at
+//! most half of them.
 
 use std::sync::Arc;
 
@@ -8,16 +8,16 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::blocking::off_thread;
 
-/// Sandboxes of one pass that are open at once: that of the policy, and that of the overlay which is asked.
+/// Sandboxes that one pass has open at once: the policy's, and the overlay's that is being asked.
 const OPEN: usize = 2;
 
 /// Where policies run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Compute {
-    /// On threads of their own, at most so many at a time as the machine has processors.
+    /// On separate threads, at most one for each processor.
     #[default]
     Pool,
-    /// On the task of the pass, so that a simulation is the same in every run.
+    /// In the task of the pass, so that every run of a simulation is the same.
     Inline,
 }
 
@@ -26,33 +26,34 @@ pub enum Compute {
 pub(crate) struct Processors {
     compute: Compute,
     all: Arc<Semaphore>,
-    /// Of those, the ones that the own policies of namespaces may take.
+    /// The processors that namespaces' own policies may use.
     tenants: Arc<Semaphore>,
 }
 
-/// The right to compute, until it is dropped.
+/// Permission to compute, until it is dropped.
 pub(crate) struct Permit {
     _share: Option<OwnedSemaphorePermit>,
     _processor: Option<OwnedSemaphorePermit>,
 }
 
 impl Processors {
-    /// All that this machine has.
+    /// Uses all processors of this machine.
     pub(crate) fn of_this_machine(compute: Compute) -> Self {
         Self::new(compute, std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
     }
 
-    /// So many, as far as there are sandboxes for all that run: one more would fail for want of one.
+    /// Uses this many processors, up to the number for which there are enough sandboxes. With more, passes would fail
+    /// to open one.
     fn new(compute: Compute, processors: usize) -> Self {
         let processors = processors.clamp(1, Engine::SANDBOXES / OPEN);
         let tenants = (processors / 2).max(1);
         Self { compute, all: Arc::new(Semaphore::new(processors)), tenants: Arc::new(Semaphore::new(tenants)) }
     }
 
-    /// Does work that takes a processor: runs policies. What a namespace itself installed leaves processors free for what
-    /// the operator's owner did.
+    /// Runs policies, or other work that keeps a processor busy. Work of a namespace's own policies leaves processors
+    /// free for the policies of the operator's owner.
     ///
-    /// The work keeps its processor to its end, also where nobody waits for it any more.
+    /// The work keeps its processor until it ends, even if the caller stops waiting for it.
     pub(crate) async fn run<T: Send + 'static>(&self, is_local: bool, work: impl FnOnce() -> T + Send + 'static) -> T {
         if self.compute == Compute::Inline {
             return work();
@@ -66,12 +67,12 @@ impl Processors {
         .await
     }
 
-    /// Waits for a processor, first come, first served.
+    /// Waits for a processor, in the order of arrival.
     pub(crate) async fn permit(&self, is_local: bool) -> Permit {
         if self.compute == Compute::Inline {
             return Permit { _share: None, _processor: None };
         }
-        // The semaphores are never closed.
+        // Acquiring never fails, since the semaphores are never closed.
         let share = if is_local { Arc::clone(&self.tenants).acquire_owned().await.ok() } else { None };
         Permit { _share: share, _processor: Arc::clone(&self.all).acquire_owned().await.ok() }
     }

@@ -1,4 +1,4 @@
-//! Files that a user names, read up to a limit: one may be far too large, or a device that does not end.
+//! Reads files that a user names, up to a limit: a file may be far too large, or an endless device.
 
 use std::{
     fs::{self, File},
@@ -12,57 +12,58 @@ use std::{
 
 use kaos_policy::printable::printable;
 
-/// Bytes of a file with objects: room for tens of thousands.
+/// Limit for a file with objects, in bytes: enough for tens of thousands.
 pub const OBJECTS: u64 = 64 << 20;
-/// Bytes of a file with settings or of a policy file, which a ConfigMap must hold.
+/// Limit for a settings file or a `policy.yaml`, in bytes: the size of a ConfigMap.
 pub const SETTINGS: u64 = 1 << 20;
-/// Bytes of a component; of one that is only somewhat too large the gate says what to do about it.
+/// Limit for a component, in bytes. It is above the gate's limit, so that the gate can say how to shrink a component.
 pub const COMPONENT: u64 = 64 << 20;
-/// Bytes of a core module as a compiler leaves it, with everything for a debugger.
+/// Limit for a core module from a compiler, in bytes, with all debug information.
 pub const MODULE: u64 = 512 << 20;
 
-/// Why a file cannot be read.
+/// A file could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The system says no.
+    /// The system refused to read the file.
     #[error("{path}: {source}")]
     Unreadable {
-        /// As the user named it.
+        /// The path as the user gave it.
         path: String,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// It goes on.
+    /// The file is larger than the limit.
     #[error("{path}: has more than {limit} bytes, which is the most that is read of it: name a smaller file")]
     TooLarge {
-        /// As the user named it.
+        /// The path as the user gave it.
         path: String,
-        /// The most that it may have.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// It is no text.
+    /// The file is not text.
     #[error("{path}: is {what}: {}", if what.starts_with("text") { "save it as UTF-8" } else { "name a file with YAML or JSON" })]
     NotText {
-        /// As the user named it.
+        /// The path as the user gave it.
         path: String,
-        /// What it is.
+        /// The detected format.
         what: &'static str,
     },
 }
 
-/// How long somebody who writes into a pipe is waited for without a word.
+/// Time before a note says that the program waits for a pipe.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The bytes of a file, of which there may be so many.
+/// Reads a file of at most `limit` bytes.
 pub fn bytes(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     let name = path.display().to_string();
-    // Dropped when everything is read.
+    // Dropping it at the end of this function stops the note.
     let _told = fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo()).then(|| told_of_waiting(&name));
     let file = File::open(path).map_err(|source| ReadError::Unreadable { path: name.clone(), source })?;
     all(file, name, limit)
 }
 
-/// Says after a while that a pipe is waited for, until what this returns is dropped: nobody may be there to write into it.
+/// Prints a note after a while that the program waits for a pipe, since possibly no process writes to it. Dropping the
+/// returned sender stops that.
 fn told_of_waiting(name: &str) -> mpsc::Sender<()> {
     let (read, is_read) = mpsc::channel();
     let told =
@@ -75,12 +76,12 @@ fn told_of_waiting(name: &str) -> mpsc::Sender<()> {
     read
 }
 
-/// The text of a file.
+/// Reads the text of a file.
 pub fn text(path: &Path, limit: u64) -> Result<String, ReadError> {
     utf8(path.display().to_string(), bytes(path, limit)?)
 }
 
-/// The text of standard input.
+/// Reads the text of standard input.
 pub fn standard_input(limit: u64) -> Result<String, ReadError> {
     utf8("-".to_owned(), all(io::stdin().lock(), "-".to_owned(), limit)?)
 }
@@ -95,14 +96,14 @@ fn all(source: impl Read, path: String, limit: u64) -> Result<Vec<u8>, ReadError
 }
 
 fn utf8(path: String, bytes: Vec<u8>) -> Result<String, ReadError> {
-    // UTF-16 of ASCII is UTF-8 too, with a NUL beside each character.
+    // UTF-16 of ASCII text is valid UTF-8 too, with a NUL next to each character: check for it first.
     match encoding(&bytes) {
         Some(what) => Err(ReadError::NotText { path, what }),
         None => String::from_utf8(bytes).map_err(|_| ReadError::NotText { path, what: "no text in UTF-8" }),
     }
 }
 
-/// What bytes are that are no UTF-8, by how they begin.
+/// Recognizes a format other than UTF-8 by the first bytes.
 fn encoding(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] => Some("text in UTF-32"),

@@ -1,10 +1,10 @@
-//! Takes finalizers off, so that objects and their namespaces can go when there is no operator any more.
+//! Removes finalizers, so that objects and their namespaces can be deleted after the operator is uninstalled.
 //!
-//! It knows the finalizers that the claims of policies name, held and retired ones, and those that the operator put on, as
-//! the managed fields of an object tell: settings may name others. It leaves all others alone.
+//! It removes the finalizers in the claims of policies, current and retired ones. It also removes finalizers that the
+//! operator itself added according to managed fields, since settings may name others. It keeps all other finalizers.
 //!
-//! Where nothing may be seen there is nothing that could be done: a namespace that is gone took the operator's Roles with
-//! it, and an installation that failed may never have made them. That is told, and is no failure.
+//! Where the user may not read objects, nothing is released: the Roles of the operator are gone with their namespace,
+//! or a failed installation never created them. This is reported and is not a failure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,52 +18,52 @@ use serde_json::{Value, json};
 
 use crate::{discovered, reconcile::put_on, telling::told, watch::Scope};
 
-/// Objects in one page of a list.
+/// Number of objects in one page of a list.
 const PAGE: u32 = 500;
 
-/// Which finalizers are taken off objects of which types.
+/// The finalizers to remove, by type.
 pub type Finalizers = BTreeMap<ResourceType, BTreeSet<String>>;
 
-/// What happened to one object, or to one type.
+/// The outcome for one object or one type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A type is not served, so there are no objects of it.
+    /// The type is not served, so it has no objects.
     Unserved(ResourceType),
-    /// These finalizers went, or would go.
+    /// These finalizers were removed, or would be.
     Released {
         /// The object's type.
         of: ResourceType,
         /// `namespace/name`.
         object: String,
-        /// What was taken off.
+        /// The removed finalizers.
         finalizers: Vec<String>,
     },
-    /// What the operator kept for nobody but itself went, or would go.
+    /// An object that the operator kept only for itself was deleted, or would be.
     Removed {
-        /// The type.
+        /// The object's type.
         of: ResourceType,
         /// `namespace/name`.
         object: String,
     },
-    /// Nothing may be seen in a namespace, or anywhere, so nothing was done there.
+    /// The user may read nothing in a namespace, or anywhere, so nothing was released there.
     Barred {
         /// The namespace; none for all.
         namespace: Option<String>,
-        /// Why.
+        /// The API server's message.
         because: String,
     },
-    /// Something could not be done; the rest goes on.
+    /// One step failed; the others continue.
     Failed {
         /// The type.
         of: ResourceType,
-        /// `namespace/name`, or where objects could not be listed.
+        /// `namespace/name`, or the place where objects could not be listed.
         object: String,
-        /// Why.
+        /// The error.
         because: String,
     },
 }
 
-/// The finalizers that the claims of these policies name, and further ones for each claimed type.
+/// Returns the finalizers in the claims of these policies, and adds the `further` ones to each claimed type.
 pub fn finalizers<'a>(policies: impl IntoIterator<Item = &'a Policy>, further: &[String]) -> Finalizers {
     let mut finalizers = Finalizers::new();
     for claim in policies.into_iter().flat_map(|policy| &policy.descriptor().claims) {
@@ -73,7 +73,8 @@ pub fn finalizers<'a>(policies: impl IntoIterator<Item = &'a Policy>, further: &
     finalizers
 }
 
-/// Takes them off every object. `tell` hears of everything as it happens, and at the end of what could not be seen.
+/// Removes the finalizers from every object. Calls `tell` for each outcome as it happens, and at the end for places
+/// that the user may not read.
 pub async fn release(
     client: &Client,
     finalizers: &Finalizers,
@@ -81,7 +82,7 @@ pub async fn release(
     dry_run: bool,
     mut tell: impl FnMut(Event),
 ) -> Result<(), kube::Error> {
-    // An API server that cannot be reached is not one that serves nothing.
+    // Fail if the API server cannot be reached: otherwise its types would count as not served.
     client.apiserver_version().await?;
     let mut sights: BTreeMap<Option<&str>, Sight> = BTreeMap::new();
     for (of, names) in finalizers {
@@ -112,17 +113,17 @@ pub async fn release(
     Ok(())
 }
 
-/// What could be seen in one place.
+/// The types that could be read in one place.
 #[derive(Default)]
 struct Sight {
-    /// Whether anything could.
+    /// Whether any type could be read.
     any: bool,
-    /// Types that could not, and why.
+    /// Types that the user may not read, and why.
     refused: Vec<(ResourceType, String)>,
 }
 
 impl Sight {
-    /// Tells what could not be seen. Who sees some types and others not lacks rights that there are to be.
+    /// Reports types that could not be read. If only some types are refused, rights are missing, and each is a failure.
     fn tell(self, namespace: Option<&str>, tell: &mut impl FnMut(Event)) {
         let Self { any, refused } = self;
         if any {
@@ -134,7 +135,7 @@ impl Sight {
     }
 }
 
-/// What is said in place of an object where none could be listed.
+/// Stands in for the name of an object where objects could not be listed.
 fn unlisted(namespace: Option<&str>) -> String {
     match namespace {
         Some(namespace) => format!("objects of namespace {namespace} cannot be listed"),
@@ -152,7 +153,7 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Takes the finalizers off all objects. An error says why they may not be seen.
+    /// Removes the finalizers from all objects. An error says why the user may not list them.
     async fn release_all(&self, place: &Api<DynamicObject>, tell: &mut impl FnMut(Event)) -> Result<(), String> {
         let mut params = ListParams::default().limit(PAGE);
         loop {
@@ -181,7 +182,7 @@ impl Job<'_> {
         }
     }
 
-    /// Takes the finalizers off one object, if it has any of them.
+    /// Removes the finalizers from one object, if it has any of them.
     async fn release_one(&self, mut object: PartialObjectMeta<DynamicObject>) -> Option<Event> {
         let of = self.of.clone();
         let namespace = object.namespace().unwrap_or_default();
@@ -202,7 +203,8 @@ impl Job<'_> {
             if self.dry_run {
                 return Some(Event::Released { of, object: shown, finalizers: gone });
             }
-            // The version says that nobody added a finalizer in between; an object that is gone meanwhile is released.
+            // The version ensures that no finalizer was added since the read. An object that is gone by now needs no
+            // release.
             let version = object.resource_version();
             let patch = Patch::Merge(json!({"metadata": {"resourceVersion": version, "finalizers": kept}}));
             let failed = match api.patch_metadata(&object.name_any(), &PatchParams::default(), &patch).await {

@@ -1,23 +1,23 @@
-//! The sections of a WebAssembly binary, and the ones that only people and debuggers read.
+//! Splits a WebAssembly binary into sections, and removes those that serve only people and debuggers.
 //!
-//! `build.rs` has this file, too. What the sections hold is for others.
+//! `build.rs` includes this file too. It does not interpret the contents of sections.
 
-/// One section: its number, and where it lies, its header included.
+/// One section.
 pub(crate) struct Section<'a> {
     id: u8,
-    /// With its header.
+    /// Its bytes with the header.
     whole: &'a [u8],
     content: &'a [u8],
 }
 
 impl Section<'_> {
-    /// The name of a custom section.
+    /// Returns the name of a custom section.
     pub(crate) fn custom(&self) -> Option<&[u8]> {
         let (length, rest) = number(self.content).filter(|_| self.id == 0)?;
         rest.get(..length)
     }
 
-    /// Module and name of the first import, where this section has one.
+    /// Returns module and name of the first import, if this is the import section.
     #[allow(dead_code, reason = "build.rs does not ask")]
     pub(crate) fn first_import(&self) -> Option<[&[u8]; 2]> {
         const IMPORTS: u8 = 2;
@@ -28,14 +28,14 @@ impl Section<'_> {
         Some([module, rest.get(..length)?])
     }
 
-    /// Whether neither a host nor the making of a component looks at it.
+    /// Whether neither a host nor the conversion to a component needs the section.
     fn is_for_people(&self) -> bool {
         const NAMES: [&[u8]; 4] = [b"name", b"component-name", b"producers", b"target_features"];
         self.custom().is_some_and(|name| NAMES.contains(&name) || name.starts_with(b".debug_"))
     }
 }
 
-/// The sections of a module or component, as far as they can be read.
+/// Returns the sections of a module or component, up to the first unreadable one.
 pub(crate) fn sections(binary: &[u8]) -> impl Iterator<Item = Section<'_>> {
     let mut rest = binary.get(8..).unwrap_or_default();
     std::iter::from_fn(move || {
@@ -48,8 +48,8 @@ pub(crate) fn sections(binary: &[u8]) -> impl Iterator<Item = Section<'_>> {
     })
 }
 
-/// The binary without the names of functions, debug information and the list of tools: what a profile without `strip`
-/// leaves in a module, a quarter of it, and what the making of a component adds.
+/// Removes names of functions, debug information and the list of tools. Without `strip`, they make up a quarter of a
+/// module; the conversion to a component adds some too.
 pub(crate) fn slim(binary: &[u8]) -> Vec<u8> {
     let (mut slim, mut read) = (binary.get(..8).unwrap_or(binary).to_vec(), binary.len().min(8));
     for section in sections(binary) {
@@ -58,12 +58,12 @@ pub(crate) fn slim(binary: &[u8]) -> Vec<u8> {
             slim.extend_from_slice(section.whole);
         }
     }
-    // What cannot be read is not lost: whoever reads the binary next says what is wrong with it.
+    // Keep an unreadable rest: the next reader of the binary reports what is wrong with it.
     slim.extend_from_slice(&binary[read..]);
     slim
 }
 
-/// An unsigned LEB128 number, and what follows it.
+/// Parses an unsigned LEB128 number. Returns it with the rest of the bytes.
 fn number(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let mut value = 0_u64;
     for (position, byte) in bytes.iter().take(5).enumerate() {

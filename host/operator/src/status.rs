@@ -1,6 +1,6 @@
-//! What is written to an object's `status`: the policy's report, and the conditions that every kind has.
+//! Composes an object's `status` from the policy's report and the conditions that every kind has.
 //!
-//! Times of transitions are left to whoever writes, since they depend on what was written before.
+//! The writer of the status adds transition times, since they depend on the previous status.
 
 use std::borrow::Cow;
 
@@ -14,40 +14,40 @@ use kaos_policy::{
 };
 use serde_json::{Map, Value, json};
 
-/// Where the host stands with an object, beside what the policy said.
+/// The host's own facts about an object, in addition to the policy's report.
 #[derive(Debug, Clone, Copy)]
 pub struct Standing<'a> {
-    /// How far it came.
+    /// How far the pass got.
     pub outcome: &'a Outcome,
-    /// What [`Outcome::Failed`] is called.
+    /// The reason to report for [`Outcome::Failed`].
     pub hindrance: Hindrance,
-    /// Objects that it needs and that are not there.
+    /// Needed objects that do not exist.
     pub missing: &'a [Reference],
-    /// The generation that was looked at.
+    /// The generation that the pass worked on.
     pub generation: i64,
     /// The last generation that was applied in full.
     pub applied_generation: Option<i64>,
-    /// The status that is there. What nobody can say now stays as it is.
+    /// The existing status. Its fields stay if this pass cannot compute them.
     pub before: Option<&'a Value>,
-    /// Why something else answers than was to be expected.
+    /// Why another policy answers than expected, if so.
     pub fallback: Option<&'a str>,
 }
 
-/// Why children are not as planned.
+/// Why the children differ from the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hindrance {
-    /// The API server does not take them.
+    /// The API server refused a child.
     ApplyFailed,
-    /// Somebody else owns an object of that name.
+    /// An object of the same name has another owner.
     OwnershipConflict,
-    /// The operator has no right to write them.
+    /// The operator lacks the rights to write a child.
     NotPermitted,
-    /// The object names a policy that there is not.
+    /// The object's pin names a policy that does not exist.
     PolicyNotFound,
 }
 
 impl Hindrance {
-    /// As a condition has it.
+    /// Returns the reason for a condition.
     pub fn reason(self) -> &'static str {
         match self {
             Self::ApplyFailed => "ApplyFailed",
@@ -58,10 +58,10 @@ impl Hindrance {
     }
 }
 
-/// Why an object waits that needs more than the operator follows in its namespace.
+/// Reason of an object that waits because it has more needs than the operator watches in its namespace.
 pub(crate) const TOO_MANY_NEEDS: &str = "TooManyNeeds";
 
-/// A condition of the common vocabulary.
+/// A condition that every kind has.
 struct Condition {
     of: &'static str,
     status: Truth,
@@ -69,18 +69,19 @@ struct Condition {
     message: String,
 }
 
-/// The status of an object.
+/// Composes the status of an object.
 pub fn compose(
     rendered: &Rendered,
     assessed: Result<Assessed, PolicyFailure>,
     Standing { outcome, hindrance, missing, generation, applied_generation, before, fallback }: Standing<'_>,
 ) -> Value {
     let (accepted, applied) = (accepted(rendered), applied(rendered, outcome, hindrance));
-    // Without a plan, `Applied` says no more than that.
+    // Without a plan, the message of `Applied` only refers to `Accepted`.
     let why = if matches!(outcome, Outcome::Refused(_)) { &accepted.message } else { &applied.message };
     let is_behind = *outcome != Outcome::Applied && applied_generation != Some(generation);
     let is_ready;
-    // The generation whose pods `Ready` tells of: who waits for the newest must not be told that it serves.
+    // The generation whose pods `Ready` describes: `Ready` must not claim the newest generation while an older one
+    // runs.
     let mut of_pods = generation;
     let mut own = Vec::new();
     let mut status = match assessed {
@@ -105,7 +106,7 @@ pub fn compose(
             status
         }
         Err(failure) => {
-            // Others use the endpoint of what still runs.
+            // Keep the policy's fields: other objects still use the endpoint of the running pods.
             let mut status: Map<_, _> = before.and_then(Value::as_object).cloned().unwrap_or_default();
             status.retain(|field, _| !HOST_FIELDS.contains(&field.as_str()));
             status.insert("phase".to_owned(), "Failed".into());
@@ -136,7 +137,7 @@ pub fn compose(
     Value::Object(status)
 }
 
-/// Named objects that were asked for and are not there. An object that the plan is complete without is no such one.
+/// Returns the named needs that do not exist, without needs that the plan declares optional.
 pub fn missing(rendered: &Rendered, lookup: &dyn Lookup) -> Vec<Reference> {
     let optional = optional_needs(rendered);
     let absent = |target: &Target| match target {
@@ -147,14 +148,14 @@ pub fn missing(rendered: &Rendered, lookup: &dyn Lookup) -> Vec<Reference> {
     required.filter_map(|need| absent(&need.target)).collect()
 }
 
-/// The needs that the plan is complete without, as its `extra` says, with the name of the policy before each id.
+/// Returns the needs that the plan's `extra` declares optional, with the policy's name before each id.
 fn optional_needs(rendered: &Rendered) -> Vec<String> {
     let extra = rendered.planned().and_then(|planned| serde_json::from_str::<Value>(&planned.extra).ok());
     let ids = extra.as_ref().and_then(|extra| extra["optionalNeeds"].as_array()).into_iter().flatten();
     ids.filter_map(Value::as_str).map(|id| format!("{}/{id}", rendered.policy.name)).collect()
 }
 
-/// `Ready`, with the reason and the message that the policy has for it, where both say that it does not hold.
+/// Replaces reason and message of `Ready` with the policy's own, if both say that it is false.
 fn in_its_words(is_ready: Condition, own: &[kaos_policy::contract::Condition]) -> Condition {
     let theirs = own.iter().find(|own| own.type_ == is_ready.of && own.status == is_ready.status);
     match theirs.filter(|theirs| is_ready.status == Truth::No && !theirs.reason.is_empty()) {
@@ -168,7 +169,7 @@ fn condition(of: &str, status: Truth, reason: &str, message: &str, generation: i
     json!({"type": of, "status": status, "reason": reason, "message": message, "observedGeneration": generation})
 }
 
-/// Makes every text of a policy's own field one that may be shown.
+/// Escapes control characters in every text of a policy's own field.
 fn write_out(field: &mut Value) {
     match field {
         Value::String(text) => {
@@ -261,7 +262,7 @@ fn ready(ready: bool, outcome: &Outcome, message: String) -> Condition {
     Condition { of: "Ready", status, reason: reason.into(), message }
 }
 
-/// The phase of an object whose pods serve while its newest spec is not applied.
+/// Returns the phase of an object whose pods serve an older spec than the newest.
 fn waiting_or_failed(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Gated | Outcome::Refused(Refusal::Waiting(_)) => "Waiting",
@@ -269,7 +270,7 @@ fn waiting_or_failed(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// A policy's message with the paths of what is wrong, which `Accepted` has, too.
+/// Adds the paths of violations to a policy's message, unless it contains them.
 fn with_paths(rendered: &Rendered, message: String) -> String {
     match &rendered.verdict {
         Verdict::Refused(Refusal::Invalid(violations))

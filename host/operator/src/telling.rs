@@ -1,16 +1,16 @@
-//! Errors in words for people. What an API server answers is told in its own words, and of what kept it from answering
-//! the whole chain of causes; each thing once.
+//! Formats errors for people. For an answer of an API server, shows its message. If a server did not answer, shows the
+//! whole chain of causes, each once.
 
 use std::{error::Error, iter::successors};
 
-/// An error with its causes.
+/// Formats an error with its causes.
 pub(crate) fn told(error: &(dyn Error + 'static)) -> String {
     let mut text = String::new();
     for cause in causes(error) {
         match cause.downcast_ref::<kube::Error>() {
-            // Its causes say the same again, for programmers.
+            // The causes of this error repeat it in technical terms.
             Some(kube::Error::Api(status)) => return with(text, &words(status.code, &status.message)),
-            // These only name a layer of the client before they repeat their cause.
+            // These errors only name a layer of the client and then repeat their cause.
             Some(kube::Error::Service(_) | kube::Error::HyperError(_)) => {}
             _ => text = with(text, &cause.to_string()),
         }
@@ -18,19 +18,19 @@ pub(crate) fn told(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-/// Whether an API server was asked and did not answer. What it answers is another thing, whatever that is.
+/// Whether an API server did not answer. False for an error that is an answer of the server.
 pub(crate) fn is_unanswered(error: &(dyn Error + 'static)) -> bool {
     causes(error)
         .filter_map(|cause| cause.downcast_ref::<kube::Error>())
         .any(|error| matches!(error, kube::Error::Service(_) | kube::Error::HyperError(_)))
 }
 
-/// The error, what caused it, what caused that, and so on.
+/// Returns the error and its chain of causes.
 fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     successors(Some(error), |&error| error.source())
 }
 
-/// A text and one more cause, unless the text shows it already: some errors show their causes themselves.
+/// Appends a cause, unless the text ends with it: some errors already include their causes.
 fn with(text: String, cause: &str) -> String {
     if text.ends_with(cause) {
         text
@@ -41,7 +41,7 @@ fn with(text: String, cause: &str) -> String {
     }
 }
 
-/// What an API server says. What stands before one may answer with nothing but a code.
+/// Returns the API server's message. A proxy in front of it may answer with only a code.
 pub(crate) fn words(code: u16, message: &str) -> String {
     if message.is_empty() { format!("the API server answered {code}") } else { message.to_owned() }
 }
@@ -55,7 +55,7 @@ mod tests {
 
     use super::*;
 
-    /// An error with another one below it, as a layer of the client makes them.
+    /// An error with a cause, as layers of the client produce them.
     #[derive(Debug, thiserror::Error)]
     #[error("{0}")]
     struct Layer(&'static str, #[source] io::Error);
@@ -92,7 +92,7 @@ mod tests {
         let listed = anyhow::Error::new(refused()).context("Agents cannot be listed");
         assert_eq!(told(listed.as_ref()), "Agents cannot be listed: tcp connect error: Connection refused");
         assert!(is_unanswered(listed.as_ref()));
-        // The same of something else is nothing about the API server.
+        // The same cause outside a request does not concern the API server.
         assert!(!is_unanswered(&io::Error::from(io::ErrorKind::BrokenPipe)));
     }
 }

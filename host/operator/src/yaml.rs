@@ -1,17 +1,17 @@
-//! YAML as we write it: whatever is written reads back the same.
+//! Writes YAML that reads back as the same value.
 
 use serde::Serialize;
 
-/// A value as one document.
+/// Writes a value as one document.
 pub(crate) fn text(value: &impl Serialize) -> Result<String, serde_saphyr::ser::Error> {
     let options = serde_saphyr::ser_options! {
-        // Folded text depends on where lines are broken: texts without newlines stay in one line.
+        // Folded text depends on the positions of line breaks, so keep texts without newlines in one line.
         folded_wrap_chars: usize::MAX,
     };
     serde_saphyr::to_string_with_options(value, options)
 }
 
-/// Values as documents of one stream.
+/// Writes values as documents of one stream.
 pub(crate) fn stream<T: Serialize>(values: &[T]) -> Result<String, serde_saphyr::ser::Error> {
     Ok(values.iter().map(text).collect::<Result<Vec<_>, _>>()?.join("---\n"))
 }

@@ -1,14 +1,14 @@
-//! What answers for objects offline.
+//! Assigns renderers to objects, without a cluster.
 
 use kaos_policy::render::Renderer;
 use serde_json::Value;
 
-/// What answers for objects.
+/// Assigns renderers to objects.
 pub trait Answering: Sync {
-    /// What answers for one; none if no policy claims it.
+    /// Returns the renderer of an object's policies, or none if no policy claims the object.
     fn renderer(&self, object: &Value) -> Option<&Renderer>;
 
-    /// Why the operator leaves everything of an object as it is, although a policy answers for it.
+    /// Returns why the operator leaves the children of an object as they are, although a policy answers for it.
     fn left_as_is(&self, _object: &Value) -> Option<String> {
         None
     }

@@ -1,4 +1,4 @@
-//! Policies of snapshots, bound to their settings: what answers for which object, for all verbs alike.
+//! Binds the policies of snapshots to their settings, so that all verbs agree on which policy answers for which object.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -19,17 +19,17 @@ use serde_json::Value;
 use super::Answering;
 use crate::catalogue::{Answer, Kind, Snapshot};
 
-/// Bytes of answers that are remembered: what many objects need is decided once on each side.
+/// Memory for remembered answers, in bytes. Answers to equal questions are computed once for each side.
 const MEMORY: usize = 256 << 20;
 
-/// How the operator was started, as far as it decides answers and somebody said it.
+/// The start options of the operator that affect answers.
 #[derive(Debug, Clone, Default)]
 pub struct Started {
-    /// The facts of its cluster, without what is served.
+    /// The facts of its cluster, without the list of served types.
     pub cluster: Cluster,
-    /// The privileges that settings may raise which somebody installs; all, where none are listed.
+    /// The privileges that installed settings may raise; `None` for all.
     pub grantable: Option<BTreeSet<Privilege>>,
-    /// What is found out of manifests before an API server refuses them.
+    /// The checks of manifests that run before an API server sees them.
     pub checks: Checks,
 }
 
@@ -37,20 +37,22 @@ pub struct Started {
 #[derive(Default)]
 pub(crate) struct Bound {
     renderers: Vec<Renderer>,
-    /// By the place in memory of what answers: snapshots that have something in common have it at the same place.
+    /// Indexes of renderers by the address of the kind's policies. Snapshots share kinds that are equal, so the address
+    /// identifies a kind.
     of_kinds: HashMap<usize, usize>,
 }
 
-/// What one snapshot answers.
+/// The bound policies of one snapshot.
 pub(crate) struct At<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) bound: &'a Bound,
-    /// What answered before, if that is known: it holds on for an object that names a policy that there is not.
+    /// The snapshot before a change, if any. It still answers for an object whose pin names a policy that does not
+    /// exist any more.
     pub(crate) before: Option<&'a Snapshot>,
 }
 
 impl Bound {
-    /// Binds what a snapshot answers these objects with.
+    /// Binds the policies with which a snapshot answers for these objects.
     pub(crate) fn bind<'a>(
         &mut self,
         snapshot: &Snapshot,
@@ -66,7 +68,7 @@ impl Bound {
                 continue;
             }
             let renderer = renderer(&kind, started, &is_served)?;
-            // Settings for another policy change nothing here.
+            // Two kinds that differ only in settings for other policies share a renderer.
             let at = self.renderers.iter().position(|known| is_same(known, &renderer)).unwrap_or_else(|| {
                 self.renderers.push(renderer.with_memo(Arc::clone(&memo)));
                 self.renderers.len() - 1
@@ -78,7 +80,7 @@ impl Bound {
 }
 
 impl<'a> At<'a> {
-    /// What answers for an object, as long as the bound policies live.
+    /// Returns the renderer for an object, for as long as the bound policies live.
     pub(crate) fn bound_for(&self, object: &Value) -> Option<&'a Renderer> {
         let holds_on = self.before.filter(|_| named_in_vain(self.snapshot, object).is_some());
         let kind = answer(holds_on.unwrap_or(self.snapshot), object)?;
@@ -92,7 +94,7 @@ impl Answering for At<'_> {
     }
 }
 
-/// A kind's policies, bound to their settings.
+/// Binds a kind's policies to their settings.
 pub(crate) fn renderer(
     kind: &Kind,
     Started { cluster, grantable, checks }: &Started,
@@ -102,7 +104,7 @@ pub(crate) fn renderer(
     Ok(renderer.with_grantable_privileges(grantable.clone()).with_checks(*checks))
 }
 
-/// Whether two answer alike: the same policies, with the same settings from the same places.
+/// Whether two renderers give the same answers: same policies, with the same settings from the same origins.
 fn is_same(one: &Renderer, other: &Renderer) -> bool {
     one.layers().count() == other.layers().count()
         && one.layers().zip(other.layers()).all(|((policy, settings), (other, others))| {
@@ -113,12 +115,13 @@ fn is_same(one: &Renderer, other: &Renderer) -> bool {
         })
 }
 
-/// What answers for an object; for one that names a policy that there is not, what would without the name.
+/// Returns the policies that answer for an object. If its pin names no existing policy, ignores the pin.
 pub(crate) fn answer(snapshot: &Snapshot, object: &Value) -> Option<Arc<Kind>> {
     snapshot.answer_for(object).kind()
 }
 
-/// The policies that an object may name, if it names one that there is not: the operator leaves what exists as it is.
+/// Returns the policies that an object may name, if its pin names none of them. The operator then leaves its children
+/// as they are.
 pub(crate) fn named_in_vain(snapshot: &Snapshot, object: &Value) -> Option<Vec<PolicyId>> {
     match snapshot.answer_for(object) {
         Answer::NoSuchPolicy(_, choice) => Some(choice),

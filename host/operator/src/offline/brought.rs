@@ -1,4 +1,4 @@
-//! What an operator answers that lives from what it is told beforehand: its own catalogue, without a cluster.
+//! Answers of an operator without a cluster: its catalogue is known from the start.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -13,14 +13,14 @@ use serde_json::Value;
 use super::{Answering, At, Bound, Started};
 use crate::catalogue::{Catalogue, Snapshot};
 
-/// The answers for some objects.
+/// The answers for a set of objects.
 pub struct Brought {
     snapshot: Arc<Snapshot>,
     bound: Bound,
 }
 
 impl Brought {
-    /// The answers of these policies under these settings for `objects`.
+    /// Binds these policies under these settings for `objects`.
     pub fn new<'a>(
         stacks: &BTreeMap<ResourceType, Stack>,
         layers: &[Layer],
@@ -32,7 +32,7 @@ impl Brought {
         Self::of(snapshot, started, is_served, objects)
     }
 
-    /// The same for what a snapshot holds.
+    /// Binds the policies of a snapshot for `objects`.
     pub fn of<'a>(
         snapshot: Arc<Snapshot>,
         started: &Started,
@@ -44,7 +44,7 @@ impl Brought {
         Ok(Self { snapshot, bound })
     }
 
-    /// The kinds that policies answer for.
+    /// Returns the kinds that policies answer for.
     pub fn kinds(&self) -> impl Iterator<Item = &ResourceType> {
         self.snapshot.kinds().map(|(of, _)| of)
     }

@@ -1,4 +1,4 @@
-//! Finds objects by type, namespace and name, or by label, without walking through all of them.
+//! Finds objects by type, namespace and name, or by label, without scanning all of them.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -10,14 +10,14 @@ use serde_json::Value;
 
 use crate::input::Document;
 
-/// Group, kind and namespace; the latter empty for cluster-scoped objects.
+/// Group, kind and namespace. The namespace of cluster-scoped objects is empty.
 type Place = (String, String, String);
 
-/// Positions of objects; those of one place sorted by name.
+/// Positions of objects. Within one place they are sorted by name.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     places: HashMap<Place, BTreeMap<String, usize>>,
-    /// By kind, namespace and name of the owner.
+    /// Positions by the owner's kind, namespace and name.
     owned: HashMap<Place, Vec<usize>>,
 }
 
@@ -38,13 +38,14 @@ impl Index {
         index
     }
 
-    /// The positions of what an object owns.
+    /// Returns the positions of the objects that an object owns.
     pub(super) fn owned_by(&self, owner: &ObjectRef) -> impl Iterator<Item = usize> {
         let owner = (owner.kind.clone(), owner.namespace.clone(), owner.name.clone());
         self.owned.get(&owner).into_iter().flatten().copied()
     }
 
-    /// The positions of what a target means. The version plays no part: it is a view on the same object.
+    /// Returns the positions of the objects that a target means. Ignores the API version: versions are views of the
+    /// same object.
     pub(super) fn find(&self, target: &Target, cluster_scoped: bool, objects: &[Arc<Value>]) -> Vec<usize> {
         let of = target.of();
         let namespace = target.namespace().filter(|_| !cluster_scoped).unwrap_or_default();

@@ -1,10 +1,11 @@
-//! The decisions for objects in files, without a cluster.
+//! Renders objects from files without a cluster.
 //!
-//! What the files hold is what the cluster holds. Objects that a policy claims are rendered; one that carries no
-//! status is seen by others with the status that the operator would first write. That status is found by
-//! rendering the object, so everything is rendered when it is first needed, and remembered. A look-up never renders:
-//! what it misses is rendered after the pass, and the pass is made again. So one sandbox is open at a time, however
-//! long the chain of objects that need each other is.
+//! The files stand for the cluster. Objects that a policy claims are rendered. If such an object has no status, other
+//! objects see the status that the operator would first write.
+//!
+//! Finding that status takes a rendering, so each object is rendered when its status is first needed, and the result is
+//! remembered. A look-up never renders. Instead, it records the objects whose status is missing. They are rendered
+//! after the pass, and then the pass runs again. So only one sandbox is open at a time, even for a long chain of needs.
 
 mod answering;
 mod bound;
@@ -31,18 +32,18 @@ pub(crate) use bound::{At, Bound, answer, named_in_vain, renderer};
 pub use brought::Brought;
 pub use stored::Stored;
 
-/// One object and what came of it.
+/// The result for one object.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// What was decided.
+    /// The answer of the policies.
     pub rendered: Rendered,
-    /// How far the operator would have come with it.
+    /// How far the operator would get with the object.
     pub outcome: Outcome,
     /// The status that the operator would write.
     pub status: Value,
 }
 
-/// Objects from files and the policies that answer for them.
+/// Objects from files, and the policies that answer for them.
 pub struct World<'a> {
     stored: &'a Stored,
     answering: &'a dyn Answering,
@@ -51,27 +52,27 @@ pub struct World<'a> {
     pass: RefCell<Pass>,
 }
 
-/// What is known of one object.
+/// Results so far for one object.
 #[derive(Default)]
 struct Memory {
-    /// A pass of it was made, and its status is not known yet.
+    /// Whether a pass over the object has run without giving a status yet.
     underway: bool,
-    /// With its status, as others see it.
+    /// The object with its status, as other objects see it.
     seen: Option<Arc<Value>>,
     entry: Option<Arc<Entry>>,
 }
 
-/// What a pass over one object looked at before that had its status.
+/// Objects without a status that the current pass looked at.
 #[derive(Default)]
 struct Pass {
-    /// Objects to render first, and then this one again.
+    /// Positions of objects to render before this one.
     wanted: Vec<usize>,
-    /// Whether it saw an object that itself waits for this one.
+    /// Whether the pass saw an object that itself waits for this one.
     in_circle: bool,
 }
 
 impl<'a> World<'a> {
-    /// A cluster that holds this and nothing else, and shows every type but those that are `hidden`.
+    /// Creates a cluster that contains only `stored`. Passes see `hidden` types as the function says.
     pub fn new(
         stored: &'a Stored,
         answering: &'a dyn Answering,
@@ -86,22 +87,22 @@ impl<'a> World<'a> {
         }
     }
 
-    /// What comes of the object at a position; none if no policy claims it.
+    /// Returns the result for the object at a position, or none if no policy claims the object.
     pub fn entry(&self, position: usize) -> Option<Result<Arc<Entry>, RenderError>> {
         let renderer = self.renderer(position)?;
         let known = self.memory.borrow()[position].entry.clone();
         Some(known.map_or_else(|| self.make(position, renderer), Ok))
     }
 
-    /// Renders an object, and before it those whose status it needs.
+    /// Renders an object, after the objects whose status it needs.
     fn make(&self, position: usize, renderer: &Renderer) -> Result<Arc<Entry>, RenderError> {
-        // What has to be rendered before the object, each behind what needs it.
+        // A stack of objects to render before this one: each lies above the object that needs it.
         let mut before: Vec<(usize, &Renderer)> = Vec::new();
         loop {
             let outermost = before.is_empty();
             let (top, renderer) = before.last().copied().unwrap_or((position, renderer));
             if !outermost && self.memory.borrow()[top].seen.is_some() {
-                // Several wanted it.
+                // Several objects needed this one, and it is rendered already.
                 before.pop();
                 continue;
             }
@@ -111,7 +112,7 @@ impl<'a> World<'a> {
             let Pass { wanted, in_circle } = self.pass.take();
             if entry.is_ok() && !wanted.is_empty() {
                 let renderer = |position: usize| Some((position, self.renderer(position)?));
-                // The first that it named comes first.
+                // Reversed, so that the object that was named first is rendered first.
                 before.extend(wanted.into_iter().rev().filter_map(renderer));
                 continue;
             }
@@ -119,13 +120,14 @@ impl<'a> World<'a> {
             if outermost {
                 return entry;
             }
-            // What is wrong with another object is told when it is its turn.
+            // An error in another object is reported when that object itself is requested.
             before.pop();
         }
     }
 
-    /// Keeps what came of an object. In a circle nobody has a status first: what came of the others on the way is good
-    /// enough to be their status, as it is in a cluster, but not final; it is made again when it is their turn.
+    /// Remembers the result for an object. In a circle, no object gets its status first. There, a preliminary result
+    /// supplies the status that others see, as in a cluster. It is not final: the object is rendered again when it is
+    /// requested.
     fn remember(&self, position: usize, entry: Option<&Arc<Entry>>, is_final: bool) {
         let object = &self.stored.objects[position];
         let memory = &mut self.memory.borrow_mut()[position];
@@ -151,14 +153,14 @@ impl<'a> World<'a> {
         let left_as_is = self.answering.left_as_is(object);
         let (outcome, status) = status::first(renderer, &rendered, object, (self.stored, self), left_as_is.as_deref());
         if let (Verdict::Planned(_), Some(message)) = (&rendered.verdict, left_as_is) {
-            // Nothing of the plan is applied.
+            // The operator applies nothing of the plan.
             let violation = Violation { path: "metadata.annotations".to_owned(), message };
             rendered.verdict = Verdict::Refused(Refusal::Invalid(vec![violation]));
         }
         Ok(Entry { rendered, outcome, status })
     }
 
-    /// An object as others see it. Without its status if that is not known yet; then the pass is told so.
+    /// Returns an object as others see it. If its status is not known yet, returns it without one and records that.
     fn seen(&self, position: usize) -> Arc<Value> {
         let object = &self.stored.objects[position];
         if !object["status"].is_null() || self.renderer(position).is_none() {
@@ -197,7 +199,7 @@ impl Lookup for World<'_> {
     }
 }
 
-/// What comes of an object that is being deleted: nothing new, and its status stays as it is.
+/// Returns the result for an object that is being deleted: no children, and the existing status.
 fn going(mut rendered: Rendered, object: &Value) -> Entry {
     let note = Note {
         severity: Severity::Info,

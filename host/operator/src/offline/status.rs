@@ -1,4 +1,4 @@
-//! The status that the operator would write first, given what the files hold.
+//! Computes the status that the operator would first write for an object.
 
 use kaos_policy::{
     contract::{Child, Outcome, Reference},
@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::Stored;
 use crate::status::{self, Hindrance, Standing};
 
-/// How far the host would have come with an object, and its status.
-/// `left_as_is` says why the operator does nothing about a plan, if it does not.
+/// Returns how far the operator would get with an object, and its status. `left_as_is` says why the operator would not
+/// apply a plan, if so.
 pub(super) fn first(
     renderer: &Renderer,
     rendered: &Rendered,
@@ -22,14 +22,14 @@ pub(super) fn first(
     let (children, all_live) = children(rendered, stored);
     let outcome = match (&rendered.verdict, left_as_is) {
         (Verdict::Planned(_), Some(why)) => Outcome::Failed(why.to_owned()),
-        // Gates bind until everything is there once.
+        // Plan gates hold back the first apply only: they do not count once all children exist.
         (Verdict::Planned(planned), None) if planned.gates.is_empty() || all_live => Outcome::Applied,
         (Verdict::Planned(_), None) => Outcome::Gated,
         (Verdict::Refused(refusal), _) => Outcome::Refused(refusal.clone()),
         (Verdict::Failed(failure), _) => Outcome::Failed(failure.failure.to_string()),
     };
     let hindrance = if left_as_is.is_some() { Hindrance::PolicyNotFound } else { Hindrance::ApplyFailed };
-    // A policy that just failed is not asked what to make of it.
+    // A policy that just failed does not assess its children.
     let assessed = match &rendered.verdict {
         Verdict::Failed(failure) => Err(failure.clone()),
         Verdict::Planned(_) | Verdict::Refused(_) => renderer.assess(rendered, outcome.clone(), children),
@@ -52,7 +52,8 @@ pub(super) fn first(
     (outcome, status)
 }
 
-/// What is planned, with what of it is there; and whether all of it is. Without a plan: what the object owns.
+/// Returns the planned children with their live objects, and whether all of them exist. Without a plan, returns the
+/// objects that the object owns.
 fn children(rendered: &Rendered, stored: &Stored) -> (Vec<Child>, bool) {
     if rendered.planned().is_none() {
         let owned = stored.owned_by(&rendered.object).map(|live| Child::new(Reference::of_object(live), Some(live)));

@@ -1,4 +1,4 @@
-//! What a cluster holds, found by type and name.
+//! The objects of a simulated cluster, found by type and name.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::index::Index;
 use crate::input::{Document, is_cluster_scoped};
 
-/// What a cluster holds, found by type and name.
+/// The objects of a simulated cluster, found by type and name.
 #[derive(Debug)]
 pub struct Stored {
     pub(super) objects: Vec<Arc<Value>>,
@@ -19,25 +19,25 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// These objects and nothing else.
+    /// Indexes the objects.
     pub fn new(documents: &[Document]) -> Self {
         let objects = documents.iter().map(|document| Arc::new(document.object.clone())).collect();
         Self { objects, index: Index::new(documents) }
     }
 
-    /// The objects, in the order in which they were given.
+    /// Returns the objects in the order of the documents.
     pub fn objects(&self) -> &[Arc<Value>] {
         &self.objects
     }
 
-    /// The object that a reference means.
+    /// Returns the object that a reference means.
     pub(super) fn named(&self, reference: &Reference) -> Option<&Value> {
         let target = Target::Named(reference.clone());
         let positions = self.index.find(&target, is_scoped(&reference.of()), &self.objects);
         positions.first().map(|position| &*self.objects[*position])
     }
 
-    /// What an object owns.
+    /// Returns the objects that an object owns.
     pub(super) fn owned_by(&self, owner: &ObjectRef) -> impl Iterator<Item = &Value> {
         self.index.owned_by(owner).map(|position| &*self.objects[position])
     }

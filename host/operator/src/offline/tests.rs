@@ -1,5 +1,5 @@
-//! A world of kites: a kite emits one ConfigMap that lists the endpoints of its peers, and its endpoint is in its
-//! status. One that is named mighty emits pods that have power over their node.
+//! Tests with kites: a kite emits one ConfigMap with the endpoints of its peers, and has its endpoint in its status. A
+//! kite with the name `mighty` emits privileged pods.
 
 use std::{
     cell::RefCell,
@@ -25,7 +25,7 @@ use super::*;
 use crate::input::parse;
 
 thread_local! {
-    /// How often each kite was translated.
+    /// Counts the calls of `translate` for each kite.
     static TRANSLATED: RefCell<BTreeMap<String, usize>> = const { RefCell::new(BTreeMap::new()) };
 }
 
@@ -106,7 +106,7 @@ fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
 
 fn assess(subject: &Subject, seen: &Observation) -> Report {
     let fields = match seen.outcome {
-        // The host's own: nothing of it may come into a status.
+        // These fields belong to the host, so none of them may appear in a status.
         Outcome::Refused(_) => json!({"appliedGeneration": 7, "phase": "Mine", "policy": "mine"}),
         _ => json!({"endpoint": format!("kite://{}", object(subject)["metadata"]["name"].as_str().unwrap())}),
     };

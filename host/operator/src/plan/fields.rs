@@ -1,4 +1,4 @@
-//! Two manifests, field by field. Values that are secret are told apart and never shown.
+//! Compares two manifests field by field. Secret values are compared but never shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,17 +14,18 @@ use crate::{
 /// A field that differs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Field {
-    /// Its path; items of a list that have names are told by them.
+    /// The path of the field. Named items of a list appear with their names.
     pub path: String,
-    /// What it was; none if it was not there.
+    /// The value before; none if the field was missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Value>,
-    /// What it is; none if it is not there any more.
+    /// The value after; none if the field is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Value>,
 }
 
-/// The fields in which two manifests of one object differ, without what only follows from others: digests and hashes.
+/// Returns the fields in which two manifests of one object differ. Leaves out digests and hashes, which only follow
+/// from other fields.
 pub fn fields(before: &Value, after: &Value) -> Vec<Field> {
     let mut walk = Walk { found: Vec::new(), path: Vec::new(), secret: before["kind"] == "Secret" };
     walk.values(before, after);
@@ -74,7 +75,7 @@ impl<'a> Walk<'a> {
         for name in names.iter().chain(new_names.iter().filter(|name| !was.contains_key(*name))) {
             self.step(Step::Named(name), was.get(name).copied(), is.get(name).copied());
         }
-        // The order of variables decides what `$(NAME)` means; of those that are on both sides only.
+        // The order of variables decides what `$(NAME)` means. Compare the order of items that are on both sides.
         let order = |these: &[&'a str], others: &BTreeMap<&str, &Value>| -> Vec<&'a str> {
             these.iter().copied().filter(|name| others.contains_key(name)).collect()
         };
@@ -104,7 +105,7 @@ impl<'a> Walk<'a> {
         self.found.push(Field { path: self.shown(), before: shown(before), after: shown(after) });
     }
 
-    /// Whether what stands here is a secret: all that a Secret holds, and what has the name of one.
+    /// Whether the current value is secret: the data of a Secret, and values with the name of a secret.
     fn is_hidden(&self) -> bool {
         let keys: Vec<&str> = self
             .path
@@ -115,7 +116,7 @@ impl<'a> Walk<'a> {
             })
             .collect();
         let of_secret = self.secret && matches!(keys.first(), Some(&("data" | "stringData" | "binaryData")));
-        // `env[API_KEY].value`, `data["api-key"]`; what only refers to a Secret says nothing.
+        // `env[API_KEY].value`, `data["api-key"]`. A reference to a Secret is not secret.
         let by_name = match keys.as_slice() {
             [.., "env", name, "value"] | ["data" | "stringData", name] => masking::is_secret(name),
             _ => false,
@@ -137,7 +138,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// A value as it may be shown.
+/// Masks the secret parts of a value.
 fn masked(value: &Value) -> Value {
     match value {
         Value::String(text) => masking::text(text).into(),
@@ -154,7 +155,7 @@ fn masked(value: &Value) -> Value {
     }
 }
 
-/// The names of a list's items, if each has one of its own.
+/// Returns the names of a list's items, if each has a distinct name.
 fn names(items: &[Value]) -> Option<Vec<&str>> {
     let names: Vec<&str> = items.iter().map(|item| item.get("name")?.as_str()).collect::<Option<_>>()?;
     let distinct: BTreeSet<_> = names.iter().collect();

@@ -1,17 +1,17 @@
-//! Fields that never change while an object exists: a plan tells of a change that an API server would refuse, also where none
-//! is asked.
+//! Knows the immutable fields of common types, so that a plan can report a change that an API server would refuse even
+//! without asking one.
 
 use serde_json::Value;
 
 use crate::reconcile::never_changes;
 
-/// What never changes of a type: these fields, or all of the spec but these.
+/// The immutable fields of a type: these, or the whole spec except these.
 enum Fixed {
     These(&'static [&'static str]),
     AllBut(&'static [&'static str]),
 }
 
-/// What Kubernetes 1.36 lets change of a StatefulSet.
+/// The fields of a StatefulSet's spec that Kubernetes 1.36 lets change.
 const STATEFUL_SET: [&str; 7] = [
     "minReadySeconds",
     "ordinals",
@@ -22,7 +22,8 @@ const STATEFUL_SET: [&str; 7] = [
     "updateStrategy",
 ];
 
-/// Why an API server would not take a change of an object, and what to do; none where nothing is known against it.
+/// Returns why an API server would refuse a change of an object, and what to do. Returns none if no immutable field
+/// changes.
 pub fn refused(before: &Value, after: &Value) -> Option<String> {
     let changed = changed(before, after);
     (!changed.is_empty()).then(|| never_changes(&changed.join(", "), after))
@@ -54,7 +55,7 @@ fn changed(before: &Value, after: &Value) -> Vec<String> {
     fields.into_iter().map(|field| format!("spec.{field}")).collect()
 }
 
-/// Whether a field is another one; what is not set is as the API server fills it in.
+/// Whether a field differs, with the API server's defaults for fields that are not set.
 fn differs(old: &Value, new: &Value, field: &str) -> bool {
     let value = |of: &Value| match (field, &of[field]) {
         ("podManagementPolicy", Value::Null) => "OrderedReady".into(),

@@ -1,7 +1,7 @@
-//! What a change of policies changes: two decisions for each object, side by side.
+//! Compares the results of two sets of policies for each object.
 //!
-//! Decides nothing itself: both sides are passes over the same objects, those that `render` makes. What the cluster holds
-//! is left to whoever gathers it, and how a difference is shown to whoever asks.
+//! Decides nothing itself: both sides render the same objects as `render` does. The caller gathers the objects and
+//! displays the differences.
 
 mod fields;
 mod immutable;
@@ -30,33 +30,33 @@ pub use side::{Said, Side};
 
 use crate::offline::{Answering, Entry, Stored, World};
 
-/// What comes of one object before and after.
+/// The results for one object before and after.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Difference {
     /// The object.
     pub object: Reference,
-    /// What came of it; none if no policy answered for it.
+    /// The result before; none if no policy answered for it.
     pub before: Option<Side>,
-    /// What comes of it.
+    /// The result after; none if no policy answers for it.
     pub after: Option<Side>,
-    /// Its children that differ.
+    /// The children that differ.
     pub children: Vec<Child>,
 }
 
 /// A child that differs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Child {
-    /// Which.
+    /// The child.
     pub child: Reference,
-    /// How.
+    /// The kind of difference.
     #[serde(flatten)]
     pub change: Change,
     /// Whether its pods are replaced.
     pub rolls: bool,
-    /// Why the API server does not take it where that was asked, or would not where it is known to refuse the change.
+    /// Why the API server refuses the change, by its own answer or because the change is known to be impossible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
-    /// What it is to be; none if it goes.
+    /// The manifest after the change; none if the child is deleted.
     #[serde(skip)]
     pub manifest: Option<Value>,
 }
@@ -65,40 +65,40 @@ pub struct Child {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "change", content = "fields")]
 pub enum Change {
-    /// It is new.
+    /// The child is new.
     Added,
-    /// It goes.
+    /// The child is deleted.
     Removed,
     /// These fields differ.
     Changed(Vec<Field>),
 }
 
 impl Difference {
-    /// Whether anything differs but what it costs.
+    /// Whether anything other than the fuel differs.
     pub fn is_change(&self) -> bool {
         let said = |side: &Option<Side>| side.as_ref().map(|side| side.said.clone());
         !self.children.is_empty() || said(&self.before) != said(&self.after)
     }
 
-    /// Whether its policy fails on it from now on, which it did not before: also where the API server does not take what that
-    /// plans.
+    /// Whether the change makes a policy fail on the object, or makes the API server refuse a child.
     pub fn is_failure(&self) -> bool {
         let failed = |side: &Option<Side>| matches!(side, Some(Side { said: Said::Failed(_), .. }));
         (failed(&self.after) && !failed(&self.before)) || self.children.iter().any(|child| child.refused.is_some())
     }
 }
 
-/// All differences, and what the passes asked for on the way.
+/// All differences, and the needs of the passes.
 #[derive(Debug, Clone, Default)]
 pub struct Comparison {
-    /// One for each object that the two sides have different policies or settings for, in the order of the objects.
+    /// One difference for each object with different policies or settings on the two sides, in the order of the
+    /// objects.
     pub differences: Vec<Difference>,
-    /// Every object that a pass wanted to see.
+    /// Every object that a pass needed.
     pub needs: BTreeSet<Target>,
 }
 
-/// Compares what comes of every object for which the two sides have different policies or settings, on as many threads as
-/// there are processors.
+/// Renders each object whose policies or settings differ between the sides, and compares the results. Uses one thread
+/// for each processor.
 pub fn compare(
     stored: &Stored,
     before: &dyn Answering,
@@ -152,7 +152,7 @@ fn difference(object: &Value, before: Option<Arc<Entry>>, after: Option<Arc<Entr
     };
     let children = match (planned(&before), planned(&after)) {
         (old, Some(new)) => children(&old.unwrap_or_default(), &new),
-        // Without a plan, what exists stays as it is.
+        // Without a plan, existing children stay as they are.
         (_, None) => Vec::new(),
     };
     let side = |entry: Option<Arc<Entry>>| entry.map(|entry| Side::of(&entry));

@@ -1,4 +1,4 @@
-//! What came of one object on one side.
+//! The result for one object on one side.
 
 use kaos_policy::{
     policy::PolicyId,
@@ -8,31 +8,31 @@ use serde::Serialize;
 
 use crate::offline::Entry;
 
-/// What came of one object.
+/// The result for one object.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Side {
-    /// The policy that translated.
+    /// The policy that answered.
     pub policy: PolicyId,
-    /// What lies over it.
+    /// The overlays on it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub overlays: Vec<PolicyId>,
-    /// What the pass cost.
+    /// The fuel of the pass.
     pub fuel: u64,
-    /// What was said.
+    /// The answer.
     #[serde(flatten)]
     pub said: Said,
 }
 
-/// What the policies said.
+/// The answer of the policies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "said", content = "because")]
 pub enum Said {
-    /// There is a plan.
+    /// A plan.
     Planned,
-    /// There is none: the reason, and each thing that is wrong.
+    /// A refusal: its reason, and a message for each problem.
     Refused(String, Vec<String>),
-    /// A policy did not answer as it must.
+    /// A failure of a policy.
     Failed(String),
 }
 

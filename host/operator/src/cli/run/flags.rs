@@ -199,7 +199,7 @@ fn time(text: &str) -> Result<Duration, String> {
     if parsed.is_negative() { Err("is below zero".to_owned()) } else { Ok(parsed.into()) }
 }
 
-/// Like [`time`], but rejects zero.
+/// Like `time`, but rejects zero.
 fn some_time(text: &str) -> Result<Duration, String> {
     let time = time(text)?;
     if time.is_zero() { Err("must be longer than 0: say 500ms, 15s or 1m30s".to_owned()) } else { Ok(time) }
