@@ -4,7 +4,6 @@
 //! The code becomes part of the program and runs with its rights. If the code has another version or other options, the
 //! program notices and compiles the policy instead. It cannot notice forged code, so the folder must be as trustworthy
 //! as the sources.
-//! trustworthy as the sources are.
 
 use std::{
     env, fs,

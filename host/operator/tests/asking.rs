@@ -1,18 +1,18 @@
-//! `kaos-operator policy plan` and `explain`, as a user asks them of an embedded cluster.
+//! Runs `kaos-operator policy plan` and `explain` against an embedded cluster, as a user does.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::stage::{HOME, Stage, edition, package, team};
 use kaos_operator::package::{Package, pack};
 use serde_json::{Value, json};
 
-/// An Agent as those of the team are, with other metadata.
+/// Returns an Agent like the team's, with other metadata.
 fn like_a(stage: &Stage, metadata: Value) -> Value {
     let mut agent = stage.cluster.object("kaos.tools", "agents", "team", "a").unwrap().as_ref().clone();
     agent["metadata"] = metadata;
     agent
 }
 
-/// One that names its policy.
+/// Adds an Agent with a pin.
 fn naming(stage: &Stage, name: &str, policy: &str) {
     let metadata = json!({
         "name": name, "namespace": "team", "generation": 1, "annotations": {"kaos.tools/policy": policy},
@@ -20,7 +20,7 @@ fn naming(stage: &Stage, name: &str, policy: &str) {
     stage.cluster.plant("kaos.tools", "agents", like_a(stage, metadata));
 }
 
-/// One with more containers than some edition of the policy takes.
+/// Adds an Agent with more containers than the second edition of the policy has fuel for.
 fn beside(stage: &Stage) {
     let mut beside = like_a(stage, json!({"name": "beside", "namespace": "team"}));
     let sides = (0..6).map(|side| json!({"name": format!("side{side}"), "image": "side:1"}));
@@ -42,7 +42,7 @@ async fn a_plan_asks_a_running_cluster_what_it_holds_and_what_is_in_force() {
     let ran = stage.policy(&["plan", "--settings", &settings, "--for", "agnet"]).await;
     let told = "there is no policy agnet: did you mean agent?";
     assert!(ran.code == 1 && ran.stderr.contains(told) && !ran.stderr.contains("not at hand"), "{}", ran.stderr);
-    // Once it is in force, it changes nothing any more.
+    // Once the settings are in force, the plan changes nothing.
     stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Active", "policy": "agent"}));
     let ran = stage.policy(&plan).await;
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
@@ -60,7 +60,7 @@ async fn a_plan_leaves_objects_alone_that_name_what_served_before_or_what_is_not
         stage.revision(&name(number), &edition(number, "{}"), number.into(), &status);
     }
     let digest = |number: u8| edition(number, "{}").component_digest().unwrap().to_string();
-    // Three revisions back is as far as an operator remembers: the oldest is forgotten for what is to be shipped.
+    // An operator remembers three revisions of a policy, so it forgets the oldest for the planned one.
     for (name, policy) in [("served", digest(2)), ("forgotten", digest(0)), ("vain", "nobody".to_owned())] {
         naming(&stage, name, &policy);
     }
@@ -117,7 +117,7 @@ async fn what_waits_for_a_place_serves_in_a_plan_that_frees_it() {
     let ran = stage.policy(&[&plan[..], &["--name", "one"]].concat()).await;
     assert_eq!((ran.code, &ran.json()["changed"]), (2, &3.into()), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("x:2") && ran.stderr.contains(note), "{}{}", ran.stdout, ran.stderr);
-    // What is shipped beside it frees nothing.
+    // A package under another name does not free the place.
     let ran = stage.policy(&[&plan[..], &["--name", "other"]].concat()).await;
     assert_eq!((ran.code, &ran.json()["changed"]), (2, &3.into()), "{}{}", ran.stdout, ran.stderr);
     assert!(!ran.stdout.contains("x:2") && !ran.stderr.contains(note), "{}{}", ran.stdout, ran.stderr);
@@ -157,7 +157,7 @@ async fn a_revision_whose_bytes_are_lost_is_left_out_with_a_warning_and_what_to_
     let ran = stage.policy(&["explain", "agent/a", "-n", "team"]).await;
     assert!(ran.code == 0 && ran.stderr.contains("agent-1 is left out"), "{}", ran.stderr);
     assert!(ran.stdout.contains("the operator brought it along"), "{}", ran.stdout);
-    // An operator that starts now finds the same in the ConfigMap that it came from.
+    // An operator that starts now finds the same package in its ConfigMap.
     let source = pack("policy-agent-settings", HOME, &package("x:1").file, None).unwrap().index;
     stage.cluster.plant("", "configmaps", serde_json::to_value(source).unwrap());
     let ran = stage.policy(&plan).await;
@@ -222,7 +222,8 @@ async fn what_fitted_last_is_what_holds_while_the_operators_own_config_map_does_
     assert!(ran.stdout.contains("x:1") && ran.stdout.contains("x:3"), "{}", ran.stdout);
 }
 
-/// A second edition serves, which fails on an Agent `beside` that the first one took.
+/// Starts a stage where a second edition of the policy serves. It fails on the Agent `beside`; the first edition did
+/// not.
 async fn second_edition_serves(name: &str) -> Stage {
     let stage = Stage::start(name).await;
     team(&stage);

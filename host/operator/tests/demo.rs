@@ -1,5 +1,5 @@
-//! A stock kubectl drives `kaos-operator demo`, as its last lines say. Says that it did nothing where there is no kubectl
-//! on the machine.
+//! Drives `kaos-operator demo` with a stock kubectl, as the last lines of its output suggest. Without kubectl on the
+//! machine, prints that nothing was tested.
 #![cfg(feature = "demo")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -13,10 +13,10 @@ use std::{
 use crate::support::{Folder, binary, finish, ignores};
 use serde_json::Value;
 
-/// How long kubectl waits for what is to come about.
+/// Time limit for kubectl to wait for a change.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// A demo that runs, and kubectl on its cluster.
+/// A running demo, and kubectl on its cluster.
 struct Demo {
     process: Child,
     lines: Option<std::process::ChildStdout>,
@@ -25,7 +25,7 @@ struct Demo {
 }
 
 impl Demo {
-    /// Starts the demo and waits for what it says at last. `None` without kubectl.
+    /// Starts the demo and waits for its last message. Returns `None` without kubectl.
     fn start(name: &str) -> Option<Self> {
         let found = Command::new("kubectl").args(["version", "--client"]).output();
         if !found.is_ok_and(|output| output.status.success()) {
@@ -57,7 +57,7 @@ impl Demo {
         command
     }
 
-    /// Runs kubectl in the sample's namespace; `~` stands for a space inside an argument.
+    /// Runs kubectl in the sample's namespace. `~` stands for a space inside an argument.
     fn kubectl(&self, line: &str) -> String {
         let output = self.command(line).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -65,7 +65,7 @@ impl Demo {
         text
     }
 
-    /// Waits until an object has a value.
+    /// Waits until a field of an object has a value.
     fn wait(&self, at: &str, path: &str, value: &str) {
         self.kubectl(&format!("wait {at} --for=jsonpath={{{path}}}={value} --timeout={}s", PATIENCE.as_secs()));
     }
@@ -74,13 +74,13 @@ impl Demo {
         self.kubectl(&format!("get {at} -o jsonpath={{{path}}}"))
     }
 
-    /// Applies a text from a file.
+    /// Writes a text to a file and applies it.
     fn apply(&self, flags: &str, text: &str) -> String {
         let file = self.folder.write("applied.yaml", text);
         self.kubectl(&format!("apply{flags} -f {file}"))
     }
 
-    /// Waits until something is so.
+    /// Waits until a condition holds.
     fn until(&self, what: &str, is_so: impl Fn() -> bool) {
         for _ in 0..PATIENCE.as_secs() * 10 {
             if is_so() {
@@ -91,7 +91,7 @@ impl Demo {
         panic!("{what}: this does not come about\n{}", self.kubectl("get kaos -o yaml"));
     }
 
-    /// Waits until an object is another than the one with this UID.
+    /// Waits until an object with another UID exists.
     fn until_replaced(&self, at: &str, uid: &str) {
         for _ in 0..PATIENCE.as_secs() * 10 {
             let now = self.kubectl(&format!("get {at} --ignore-not-found -o jsonpath={{.metadata.uid}}"));
@@ -103,7 +103,7 @@ impl Demo {
         panic!("{at} does not come back");
     }
 
-    /// Ctrl-C: the exit code, and what was said until then.
+    /// Sends Ctrl-C. Returns the exit code and the rest of the output.
     fn interrupt(mut self) -> (Option<i32>, String) {
         let sent = Command::new("kill").args(["-INT", &self.process.id().to_string()]).status().unwrap();
         assert!(sent.success());
@@ -118,7 +118,7 @@ impl Demo {
 
 impl Drop for Demo {
     fn drop(&mut self) {
-        // One that has ended needs no end.
+        // An error is ignored: the process may have ended already.
         let _ended = self.process.kill().and_then(|()| self.process.wait());
     }
 }
@@ -146,7 +146,7 @@ fn a_demo_whose_reader_and_then_whose_terminal_goes_away_ends_quietly_and_leaves
     let mut process = demo.args(["demo", "--plain"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(process.stdout.take().unwrap());
     let mut told = String::new();
-    // Its last words, with an empty line below: nothing is written any more unless something happens.
+    // After the last message and an empty line, the demo prints nothing until something changes.
     while !(told.contains("# they come back") && told.ends_with("\n\n")) {
         assert!(lines.read_line(&mut told).unwrap() > 0, "the demo ended\n{told}");
     }
@@ -266,7 +266,7 @@ fn breaks_and_is_healed(demo: &Demo) {
     demo.kubectl(&format!("wait deployment/agent-writer --for=delete --timeout={}s", PATIENCE.as_secs()));
 }
 
-/// What is nobody's business but the user's stays so.
+/// Checks that the operator does not touch the user's own objects.
 fn goes_its_own_way(demo: &Demo) {
     demo.kubectl("create deployment web --image=registry.example/web:1");
     demo.kubectl(&format!("rollout status deployment/web --timeout={}s", PATIENCE.as_secs()));

@@ -1,10 +1,10 @@
-//! Names that verbs are told, and namespaces above all: none is not all of them.
+//! Tests names in arguments, in particular namespaces: an empty list must not mean all namespaces.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::support::{binary, finish, run};
 use serde_json::Value;
 
-/// The kinds of objects that are printed, with their namespaces.
+/// Returns the kinds and namespaces of the objects that `rbac` prints.
 fn printed(namespaces: &str) -> Vec<(String, String)> {
     let ran = finish(binary().arg("rbac").env("WATCH_NAMESPACES", namespaces), "");
     assert_eq!(ran.code, 0, "{}", ran.stderr);

@@ -1,4 +1,5 @@
-//! `kaos-operator policy new`, as a user runs it. That what it makes builds and passes its tests is for `tests/run wasm`.
+//! Runs `kaos-operator policy new` as a user does. `tests/run wasm` checks that the new project builds and passes its
+//! tests.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! `kaos-operator policy plan` and `push` beside what a cluster holds already.
+//! Runs `kaos-operator policy plan` and `push` on a cluster that already has policies or objects.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::time::Duration;
@@ -20,7 +20,7 @@ async fn a_plan_goes_by_who_claimed_a_place_first_and_not_by_whose_config_map_is
     let theirs = Package { name: "theirs".into(), ..package("x:1") };
     let serves = json!({"state": "Active", "policy": "agent", "claimed": "2026-02-01T00:00:00.000001Z"});
     stage.revision("theirs-1", &theirs, 1, &serves);
-    // It is older, and holds nothing.
+    // This ConfigMap is older, but contains no package.
     let empty = json!({
         "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {
@@ -38,7 +38,7 @@ async fn a_plan_goes_by_who_claimed_a_place_first_and_not_by_whose_config_map_is
         "{}",
         ran.stderr
     );
-    // What holds the place already goes on with its claim, whatever waits for it.
+    // An active revision keeps its claim, even if an older package waits for the place.
     let own = json!({"state": "Active", "policy": "agent", "claimed": "2026-01-01T00:00:00.000001Z"});
     stage.revision("own-1", &package("x:1"), 1, &own);
     let waits = json!({"state": "Conflict", "policy": "agent", "claimed": "2026-02-01T00:00:00.000001Z"});
@@ -65,7 +65,7 @@ async fn settings_that_are_pushed_for_one_scope_leave_those_of_another_alone() {
             (&[scope.to_owned()][..], &image.into())
         );
     }
-    // Under one name, which has to be asked for, a push is refused, and a plan says what would hold no more.
+    // Under one explicit name, a push is refused, and a plan says which package would stop to hold.
     let of = settings("x2");
     let named = "policy-agent-settings.blue";
     let push = ["push", "--settings", of.as_str(), "--for", "agent", "--name", named, "--timeout", "0"];
@@ -105,7 +105,7 @@ async fn settings_that_are_pushed_for_one_scope_leave_those_of_another_alone() {
     );
 }
 
-/// The ConfigMap of settings with an image, as `policy pack` prints it, and a label that somebody gave it.
+/// Returns the ConfigMap of settings with an image, as `policy pack` prints it, with a label of the user.
 fn packed(image: &str) -> Value {
     let package = package(image);
     let mut index = pack(&package.name, HOME, &package.file, None).unwrap().index;
@@ -119,7 +119,7 @@ fn packed(image: &str) -> Value {
 async fn what_kubectl_applies_is_pushed_and_rolled_back_and_applied_again_without_a_flag() {
     let stage = Stage::start("one-owner").await;
     let api: Api<ConfigMap> = Api::namespaced(Client::new(stage.cluster.service(), HOME), HOME);
-    // As `kubectl apply --server-side -f -` does it.
+    // As `kubectl apply --server-side -f -` does.
     let apply = async |image: &str| {
         let applied =
             api.patch("policy-agent-settings", &PatchParams::apply("kubectl"), &Patch::Apply(packed(image))).await;
@@ -147,7 +147,7 @@ async fn what_kubectl_applies_is_pushed_and_rolled_back_and_applied_again_withou
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     holds("x:3");
     apply("x:4").await.unwrap();
-    // Without --server-side it is an update.
+    // Without --server-side, kubectl sends an update.
     let mut edited = api.get("policy-agent-settings").await.unwrap();
     edited.data = serde_json::from_value(packed("x:5")["data"].clone()).unwrap();
     let client_side = PostParams { field_manager: Some("kubectl-client-side-apply".into()), ..PostParams::default() };
@@ -156,7 +156,7 @@ async fn what_kubectl_applies_is_pushed_and_rolled_back_and_applied_again_withou
     let ran = push("x:6").await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     holds("x:6");
-    // A controller is somebody else.
+    // A controller is another owner.
     let theirs = PatchParams::apply("argocd-controller").force();
     api.patch("policy-agent-settings", &theirs, &Patch::Apply(packed("x:7"))).await.unwrap();
     let ran = push("x:8").await;
@@ -182,7 +182,8 @@ async fn what_was_applied_as_the_guide_had_it_before_goes_on_to_be_of_that_field
     }
 }
 
-/// Pushes settings, waits until they are in the cluster, and says then what an operator would, one after another.
+/// Pushes settings. As soon as they are in the cluster, sets the statuses of `says` one after another, as an operator
+/// would.
 async fn pushed(stage: &Stage, says: &[Value]) -> Ran {
     let settings = stage.settings("x:1");
     let push = ["push", "--settings", settings.as_str(), "--for", "agent", "--timeout", "6"];
@@ -192,14 +193,14 @@ async fn pushed(stage: &Stage, says: &[Value]) -> Ran {
         }
         for status in says {
             stage.revision("agent-1", &package("x:1"), 1, status);
-            // Time for the push to look.
+            // Gives the push time to read the status.
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
     };
     tokio::join!(stage.policy(&push), operator).0
 }
 
-/// What an operator says of settings that serve, while so many objects were not looked at yet.
+/// Returns the status of settings that serve, while this many objects still lack a pass with them.
 fn active(outstanding: u8) -> Value {
     json!({"state": "Active", "policy": "agent", "objects": 1, "outstanding": outstanding})
 }
@@ -249,7 +250,7 @@ async fn a_plan_tells_what_the_api_server_would_not_take() {
     });
     let api: Api<Deployment> = Api::namespaced(Client::new(stage.cluster.service(), "team"), "team");
     api.create(&PostParams::default(), &serde_json::from_value(deployment).unwrap()).await.unwrap();
-    // Its controller writes the status meanwhile.
+    // The controller writes the status meanwhile, so compare without it.
     let looked =
         async || api.get("agent-a").await.map(|it| (it.spec, it.metadata.labels, it.metadata.generation)).unwrap();
     let before = looked().await;
@@ -261,7 +262,7 @@ async fn a_plan_tells_what_the_api_server_would_not_take() {
     let told = "Agent team/a: the API server does not take Deployment team/agent-a as planned: ";
     assert!(ran.stderr.contains(told) && ran.stderr.contains("field is immutable"), "{}", ran.stderr);
     assert_eq!(looked().await, before, "it was only asked");
-    // Where that may not be asked, it is said, and the rest of the plan stands.
+    // Without the right for a dry run, the plan says so and shows the rest.
     stage.cluster.authorise(|attempt| attempt.verb.name() != "patch");
     let ran = stage.policy(&plan).await;
     assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);

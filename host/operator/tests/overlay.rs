@@ -1,5 +1,5 @@
-//! An environment overlay over an embedded policy, as its author ships it: built for Wasm, made a component, checked,
-//! and given to `render`.
+//! Tests an environment overlay over a default policy, as its author ships it: builds it for Wasm, makes a component,
+//! checks it, and passes it to `render`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
@@ -20,7 +20,7 @@ metadata: {name: writer}
 spec: {modelAPI: llm, model: gpt}
 ";
 
-/// The SDK's example as the component that an author would ship.
+/// Builds the SDK's example into the component that an author would ship.
 fn component(folder: &Folder) -> String {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest-policies");
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guests");
@@ -47,14 +47,14 @@ fn entries(more: &[&str]) -> Vec<Value> {
     ran.json().as_array().expect("a list").clone()
 }
 
-/// Takes the variable out of what is shown of an object, and gives it back.
+/// Removes a variable from an object's entry and returns it.
 fn taken(entry: &mut Value, name: &str) -> Value {
     let list = entry["env"].as_array_mut().expect("a list");
     let at = list.iter().position(|variable| variable["name"] == name).expect("the variable is mapped");
     list.remove(at)
 }
 
-/// Sets what follows from the value of a variable, and the value, to nothing.
+/// Removes the value of a variable from a manifest, and the hashes that depend on it.
 fn without(mut manifest: Value, name: &str) -> Value {
     let annotations = ["/metadata/annotations", "/spec/template/metadata/annotations"];
     for annotations in annotations {
@@ -114,7 +114,7 @@ fn settings_for_an_overlay_are_checked_and_planned_beside_it() {
 fn a_setting_that_two_policies_have_is_told_of_the_one_that_gave_the_variable() {
     let folder = Folder::new("overlay-origins");
     let overlay = component(&folder);
-    // Both have a setting `level`, or one of that name in it.
+    // Both policies have a setting whose name contains `level`.
     let ran = run(["render", "-f", "-", "--env", "--policy", &overlay, "--set", "log-level.level=DEBUG"], OBJECTS);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let from = |name: &str| ran.stdout.lines().rfind(|line| line.contains(name)).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `kaos-operator policy plan`, as a user runs it.
+//! Runs `kaos-operator policy plan` as a user does.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::support::{Folder, Ran, binary, finish, full, run, run_into, unread};
@@ -23,7 +23,7 @@ fn team(agents: usize) -> String {
     (0..2).map(llm).chain((0..agents).map(agent)).collect()
 }
 
-/// A plan for a team of six agents.
+/// Plans settings for a team of six agents.
 fn plan(folder: &Folder, settings: &str, more: &[&str]) -> Ran {
     let settings = folder.write("settings.yaml", settings);
     let objects = folder.write("team.yaml", team(6));
@@ -135,7 +135,7 @@ fn the_policy_that_is_in_force_already_changes_nothing() {
         let ran = run(["policy", "plan", &component, "-f", &objects], "");
         assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
         assert!(ran.stdout.starts_with("Nothing changes for "), "{}", ran.stdout);
-        // As it was packed, too.
+        // The packed form changes nothing either.
         let packed = folder.write("packed.yaml", run(["policy", "pack", &component], "").stdout);
         assert_eq!(run(["policy", "plan", &packed, "-f", &objects], "").code, 0);
     }
@@ -225,7 +225,7 @@ fn settings_that_raise_what_the_operator_was_started_not_to_grant_fail_in_a_plan
         assert_eq!(ran.code, 1, "{listed}: {}{}", ran.stdout, ran.stderr);
         assert!(ran.stderr.contains("failed: Agent n0/a0: ") && ran.stderr.contains(told), "{}", ran.stderr);
     }
-    // From the environment, as the operator takes it.
+    // From the environment, as for the operator.
     let (settings, objects) = (folder.write("settings.yaml", power), folder.write("team.yaml", team(1)));
     let mut command = binary();
     command.args(["policy", "plan", "--settings", &settings, "--for", "agent", "-f", &objects]);

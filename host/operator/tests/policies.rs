@@ -1,4 +1,4 @@
-//! `kaos-operator policy …` and `crds`, as a user runs them.
+//! Runs `kaos-operator policy …` and `crds` as a user does.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
@@ -71,7 +71,7 @@ fn the_embedded_policies_are_compiled_for_a_build_that_takes_them_in() {
     for policy in embedded::DEFAULTS {
         assert!(std::fs::exists(format!("{}/{}.code", folder.path(), policy.digest)).unwrap());
     }
-    // This one was built without.
+    // The tested binary was built without compiled code.
     let ran = run(["compile-embedded"], "");
     assert_eq!(ran.code, 1, "{}", ran.stderr);
     assert_eq!(ran.stdout.matches("compiled at each start").count(), embedded::DEFAULTS.len(), "{}", ran.stdout);
@@ -209,11 +209,11 @@ fn a_policy_file_that_cannot_be_used_is_not_as_good_as_none() {
     std::fs::create_dir(&file).unwrap();
     refused("Is a directory");
     std::fs::remove_dir(&file).unwrap();
-    // As a shell leaves it that was told to write there what comes out.
+    // A shell leaves an empty file if a command with redirected output fails.
     std::fs::write(&file, "").unwrap();
     refused("is empty");
     std::fs::write(&file, "{}").unwrap();
-    // It has one name, and what has another must not look as if it were read.
+    // The file must be named `policy.yaml`. A file with another name must not look as if it counted.
     assert_eq!(run(["policy", "pack", &component], "").code, 0);
     folder.write("a.policy.yaml", "");
     let ran = run(["policy", "pack", &component], "");

@@ -1,4 +1,4 @@
-//! `kaos-operator release`, as the chart's hook or a person runs it against an embedded cluster.
+//! Runs `kaos-operator release` on an embedded cluster, as the chart's hook or a user does.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::stage::{HOME, Stage, package, team};
@@ -7,7 +7,7 @@ use serde_json::json;
 
 const RELEASE: [&str; 3] = ["release", "-n", HOME];
 
-/// Puts the finalizer of the Go operator on an Agent of the team.
+/// Adds the finalizer of the Go operator to an Agent of the team.
 fn hold(stage: &Stage, name: &str) {
     let mut agent = stage.cluster.object("kaos.tools", "agents", "team", name).unwrap().as_ref().clone();
     agent["metadata"]["finalizers"] = json!(["kaos.tools/agent-finalizer"]);
@@ -54,7 +54,7 @@ async fn an_installation_that_never_got_its_rights_can_be_released_and_loses_not
         }
     }
     assert!(is_held(&stage, "a"));
-    // Some rights are there, and others are not: that is to be mended.
+    // If only some rights are missing, that is a failure to fix.
     stage.cluster.authorise(|attempt| attempt.resource != "modelapis");
     let ran = stage.ask(&RELEASE).await;
     assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
@@ -97,7 +97,7 @@ async fn records_of_policies_that_are_gone_go_and_those_for_the_next_operator_st
         assert_eq!((ran.code, left()), (0, all.clone()), "{flag}: {}{}", ran.stdout, ran.stderr);
         assert_eq!(ran.stdout.contains("would remove PolicyRevision kaos-system/gone-1"), flag == "--dry-run");
     }
-    // Whoever may see more has to know from them what there is to release.
+    // The records stay: a run with more rights must find out from them which kinds to release.
     stage.cluster.authorise(|attempt| attempt.namespace != "barred");
     let ran = stage.ask(&[&RELEASE[..], &["--namespaces", "barred,team"]].concat()).await;
     assert_eq!((ran.code, left()), (0, all), "{}{}", ran.stdout, ran.stderr);

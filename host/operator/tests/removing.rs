@@ -1,4 +1,4 @@
-//! `kaos-operator policy remove`, and what `list` shows of what is over, as a user runs them, on an embedded cluster.
+//! Runs `kaos-operator policy remove` and `list` on an embedded cluster, as a user does.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::stage::{HOME, Process, Stage, package, team};
@@ -6,7 +6,7 @@ use kaos_operator::package::{Package, pack};
 use kaos_policy::manifest::{PolicyFile, Scope};
 use serde_json::{Value, json};
 
-/// The ConfigMap of a package as it lies in the cluster.
+/// Puts the ConfigMap of a package into the cluster.
 fn plant(stage: &Stage, package: &Package) {
     let index = pack(&package.name, &package.namespace, &package.file, None).unwrap().index;
     stage.cluster.plant("", "configmaps", serde_json::to_value(index).unwrap());
@@ -48,7 +48,7 @@ async fn the_list_leaves_out_what_is_over_and_tells_of_chunks_that_nothing_lists
         stdout.lines().skip(1).filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect()
     };
     let ran = stage.policy(&["list"]).await;
-    // What the ConfigMap holds may still come to serve; an earlier edition of it may not.
+    // The revision in the ConfigMap may still serve; the refused one before it will not.
     assert_eq!(shown(&ran.stdout), ["agent-2", "agent-4"], "{}{}", ran.stdout, ran.stderr);
     for told in
         ["revisions that are over: 3, which --all lists", "kubectl delete configmap -n kaos-system left-1 left-2"]
@@ -87,7 +87,7 @@ async fn what_is_removed_goes_with_its_chunks_after_a_dry_run_said_what_serves_t
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("kaos-operator policy rollback kaos-system/policy-agent-settings"), "{}", ran.stdout);
     assert!(!is_there(&stage, "policy-agent-settings") && !is_there(&stage, "left-1") && is_there(&stage, "other-1"));
-    // Nobody runs who would take notice, so the records stay.
+    // No operator runs that would notice, so the records stay.
     let ran = stage.policy(&["remove", "agent", "--with-history", "--timeout", "1"]).await;
     assert!(ran.code == 1 && ran.stderr.contains("Its records stay until then"), "{}{}", ran.stdout, ran.stderr);
     assert!(stage.cluster.object("kaos.tools", "policyrevisions", HOME, "agent-1").is_some());

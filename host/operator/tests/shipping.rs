@@ -1,4 +1,4 @@
-//! `kaos-operator policy push`, `list` and `rollback`, as a user runs them, on an embedded cluster.
+//! Runs `kaos-operator policy push`, `list` and `rollback` on an embedded cluster, as a user does.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::time::Duration;
@@ -63,21 +63,21 @@ async fn what_was_put_aside_before_is_no_answer_while_it_is_tried_again() {
     let settings = stage.settings("x:1");
     let push = ["push", "--settings", settings.as_str(), "--for", "agent"];
     let tried_again = async {
-        // Two minutes at most: a push that fails writes nothing.
+        // At most two minutes: a push that fails early writes nothing.
         for _ in 0..1200 {
             if stage.cluster.object("", "configmaps", HOME, "policy-agent-settings").is_some() {
                 break;
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        // Time for the push to look, and to look again.
+        // Gives the push time to read the status more than once.
         tokio::time::sleep(Duration::from_secs(1)).await;
         let active = json!({"state": "Active", "policy": "agent", "outstanding": 0, "retried": "1"});
         stage.revision("agent-1", &package("x:1"), 1, &active);
     };
     let (ran, ()) = tokio::join!(stage.policy(&push), tried_again);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    // Where nobody tries it again, that is said, with the way to have it done.
+    // If no operator checks the package again, the message says so, with the command that asks for it.
     stage.revision("agent-1", &package("x:1"), 1, &put_aside);
     let ran = stage.policy(&push).await;
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
@@ -95,7 +95,7 @@ async fn what_was_packed_for_a_namespace_is_shipped_there() {
     let ran = stage.policy(&["push", &packed, "-n", HOME]).await;
     let why = "--namespace kaos-system: the file was packed for namespace team";
     assert!(ran.code == 2 && ran.stderr.contains(why), "{}", ran.stderr);
-    // The operator is asked where it lives, and not where the ConfigMap lies.
+    // The revision is in the operator's namespace, not in that of the ConfigMap.
     stage.revision("team.agent-1", &theirs, 1, &json!({"state": "Active", "policy": "agent", "outstanding": 0}));
     let ran = stage.policy(&["push", &packed]).await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -153,7 +153,7 @@ async fn a_rollback_is_an_edit_of_the_source() {
     let ran = stage.policy(&["rollback", "agent", "--timeout", "0"]).await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(stage.stored("policy-agent-settings").digest(), package("x:1").digest());
-    // And forward again, by the name of the ConfigMap and of the revision.
+    // Then forward again, by the name of the ConfigMap and the revision.
     let ran = stage.policy(&["rollback", "policy-agent-settings", "--to", "agent-2"]).await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(stage.stored("policy-agent-settings").digest(), package("x:2").digest());

@@ -1,4 +1,4 @@
-//! Passes as spans at a collector: the real binary against an embedded cluster.
+//! Tests that passes arrive as spans at a collector, with the real binary and an embedded cluster.
 #![cfg(feature = "otlp")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -15,13 +15,13 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 const HERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-/// By far more than anything here takes.
+/// Time limit that is far above the time any test takes.
 const PATIENCE: Duration = Duration::from_mins(3);
 
-/// What a collector got: the type of the content, and the content.
+/// The requests that a collector received: content type and body.
 type Received = UnboundedReceiver<(String, Bytes)>;
 
-/// A collector of traces; its address.
+/// Starts a collector of traces. Returns its address and its requests.
 async fn collector() -> (SocketAddr, Received) {
     let (got, received) = unbounded_channel();
     let take = async move |headers: HeaderMap, body: Bytes| {
@@ -35,7 +35,7 @@ async fn collector() -> (SocketAddr, Received) {
     (address, received)
 }
 
-/// A cluster with one object for the operator.
+/// Starts a cluster with one object for the operator.
 fn cluster() -> Cluster {
     let cluster = Cluster::start();
     for text in kaos_crds::manifests::ALL {
@@ -73,7 +73,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // One that has ended needs no end.
+        // An error is ignored: the process may have ended already.
         let _ended = self.0.kill().and_then(|()| self.0.wait());
     }
 }
@@ -102,7 +102,7 @@ async fn a_pass_is_a_span_and_the_last_ones_are_sent_before_the_operator_ends() 
     let environment = [
         ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str()),
         ("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=a-test"),
-        // Only the end brings them.
+        // Spans are sent only at the end of the process.
         ("OTEL_BSP_SCHEDULE_DELAY", "3600000"),
     ];
     let operator = Running::start(&kubeconfig, &environment);

@@ -1,4 +1,4 @@
-//! Verbs that ask a cluster which does not answer, and an operator that waits for one.
+//! Tests verbs and an operator whose cluster does not answer.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::{
@@ -10,7 +10,7 @@ use std::{
 
 use crate::support::{Folder, binary, run};
 
-/// Nobody listens there.
+/// An address without a listener.
 const NOWHERE: &str = "http://127.0.0.1:1/";
 
 fn kubeconfig(folder: &Folder) -> String {
@@ -42,7 +42,7 @@ fn a_cluster_that_does_not_answer_is_named_with_every_cause() {
         }
         assert!(!ran.stderr.contains("ServiceError"), "{verb:?}: {}", ran.stderr);
     }
-    // What may still happen because the Lease cannot be had is told with its causes, too.
+    // The warning about the Lease shows its causes too.
     let ran = run(["release", "--kubeconfig", &kubeconfig], "");
     let warning = ran.stderr.lines().find(|line| line.starts_with("warning: Lease ")).unwrap_or_default();
     assert_eq!(warning.matches("Connection refused").count(), 1, "{}", ran.stderr);
@@ -52,7 +52,7 @@ fn a_cluster_that_does_not_answer_is_named_with_every_cause() {
 struct Operator {
     child: Child,
     log: Lines<BufReader<ChildStderr>>,
-    /// The line in which it says where its pages are.
+    /// The log line with the addresses of its pages.
     serving: String,
 }
 
@@ -73,12 +73,12 @@ impl Operator {
         operator
     }
 
-    /// The next line of its log with this in it.
+    /// Returns the next log line that contains a text.
     fn says(&mut self, what: &str) -> String {
         self.log.by_ref().map_while(Result::ok).find(|line| line.contains(what)).expect(what)
     }
 
-    /// A page of where it said that it serves these.
+    /// Fetches a page from one of the addresses in that line.
     fn get(&self, which: &str, page: &str) -> String {
         let (_, rest) = self.serving.split_once(&format!(" {which}=\"")).expect("its address");
         let address = rest.split('"').next().unwrap_or_default();
@@ -99,7 +99,7 @@ fn an_operator_that_waits_for_its_cluster_says_why() {
     let told = operator.says("does not answer");
     assert!(told.contains(NOWHERE) && !told.contains("ServiceError"), "{told}");
     assert_eq!(told.matches("Connection refused").count(), 1, "{told}");
-    // It is in the log a moment before it is on the page.
+    // The log has the message slightly earlier than the page.
     let because = format!("the API server at {NOWHERE} does not answer: ");
     for _ in 0..600 {
         let page = operator.get("health", "/readyz");

@@ -1,4 +1,4 @@
-//! A kind for tests, and its policy: a Deployment, a Service, and a `ConfigMap` where one is asked for.
+//! A kind for tests with its policy: a Deployment, a Service, and a `ConfigMap` if the spec asks for one.
 
 use std::{
     collections::BTreeMap,
@@ -21,17 +21,17 @@ use serde_json::{Value, json};
 
 use crate::stalling::Stalling;
 
-/// The kind.
+/// Returns the kind.
 pub(crate) fn of() -> ResourceType {
     ResourceType::new("sky.io/v1", "Kite")
 }
 
-/// An object of the kind.
+/// Returns an object of the kind.
 pub(crate) fn object(name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "sky.io/v1", "kind": "Kite", "metadata": {"name": name, "namespace": "t"}, "spec": spec})
 }
 
-/// Its definition.
+/// Returns the CRD of the kind.
 pub(crate) fn definition() -> Value {
     let condition = json!({"type": "object", "required": ["type", "status"], "properties": {
         "type": {"type": "string"}, "status": {"type": "string"}, "reason": {"type": "string"},
@@ -55,7 +55,7 @@ pub(crate) fn definition() -> Value {
             }}}}]}})
 }
 
-/// What answers for the kind.
+/// Returns the policy of the kind.
 pub(crate) fn stacks() -> BTreeMap<ResourceType, Stack> {
     let code = Native { describe, needs, map_env: |_, base| Ok(base), translate, assess };
     let code = Stalling(code, Mutex::default());
@@ -101,7 +101,7 @@ fn needs(subject: &Subject) -> Vec<Need> {
     awaited(subject).map(|on| Need { id: "awaited".to_owned(), target: Target::Named(on) }).into_iter().collect()
 }
 
-/// Which objects were translated on which threads.
+/// Names of translated objects, with the thread of each call.
 pub(crate) static TRANSLATED: Mutex<Vec<(String, ThreadId)>> = Mutex::new(Vec::new());
 
 fn translate(subject: &Subject, _: Vec<EnvVar>) -> Result<Plan, Refusal> {

@@ -1,5 +1,5 @@
-//! The operator against an embedded cluster, with a policy of one kind compiled into this process. The whole checklist
-//! is in `tests/suites`; here is what the operator's authors want to know after every change.
+//! Tests the operator on an embedded cluster, with a policy of one kind compiled into this process. These are quick
+//! checks for every change; the complete suites are in `tests/suites`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod kite;
@@ -246,7 +246,8 @@ async fn what_the_server_does_not_take_is_told_and_not_tried_again_and_again() {
     stage.until_condition("a", "Applied", "ApplyFailed").await;
     stage.rest().await;
     stage.cluster.journal().clear();
-    // What refused may be a rule that is mended by now, so it is tried after 2, 4 and 8 minutes more; nothing is told anew.
+    // The rule that refused the child may have been fixed, so the operator retries after 2, 4 and 8 more minutes. It
+    // emits no further Event.
     tokio::time::sleep(std::time::Duration::from_mins(20)).await;
     assert_eq!(stage.requests(Verb::is_write), ["patch deployments kite-a"; 3]);
     stage.apply(&kite::object("a", &json!({"image": "x", "replicas": 1}))).await;

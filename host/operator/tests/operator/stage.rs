@@ -1,4 +1,4 @@
-//! An embedded cluster in simulated time with an operator that runs on it.
+//! An embedded cluster in simulated time with a running operator.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::kite;
 
-/// The beginning of time.
+/// Start of the simulated time.
 const START: &str = "2026-01-01T00:00:00Z";
 
 pub(crate) struct Stage {
@@ -35,7 +35,7 @@ impl Stage {
         Self::start_on(Compute::Inline).await
     }
 
-    /// The same, where policies run somewhere else.
+    /// Like `start`, with another place for policies to run.
     pub(crate) async fn start_on(compute: Compute) -> Self {
         let cluster = Cluster::builder().clock(TokioClock::starting_at(START.parse().unwrap())).start();
         cluster.add_user("user", "user");
@@ -51,7 +51,7 @@ impl Stage {
     pub(crate) async fn start_operator(&mut self) {
         let options = Options {
             compute: self.compute,
-            // What is recalled runs no policy.
+            // A remembered answer would not run the policy.
             memo: if self.compute == Compute::Pool { 0 } else { Options::default().memo },
             clock: Clock::starting_at(START.parse().unwrap()),
             workers: 2,
@@ -67,7 +67,7 @@ impl Stage {
         self.until("the operator is ready", |_| probe.ready().ok()).await;
     }
 
-    /// What the operator says of an object.
+    /// Returns the operator's explanation of an object.
     pub(crate) async fn explained(&self, name: &str) -> Option<Value> {
         self.probe.as_ref()?.explain("Kite", "t", name).await.ok()
     }
@@ -93,7 +93,7 @@ impl Stage {
         }
     }
 
-    /// As a user does it.
+    /// Applies an object as a user.
     pub(crate) async fn apply(&self, object: &Value) {
         let name = object["metadata"]["name"].as_str().unwrap();
         let parameters = PatchParams::apply("user").force();
@@ -138,7 +138,7 @@ impl Stage {
         self.until_condition(name, "Ready", "Ready").await
     }
 
-    /// Waits until a condition of the newest generation has a reason.
+    /// Waits until a condition has a reason for the current generation.
     pub(crate) async fn until_condition(&self, name: &str, of: &str, reason: &str) -> Value {
         self.until(&format!("{name} is {of} with {reason}"), |stage| {
             let object = stage.child("sky.io", "kites", name)?;
@@ -153,7 +153,7 @@ impl Stage {
         .await
     }
 
-    /// Lets everything come to rest.
+    /// Waits until the cluster has settled.
     pub(crate) async fn rest(&self) {
         tokio::time::sleep(Duration::from_secs(30)).await;
     }
@@ -165,12 +165,12 @@ impl Stage {
         of_object.iter().map(|event| event["reason"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// Writes of the operator, Events and those of the test apart.
+    /// Returns the operator's writes, without Events and without writes of the test.
     pub(crate) fn writes(&self) -> Vec<String> {
         self.requests(Verb::is_write)
     }
 
-    /// Reads of the operator, watches apart.
+    /// Returns the operator's reads, without watches.
     pub(crate) fn reads(&self) -> Vec<String> {
         self.requests(|verb| matches!(verb, Verb::Get | Verb::List))
     }
@@ -192,8 +192,8 @@ impl Stage {
         of_operator.map(text).collect()
     }
 
-    /// Makes the children look as the operator before us left them: none of our labels and annotations, its own hash,
-    /// its own manager, and a field that nobody wants any more.
+    /// Makes the children look as the Go operator left them: without our labels and annotations, with its own hash, its
+    /// own field manager, and a field that is no longer planned.
     pub(crate) async fn make_it_look_earlier(&self, name: &str) {
         for (group, plural) in [("", "configmaps"), ("", "services"), ("apps", "deployments")] {
             let api = self.child_api(group, plural);

@@ -1,4 +1,5 @@
-//! A policy on a machine that stalls: over an object of the name `stalls`, each function comes to no end the first time.
+//! Simulates a policy on a machine that stalls: for an object with the name `stalls`, the first call of each function
+//! fails as stalled.
 
 use std::{collections::BTreeSet, sync::Mutex};
 
@@ -9,7 +10,7 @@ use kaos_policy::{
     limits::Limits,
 };
 
-/// The policy, and what stalled once.
+/// The policy, and the functions that have stalled already.
 pub(crate) struct Stalling(pub(crate) Native, pub(crate) Mutex<BTreeSet<Verb>>);
 
 struct Opened<'a>(Box<dyn Sandbox + 'a>, &'a Mutex<BTreeSet<Verb>>);

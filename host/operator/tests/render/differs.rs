@@ -1,8 +1,8 @@
-//! `render` says what a running operator does: random objects, pins, namespaces, packages and settings of every layer, by a
-//! seed. What the operator applied and told is held against what `render` says of a dump of the cluster, and a plan of the
-//! dump against one of the cluster.
+//! Checks that `render` predicts what a running operator does. A seed draws objects, pins, namespaces, packages and
+//! settings of every layer. The test compares the operator's children and statuses with `render` on a dump of the
+//! cluster. It also compares a plan on the dump with a plan on the cluster.
 //!
-//! `KAOS_SEED` plays one seed alone, `KAOS_ROUNDS` says how many seeds there are.
+//! `KAOS_SEED` selects a single seed, `KAOS_ROUNDS` the number of seeds.
 
 use std::{collections::BTreeMap, process::Stdio, time::Duration};
 
@@ -19,9 +19,9 @@ use crate::{
     support::{Ran, binary, finish},
 };
 
-/// Seeds that are played where nothing else is said.
+/// Default number of seeds.
 const ROUNDS: u64 = 4;
-/// What a dump holds: groups, and types by their plurals.
+/// Group and plural of the dumped types.
 const DUMPED: [(&str, &str); 7] = [
     ("kaos.tools", "modelapis"),
     ("kaos.tools", "mcpservers"),
@@ -32,7 +32,7 @@ const DUMPED: [(&str, &str); 7] = [
     ("", "persistentvolumeclaims"),
 ];
 
-/// An operator as a process, ended with the test.
+/// An operator process that ends with the test.
 struct Process(std::process::Child);
 
 impl Drop for Process {
@@ -41,7 +41,7 @@ impl Drop for Process {
     }
 }
 
-/// A cluster with an operator that was started with what a seed drew.
+/// A cluster with an operator that a seed configured.
 struct Play<'a> {
     stage: &'a Stage,
     drawn: &'a Drawn,
@@ -81,7 +81,7 @@ async fn render_says_what_a_running_operator_applies_and_tells() {
 }
 
 impl Play<'_> {
-    /// Applies objects as a user does.
+    /// Applies objects as a user.
     async fn apply(&self, objects: &[Value]) {
         let client = Client::new(self.stage.cluster.service(), "default");
         for object in objects {
@@ -97,7 +97,7 @@ impl Play<'_> {
         }
     }
 
-    /// Everything that a dump holds, as the cluster has it.
+    /// Returns all objects of the dumped types.
     fn dump(&self) -> Vec<Value> {
         let all = DUMPED.iter().flat_map(|(group, plural)| self.stage.cluster.objects(group, plural));
         all.map(|object| (*object).clone()).collect()
@@ -109,7 +109,7 @@ impl Play<'_> {
         objects
     }
 
-    /// Waits until the operator has said something of every object, and nothing changes any more.
+    /// Waits until every object has a current status and nothing changes any more.
     async fn settled(&self) {
         let is_told = |object: &Value| object["status"]["observedGeneration"] == object["metadata"]["generation"];
         let is_decided = |revision: &Value| {
@@ -147,8 +147,8 @@ impl Play<'_> {
         finish(&mut command, "")
     }
 
-    /// Holds what `render` says against what the cluster holds. Gives how many objects were applied, how many were not, and
-    /// how many packages serve.
+    /// Compares the output of `render` with the cluster. Returns the number of objects that were applied and that were
+    /// not, and the number of packages that serve.
     async fn compare(&self, round: u32) -> [usize; 3] {
         let dump = self.dump();
         let text: Vec<String> = dump.iter().map(Value::to_string).collect();
@@ -177,7 +177,7 @@ impl Play<'_> {
                 wrong.push(format!("{play}: {kind} {name}\noperator: {live:#}\nrender: {said:#}"));
             }
             let (live, said) = (children(&dump, &metadata["uid"]), digests(entry["manifests"].as_array().unwrap()));
-            // What is not applied leaves what was as it is.
+            // If an object is not applied, its children stay as they were.
             if is_applied && live != said {
                 wrong.push(format!("{play}: {kind} {name}\noperator: {live:#?}\nrender: {said:#?}"));
             }
@@ -192,7 +192,7 @@ impl Play<'_> {
         counts
     }
 
-    /// Holds the packages that serve against those that `render` warns of.
+    /// Checks that exactly those packages serve for which `render` prints no warning.
     fn packages(&self, play: &str, stderr: &str) -> usize {
         let revisions = self.stage.cluster.objects("kaos.tools", "policyrevisions");
         let mut serving = 0;
@@ -214,9 +214,9 @@ impl Play<'_> {
         serving
     }
 
-    /// A plan of what the dump holds says what one of the cluster says.
+    /// Checks that a plan on the dump equals a plan on the cluster.
     async fn plans_alike(&self, play: &str, file: &str) {
-        // A plan knows flags of the operator as little as the settings in its environment.
+        // A plan knows neither the flags of the operator nor the settings in its environment.
         if !self.drawn.is_plain() {
             return;
         }
@@ -231,7 +231,8 @@ impl Play<'_> {
     }
 }
 
-/// A plan without what it costs: files do not say which types a cluster serves, which policies are told.
+/// Removes the fuel from a plan. It differs because files do not say which types a cluster serves, and policies see
+/// that list.
 fn without_fuel(mut plan: Value) -> Value {
     match &mut plan {
         Value::Object(fields) => {
@@ -249,7 +250,7 @@ fn condition<'a>(status: &'a Value, of: &str) -> &'a Value {
     all.iter().find(|condition| condition["type"] == of).unwrap_or(&Value::Null)
 }
 
-/// What a status says, without when.
+/// Returns the content of a status, without times.
 fn told(status: &Value) -> Value {
     let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
     let told = |condition: Value| {
@@ -261,7 +262,7 @@ fn told(status: &Value) -> Value {
         "policy": status["policy"]["digest"]})
 }
 
-/// The digests of what was applied of an object's children, by kind and name.
+/// Returns the digests of an object's applied children, by kind and name.
 fn children(dump: &[Value], owner: &Value) -> BTreeMap<String, Value> {
     let is_child = |object: &&Value| {
         let owners = object["metadata"]["ownerReferences"].as_array();

@@ -1,4 +1,4 @@
-//! What a seed draws: how an operator is started, and what its cluster holds.
+//! Draws a test case from a seed: the options of an operator, and the objects of its cluster.
 
 use fastrand::Rng;
 use kaos_operator::package::pack;
@@ -10,21 +10,21 @@ use crate::{
     support::Folder,
 };
 
-/// Namespaces of objects.
+/// The namespaces of objects.
 const NAMESPACES: [&str; 2] = ["team", "blue"];
 
-/// What a seed drew.
+/// A test case.
 pub(crate) struct Drawn {
     rng: Rng,
-    /// What stands in `--set`.
+    /// The values of `--set`.
     set: Vec<String>,
-    /// What stands in the file of `--settings`, if there is one.
+    /// The content of the `--settings` file, if there is one.
     file: Option<String>,
-    /// Variables of the process.
+    /// The environment variables of the process.
     pub(crate) environment: Vec<(String, String)>,
     /// Whether namespaces may have policies of their own.
     in_namespaces: bool,
-    /// Everything that a user applies: namespaces, the operator's ConfigMap, packages, objects.
+    /// The objects that a user applies: the operator's ConfigMap, packages, objects and their dependencies.
     pub(crate) objects: Vec<Value>,
 }
 
@@ -33,7 +33,7 @@ impl Drawn {
         let rng = Rng::with_seed(seed);
         let (set, environment, objects) = (Vec::new(), Vec::new(), Vec::new());
         let mut drawn = Self { rng, set, file: None, environment, in_namespaces: false, objects };
-        // Half of the operators are started without settings: only those can be planned for.
+        // Half of the operators start without settings, since only those can be compared with a plan.
         if drawn.rng.bool() {
             drawn.set = drawn.some(&[
                 "logLevel=DEBUG",
@@ -51,7 +51,7 @@ impl Drawn {
         drawn
     }
 
-    /// Draws the operator's ConfigMap, packages and objects again, in place of those that were.
+    /// Draws the operator's ConfigMap, packages and objects again. They replace objects of the same name.
     pub(crate) fn change(&mut self) {
         let mut objects: Vec<Value> = NAMESPACES.iter().flat_map(|namespace| dependencies(namespace)).collect();
         objects.push(self.config());
@@ -62,7 +62,7 @@ impl Drawn {
         for number in 0..2 {
             objects.push(self.other(number));
         }
-        // What was there stays, as it was.
+        // Other objects stay unchanged.
         let is_same = |one: &Value, other: &Value| {
             let of = |object: &Value| {
                 [&object["kind"], &object["metadata"]["namespace"], &object["metadata"]["name"]].map(Value::to_string)
@@ -74,13 +74,13 @@ impl Drawn {
         self.objects = kept.chain(objects.iter().cloned()).collect();
     }
 
-    /// The packages among the objects.
+    /// Returns the packages that count.
     pub(crate) fn packages(&self) -> impl Iterator<Item = &Value> {
         let counts = |package: &&Value| self.in_namespaces || package["metadata"]["namespace"] == HOME;
         self.objects.iter().filter(|object| !object["metadata"]["labels"]["kaos.tools/policy"].is_null()).filter(counts)
     }
 
-    /// Whether the operator was started without settings of its own.
+    /// Whether the operator starts without settings of its own.
     pub(crate) fn is_plain(&self) -> bool {
         self.set.is_empty() && self.file.is_none() && self.environment.is_empty()
     }
@@ -89,7 +89,7 @@ impl Drawn {
         if self.in_namespaces { vec!["--namespace-policies"] } else { Vec::new() }
     }
 
-    /// The flags of the operator that `render` has, too.
+    /// Returns the operator's flags that `render` has too.
     pub(crate) fn arguments(&self, folder: &Folder) -> Vec<String> {
         let mut arguments: Vec<String> = self.set.iter().flat_map(|set| ["--set".to_owned(), set.clone()]).collect();
         if let Some(file) = &self.file {
@@ -99,7 +99,7 @@ impl Drawn {
         arguments
     }
 
-    /// Some of these, each every other time.
+    /// Picks each of these texts with a probability of one half.
     fn some(&mut self, all: &[&str]) -> Vec<String> {
         all.iter().filter(|_| self.rng.bool()).map(|&text| text.to_owned()).collect()
     }
@@ -108,7 +108,7 @@ impl Drawn {
         self.rng.choice(of.iter().copied()).unwrap()
     }
 
-    /// The operator's own ConfigMap.
+    /// Draws the operator's own ConfigMap.
     fn config(&mut self) -> Value {
         let variables = self.some(&[
             "DEFAULT_AGENT_IMAGE=config/agent:1",
@@ -126,7 +126,7 @@ impl Drawn {
         json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
     }
 
-    /// Settings for places of all sorts, right ones and such as an operator refuses, and sometimes a policy.
+    /// Draws packages of settings for different places, valid and invalid ones, and sometimes a policy.
     fn drawn_packages(&mut self) -> Vec<Value> {
         let (image, level) = (self.rng.u32(1..9), self.one(&["DEBUG", "TRACE"]));
         let everywhere = format!("{{name: agent, settings: {{image: 'everywhere/agent:{image}'}}}}");
@@ -136,7 +136,7 @@ impl Drawn {
             settings(HOME, "everywhere", &everywhere),
             settings(HOME, "scoped", &scoped),
             settings("blue", "own", &own),
-            // Nobody lets these in.
+            // An operator activates none of these, except for `every-second`, which may conflict.
             settings(HOME, "broken", "{name: agent, settings: {resources: {limit: {memory: 1Gi}}}}"),
             settings(HOME, "unknown", "{name: nobody, settings: {image: x}}"),
             settings("team", "elsewhere", "{name: agent, scope: {namespaces: [blue]}, settings: {logLevel: INFO}}"),
@@ -185,7 +185,7 @@ impl Drawn {
         object("ModelAPI", namespace, "drawn", pin, &spec)
     }
 
-    /// Policies that there are and are not, of this kind and of others, by name, by version and by digest.
+    /// Draws a pin, or none: existing and unknown policies, of this kind and of others, by name, version or digest.
     fn pin(&mut self) -> Option<String> {
         let own = kaos_operator::embedded::DEFAULTS.iter().find(|it| it.manifest.contains("name: agent\n")).unwrap();
         let digest = kaos_policy::digest::Digest::of(own.component);
@@ -209,7 +209,7 @@ fn owned((name, value): (&str, &str)) -> (String, String) {
     (name.to_owned(), value.to_owned())
 }
 
-/// What Agents need, one of each that is well and one that is not.
+/// Returns the objects that Agents need, with one ModelAPI that is broken.
 fn dependencies(namespace: &str) -> [Value; 4] {
     let proxy = json!({"mode": "Proxy", "proxyConfig": {"models": ["*"]}});
     let broken = json!({"mode": "Hosted"});
@@ -230,12 +230,12 @@ fn object(kind: &str, namespace: &str, name: &str, pin: Option<String>, spec: &V
     json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec})
 }
 
-/// A package of settings.
+/// Returns a package of settings.
 fn settings(namespace: &str, name: &str, file: &str) -> Value {
     package(namespace, name, &PolicyFile::parse(file).unwrap(), None)
 }
 
-/// The embedded policy of Agents with other bytes, which holds where its `policy.yaml` says.
+/// Returns a package with the default policy of Agents, with other bytes and the given scope.
 fn policy(scope: &str) -> Value {
     let mut edition = edition(1, "{}");
     if !scope.is_empty() {

@@ -1,4 +1,4 @@
-//! `render` that ends before it is done.
+//! Tests a `render` whose reader goes away or that is interrupted.
 
 use std::{
     io::{BufRead, BufReader},

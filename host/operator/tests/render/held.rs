@@ -1,4 +1,4 @@
-//! What the files hold of the operator's own: its settings, and the registries of runtimes.
+//! Tests objects of the operator itself in the input: its settings, and the registries of runtimes.
 
 use super::{Folder, LLM, READY, render};
 
@@ -63,7 +63,7 @@ fn a_server_that_the_settings_know_how_to_start_misses_no_registry() {
         conditions.into_iter().find(|condition| condition["type"] == "Resolved").unwrap()
     };
     assert_eq!(resolved("python-string", 0)["status"], "True");
-    // Of a runtime that the settings do not know, the registry might say what it is.
+    // For a runtime that the settings do not know, the policy needs the registry.
     let missing = resolved("mine", 1);
     assert_eq!((&missing["status"], &missing["reason"]), (&"False".into(), &"NotFound".into()));
     assert!(missing["message"].as_str().unwrap().contains("kaos-mcp-runtimes"), "{missing}");

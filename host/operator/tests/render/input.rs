@@ -1,4 +1,4 @@
-//! What is read: files, directories, and what of them cannot be used.
+//! Tests the input: files, directories, and unusable content.
 
 use std::{
     io::{BufRead as _, BufReader},

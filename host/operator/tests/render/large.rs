@@ -1,4 +1,4 @@
-//! Objects that say very much.
+//! Tests objects with very large content.
 
 use super::{LLM, READY, render, writer};
 

@@ -1,4 +1,4 @@
-//! `kaos-operator render`, as a user runs it.
+//! Runs `kaos-operator render` as a user does.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod differs;
@@ -38,7 +38,7 @@ fn env<'a>(entry: &'a serde_json::Value, name: &str) -> &'a serde_json::Value {
     variables.iter().find(|variable| variable["name"] == name).unwrap_or(&serde_json::Value::Null)
 }
 
-/// A line of a table without the alignment.
+/// Returns a line of a table without its alignment.
 fn words(line: &str) -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -122,7 +122,7 @@ fn gates_are_what_is_waited_for_and_the_manifests_are_there_either_way() {
     assert_eq!(waiting[1]["gates"][0]["on"]["name"], "llm");
     assert_eq!(waiting[0]["gates"], serde_json::json!([]));
 
-    // Everything that is planned is there: what it once waited for holds nothing back any more.
+    // All planned children exist now, so the plan gate no longer counts.
     let there: Vec<String> =
         waiting[1]["manifests"].as_array().expect("a list").iter().map(|it| format!("---\n{it}\n")).collect();
     let ran = render(&format!("{input}{}", there.concat()), &["-o", "json"]);
@@ -242,7 +242,7 @@ fn a_setting_that_is_refused_is_told_with_what_could_be_said() {
         let ran = render(LLM, &["--set", set]);
         assert!(ran.code == 2 && ran.stderr.contains(told), "{set}: {}", ran.stderr);
     }
-    // What the schema leaves open, as a file of settings may say it.
+    // A path that the schema leaves open is allowed, as in a settings file.
     let ran = render(&format!("{LLM}{READY}"), &["--set", "modelapi.proxy.resources.limits.memory=77Mi"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(ran.stdout.contains("memory: 77Mi"), "{}", ran.stdout);

@@ -1,4 +1,4 @@
-//! What an API server would refuse is refused before it is asked, with the place where somebody wrote it.
+//! Tests that `render` refuses what an API server would refuse, and names the field of the object or the setting.
 
 use super::{Folder, LLM, READY, render, writer};
 
@@ -47,7 +47,7 @@ fn settings_that_no_pod_can_have_are_named_with_who_gave_them() {
     let folder = Folder::new("taken");
     let settings = folder.write("settings.yaml", "agent: {resources: {limit: {memory: 1Gi}}}\n");
     let ran = render(&with("waitForDependencies: false"), &["--settings", &settings]);
-    // As an operator that is started with them.
+    // The operator does not start with such settings either.
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
     let field = "containers[0].resources.limit: Kubernetes 1.36 has no field \"limit\" here: did you mean limits?";
     let from = format!("it comes from the setting agent.resources.limit (file {settings})");

@@ -1,4 +1,4 @@
-//! Manifests are read as kubectl and the API server read them.
+//! Tests that manifests are parsed as kubectl and the API server parse them.
 
 use super::{LLM, READY, render, writer};
 

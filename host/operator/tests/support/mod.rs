@@ -1,5 +1,5 @@
 //! Runs the real binary.
-// Each test file uses a part of it.
+// Each test executable uses only a part of this file.
 #![allow(dead_code)]
 
 use std::{
@@ -10,7 +10,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-/// What a run came to.
+/// The result of a run.
 pub(crate) struct Ran {
     pub(crate) code: i32,
     pub(crate) stdout: String,
@@ -23,8 +23,8 @@ impl Ran {
     }
 }
 
-/// The binary, with nothing of this process's environment that could feed a setting. What one run compiles the next finds,
-/// as it is for a user.
+/// Returns the binary as a command, with an environment that contains no settings. All runs share one cache of compiled
+/// code, as for a user.
 pub(crate) fn binary() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kaos-operator"));
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -41,14 +41,14 @@ pub(crate) fn finish(command: &mut Command, stdin: &str) -> Ran {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
     let mut input = child.stdin.take().expect("a pipe");
     let text = stdin.to_owned();
-    // On a thread: a long input and a long output would wait for each other.
+    // In a thread, since a long input and a long output would block each other.
     let writer = std::thread::spawn(move || drop(input.write_all(text.as_bytes())));
     let output = child.wait_with_output().expect("the binary ends");
     writer.join().expect("the input is written");
     ran(output)
 }
 
-/// Runs the binary with another standard output than one that is read to its end.
+/// Runs the binary with the given standard output.
 pub(crate) fn run_into(stdout: Stdio, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Ran {
     let mut command = binary();
     command.args(arguments).stdin(Stdio::null()).stdout(stdout).stderr(Stdio::piped());
@@ -61,32 +61,32 @@ fn ran(output: Output) -> Ran {
     Ran { code: status.code().unwrap_or(-1), stdout: text(stdout), stderr: text(stderr) }
 }
 
-/// A standard output that nobody reads.
+/// Returns a standard output without a reader.
 pub(crate) fn unread() -> Stdio {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
     writer.into()
 }
 
-/// A standard output on a disk that is full.
+/// Returns a standard output on a full disk.
 pub(crate) fn full() -> Stdio {
     std::fs::File::options().write(true).open("/dev/full").expect("a full device").into()
 }
 
-/// Whether processes of this one are started so that a signal does nothing: a shell without job control has its background
-/// jobs ignore interrupts, and `nohup` hangups, and what these start inherits that.
+/// Whether child processes start with a signal ignored. A shell without job control lets background jobs ignore
+/// interrupts, `nohup` ignores hangups, and children inherit both.
 pub(crate) fn ignores(signal: u32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & (1 << (signal - 1)) != 0)
 }
 
-/// A directory that goes when the test ends.
+/// A directory that is deleted at the end of the test.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
     pub(crate) fn new(name: &str) -> Self {
-        // Tests of one process may choose the same name.
+        // Tests of one process may use the same name.
         static MADE: AtomicUsize = AtomicUsize::new(0);
         let made = MADE.fetch_add(1, Ordering::Relaxed);
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}-{made}", std::process::id()));

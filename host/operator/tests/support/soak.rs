@@ -1,4 +1,5 @@
-//! The demo's memory under swaps and edits: `tests/run soak`. Says that it did nothing where `KAOS_SOAK_SECONDS` is not set.
+//! Measures the demo's memory under swaps and edits: `tests/run soak`. Without `KAOS_SOAK_SECONDS`, prints that nothing
+//! was tested.
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -22,18 +23,18 @@ use crate::{
     support::binary,
 };
 
-/// Agents that are made, edited and deleted.
+/// Number of Agents that are created, edited and deleted.
 const AGENTS: usize = 40;
-/// Between two edits.
+/// Pause between two edits.
 const PACE: Duration = Duration::from_millis(100);
-/// Edits between two swaps of settings, and swaps of settings between two of the policy.
+/// Edits for each swap of settings, and swaps of settings for each swap of the policy.
 const SWAPS: (u32, u32) = (20, 8);
-/// Points of the curve.
+/// Number of measurements.
 const POINTS: u32 = 40;
-/// What the last quarter of the time may take more than the second: this share of it, and this many MiB on top.
+/// Allowed growth from the second to the last quarter of the time: this share, plus this many MiB.
 const BOUND: (f64, f64) = (0.10, 8.0);
 
-/// A demo that runs.
+/// A running demo.
 struct Demo {
     process: Child,
     _lines: ChildStdout,
@@ -63,7 +64,7 @@ impl Demo {
         Self { process, _lines: lines.into_inner(), client: Client::try_from(config).unwrap() }
     }
 
-    /// What it holds of the machine's memory, in MiB.
+    /// Returns the resident memory of the demo in MiB.
     fn resident(&self) -> f64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("the demo runs");
@@ -84,7 +85,7 @@ impl Demo {
         Api::namespaced_with(self.client.clone(), &text(&object["metadata"]["namespace"]), &resource)
     }
 
-    /// One edit, and now and then a swap.
+    /// Makes one edit, and at regular steps a swap.
     async fn act(&self, step: u32, rng: &mut Rng) {
         let agent = agent(rng.usize(..AGENTS), rng.u32(..));
         if rng.u8(..10) == 0 {

@@ -1,5 +1,5 @@
-//! A cluster for the verbs that ask one. What an operator would say is written down beforehand.
-// Each test file uses a part of it.
+//! A cluster for verbs that need one. The test writes the operator's records in advance.
+// Each test executable uses only a part of this file.
 #![allow(dead_code)]
 
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, Ran, binary, run};
 
-/// Where the operator would live.
+/// The operator's namespace.
 pub(crate) const HOME: &str = "kaos-system";
 
-/// A cluster on which no operator runs, and who asks it.
+/// A cluster without an operator, and the access to it.
 pub(crate) struct Stage {
     pub(crate) cluster: Cluster,
     _server: Server,
@@ -33,7 +33,7 @@ impl Stage {
         stage
     }
 
-    /// One that serves none of the operator's kinds.
+    /// Starts a cluster that serves none of the operator's kinds.
     pub(crate) async fn bare(name: &str) -> Self {
         let cluster = Cluster::start();
         let server = cluster.listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
@@ -48,12 +48,12 @@ impl Stage {
         Self { cluster, _server: server, folder, kubeconfig }
     }
 
-    /// Runs a verb of `policy` while the cluster goes on.
+    /// Runs a verb of `policy` while the cluster keeps running.
     pub(crate) async fn policy(&self, arguments: &[&str]) -> Ran {
         self.ask(&[&["policy"], arguments].concat()).await
     }
 
-    /// Runs a verb while the cluster goes on.
+    /// Runs a verb while the cluster keeps running.
     pub(crate) async fn ask(&self, arguments: &[&str]) -> Ran {
         let connection = ["--kubeconfig", self.kubeconfig.as_str()];
         let arguments: Vec<String> =
@@ -65,7 +65,7 @@ impl Stage {
         self.folder.write("settings.yaml", format!("image: {image}\n"))
     }
 
-    /// What an operator says of a package, and the bytes that it keeps.
+    /// Writes the record of a package and its kept bytes, as an operator would.
     pub(crate) fn revision(&self, name: &str, package: &Package, age: u32, status: &Value) {
         self.record(name, package, age, status);
         let mut kept = pack(name, HOME, &package.file, package.component.as_deref()).unwrap().index;
@@ -73,7 +73,7 @@ impl Stage {
         self.cluster.plant("", "configmaps", serde_json::to_value(kept).unwrap());
     }
 
-    /// What an operator says of a package.
+    /// Writes the record of a package, as an operator would.
     pub(crate) fn record(&self, name: &str, package: &Package, age: u32, status: &Value) {
         self.cluster.plant(
             "kaos.tools",
@@ -101,11 +101,11 @@ impl Stage {
     }
 }
 
-/// An operator as a process, ended with the test.
+/// An operator process that ends with the test.
 pub(crate) struct Process(std::process::Child);
 
 impl Process {
-    /// One that works on the stage's cluster.
+    /// Starts an operator on the stage's cluster.
     pub(crate) fn operator(stage: &Stage) -> Self {
         let nowhere = ["--metrics-bind-address=0", "--health-probe-bind-address=0", "--debug-bind-address=0"];
         let mut operator = binary();
@@ -120,13 +120,13 @@ impl Drop for Process {
     }
 }
 
-/// Settings for the policy `agent`.
+/// Returns a package with settings for the policy `agent`.
 pub(crate) fn package(image: &str) -> Package {
     let file = PolicyFile { name: Some("agent".into()), settings: json!({"image": image}), ..PolicyFile::default() };
     Package { name: "policy-agent-settings".into(), namespace: HOME.into(), file, component: None }
 }
 
-/// A team of three agents that is there already.
+/// Adds a team of three agents.
 pub(crate) fn team(stage: &Stage) {
     let object = |kind: &str, name: &str, spec: Value, status: Value| {
         json!({
@@ -146,11 +146,11 @@ pub(crate) fn team(stage: &Stage) {
     }
 }
 
-/// The embedded policy of Agents, with bytes of its own; `limits` as in `policy.yaml`.
+/// Returns a package with the default policy of Agents and other bytes. `limits` is as in `policy.yaml`.
 pub(crate) fn edition(number: u8, limits: &str) -> Package {
     let own = kaos_operator::embedded::DEFAULTS.iter().find(|it| it.manifest.contains("name: agent\n")).unwrap();
     let file = PolicyFile::parse(&format!("{}\nlimits: {limits}\n", own.manifest)).unwrap();
-    // A custom section with a name of one letter and nothing in it.
+    // An empty custom section with a name of one letter.
     let component = [own.component, &[0, 2, 1, b'a' + number]].concat();
     Package { name: "agents".into(), namespace: HOME.into(), file, component: Some(component) }
 }
