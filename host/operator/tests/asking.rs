@@ -29,7 +29,7 @@ fn beside(stage: &Stage) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_plan_asks_a_running_cluster_what_it_holds_and_what_is_in_force() {
+async fn plan_without_files_reads_objects_and_active_policies_from_the_cluster() {
     let stage = Stage::start("plan-live").await;
     team(&stage);
     let settings = stage.settings("x:1");
@@ -49,7 +49,7 @@ async fn a_plan_asks_a_running_cluster_what_it_holds_and_what_is_in_force() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_plan_leaves_objects_alone_that_name_what_served_before_or_what_is_not_there() {
+async fn plan_changes_nothing_for_objects_pinned_to_earlier_or_unknown_policies() {
     let stage = Stage::start("plan-pins").await;
     team(&stage);
     let name = |number: u8| format!("agents-{number}");
@@ -82,7 +82,7 @@ async fn a_plan_leaves_objects_alone_that_name_what_served_before_or_what_is_not
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_plan_fails_on_what_is_to_be_shipped_and_not_on_what_others_shipped() {
+async fn plan_fails_on_conflicts_of_the_new_package_not_of_others() {
     let stage = Stage::start("plan-conflict").await;
     team(&stage);
     let active = json!({"state": "Active", "policy": "agent"});
@@ -104,7 +104,7 @@ async fn a_plan_fails_on_what_is_to_be_shipped_and_not_on_what_others_shipped() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_waits_for_a_place_serves_in_a_plan_that_frees_it() {
+async fn plan_that_frees_a_place_shows_the_waiting_package_serving() {
     let stage = Stage::start("plan-freed").await;
     team(&stage);
     for (age, name, state) in [(1, "one", "Active"), (2, "two", "Conflict")] {
@@ -127,7 +127,7 @@ async fn what_waits_for_a_place_serves_in_a_plan_that_frees_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_revision_whose_bytes_are_lost_is_left_out_with_a_warning_and_what_to_do() {
+async fn plan_leaves_out_a_revision_with_lost_bytes_and_warns_with_a_remedy() {
     let stage = Stage::start("plan-lost").await;
     team(&stage);
     let settings = stage.settings("x:1");
@@ -166,7 +166,7 @@ async fn a_revision_whose_bytes_are_lost_is_left_out_with_a_warning_and_what_to_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn explain_tells_what_answers_and_why_and_what_went_into_it() {
+async fn explain_prints_policy_reasons_inputs_and_settings_of_an_object() {
     let stage = Stage::start("explain").await;
     team(&stage);
     let ran = stage.policy(&["explain", "agent/a", "-n", "team"]).await;
@@ -197,7 +197,7 @@ async fn explain_tells_what_answers_and_why_and_what_went_into_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_fitted_last_is_what_holds_while_the_operators_own_config_map_does_not_fit() {
+async fn last_valid_operator_config_holds_while_the_current_one_is_invalid() {
     let stage = Stage::start("unfit").await;
     team(&stage);
     let holds = |name: &str, image: &str, telemetry: &str| {
@@ -236,7 +236,7 @@ async fn second_edition_serves(name: &str) -> Stage {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn explain_follows_an_object_to_what_served_before_where_the_policy_fails_on_it() {
+async fn explain_shows_the_predecessor_for_an_object_that_fails_the_policy() {
     let stage = second_edition_serves("fallback").await;
     let told = stage.policy(&["explain", "agent/a", "-n", "team"]).await;
     assert!(
@@ -253,7 +253,7 @@ async fn explain_follows_an_object_to_what_served_before_where_the_policy_fails_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn explain_gives_settings_back_that_are_not_what_the_policy_fails_on() {
+async fn explain_keeps_settings_that_did_not_cause_the_policy_failure() {
     let stage = second_edition_serves("blame").await;
     let newer = json!({"state": "Active", "policy": "agent", "since": "2026-01-01T00:00:03Z"});
     stage.revision("settings-1", &package("x:1"), 3, &newer);
@@ -269,7 +269,7 @@ async fn explain_gives_settings_back_that_are_not_what_the_policy_fails_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn explain_says_that_an_object_that_names_a_policy_in_vain_is_left_as_it_is() {
+async fn explain_says_that_children_stay_if_the_pin_names_no_policy() {
     let stage = Stage::start("vain").await;
     team(&stage);
     naming(&stage, "vain", "nobody");
@@ -283,7 +283,7 @@ async fn explain_says_that_an_object_that_names_a_policy_in_vain_is_left_as_it_i
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn explain_leaves_out_settings_that_raise_what_the_operator_was_started_not_to_grant() {
+async fn explain_leaves_out_settings_that_exceed_grantable_privileges() {
     let stage = Stage::start("capped").await;
     team(&stage);
     let mut power = package("x:1");

@@ -124,7 +124,7 @@ impl Drop for Demo {
 }
 
 #[test]
-fn a_demo_that_is_terminated_leaves_nothing_behind() {
+fn demo_deletes_its_folder_on_sigterm() {
     let mut process = binary().args(["demo", "--plain"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(process.stdout.take().unwrap());
     let mut told = String::new();
@@ -141,7 +141,7 @@ fn a_demo_that_is_terminated_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_demo_whose_reader_and_then_whose_terminal_goes_away_ends_quietly_and_leaves_nothing_behind() {
+fn demo_ends_quietly_when_its_reader_and_its_terminal_go_away() {
     let mut demo = binary();
     let mut process = demo.args(["demo", "--plain"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(process.stdout.take().unwrap());
@@ -164,7 +164,7 @@ fn a_demo_whose_reader_and_then_whose_terminal_goes_away_ends_quietly_and_leaves
 }
 
 #[test]
-fn what_is_no_definition_and_what_has_none_is_told_as_render_tells_it() {
+fn demo_names_files_without_a_crd_and_objects_of_unknown_kinds() {
     let folder = Folder::new("demo-wrong");
     let object = folder.write("agent.yaml", agent("a", "be brief"));
     let misspelt = folder.write("misspelt.yaml", agent("a", "be brief").replace("kind: Agent", "kind: Agnet"));
@@ -188,7 +188,7 @@ fn agent(name: &str, instructions: &str) -> String {
 }
 
 #[test]
-fn kubectl_drives_the_demo_until_ctrl_c() {
+fn kubectl_works_with_the_demo_until_ctrl_c() {
     let Some(demo) = Demo::start("kubectl") else { return };
     looks(&demo);
     applies_and_changes(&demo);

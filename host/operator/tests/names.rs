@@ -14,7 +14,7 @@ fn printed(namespaces: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_flag_that_names_no_namespace_is_an_error_and_does_not_stand_for_everywhere() {
+fn empty_namespaces_flag_is_an_error_and_does_not_mean_all() {
     for verb in ["rbac", "release", "run"] {
         for named in ["", "a,,b", "Bad NS"] {
             let ran = run([verb, "--namespaces", named], "");
@@ -25,7 +25,7 @@ fn a_flag_that_names_no_namespace_is_an_error_and_does_not_stand_for_everywhere(
 }
 
 #[test]
-fn a_variable_that_is_set_to_nothing_names_no_namespace_and_one_that_names_some_may_have_spaces() {
+fn namespaces_variable_may_be_empty_or_contain_spaces() {
     assert!(printed("").contains(&("ClusterRole".to_owned(), String::new())));
     let roles = printed("a, b");
     for namespace in ["a", "b"] {
@@ -35,7 +35,7 @@ fn a_variable_that_is_set_to_nothing_names_no_namespace_and_one_that_names_some_
 }
 
 #[test]
-fn what_cannot_be_the_name_of_an_object_is_not_printed_as_one() {
+fn invalid_object_names_in_flags_are_refused() {
     for arguments in [&["rbac", "--name"][..], &["policy", "pack", "a.wasm", "--service-account"]] {
         let ran = run(arguments.iter().chain(&["bad name!"]), "");
         assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{arguments:?}: {}", ran.stderr);

@@ -14,7 +14,7 @@ fn new(more: &[&str]) -> Ran {
 }
 
 #[test]
-fn a_project_stands_where_it_was_asked_for_and_finds_its_sdk() {
+fn new_project_is_in_the_given_folder_and_finds_its_sdk() {
     let folder = Folder::new("new");
     for (at, sdk) in [("a", SDK), ("b", REPOSITORY)] {
         let dir = format!("{}/{at}/kite", folder.path());
@@ -33,7 +33,7 @@ fn a_project_stands_where_it_was_asked_for_and_finds_its_sdk() {
 }
 
 #[test]
-fn what_is_there_is_never_written_over() {
+fn new_refuses_a_folder_that_is_not_empty() {
     let folder = Folder::new("new-twice");
     folder.write("precious", "mine");
     let ran = new(&["--dir", &folder.path(), "--sdk", SDK]);
@@ -42,7 +42,7 @@ fn what_is_there_is_never_written_over() {
 }
 
 #[test]
-fn what_cannot_be_a_name_a_kind_or_an_sdk_is_told() {
+fn new_explains_invalid_names_kinds_and_sdks() {
     for (arguments, told) in [
         (["Kite", "--kind", "Kite", "--api-version", "sky.io/v1", "--sdk", SDK], "lower-case"),
         (

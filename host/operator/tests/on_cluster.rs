@@ -14,7 +14,7 @@ use kube::{
 use serde_json::{Value, json};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_plan_goes_by_who_claimed_a_place_first_and_not_by_whose_config_map_is_older() {
+async fn plan_decides_conflicts_by_claim_time_not_by_config_map_age() {
     let stage = Stage::start("plan-claims").await;
     team(&stage);
     let theirs = Package { name: "theirs".into(), ..package("x:1") };
@@ -49,7 +49,7 @@ async fn a_plan_goes_by_who_claimed_a_place_first_and_not_by_whose_config_map_is
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn settings_that_are_pushed_for_one_scope_leave_those_of_another_alone() {
+async fn settings_pushed_for_one_scope_keep_settings_of_another_scope() {
     let stage = Stage::start("push-scopes").await;
     let settings = |image: &str| stage.folder.write(&format!("{image}.yaml"), format!("image: {image}\n"));
     for (scope, image) in [("blue", "x1"), ("team", "x2")] {
@@ -116,7 +116,7 @@ fn packed(image: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_kubectl_applies_is_pushed_and_rolled_back_and_applied_again_without_a_flag() {
+async fn kubectl_apply_push_and_rollback_take_turns_without_conflicts() {
     let stage = Stage::start("one-owner").await;
     let api: Api<ConfigMap> = Api::namespaced(Client::new(stage.cluster.service(), HOME), HOME);
     // As `kubectl apply --server-side -f -` does.
@@ -169,7 +169,7 @@ async fn what_kubectl_applies_is_pushed_and_rolled_back_and_applied_again_withou
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_applied_as_the_guide_had_it_before_goes_on_to_be_of_that_field_manager() {
+async fn push_keeps_the_field_manager_of_the_former_guide() {
     let stage = Stage::start("former-owner").await;
     let api: Api<ConfigMap> = Api::namespaced(Client::new(stage.cluster.service(), HOME), HOME);
     let former = PatchParams::apply("kaos-operator-policy");
@@ -206,7 +206,7 @@ fn active(outstanding: u8) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_push_waits_until_the_objects_were_looked_at_and_fails_if_the_policy_is_put_aside_meanwhile() {
+async fn push_waits_for_passes_and_fails_if_the_policy_is_quarantined() {
     let stage = Stage::start("push-objects").await;
     team(&stage);
     let ran = pushed(&stage, &[active(2), active(1), json!({"state": "Quarantined", "message": "it failed"})]).await;
@@ -219,7 +219,7 @@ async fn a_push_waits_until_the_objects_were_looked_at_and_fails_if_the_policy_i
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_push_fails_while_an_object_goes_without_the_policy_and_not_for_what_was_wrong_before() {
+async fn push_fails_for_objects_on_a_fallback_not_for_earlier_problems() {
     let stage = Stage::start("push-fallback").await;
     team(&stage);
     let says = |name: &str, condition: Value| {
@@ -239,7 +239,7 @@ async fn a_push_fails_while_an_object_goes_without_the_policy_and_not_for_what_w
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_plan_tells_what_the_api_server_would_not_take() {
+async fn plan_reports_children_that_the_api_server_refuses() {
     let stage = Stage::start("plan-immutable").await;
     team(&stage);
     let labels = json!({"app": "of-another-time"});
@@ -274,7 +274,7 @@ async fn a_plan_tells_what_the_api_server_would_not_take() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_plan_of_what_serves_already_counts_the_objects_that_it_serves() {
+async fn plan_of_active_settings_changes_nothing_and_counts_their_objects() {
     let stage = Stage::start("plan-same").await;
     team(&stage);
     stage.revision("agent-1", &package("x:1"), 1, &active(0));

@@ -72,7 +72,7 @@ fn without(mut manifest: Value, name: &str) -> Value {
 }
 
 #[test]
-fn an_overlay_changes_its_variable_and_nothing_else() {
+fn overlay_changes_only_its_variable() {
     let folder = Folder::new("overlay");
     let overlay = component(&folder);
     let checked = run(["policy", "check", &overlay], "");
@@ -93,7 +93,7 @@ fn an_overlay_changes_its_variable_and_nothing_else() {
 }
 
 #[test]
-fn settings_for_an_overlay_are_checked_and_planned_beside_it() {
+fn settings_for_an_overlay_are_checked_and_planned_with_it() {
     let folder = Folder::new("overlay-plan");
     let (overlay, objects) = (component(&folder), folder.write("objects.yaml", OBJECTS));
     let plan = |settings: &str, more: &[&str]| {
@@ -111,7 +111,7 @@ fn settings_for_an_overlay_are_checked_and_planned_beside_it() {
 }
 
 #[test]
-fn a_setting_that_two_policies_have_is_told_of_the_one_that_gave_the_variable() {
+fn env_table_names_the_policy_whose_setting_gave_the_variable() {
     let folder = Folder::new("overlay-origins");
     let overlay = component(&folder);
     // Both policies have a setting whose name contains `level`.

@@ -50,7 +50,7 @@ fn a_component_becomes_a_config_map_and_the_rights_that_its_claims_take() {
 }
 
 #[test]
-fn for_an_operator_of_listed_namespaces_the_rights_are_roles_bound_to_its_account() {
+fn pack_prints_bound_roles_for_an_operator_of_listed_namespaces() {
     let folder = Folder::new("pack-roles");
     let listed = ["--namespaces", "a,b", "--service-account", "kaos-kaos-operator", "--operator-namespace", "home"];
     let objects = objects(&run([&["policy", "pack", &component(&folder)], &listed[..]].concat(), ""));
@@ -70,7 +70,7 @@ fn for_an_operator_of_listed_namespaces_the_rights_are_roles_bound_to_its_accoun
 }
 
 #[test]
-fn the_chart_takes_up_the_rights_that_are_printed() {
+fn chart_aggregates_the_printed_rights() {
     let installed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/install.yaml");
     let installed = std::fs::read_to_string(installed).unwrap();
     let objects: Vec<Value> = serde_saphyr::from_multiple_with_options(
@@ -84,7 +84,7 @@ fn the_chart_takes_up_the_rights_that_are_printed() {
 }
 
 #[test]
-fn what_was_packed_can_be_packed_again_and_is_the_same() {
+fn packing_a_packed_file_again_gives_the_same_output() {
     let folder = Folder::new("pack-again");
     let first = run(["policy", "pack", &component(&folder), "--name", "mine", "-n", "home"], "");
     let again = run(["policy", "pack", &folder.write("packed.yaml", &first.stdout), "-n", "home"], "");
@@ -93,7 +93,7 @@ fn what_was_packed_can_be_packed_again_and_is_the_same() {
 }
 
 #[test]
-fn what_was_packed_for_a_namespace_is_packed_for_it_again_and_for_no_other() {
+fn packed_file_keeps_its_namespace_and_refuses_another() {
     let folder = Folder::new("pack-place");
     let settings = folder.write("settings.yaml", "image: registry.example/agent:2\n");
     let first = run(["policy", "pack", "--settings", &settings, "--for", "agent", "-n", "team"], "");
@@ -109,7 +109,7 @@ fn what_was_packed_for_a_namespace_is_packed_for_it_again_and_for_no_other() {
 }
 
 #[test]
-fn what_cannot_be_read_in_a_packed_file_is_told_with_its_place() {
+fn unreadable_packed_file_is_reported_with_document_and_field() {
     let folder = Folder::new("pack-broken");
     let component = component(&folder);
     let with_rights = run(["policy", "pack", &component], "").stdout;
@@ -127,7 +127,7 @@ fn what_cannot_be_read_in_a_packed_file_is_told_with_its_place() {
 }
 
 #[test]
-fn settings_alone_name_their_policy() {
+fn packed_settings_without_a_component_name_their_policy() {
     let folder = Folder::new("pack-settings");
     let settings = folder.write("settings.yaml", "image: registry.example/agent:2\n");
     let objects = objects(&run(["policy", "pack", "--settings", &settings, "--for", "agent"], ""));
@@ -140,7 +140,7 @@ fn settings_alone_name_their_policy() {
 }
 
 #[test]
-fn settings_that_do_not_fit_are_told_with_their_path() {
+fn pack_reports_the_path_of_an_unknown_setting() {
     let folder = Folder::new("pack-wrong");
     let settings = folder.write("settings.yaml", "imagge: x\n");
     let ran = run(["policy", "pack", "--settings", &settings, "--for", "agent"], "");
@@ -149,7 +149,7 @@ fn settings_that_do_not_fit_are_told_with_their_path() {
 }
 
 #[test]
-fn what_a_cluster_would_refuse_is_not_packed() {
+fn pack_refuses_packages_that_a_cluster_would_refuse() {
     let folder = Folder::new("pack-refused");
     for (file, content, told) in [
         ("text.yaml", "grants: {privileges: [everything]}", "everything"),

@@ -31,7 +31,7 @@ fn plan(folder: &Folder, settings: &str, more: &[&str]) -> Ran {
 }
 
 #[test]
-fn a_changed_image_is_told_field_by_field_with_before_and_after() {
+fn plan_shows_a_changed_image_with_old_and_new_value() {
     let folder = Folder::new("plan-image");
     let ran = plan(&folder, "image: registry.example/agent:2\n", &["--for", "agent", "-o", "json"]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
@@ -49,7 +49,7 @@ fn a_changed_image_is_told_field_by_field_with_before_and_after() {
 }
 
 #[test]
-fn what_the_operators_own_config_map_says_is_what_holds_before() {
+fn plan_compares_with_the_settings_of_the_operator_config() {
     let folder = Folder::new("plan-config");
     let config = "---\napiVersion: v1\nkind: ConfigMap\n\
         metadata: {name: kaos-operator-config, namespace: kaos-system}\ndata: {DEFAULT_AGENT_IMAGE: 'x:1'}\n";
@@ -63,7 +63,7 @@ fn what_the_operators_own_config_map_says_is_what_holds_before() {
 }
 
 #[test]
-fn the_table_tells_what_is_the_same_for_many_once() {
+fn plan_table_merges_equal_changes_of_many_objects() {
     let folder = Folder::new("plan-table");
     let ran = plan(&folder, "image: registry.example/agent:2\n", &["--for", "agent"]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
@@ -78,7 +78,7 @@ fn the_table_tells_what_is_the_same_for_many_once() {
 }
 
 #[test]
-fn only_where_it_holds_does_something_change() {
+fn plan_changes_only_objects_in_scope() {
     let folder = Folder::new("plan-scope");
     let more = ["--for", "agent", "--scope", "n1", "-o", "json"];
     let ran = plan(&folder, "image: registry.example/agent:2\n", &more);
@@ -86,7 +86,7 @@ fn only_where_it_holds_does_something_change() {
 }
 
 #[test]
-fn what_is_shipped_into_another_namespace_holds_there_and_may_ask_for_nothing_else() {
+fn package_in_another_namespace_holds_there_and_refuses_another_scope() {
     let folder = Folder::new("plan-into");
     let image = "image: registry.example/agent:2\n";
     let ran = plan(&folder, image, &["--for", "agent", "--into", "n1", "-o", "json"]);
@@ -97,7 +97,7 @@ fn what_is_shipped_into_another_namespace_holds_there_and_may_ask_for_nothing_el
 }
 
 #[test]
-fn what_was_packed_for_a_namespace_is_planned_there() {
+fn plan_uses_the_namespace_of_a_packed_file() {
     let folder = Folder::new("plan-packed");
     let objects = folder.write("team.yaml", team(6));
     let plan = |place: &str, more: &[&str]| {
@@ -126,7 +126,7 @@ fn what_was_packed_for_a_namespace_is_planned_there() {
 }
 
 #[test]
-fn the_policy_that_is_in_force_already_changes_nothing() {
+fn plan_of_the_policy_in_force_changes_nothing() {
     let folder = Folder::new("plan-same");
     for policy in embedded::DEFAULTS {
         folder.write("policy.yaml", policy.manifest);
@@ -142,7 +142,7 @@ fn the_policy_that_is_in_force_already_changes_nothing() {
 }
 
 #[test]
-fn no_secret_is_printed() {
+fn plan_prints_no_secret() {
     let folder = Folder::new("plan-secret");
     for form in ["text", "json"] {
         let ran = plan(
@@ -155,7 +155,7 @@ fn no_secret_is_printed() {
 }
 
 #[test]
-fn a_question_that_cannot_be_answered_ends_with_1() {
+fn plan_that_cannot_be_made_ends_with_1() {
     let folder = Folder::new("plan-wrong");
     let ran = plan(&folder, "imagge: x\n", &["--for", "agent"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
@@ -170,7 +170,7 @@ fn a_question_that_cannot_be_answered_ends_with_1() {
 }
 
 #[test]
-fn the_verdict_stands_where_nobody_reads_it_and_there_is_none_where_it_cannot_be_written() {
+fn plan_exit_code_survives_a_closed_pipe_and_is_1_on_a_full_disk() {
     let folder = Folder::new("plan-unread");
     let settings = folder.write("settings.yaml", "image: registry.example/agent:2\n");
     let objects = folder.write("team.yaml", team(2));
@@ -187,7 +187,7 @@ fn the_verdict_stands_where_nobody_reads_it_and_there_is_none_where_it_cannot_be
 }
 
 #[test]
-fn settings_of_a_policy_that_there_is_not_are_a_question_that_cannot_be_answered() {
+fn plan_of_settings_for_an_unknown_policy_ends_with_1() {
     let folder = Folder::new("plan-misspelt");
     for (name, told) in [
         ("agnet", "there is no policy agnet: did you mean agent?"),
@@ -200,7 +200,7 @@ fn settings_of_a_policy_that_there_is_not_are_a_question_that_cannot_be_answered
 }
 
 #[test]
-fn a_thousand_objects_are_compared_once_each() {
+fn plan_counts_each_of_a_thousand_objects_once() {
     let folder = Folder::new("plan-thousand");
     let settings = folder.write("settings.yaml", "image: registry.example/agent:2\n");
     let objects = folder.write("team.yaml", team(1000));
@@ -210,7 +210,7 @@ fn a_thousand_objects_are_compared_once_each() {
 }
 
 #[test]
-fn settings_that_raise_what_the_operator_was_started_not_to_grant_fail_in_a_plan_as_there() {
+fn plan_fails_for_settings_that_exceed_grantable_privileges() {
     let folder = Folder::new("plan-capped");
     let power = "securityContext: {privileged: true}\n";
     let planned = |more: &[&str]| plan(&folder, power, &[&["--for", "agent"][..], more].concat());
@@ -236,7 +236,7 @@ fn settings_that_raise_what_the_operator_was_started_not_to_grant_fail_in_a_plan
 }
 
 #[test]
-fn a_policy_that_the_operator_was_started_not_to_let_in_is_no_plan() {
+fn plan_refuses_a_policy_that_exceeds_the_operators_limits() {
     let folder = Folder::new("plan-refused");
     let own = embedded::DEFAULTS.iter().find(|it| it.manifest.contains("name: modelapi\n")).unwrap();
     let component = folder.write("a.wasm", own.component);
@@ -258,7 +258,7 @@ fn a_policy_that_the_operator_was_started_not_to_let_in_is_no_plan() {
 }
 
 #[test]
-fn settings_that_break_every_object_are_refused_before_anything_is_compared() {
+fn plan_refuses_settings_that_break_the_samples() {
     let folder = Folder::new("plan-broken");
     for settings in ["resources: {limit: {memory: 1Gi}}\n", "securityContext: {foo: 1}\n"] {
         let ran = plan(&folder, settings, &["--for", "agent"]);

@@ -7,7 +7,7 @@ use crate::support::{Folder, run, run_into, unread};
 use kaos_operator::embedded;
 
 #[test]
-fn the_crds_are_printed_ready_to_apply() {
+fn crds_prints_all_definitions_ready_to_apply() {
     let ran = run(["crds"], "");
     assert_eq!(ran.code, 0);
     let crds: Vec<serde_json::Value> = serde_saphyr::from_multiple_with_options(
@@ -20,7 +20,7 @@ fn the_crds_are_printed_ready_to_apply() {
 }
 
 #[test]
-fn every_embedded_policy_passes_the_whole_gate() {
+fn every_default_policy_passes_the_gate() {
     let folder = Folder::new("gate");
     for (number, policy) in embedded::DEFAULTS.iter().enumerate() {
         let file = folder.write(&format!("{number}.wasm"), policy.component);
@@ -32,7 +32,7 @@ fn every_embedded_policy_passes_the_whole_gate() {
 }
 
 #[test]
-fn limits_above_the_operators_are_told_to_the_author_and_held_to_those() {
+fn check_warns_of_limits_above_the_operators() {
     let folder = Folder::new("limits");
     let policy = &embedded::DEFAULTS[0];
     let file = folder.write("a.wasm", policy.component);
@@ -48,7 +48,7 @@ fn limits_above_the_operators_are_told_to_the_author_and_held_to_those() {
 }
 
 #[test]
-fn settings_that_no_pod_can_have_fail_the_gate_with_the_setting_that_gave_them() {
+fn check_names_the_setting_that_makes_a_pod_invalid() {
     let folder = Folder::new("gate-settings");
     let policy = embedded::DEFAULTS.iter().find(|policy| policy.manifest.contains("name: agent")).unwrap();
     let file = folder.write("agent.wasm", policy.component);
@@ -64,7 +64,7 @@ fn settings_that_no_pod_can_have_fail_the_gate_with_the_setting_that_gave_them()
 }
 
 #[test]
-fn the_embedded_policies_are_compiled_for_a_build_that_takes_them_in() {
+fn compile_embedded_writes_code_for_each_default_policy() {
     let folder = Folder::new("compiled");
     let ran = run(["compile-embedded", &folder.path()], "");
     assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{}", ran.stderr);
@@ -78,7 +78,7 @@ fn the_embedded_policies_are_compiled_for_a_build_that_takes_them_in() {
 }
 
 #[test]
-fn inspect_shows_what_a_policy_is() {
+fn inspect_shows_digest_size_world_claims_and_schema() {
     let folder = Folder::new("inspect");
     let policy = &embedded::DEFAULTS[0];
     let file = folder.write("a.wasm", policy.component);
@@ -93,7 +93,7 @@ fn inspect_shows_what_a_policy_is() {
 }
 
 #[test]
-fn inspect_unpacks_and_shows_what_a_policy_takes_away_and_was_granted() {
+fn inspect_reads_gzip_and_shows_grants_and_retired_finalizers() {
     let folder = Folder::new("inspect-packed");
     let policy = &embedded::DEFAULTS[0];
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -108,7 +108,7 @@ fn inspect_unpacks_and_shows_what_a_policy_takes_away_and_was_granted() {
 }
 
 #[test]
-fn inspect_shows_also_what_does_not_pass() {
+fn inspect_shows_a_component_that_fails_the_gate() {
     let folder = Folder::new("inspect-failing");
     let file = folder.write("a.wasm", embedded::DEFAULTS[0].component);
     folder.write("policy.yaml", "limits: {fuel: 200000}\n");
@@ -118,7 +118,7 @@ fn inspect_shows_also_what_does_not_pass() {
 }
 
 #[test]
-fn settings_that_do_not_fit_are_told_with_the_file_that_they_stand_in() {
+fn unknown_setting_is_reported_with_its_file() {
     let folder = Folder::new("check-settings");
     let file = folder.write("a.wasm", embedded::DEFAULTS[0].component);
     let beside = folder.write("policy.yaml", "settings: {prot: 1}\n");
@@ -132,7 +132,7 @@ fn settings_that_do_not_fit_are_told_with_the_file_that_they_stand_in() {
 }
 
 #[test]
-fn check_tells_what_the_operator_was_started_not_to_grant() {
+fn check_reports_grants_and_claims_beyond_the_operators_limits() {
     let folder = Folder::new("check-capped");
     let file = folder.write("a.wasm", embedded::DEFAULTS[0].component);
     folder.write("policy.yaml", "grants: {privileges: [hostPath]}\n");
@@ -156,13 +156,13 @@ fn check_tells_what_the_operator_was_started_not_to_grant() {
 }
 
 #[test]
-fn an_error_is_told_once() {
+fn missing_file_is_reported_once() {
     let ran = run(["policy", "check", "nope.wasm"], "");
     assert_eq!((ran.code, ran.stderr.matches("No such file").count()), (2, 1), "{}", ran.stderr);
 }
 
 #[test]
-fn what_is_no_policy_does_not_pass() {
+fn check_and_inspect_fail_for_files_that_are_no_component() {
     let folder = Folder::new("none");
     for (name, bytes) in
         [("text.wasm", "(component)".as_bytes()), ("core.wasm", b"\0asm\x01\0\0\0"), ("empty.wasm", b"")]
@@ -176,7 +176,7 @@ fn what_is_no_policy_does_not_pass() {
 }
 
 #[test]
-fn what_does_not_pass_does_not_where_nobody_reads_it_either() {
+fn check_fails_even_without_a_reader() {
     let folder = Folder::new("unread");
     let file = folder.write("core.wasm", b"\0asm\x01\0\0\0");
     let ran = run_into(unread(), ["policy", "check", &file]);
@@ -185,14 +185,14 @@ fn what_does_not_pass_does_not_where_nobody_reads_it_either() {
 }
 
 #[test]
-fn an_argument_that_is_no_text_is_an_error_like_any_other() {
+fn argument_that_is_not_utf8_is_an_error() {
     let ran = run([OsStr::from_bytes(b"\xff")], "");
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
     assert!(ran.stderr.starts_with("error: ") && !ran.stderr.contains("panicked"), "{}", ran.stderr);
 }
 
 #[test]
-fn a_policy_file_that_cannot_be_used_is_not_as_good_as_none() {
+fn unusable_policy_yaml_is_an_error() {
     let folder = Folder::new("beside");
     let component = folder.write("a.wasm", embedded::DEFAULTS[0].component);
     let file = format!("{}/policy.yaml", folder.path());
@@ -222,7 +222,7 @@ fn a_policy_file_that_cannot_be_used_is_not_as_good_as_none() {
 }
 
 #[test]
-fn a_policy_from_a_file_answers_in_place_of_the_embedded_one() {
+fn policy_from_a_file_replaces_the_default_policy() {
     let folder = Folder::new("replace");
     let policy = &embedded::DEFAULTS[0];
     let file = folder.write("mine.wasm", policy.component);
@@ -236,7 +236,7 @@ fn a_policy_from_a_file_answers_in_place_of_the_embedded_one() {
 }
 
 #[test]
-fn a_module_that_imports_something_is_no_policy_and_the_target_to_build_for_is_named() {
+fn build_refuses_a_module_with_imports_and_names_the_target() {
     let folder = Folder::new("imports");
     let output = format!("{}/out.wasm", folder.path());
     let module = |of: &str, name: &str| {

@@ -20,7 +20,7 @@ fn is_held(stage: &Stage, name: &str) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_listed_namespace_that_is_gone_is_a_warning_and_the_others_are_released() {
+async fn release_warns_of_a_deleted_namespace_and_releases_the_others() {
     let stage = Stage::start("release-gone").await;
     team(&stage);
     hold(&stage, "a");
@@ -39,7 +39,7 @@ async fn a_listed_namespace_that_is_gone_is_a_warning_and_the_others_are_release
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_installation_that_never_got_its_rights_can_be_released_and_loses_nothing() {
+async fn release_without_any_rights_succeeds_and_changes_nothing() {
     let stage = Stage::start("release-refused").await;
     team(&stage);
     hold(&stage, "a");
@@ -63,7 +63,7 @@ async fn an_installation_that_never_got_its_rights_can_be_released_and_loses_not
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_the_definitions_are_gone_there_is_nothing_to_release() {
+async fn release_without_crds_succeeds() {
     let stage = Stage::bare("release-bare").await;
     let ran = stage.ask(&RELEASE).await;
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
@@ -72,7 +72,7 @@ async fn where_the_definitions_are_gone_there_is_nothing_to_release() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn records_of_policies_that_are_gone_go_and_those_for_the_next_operator_stay() {
+async fn release_deletes_records_of_removed_policies_only() {
     let stage = Stage::start("release-records").await;
     let from = |source: &str, image: &str| Package { name: source.to_owned(), ..package(image) };
     let source = pack("there", HOME, &from("there", "x:2").file, None).unwrap().index;
@@ -110,7 +110,7 @@ async fn records_of_policies_that_are_gone_go_and_those_for_the_next_operator_st
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_namespaces_named_the_records_of_others_stay_unless_the_operator_goes_for_good() {
+async fn release_of_namespaces_keeps_other_records_unless_for_good() {
     let stage = Stage::start("release-named").await;
     let records = [(HOME, "home-1"), ("team", "team-1"), ("other", "other-1")];
     for (age, (namespace, name)) in (0_u32..).zip(records) {

@@ -28,7 +28,7 @@ fn is_there(stage: &Stage, name: &str) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_list_leaves_out_what_is_over_and_tells_of_chunks_that_nothing_lists() {
+async fn list_hides_finished_revisions_and_reports_unlisted_chunks() {
     let stage = Stage::start("list-over").await;
     let refused = |name: &str, image: &str| {
         stage.revision(name, &package(image), 3, &json!({"state": "Refused", "policy": "agent", "message": "no"}));
@@ -63,7 +63,7 @@ async fn the_list_leaves_out_what_is_over_and_tells_of_chunks_that_nothing_lists
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_removed_goes_with_its_chunks_after_a_dry_run_said_what_serves_then() {
+async fn remove_deletes_index_and_chunks_and_a_dry_run_deletes_nothing() {
     let stage = Stage::start("remove").await;
     team(&stage);
     let active = json!({"state": "Active", "policy": "agent", "claimed": "2026-01-01T00:00:00.000001Z"});
@@ -94,7 +94,7 @@ async fn what_is_removed_goes_with_its_chunks_after_a_dry_run_said_what_serves_t
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn which_of_several_is_meant_is_said_by_scope_and_what_is_not_there_is_told() {
+async fn remove_finds_one_of_several_by_scope_and_reports_an_unknown_name() {
     let stage = Stage::start("remove-which").await;
     for scope in ["blue", "team"] {
         let file =
@@ -113,7 +113,7 @@ async fn which_of_several_is_meant_is_said_by_scope_and_what_is_not_there_is_tol
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_an_operator_what_is_removed_serves_no_more_comes_back_and_is_forgotten() {
+async fn removed_settings_stop_serving_can_return_and_can_be_erased() {
     let stage = Stage::start("remove-story").await;
     team(&stage);
     let _operator = Process::operator(&stage);

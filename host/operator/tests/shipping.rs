@@ -10,7 +10,7 @@ use kaos_policy::digest::Digest;
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_pushed_is_applied_and_its_revision_awaited() {
+async fn push_applies_a_package_and_waits_for_its_revision() {
     let stage = Stage::start("push").await;
     let active = json!({"state": "Active", "policy": "agent", "kinds": ["kaos.tools/v1alpha1 Agent"], "objects": 2, "outstanding": 0});
     stage.revision("agent-1", &package("x:1"), 1, &active);
@@ -21,7 +21,7 @@ async fn what_is_pushed_is_applied_and_its_revision_awaited() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn chunks_that_the_index_lists_no_more_go_once_it_serves() {
+async fn unlisted_chunks_are_deleted_after_the_package_serves() {
     let stage = Stage::start("push-chunks").await;
     for (name, index) in [("old-1", "policy-agent-settings"), ("other-1", "other")] {
         let chunk = json!({
@@ -45,7 +45,7 @@ async fn chunks_that_the_index_lists_no_more_go_once_it_serves() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_refused_ends_with_1_and_says_why() {
+async fn push_of_a_refused_package_ends_with_1_and_prints_the_reason() {
     let stage = Stage::start("push-refused").await;
     let refused =
         json!({"state": "NotPermitted", "reason": "NotPermitted", "message": "the operator may not watch kites"});
@@ -56,7 +56,7 @@ async fn what_is_refused_ends_with_1_and_says_why() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_put_aside_before_is_no_answer_while_it_is_tried_again() {
+async fn push_ignores_an_old_quarantine_while_the_package_is_retried() {
     let stage = Stage::start("push-again").await;
     let put_aside = json!({"state": "Quarantined", "message": "it failed", "since": "2026-01-01T00:00:01Z"});
     stage.revision("agent-1", &package("x:1"), 1, &put_aside);
@@ -87,7 +87,7 @@ async fn what_was_put_aside_before_is_no_answer_while_it_is_tried_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_packed_for_a_namespace_is_shipped_there() {
+async fn push_uses_the_namespace_of_a_packed_file() {
     let stage = Stage::start("push-packed").await;
     let theirs = Package { namespace: "team".into(), ..package("x:1") };
     let packed = pack(&theirs.name, &theirs.namespace, &theirs.file, None).unwrap().index;
@@ -103,7 +103,7 @@ async fn what_was_packed_for_a_namespace_is_shipped_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_no_operator_is_that_is_said() {
+async fn push_says_that_no_operator_noticed_the_package() {
     let stage = Stage::start("push-nobody").await;
     let ran = stage.policy(&["push", "--settings", &stage.settings("x:1"), "--for", "agent", "--timeout", "1"]).await;
     assert!(ran.code == 1 && ran.stderr.contains("no operator took notice"), "{}", ran.stderr);
@@ -115,7 +115,7 @@ async fn where_no_operator_is_that_is_said() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_somebody_else_wrote_is_taken_over_only_when_asked() {
+async fn push_takes_over_fields_of_others_only_with_force_conflicts() {
     let stage = Stage::start("push-conflict").await;
     stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Active", "policy": "agent", "outstanding": 0}));
     let theirs = json!({
@@ -136,7 +136,7 @@ async fn what_somebody_else_wrote_is_taken_over_only_when_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rollback_is_an_edit_of_the_source() {
+async fn rollback_edits_the_config_map_of_the_policy() {
     let stage = Stage::start("rollback").await;
     stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Superseded", "policy": "agent"}));
     stage.revision(
@@ -160,7 +160,7 @@ async fn a_rollback_is_an_edit_of_the_source() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rollback_that_cannot_see_where_it_starts_from_does_nothing() {
+async fn rollback_changes_nothing_if_the_config_map_is_unreadable() {
     let stage = Stage::start("rollback-blind").await;
     stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Superseded", "policy": "agent"}));
     let active = json!({"state": "Active", "policy": "agent", "predecessor": "agent-1"});
@@ -180,7 +180,7 @@ async fn a_rollback_that_cannot_see_where_it_starts_from_does_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rollback_passes_over_what_serves_and_cannot_be_loaded_any_more() {
+async fn rollback_skips_an_active_revision_that_cannot_be_loaded() {
     let stage = Stage::start("rollback-lost").await;
     stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Superseded", "policy": "agent"}));
     let lost = json!({
@@ -197,7 +197,7 @@ async fn a_rollback_passes_over_what_serves_and_cannot_be_loaded_any_more() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_config_maps_with_one_name_the_operators_own_is_rolled_back_unless_a_namespace_is_said() {
+async fn rollback_prefers_the_operators_namespace_unless_one_is_given() {
     let stage = Stage::start("rollback-both").await;
     for (prefix, namespace) in [("", HOME), ("team.", "team")] {
         let of = |image: &str| Package { namespace: namespace.into(), ..package(image) };
@@ -230,7 +230,7 @@ async fn there_is_no_rollback_to_what_is_not_kept_or_was_changed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_list_tells_what_became_of_everything() {
+async fn list_shows_states_object_counts_and_digests() {
     let stage = Stage::start("list").await;
     let ran = stage.policy(&["list", "-n", "team"]).await;
     assert!(ran.code == 0 && ran.stdout.contains("in namespace team: "), "{}{}", ran.stdout, ran.stderr);
@@ -251,7 +251,7 @@ async fn the_list_tells_what_became_of_everything() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_api_server_refuses_is_told_once_and_in_its_words() {
+async fn forbidden_requests_are_reported_once_in_the_servers_words() {
     let stage = Stage::start("forbidden").await;
     stage.cluster.authorise(|_| false);
     let settings = stage.settings("x:1");
@@ -275,7 +275,7 @@ async fn what_the_api_server_refuses_is_told_once_and_in_its_words() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_an_operator_settings_are_pushed_planned_explained_and_taken_back() {
+async fn running_operator_follows_push_plan_explain_and_rollback() {
     let stage = Stage::start("story").await;
     team(&stage);
     let _operator = Process::operator(&stage);
@@ -304,7 +304,7 @@ async fn with_an_operator_settings_are_pushed_planned_explained_and_taken_back()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn settings_that_no_pod_can_have_are_not_shipped() {
+async fn push_refuses_settings_that_make_a_pod_invalid() {
     let stage = Stage::start("push-broken").await;
     let settings = stage.folder.write("broken.yaml", "resources: {limit: {memory: 1Gi}}\n");
     let ran = stage.policy(&["push", "--settings", &settings, "--for", "agent", "--timeout", "1"]).await;

@@ -92,7 +92,7 @@ fn contains(body: &Bytes, text: &str) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pass_is_a_span_and_the_last_ones_are_sent_before_the_operator_ends() {
+async fn passes_become_spans_and_the_last_are_sent_before_the_end() {
     let (address, mut received) = collector().await;
     let cluster = cluster();
     let server = cluster.listen(HERE).await.unwrap();
@@ -117,7 +117,7 @@ async fn a_pass_is_a_span_and_the_last_ones_are_sent_before_the_operator_ends() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_endpoint_that_is_none_is_told_at_the_start() {
+async fn invalid_collector_endpoint_is_an_error_at_the_start() {
     let mut command = binary();
     command.env("OTEL_EXPORTER_OTLP_ENDPOINT", "no address").args(["run", "--kubeconfig", "none"]);
     let ran = tokio::task::spawn_blocking(move || crate::support::finish(&mut command, "")).await.unwrap();

@@ -22,7 +22,7 @@ fn kubeconfig(folder: &Folder) -> String {
 }
 
 #[test]
-fn a_cluster_that_does_not_answer_is_named_with_every_cause() {
+fn unreachable_cluster_is_reported_with_every_cause_once() {
     let folder = Folder::new("unreachable");
     let kubeconfig = kubeconfig(&folder);
     let settings = folder.write("settings.yaml", "image: x:1\n");
@@ -92,7 +92,7 @@ impl Operator {
 }
 
 #[test]
-fn an_operator_that_waits_for_its_cluster_says_why() {
+fn waiting_operator_reports_the_reason_in_log_and_readyz() {
     let folder = Folder::new("waiting");
     let pages = ["--metrics-bind-address=0", "--health-probe-bind-address=127.0.0.1:0", "--debug-bind-address=0"];
     let mut operator = Operator::start(&folder, pages);
@@ -113,7 +113,7 @@ fn an_operator_that_waits_for_its_cluster_says_why() {
 }
 
 #[test]
-fn objects_are_explained_at_an_address_of_their_own_and_not_beside_the_probes_of_everybody() {
+fn debug_pages_have_their_own_address_apart_from_the_probes() {
     let folder = Folder::new("explaining");
     let pages = ["--metrics-bind-address=0", "--health-probe-bind-address=:0", "--debug-bind-address=127.0.0.1:0"];
     let operator = Operator::start(&folder, pages);

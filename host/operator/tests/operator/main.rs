@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use stage::Stage;
 
 #[tokio::test(start_paused = true)]
-async fn an_object_gets_its_children_and_a_status_that_says_so() {
+async fn new_object_gets_children_a_ready_status_and_one_event() {
     let stage = Stage::start().await;
     stage.apply(&kite::object("a", &json!({"image": "x", "config": "v"}))).await;
     let object = stage.until_ready("a").await;
@@ -29,7 +29,7 @@ async fn an_object_gets_its_children_and_a_status_that_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_is_explained_on_a_thread_that_answers_no_requests() {
+async fn explanation_of_an_object_runs_outside_the_request_threads() {
     let stage = Stage::start_on(Compute::Pool).await;
     stage.apply(&kite::object("explained", &json!({"image": "x"}))).await;
     stage.until_ready("explained").await;
@@ -46,7 +46,7 @@ async fn an_object_is_explained_on_a_thread_that_answers_no_requests() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_policy_that_gets_no_processor_is_asked_again_and_not_blamed() {
+async fn stalled_policy_is_asked_again_and_not_blamed() {
     let stage = Stage::start().await;
     stage.apply(&kite::object("stalls", &json!({"image": "x"}))).await;
     let object = stage.until_ready("stalls").await;
@@ -55,7 +55,7 @@ async fn a_policy_that_gets_no_processor_is_asked_again_and_not_blamed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn creation_costs_a_write_a_child_and_one_for_the_status_when_pods_are_quick() {
+async fn creation_takes_one_write_for_each_child_and_one_for_the_status() {
     let stage = Stage::start().await;
     stage.cluster.journal().clear();
     stage.apply(&kite::object("a", &json!({"image": "x", "config": "v"}))).await;
@@ -70,7 +70,7 @@ async fn creation_costs_a_write_a_child_and_one_for_the_status_when_pods_are_qui
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_settled_object_is_left_in_peace_also_by_an_operator_that_starts_anew() {
+async fn settled_object_causes_no_writes_even_after_a_restart() {
     let mut stage = Stage::start().await;
     stage.apply(&kite::object("a", &json!({"image": "x", "config": "v"}))).await;
     stage.until_ready("a").await;
@@ -85,7 +85,7 @@ async fn a_settled_object_is_left_in_peace_also_by_an_operator_that_starts_anew(
 }
 
 #[tokio::test(start_paused = true)]
-async fn drift_is_repaired_and_what_others_add_stays() {
+async fn drift_is_repaired_and_labels_of_others_stay() {
     let stage = Stage::start().await;
     stage.apply(&kite::object("a", &json!({"image": "x", "config": "v"}))).await;
     stage.until_ready("a").await;
@@ -110,7 +110,7 @@ async fn drift_is_repaired_and_what_others_add_stays() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_no_longer_wanted_goes() {
+async fn child_that_leaves_the_plan_is_deleted() {
     let stage = Stage::start().await;
     stage.apply(&kite::object("a", &json!({"image": "x", "config": "v"}))).await;
     stage.until_ready("a").await;
@@ -120,7 +120,7 @@ async fn what_is_no_longer_wanted_goes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_somebody_else_owns_is_left_alone_until_it_goes() {
+async fn child_name_taken_by_another_owner_is_left_alone_until_deleted() {
     let stage = Stage::start().await;
     let theirs = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "kite-a", "namespace": "t"},
         "spec": {"ports": [{"port": 99}]}});
@@ -137,7 +137,7 @@ async fn what_somebody_else_owns_is_left_alone_until_it_goes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn gates_hold_the_first_start_and_nothing_after_it() {
+async fn plan_gates_hold_back_the_first_apply_only() {
     let stage = Stage::start().await;
     stage.apply(&kite::object("a", &json!({"image": "x", "waitsFor": "wind"}))).await;
     stage.until_condition("a", "Resolved", "NotFound").await;
@@ -162,7 +162,7 @@ fn wind(force: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_object_keeps_what_it_has_and_says_why() {
+async fn refused_object_keeps_its_children_and_reports_the_reason() {
     let stage = Stage::start().await;
     stage.apply(&kite::object("a", &json!({"image": "x"}))).await;
     stage.until_ready("a").await;
@@ -178,7 +178,7 @@ async fn a_refused_object_keeps_what_it_has_and_says_why() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn children_of_an_earlier_operator_are_taken_over_without_a_restart() {
+async fn takeover_of_children_restarts_no_pod() {
     let mut stage = Stage::start().await;
     stage.apply(&kite::object("a", &json!({"image": "x", "config": "v"}))).await;
     stage.until_ready("a").await;
@@ -199,7 +199,7 @@ async fn children_of_an_earlier_operator_are_taken_over_without_a_restart() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_finalizer_is_held_while_children_go_in_order_and_retired_ones_come_off() {
+async fn finalizer_stays_until_children_are_deleted_in_order() {
     let stage = Stage::start().await;
     let mut object = kite::object("a", &json!({"image": "x", "config": "v", "hold": true}));
     object["metadata"]["finalizers"] = json!(["theirs.io/keep", "sky.io/old"]);
@@ -219,7 +219,7 @@ async fn a_finalizer_is_held_while_children_go_in_order_and_retired_ones_come_of
 }
 
 #[tokio::test(start_paused = true)]
-async fn replicas_that_somebody_else_drives_are_let_go_without_a_change() {
+async fn external_replicas_are_released_without_a_change() {
     let stage = Stage::start().await;
     stage.apply(&kite::object("a", &json!({"image": "x", "replicas": 3}))).await;
     stage.until_ready("a").await;
@@ -240,7 +240,7 @@ async fn replicas_that_somebody_else_drives_are_let_go_without_a_change() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_server_does_not_take_is_told_and_not_tried_again_and_again() {
+async fn child_that_the_api_server_refuses_is_reported_and_rarely_retried() {
     let stage = Stage::start().await;
     stage.apply(&kite::object("a", &json!({"image": "x", "misspells": true}))).await;
     stage.until_condition("a", "Applied", "ApplyFailed").await;
@@ -255,7 +255,7 @@ async fn what_the_server_does_not_take_is_told_and_not_tried_again_and_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn errors_that_pass_are_not_told_and_leave_nothing_behind() {
+async fn temporary_api_errors_are_retried_without_events() {
     let stage = Stage::start().await;
     let mut failures = 2;
     stage.cluster.set_faults(move |attempt: &Attempt, _: &mut _| {

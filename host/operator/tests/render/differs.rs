@@ -49,7 +49,7 @@ struct Play<'a> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn render_says_what_a_running_operator_applies_and_tells() {
+async fn render_predicts_children_and_statuses_of_a_running_operator() {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
     let one = number("KAOS_SEED");
     let seeds = one.map_or(0..number("KAOS_ROUNDS").unwrap_or(ROUNDS), |seed| seed..seed + 1);
@@ -281,7 +281,7 @@ fn digests(manifests: &[Value]) -> BTreeMap<String, Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn settings_that_no_pod_can_have_end_render_and_the_operator_alike() {
+async fn render_and_run_refuse_invalid_settings_with_the_same_error() {
     let stage = Stage::start("differs-flags").await;
     for set in ["agent.resources.limit.memory=1Gi", "agent.resources.limits.memory=lots", "agent.nothing=1"] {
         let rendered = finish(binary().args(["render", "-f", "-", "--set", set]), super::LLM);

@@ -10,7 +10,7 @@ use super::{LLM, READY, writer};
 use crate::support::{Folder, binary, ignores, run_into, unread};
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn render_succeeds_if_its_reader_goes_away() {
     let mut input = LLM.to_owned() + READY;
     for number in 0..200 {
         input += &format!("---\n{}", writer(&format!("a{number}")));
@@ -29,7 +29,7 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 #[test]
-fn what_waits_ends_with_1_also_where_nobody_reads_it() {
+fn render_of_a_waiting_object_ends_with_1_without_a_reader() {
     let folder = Folder::new("unread");
     let file = folder.write("a.yaml", format!("{LLM}---\n{}", writer("writer")));
     for form in ["yaml", "json", "table"] {
@@ -41,7 +41,7 @@ fn what_waits_ends_with_1_also_where_nobody_reads_it() {
 
 #[test]
 #[cfg(unix)]
-fn an_interrupt_ends_it_at_once() {
+fn interrupt_ends_render_at_once() {
     if ignores(2) {
         return;
     }

@@ -10,7 +10,7 @@ fn config(namespace: &str, data: &str) -> String {
 }
 
 #[test]
-fn the_operators_own_config_map_is_read_as_settings_where_the_operator_is() {
+fn operator_config_counts_only_in_the_operators_namespace() {
     let image = "image: registry.example/litellm:2\n";
     let input = config("kaos-system", "DEFAULT_LITELLM_IMAGE: 'registry.example/litellm:2'");
     let cases: [(&[&str], bool); 3] = [
@@ -26,7 +26,7 @@ fn the_operators_own_config_map_is_read_as_settings_where_the_operator_is() {
 }
 
 #[test]
-fn what_does_not_fit_in_the_operators_own_config_map_is_named() {
+fn render_names_the_invalid_variable_of_the_operator_config() {
     let ran = render(&config("kaos-system", "GATEWAY_API_ENABLED: maybe"), &[]);
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
     assert!(ran.stderr.contains("GATEWAY_API_ENABLED of ConfigMap kaos-operator-config"), "{}", ran.stderr);
@@ -36,7 +36,7 @@ fn what_does_not_fit_in_the_operators_own_config_map_is_named() {
 }
 
 #[test]
-fn a_registry_of_the_operators_namespace_says_what_runs_tools() {
+fn registry_in_the_operators_namespace_defines_a_runtime() {
     let registry = "---\napiVersion: v1\nkind: ConfigMap\n\
         metadata: {name: kaos-mcp-runtimes, namespace: kaos-system}\ndata:\n  runtimes.yaml: |\n    \
         runtimes:\n      mine: {type: python, image: 'registry.example/mine:1', description: mine}\n";
@@ -51,7 +51,7 @@ fn a_registry_of_the_operators_namespace_says_what_runs_tools() {
 }
 
 #[test]
-fn a_server_that_the_settings_know_how_to_start_misses_no_registry() {
+fn server_with_a_known_runtime_needs_no_registry() {
     let resolved = |runtime: &str, code: i32| {
         let server = format!(
             "apiVersion: kaos.tools/v1alpha1\nkind: MCPServer\nmetadata: {{name: own}}\n\
@@ -70,7 +70,7 @@ fn a_server_that_the_settings_know_how_to_start_misses_no_registry() {
 }
 
 #[test]
-fn what_the_operator_caps_is_what_is_installed_and_not_its_own_flags() {
+fn grantable_privileges_do_not_limit_the_operators_own_flags() {
     let folder = Folder::new("capped");
     let power = "modelapi: {proxy: {securityContext: {privileged: true}}}\n";
     let settings = folder.write("settings.yaml", power);

@@ -11,7 +11,7 @@ const LLM_TWICE: &str =
     r#"{"apiVersion":"kaos.tools/v1alpha1","kind":"ModelAPI","metadata":{"name":"llm"},"spec":{},"spec":{}}"#;
 
 #[test]
-fn no_more_of_a_file_is_read_than_there_may_be() {
+fn files_beyond_the_size_limit_are_refused() {
     let endless = "/dev/zero";
     let policy = ["policy", "check", endless];
     let settings = ["render", "-f", "-", "--settings", endless];
@@ -24,7 +24,7 @@ fn no_more_of_a_file_is_read_than_there_may_be() {
 }
 
 #[test]
-fn the_examples_are_one_input() {
+fn examples_render_as_one_input() {
     let examples = format!("{}/../../docs/examples", env!("CARGO_MANIFEST_DIR"));
     let ran = run(["render", "-f", &examples, "-o", "json"], "");
     assert!(ran.code == 0 || ran.code == 1, "{}", ran.stderr);
@@ -51,7 +51,7 @@ fn directories_and_several_files_are_one_input() {
 }
 
 #[test]
-fn of_a_directory_everything_is_told_that_cannot_be_used() {
+fn every_unusable_file_of_a_directory_is_reported() {
     let folder = Folder::new("unreadable");
     let gone = folder.write("objects/1.yaml", "");
     std::fs::remove_file(&gone).expect("the file goes");
@@ -74,7 +74,7 @@ fn of_a_directory_everything_is_told_that_cannot_be_used() {
 }
 
 #[test]
-fn a_pipe_is_read_and_one_that_nobody_writes_to_is_told_to_be_waited_for() {
+fn pipe_is_read_with_a_note_while_there_is_no_writer() {
     let folder = Folder::new("pipes");
     let pipe = folder.write("pipe", "");
     std::fs::remove_file(&pipe).expect("the file goes");
@@ -94,7 +94,7 @@ fn a_pipe_is_read_and_one_that_nobody_writes_to_is_told_to_be_waited_for() {
 }
 
 #[test]
-fn a_variable_of_the_operators_own_config_map_that_is_misspelt_is_told() {
+fn misspelt_variable_of_the_operator_config_is_reported() {
     let config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kaos-operator-config, namespace: kaos-system}\n\
                   data: {DEFAULT_AGENT_IMG: 'agent:1', DEFAULT_MCP_SERVER_IMAGE: 'mcp:1', GATEWAY_HOST: a}\n";
     let ran = render(&format!("{LLM}{READY}---\n{config}"), &[]);
@@ -105,7 +105,7 @@ fn a_variable_of_the_operators_own_config_map_that_is_misspelt_is_told() {
 }
 
 #[test]
-fn unusable_input_ends_with_2_and_says_where() {
+fn unusable_input_ends_with_2_and_names_the_place() {
     let folder = Folder::new("unusable");
     let empty = folder.write("empty.yaml", "# nothing\n---\n");
     let broken = folder.write("broken.yaml", format!("{LLM}---\nkind: [\n"));
@@ -135,7 +135,7 @@ fn unusable_input_ends_with_2_and_says_where() {
 }
 
 #[test]
-fn unknown_fields_are_warned_of_and_dropped() {
+fn unknown_fields_are_dropped_with_a_warning() {
     let ran = render(&format!("{}{READY}", LLM.replace("mode:", "moed: good\n  mode:")), &[]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(
@@ -148,7 +148,7 @@ fn unknown_fields_are_warned_of_and_dropped() {
 }
 
 #[test]
-fn a_kind_that_its_group_does_not_have_is_warned_of() {
+fn unknown_kind_of_a_known_group_gives_a_warning() {
     let stranger = LLM.replace("kind: ModelAPI", "kind: ModelApi").replace("name: llm", "name: other");
     let ran = render(&format!("{LLM}{READY}---\n{stranger}"), &[]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -157,7 +157,7 @@ fn a_kind_that_its_group_does_not_have_is_warned_of() {
 }
 
 #[test]
-fn names_on_the_command_line_are_names() {
+fn invalid_names_on_the_command_line_are_refused() {
     for arguments in [["-n", "Bad NS!"], ["--cluster-domain", "a b;$(x)"], ["--operator-namespace", "a b/.."]] {
         let ran = render(LLM, &arguments);
         assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{arguments:?}: {}", ran.stderr);

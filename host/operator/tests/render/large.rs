@@ -3,7 +3,7 @@
 use super::{LLM, READY, render, writer};
 
 #[test]
-fn a_peer_that_says_too_much_is_waited_for_and_no_policy_fails() {
+fn object_waits_for_an_oversized_peer_and_no_policy_fails() {
     let keys: Vec<_> = (0..80_000).map(|n| format!("k{n}: v")).collect();
     let spec = format!("model: gpt, podSpec: {{nodeSelector: {{{}}}}}", keys.join(", "));
     let peer = writer("peer").replace("model: gpt", &spec);
@@ -20,7 +20,7 @@ fn a_peer_that_says_too_much_is_waited_for_and_no_policy_fails() {
 }
 
 #[test]
-fn a_registry_that_says_too_much_is_waited_for() {
+fn object_waits_for_an_oversized_registry() {
     let entries: Vec<_> = (0..5_000).map(|n| format!("  r{n}: {{image: 'i:{n}', args: [a]}}\n")).collect();
     let registry = serde_json::json!({
         "apiVersion": "v1", "kind": "ConfigMap",
@@ -37,7 +37,7 @@ fn a_registry_that_says_too_much_is_waited_for() {
 }
 
 #[test]
-fn the_env_table_has_room_for_any_value() {
+fn env_table_prints_a_long_value_in_full() {
     let long = "x".repeat(100_000);
     let variables = format!("model: gpt, container: {{env: [{{name: LONG, value: {long}}}]}}");
     let agent = writer("writer").replace("model: gpt", &variables);

@@ -44,7 +44,7 @@ fn words(line: &str) -> String {
 }
 
 #[test]
-fn manifests_come_as_yaml_behind_a_comment_that_names_object_and_policy() {
+fn yaml_manifests_follow_a_comment_with_object_and_policy() {
     let ran = render(&format!("{LLM}{READY}---\n{}", writer("writer")), &[]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(ran.stdout.contains("# ModelAPI default/llm: policy modelapi 0.1.0 ("), "{}", ran.stdout);
@@ -57,7 +57,7 @@ fn manifests_come_as_yaml_behind_a_comment_that_names_object_and_policy() {
 }
 
 #[test]
-fn what_waits_is_rendered_all_the_same_and_ends_with_1() {
+fn waiting_object_is_rendered_and_ends_with_1() {
     let ran = render(&format!("{LLM}---\n{}", writer("writer")), &[]);
     assert_eq!(ran.code, 1);
     assert!(
@@ -69,7 +69,7 @@ fn what_waits_is_rendered_all_the_same_and_ends_with_1() {
 }
 
 #[test]
-fn a_reference_as_long_as_a_name_may_be_is_waited_for() {
+fn object_waits_for_a_reference_with_the_longest_name() {
     let long = [&*"a".repeat(62); 4].join(".");
     let ran = render(&writer("writer").replace("llm", &long), &[]);
     assert_eq!(ran.code, 1);
@@ -77,7 +77,7 @@ fn a_reference_as_long_as_a_name_may_be_is_waited_for() {
 }
 
 #[test]
-fn what_is_refused_is_named_with_file_document_and_path() {
+fn refused_object_is_reported_with_file_document_and_path() {
     let folder = Folder::new("refused");
     let file =
         folder.write("a.yaml", LLM.replace("  proxyConfig:\n    models: ['*']\n    apiKey: {value: s3cret}\n", ""));
@@ -91,7 +91,7 @@ fn what_is_refused_is_named_with_file_document_and_path() {
 }
 
 #[test]
-fn json_has_one_entry_an_object_with_everything_in_it() {
+fn json_has_one_complete_entry_for_each_object() {
     let ran = render(&format!("{LLM}{READY}---\n{}", writer("writer")), &["-o", "json"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let list = ran.json();
@@ -116,7 +116,7 @@ fn json_has_one_entry_an_object_with_everything_in_it() {
 }
 
 #[test]
-fn gates_are_what_is_waited_for_and_the_manifests_are_there_either_way() {
+fn plan_gates_are_listed_and_do_not_change_the_manifests() {
     let input = format!("{LLM}---\n{}", writer("writer"));
     let waiting = render(&input, &["-o", "json"]).json();
     assert_eq!(waiting[1]["gates"][0]["on"]["name"], "llm");
@@ -132,7 +132,7 @@ fn gates_are_what_is_waited_for_and_the_manifests_are_there_either_way() {
 }
 
 #[test]
-fn json_tells_why_something_is_refused() {
+fn json_contains_the_reason_of_a_refusal() {
     let list = render(&writer("writer"), &["-o", "json"]).json();
     assert_eq!(list[0]["refused"]["reason"], "Waiting");
     assert!(list[0]["refused"]["messages"][0]["message"].as_str().expect("a text").contains("llm not found"));
@@ -140,13 +140,13 @@ fn json_tells_why_something_is_refused() {
 }
 
 #[test]
-fn an_object_without_a_status_is_seen_with_the_one_it_will_get_wherever_it_stands() {
+fn object_without_a_status_is_seen_with_its_first_status() {
     let list = render(&format!("{}---\n{LLM}", writer("writer")), &["-o", "json"]).json();
     assert_eq!(env(&list[0], "MODEL_API_URL")["value"], "http://modelapi-llm.default.svc.cluster.local:8000");
 }
 
 #[test]
-fn objects_that_need_each_other_come_to_an_end_and_see_each_other() {
+fn objects_in_a_circle_of_needs_see_each_other() {
     let circle = |name: &str, peer: &str| {
         format!(
             "---\n{}",
@@ -161,7 +161,7 @@ fn objects_that_need_each_other_come_to_an_end_and_see_each_other() {
 }
 
 #[test]
-fn a_chain_of_objects_that_need_each_other_is_followed_to_its_end() {
+fn long_chain_of_needs_is_rendered_to_its_end() {
     let mut input = LLM.to_owned() + READY;
     for number in 0..200 {
         let access = format!("model: gpt, agentNetwork: {{access: [a{}]}}", number + 1);
@@ -176,7 +176,7 @@ fn a_chain_of_objects_that_need_each_other_is_followed_to_its_end() {
 }
 
 #[test]
-fn the_env_table_says_where_values_come_from_and_masks_secrets() {
+fn env_table_shows_origins_and_masks_secrets() {
     let input = format!("{LLM}{READY}---\n{}", writer("writer"));
     let ran = finish(binary().args(["render", "-f", "-", "--env"]).env("DEFAULT_LOG_LEVEL", "DEBUG"), &input);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -192,7 +192,7 @@ fn the_env_table_says_where_values_come_from_and_masks_secrets() {
 }
 
 #[test]
-fn the_env_table_is_a_table_and_goes_with_a_status() {
+fn env_table_combines_with_status_but_not_with_json_or_yaml() {
     let input = format!("{LLM}---\n{}", writer("writer"));
     let plain = render(&input, &["--env"]);
     assert_eq!(render(&input, &["--env", "-o", "table"]).stdout, plain.stdout);
@@ -207,7 +207,7 @@ fn the_env_table_is_a_table_and_goes_with_a_status() {
 }
 
 #[test]
-fn settings_of_the_command_line_win_over_a_file_and_a_file_over_the_environment() {
+fn command_line_settings_win_over_file_and_file_over_environment() {
     let folder = Folder::new("settings");
     let file = folder.write("settings.yaml", "logLevel: INFO\nagent: {image: 'from.example/file'}\n");
     let input = format!("{LLM}{READY}---\n{}", writer("writer"));
@@ -224,7 +224,7 @@ fn settings_of_the_command_line_win_over_a_file_and_a_file_over_the_environment(
 }
 
 #[test]
-fn a_setting_that_no_policy_has_is_an_error() {
+fn unknown_setting_is_an_error() {
     for arguments in [["--set", "logLevle=DEBUG"], ["--set", "agent.nothing=1"], ["--set", "novalue"]] {
         let ran = render(LLM, &arguments);
         assert_eq!(ran.code, 2, "{arguments:?}: {}", ran.stdout);
@@ -233,7 +233,7 @@ fn a_setting_that_no_policy_has_is_an_error() {
 }
 
 #[test]
-fn a_setting_that_is_refused_is_told_with_what_could_be_said() {
+fn refused_setting_is_reported_with_the_allowed_values() {
     for (set, told) in [
         ("imagePullPolicy=Foo", "must be one of \"Always\", \"IfNotPresent\", \"Never\": correct it"),
         ("agent.colour=red", "does not exist: use one of "),
@@ -249,7 +249,7 @@ fn a_setting_that_is_refused_is_told_with_what_could_be_said() {
 }
 
 #[test]
-fn a_type_that_is_not_served_is_not_rendered() {
+fn render_leaves_out_types_that_are_not_served() {
     let with = ["--set", "gateway.enabled=true", "--set", "gateway.name=gw", "--set", "gateway.namespace=gw"];
     let input = format!("{LLM}{READY}");
     assert!(render(&input, &with).stdout.contains("kind: HTTPRoute\n"));
@@ -265,7 +265,7 @@ fn a_type_that_is_not_served_is_not_rendered() {
 }
 
 #[test]
-fn the_env_table_shows_what_is_written_whole_and_openly() {
+fn env_table_prints_values_in_full_and_escapes_control_characters() {
     let long = "x".repeat(300);
     let object = writer("writer").replace(
         "model: gpt",
@@ -280,7 +280,7 @@ fn the_env_table_shows_what_is_written_whole_and_openly() {
 }
 
 #[test]
-fn a_variable_that_is_set_to_nothing_counts_as_not_set() {
+fn empty_environment_variable_counts_as_unset() {
     let input = format!("{LLM}{READY}---\n{}", writer("writer"));
     let mut command = binary();
     command.env("SYSTEM_NAMESPACE", "").env("KUBERNETES_CLUSTER_DOMAIN", "");
@@ -290,7 +290,7 @@ fn a_variable_that_is_set_to_nothing_counts_as_not_set() {
 }
 
 #[test]
-fn the_table_is_one_line_an_object() {
+fn table_has_one_line_for_each_object() {
     let ran = render(&format!("{LLM}{READY}---\n{}", writer("writer")), &["-o", "table", "--status"]);
     let lines: Vec<_> = ran.stdout.lines().collect();
     assert_eq!(lines.len(), 3, "{}", ran.stdout);
@@ -300,7 +300,7 @@ fn the_table_is_one_line_an_object() {
 }
 
 #[test]
-fn a_thousand_objects_are_rendered() {
+fn render_handles_a_thousand_objects() {
     let mut input = LLM.to_owned() + READY;
     for number in 0..1_000 {
         input += &format!("---\n{}", writer(&format!("a{number}")));
@@ -310,14 +310,14 @@ fn a_thousand_objects_are_rendered() {
 }
 
 #[test]
-fn what_an_object_says_cannot_steer_the_terminal() {
+fn control_characters_of_an_object_are_escaped() {
     let server = "apiVersion: kaos.tools/v1alpha1\nkind: MCPServer\nmetadata: {name: m}\nspec: {runtime: \"\\e[2J\"}\n";
     let ran = render(server, &[]);
     assert!(ran.stderr.contains("u{1b}") && !ran.stderr.contains('\u{1b}'), "{:?}", ran.stderr);
 }
 
 #[test]
-fn messages_in_a_status_are_cut_however_much_is_wrong() {
+fn status_messages_are_cut_to_a_limit() {
     let variables = "{name: A=B, value: x}, ".repeat(500);
     let object = writer("writer").replace("model: gpt", &format!("model: gpt, container: {{env: [{variables}]}}"));
     let list = render(&format!("{LLM}{READY}---\n{object}"), &["-o", "json"]).json();

@@ -8,7 +8,7 @@ fn with(more: &str) -> String {
 }
 
 #[test]
-fn what_an_api_server_would_refuse_is_refused_where_the_user_wrote_it() {
+fn render_refuses_invalid_pod_fields_with_their_path_in_the_object() {
     for (more, path) in [
         ("podSpec: {nodeSelecter: {a: b}}", "podSpec.nodeSelecter"),
         ("podSpec: {hostname: A_B}", "podSpec.hostname"),
@@ -36,14 +36,14 @@ fn what_an_api_server_would_refuse_is_refused_where_the_user_wrote_it() {
 }
 
 #[test]
-fn what_an_api_server_takes_is_rendered() {
+fn render_accepts_valid_pod_fields() {
     let more = "container: {env: [{name: a b.c, value: x}], resources: {limits: {cpu: 1, a.b/gpu: 2}}}";
     let ran = render(&with(more), &[]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
 }
 
 #[test]
-fn settings_that_no_pod_can_have_are_named_with_who_gave_them() {
+fn render_names_setting_and_file_of_an_invalid_pod_field() {
     let folder = Folder::new("taken");
     let settings = folder.write("settings.yaml", "agent: {resources: {limit: {memory: 1Gi}}}\n");
     let ran = render(&with("waitForDependencies: false"), &["--settings", &settings]);

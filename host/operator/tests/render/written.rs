@@ -3,7 +3,7 @@
 use super::{LLM, READY, render, writer};
 
 #[test]
-fn a_field_that_is_null_is_as_good_as_none() {
+fn null_field_counts_as_missing() {
     let blank = "instructions: null, description: null";
     let agent =
         writer("writer").replace("metadata: {name: writer}", "metadata: {name: writer, annotations: , labels: }");
@@ -23,7 +23,7 @@ fn a_field_that_is_null_is_as_good_as_none() {
 }
 
 #[test]
-fn words_for_yes_and_no_are_booleans_and_whole_numbers_need_no_point() {
+fn yes_and_no_are_booleans_and_2_0_is_an_integer() {
     let written = |more: &str| {
         let agent = writer("writer").replace("model: gpt", &format!("model: gpt, {more}"));
         render(&format!("{LLM}{READY}---\n{agent}"), &["-o", "json"])
@@ -41,7 +41,7 @@ fn words_for_yes_and_no_are_booleans_and_whole_numbers_need_no_point() {
 }
 
 #[test]
-fn for_an_object_that_is_being_deleted_there_are_no_manifests() {
+fn object_under_deletion_gets_no_manifests() {
     let going = LLM.replace("{name: llm}", "{name: llm, deletionTimestamp: '2026-01-01T00:00:00Z'}");
     let ran = render(&going, &["-o", "json"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -52,7 +52,7 @@ fn for_an_object_that_is_being_deleted_there_are_no_manifests() {
 }
 
 #[test]
-fn a_list_that_holds_no_list_is_named() {
+fn list_whose_items_are_no_list_is_reported() {
     let ran = render("apiVersion: v1\nkind: List\nitems: {a: b}\n", &[]);
     assert_eq!(ran.code, 2);
     assert!(ran.stderr.contains("document 1: items: must be a list of objects"), "{}", ran.stderr);
