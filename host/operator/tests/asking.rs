@@ -20,7 +20,7 @@ fn naming(stage: &Stage, name: &str, policy: &str) {
     stage.cluster.plant("kaos.tools", "agents", like_a(stage, metadata));
 }
 
-/// Adds an Agent with more containers than the second edition of the policy has fuel for.
+/// Adds an Agent with more containers than the second edition of the policy allows.
 fn beside(stage: &Stage) {
     let mut beside = like_a(stage, json!({"name": "beside", "namespace": "team"}));
     let sides = (0..6).map(|side| json!({"name": format!("side{side}"), "image": "side:1"}));

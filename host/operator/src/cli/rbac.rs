@@ -1,4 +1,4 @@
-//! `rbac`: the least rights that the operator needs, ready for `kubectl apply -f -`.
+//! `rbac`: prints the least rights that the operator needs, ready for `kubectl apply -f -`.
 
 use std::{path::PathBuf, process::ExitCode};
 

@@ -136,7 +136,7 @@ impl Drawn {
             settings(HOME, "everywhere", &everywhere),
             settings(HOME, "scoped", &scoped),
             settings("blue", "own", &own),
-            // An operator activates none of these, except for `every-second`, which may conflict.
+            // An operator refuses the next four.
             settings(HOME, "broken", "{name: agent, settings: {resources: {limit: {memory: 1Gi}}}}"),
             settings(HOME, "unknown", "{name: nobody, settings: {image: x}}"),
             settings("team", "elsewhere", "{name: agent, scope: {namespaces: [blue]}, settings: {logLevel: INFO}}"),

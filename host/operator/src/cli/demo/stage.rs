@@ -36,7 +36,7 @@ const CHANGES: usize = 128;
 /// Requests that the journal of the cluster keeps.
 const REQUESTS: usize = 1_000;
 
-/// A kind that the table leaves out: the verb that ships a policy already reports its revisions.
+/// A kind that the table leaves out: the step that ships a policy already reports its revision.
 const REVISION: &str = "PolicyRevision";
 
 /// Field manager that applies the sample.

@@ -1,4 +1,4 @@
-//! `policy explain`: what answers for one object and why, what it saw, and where each variable comes from.
+//! `policy explain`: explains one object: which policies answer for it, their inputs, and the origin of each variable.
 
 use std::{process::ExitCode, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! Writes the ConfigMaps of a package. At no moment do two of them contradict each other.
+//! Writes the ConfigMaps of a package. They never contradict each other, not even between two writes.
 //!
 //! The same user applies the output of `policy pack` with `kubectl apply --server-side`, and runs `policy push` and
 //! `policy rollback`. All three use one field manager, so that they do not conflict with each other.
