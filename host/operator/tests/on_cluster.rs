@@ -38,7 +38,7 @@ async fn plan_decides_conflicts_by_claim_time_not_by_config_map_age() {
         "{}",
         ran.stderr
     );
-    // An active revision keeps its claim, even if an older package waits for the place.
+    // New content of an active package keeps its claim, even if another package waits for the place.
     let own = json!({"state": "Active", "policy": "agent", "claimed": "2026-01-01T00:00:00.000001Z"});
     stage.revision("own-1", &package("x:1"), 1, &own);
     let waits = json!({"state": "Conflict", "policy": "agent", "claimed": "2026-02-01T00:00:00.000001Z"});

@@ -38,8 +38,8 @@ impl Connection {
 }
 
 /// Runs a check of something that the API server of a cluster will get. If the guard objects, the server may be newer
-/// than this program and know the fields. Only then the server's version is read, and if it is newer, the check runs
-/// again and admits unknown fields. If the server does not answer, the first result stands.
+/// than this program and know the fields. Only then does this function read the server's version. If the server is
+/// newer, the check runs again and admits unknown fields. If the server does not answer, the first result stands.
 pub(super) fn for_server<T>(
     loader: &Loader,
     connection: &Connection,
