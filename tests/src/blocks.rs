@@ -1,4 +1,4 @@
-//! What a page has people type: its blocks of commands, by the word behind `sh`.
+//! Reads the blocks of commands on a documentation page, selected by the word behind `sh`.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! A recorded case: what was applied, in which environment, and what came of it.
+//! A recorded case: the applied objects, the environment, and the result.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,11 +14,11 @@ pub struct Case {
     folder: PathBuf,
     /// `case.yaml`.
     pub about: About,
-    /// Everything that is applied, in order.
+    /// All applied objects, in order.
     pub input: Vec<Value>,
-    /// A second apply.
+    /// Objects of a second apply.
     pub update: Vec<Value>,
-    /// Whose pods become ready, before and after the update.
+    /// The pods that become ready, before and after the update.
     pub readiness: Readiness,
     /// The operator's environment.
     pub environment: BTreeMap<String, String>,
@@ -32,16 +32,16 @@ pub struct About {
     /// The objects whose children and status are compared, as `Kind/name`.
     pub primary: Vec<String>,
     profile: String,
-    /// What ours does instead of what was recorded, in words; `desired.yaml` says it as a patch, or `conditions` does.
+    /// Describes a wanted deviation from the recording. `desired.yaml` states it as a patch, or `conditions` does.
     #[serde(default)]
     pub desired: Option<String>,
-    /// Why the case was written by hand; nothing where it was recorded.
+    /// Why the case was written by hand. Absent in recorded cases.
     #[serde(default)]
     pub by_hand: Option<String>,
-    /// Conditions that the first primary has in the end, and their status. The Go operator has none.
+    /// Conditions that the first primary has at the end, and their status. The Go operator has no conditions.
     #[serde(default)]
     pub conditions: BTreeMap<String, String>,
-    /// Objects looked at besides the children of the primaries.
+    /// Objects to compare in addition to the children of the primaries.
     #[serde(default, rename = "alsoRecord")]
     pub also_record: Vec<String>,
 }
@@ -86,8 +86,8 @@ pub fn all() -> Result<Vec<Case>> {
     folders.into_iter().map(|folder| load(folder, &profiles)).collect()
 }
 
-/// The cases that are put on a real API server as the Go operator leaves them: those that run something, have to end as
-/// recorded, and take neither another environment nor a second apply.
+/// The cases that a test puts on a real API server in the state in which the Go operator leaves them. Each case runs a
+/// workload, must end as recorded, and needs neither another environment nor a second apply.
 pub fn left_by_go() -> Result<Vec<Case>> {
     let environment = default_environment()?;
     Ok(all()?.into_iter().filter(|case| case.can_be_left(&environment)).collect())
@@ -117,7 +117,7 @@ fn load(folder: PathBuf, profiles: &Profiles) -> Result<Case> {
 }
 
 impl Case {
-    /// What ours has to produce: what was recorded, changed by `desired.yaml` where a deviation is wanted.
+    /// The result that this operator must produce: the recording, patched by `desired.yaml` for wanted deviations.
     pub fn wanted(&self) -> Result<Value> {
         let mut wanted = self.recorded.clone();
         if self.deviation().exists() {
@@ -127,12 +127,12 @@ impl Case {
         Ok(wanted)
     }
 
-    /// The children and the status as the API server kept them, with its defaults.
+    /// The children and the status as the API server stored them, with its defaults.
     pub fn stored(&self) -> Result<Value> {
         Ok(serde_json::from_str(&read(&self.folder.join("expected.full.json"))?)?)
     }
 
-    /// The file with the wanted deviation: a JSON patch on `expected.json`.
+    /// The file with the wanted deviation: a JSON patch for `expected.json`.
     pub fn deviation(&self) -> PathBuf {
         self.folder.join("desired.yaml")
     }
@@ -143,10 +143,10 @@ impl Case {
             && self.about.by_hand.is_none()
             && self.update.is_empty()
             && !self.deviation().exists()
-            // A stranger's child is another story.
+            // Takeovers from a foreign owner have tests of their own.
             && children.iter().all(|child| child["metadata"]["ownerReferences"].is_array())
             && children.iter().any(|child| child["kind"] == "Deployment")
-            // No node of the tests is like that.
+            // The nodes of the tests match no node selector.
             && children.iter().all(|child| child["spec"]["template"]["spec"]["nodeSelector"].is_null())
     }
 }
@@ -159,7 +159,7 @@ pub fn default_environment() -> Result<BTreeMap<String, String>> {
 
 /// The objects of a YAML file.
 pub fn documents(path: &Path) -> Result<Vec<Value>> {
-    // YAML 1.2, as the cases were recorded: `y` is a text.
+    // Reads YAML 1.2, as the recorder did: `y` is a string.
     let options = serde_saphyr::options! { strict_booleans: true };
     let documents: Vec<Value> =
         serde_saphyr::from_multiple_with_options(&read(path)?, options).with_context(|| path.display().to_string())?;

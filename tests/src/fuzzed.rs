@@ -1,13 +1,12 @@
-//! What the fuzz targets in `tests/fuzz` drive; the corpora run through it in `cargo test` too.
+//! The functions that the fuzz targets in `tests/fuzz` call. `cargo test` runs their corpora through them, too.
 
 use kaos_policy::gate::{Bounds, Inspection, LoadError, inspect, unpacked};
 use kaos_policy_sdk::patch::{self, Schema};
 use serde_json::Value;
 
-/// Any bytes as a policy, packed or not, up to but without compiling: an answer or a typed error.
+/// Loads any bytes as a policy, compressed or not, up to compilation. Returns a result or a typed error.
 ///
-/// # Panics
-/// On what fuzzing is to find.
+/// # Panics If an invariant that fuzzing checks is broken.
 pub fn loader(data: &[u8]) -> Result<Inspection, LoadError> {
     let bounds = Bounds::default();
     let inspected = unpacked(data, &bounds).and_then(|component| Ok(inspect(&component, &bounds)?));
@@ -17,11 +16,10 @@ pub fn loader(data: &[u8]) -> Result<Inspection, LoadError> {
     inspected
 }
 
-/// Two lines of JSON as a base and a patch on it: a result or a typed error. No directive and no null is left in
-/// a result on an object, so that an empty patch on it changes nothing.
+/// Takes two lines of JSON as a base and a patch. Expects a result or a typed error. If the result is an object, it
+/// holds no directive and no null, so that an empty patch does not change it.
 ///
-/// # Panics
-/// On what fuzzing is to find.
+/// # Panics If an invariant that fuzzing checks is broken.
 pub fn patch(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let mut lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap_or(Value::Null));

@@ -1,8 +1,9 @@
-//! Starts a real control plane for as long as a command runs, or until it is ended:
+//! Starts a real control plane and runs a command against it. Without a command the control plane runs until this
+//! program is ended:
 //!
 //! `cargo run --locked -p kaos-tests --bin control-plane -- [COMMAND [ARGUMENT …]]`
 //!
-//! The command finds it by `KUBECONFIG`, the suites of this package by `KAOS_TEST_KUBECONFIG`.
+//! The command finds the control plane through `KUBECONFIG`, the suites of this package through `KAOS_TEST_KUBECONFIG`.
 
 use std::io::Write as _;
 use std::process::{Command, ExitCode};

@@ -1,4 +1,4 @@
-//! Tokens, users, kubeconfigs.
+//! Tokens, users and kubeconfigs of a control plane.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,18 +12,18 @@ use serde_json::{Value, json};
 
 use super::files;
 
-/// Users with a token of their own.
+/// A user with its own token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum User {
-    /// May do everything: whoever sets a cluster up.
+    /// The administrator who sets up a cluster. May do everything.
     Admin,
-    /// May do nothing until a test gives it rights.
+    /// A user without rights until a test grants some.
     Developer,
-    /// What runs the controllers.
+    /// The identity of kube-controller-manager.
     ControllerManager,
-    /// What schedules.
+    /// The identity of kube-scheduler.
     Scheduler,
-    /// What plays the nodes.
+    /// The identity of kwok, which simulates the nodes.
     Nodes,
 }
 
@@ -31,7 +31,7 @@ impl User {
     pub(super) const ALL: [Self; 5] =
         [Self::Admin, Self::Developer, Self::ControllerManager, Self::Scheduler, Self::Nodes];
 
-    /// As the API server knows it.
+    /// The user name on the API server.
     pub fn name(self) -> &'static str {
         match self {
             Self::Admin => "admin",
@@ -49,13 +49,13 @@ impl User {
         }
     }
 
-    /// Its token. They guard nothing: the API server listens on loopback and forgets everything.
+    /// The user's token. Tokens protect nothing here: the API server listens on loopback and keeps no data.
     pub fn token(self) -> String {
         format!("{}-token", self.name().replace(':', "-"))
     }
 }
 
-/// Writes what the API server authenticates by, into `folder`.
+/// Writes the API server's authentication files into `folder`.
 pub(super) fn credentials(folder: &Path) -> Result<()> {
     let mut users = String::new();
     for (number, user) in User::ALL.into_iter().enumerate() {
@@ -68,13 +68,13 @@ pub(super) fn credentials(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What stands before the point of a P-256 key in DER: that it is one.
+/// The DER prefix that marks a public key as a P-256 key.
 const P256: [u8; 26] = [
     0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce,
     0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
 ];
 
-/// A new key to sign tokens of service accounts with, and its public half, in DER.
+/// Generates a key that signs service account tokens. Returns the key and its public half in DER.
 fn signing_key() -> Result<(Vec<u8>, Vec<u8>)> {
     let (random, algorithm) = (SystemRandom::new(), &ECDSA_P256_SHA256_FIXED_SIGNING);
     let key = EcdsaKeyPair::generate_pkcs8(algorithm, &random).map_err(|_| anyhow!("no key could be made"))?;
@@ -95,12 +95,12 @@ fn pem(what: &str, der: &[u8]) -> String {
     text + &format!("-----END {what}-----\n")
 }
 
-/// Where a kubeconfig is.
+/// The path of a kubeconfig.
 pub(super) fn path(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{}.kubeconfig", name.replace(':', "-")))
 }
 
-/// Writes a kubeconfig for a token.
+/// Writes a kubeconfig with a token.
 pub(super) fn write(folder: &Path, url: &str, name: &str, token: &str) -> Result<PathBuf> {
     let config = json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "test",
@@ -110,13 +110,12 @@ pub(super) fn write(folder: &Path, url: &str, name: &str, token: &str) -> Result
         "contexts": [{"name": "test", "context": {"cluster": "test", "user": "user"}}],
     });
     let path = path(folder, name);
-    // Several tests are the same user.
+    // Several tests write the file of the same user at the same time.
     files::write(&path, &serde_json::to_string_pretty(&config)?)?;
     Ok(path)
 }
 
-/// Writes a kubeconfig that is another one with a token for the user, and with another way to the same server if there
-/// is one.
+/// Copies a kubeconfig, with `token` for the user and, if given, `server` as the address of the same API server.
 pub fn with_token(of: &Path, token: &str, server: Option<&str>, into: &Path) -> Result<()> {
     let read = fs::read_to_string(of).with_context(|| of.display().to_string())?;
     let mut config: Value = serde_saphyr::from_str(&read).with_context(|| of.display().to_string())?;

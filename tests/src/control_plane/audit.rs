@@ -1,4 +1,4 @@
-//! Who asked the API server for what, as the API server itself wrote it down.
+//! Reads from the API server's audit log which user sent which request.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -7,20 +7,20 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-/// The policy: everything that was answered, without bodies.
+/// The audit policy: logs every answered request without its body.
 pub(super) const POLICY: &str = r#"{"apiVersion": "audit.k8s.io/v1", "kind": "Policy",
     "omitStages": ["RequestReceived", "ResponseStarted"], "rules": [{"level": "Metadata"}]}"#;
 
-/// The audit log.
+/// An audit log.
 #[derive(Debug, Clone)]
 pub struct Audit(PathBuf);
 
 /// One request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// Who asked.
+    /// The user who sent the request.
     pub user: String,
-    /// Which of the user's tokens it was; empty for users that are no service accounts.
+    /// The ID of the token that was used. Empty for users that are not service accounts.
     pub credential: String,
     /// `patch`
     pub verb: String,
@@ -30,23 +30,23 @@ pub struct Request {
     pub namespace: String,
     /// Its name; empty for none.
     pub name: String,
-    /// Whether nothing was to be kept.
+    /// Whether this was a dry run.
     pub dry_run: bool,
-    /// The status of the answer.
+    /// The status code of the response.
     pub code: u64,
-    /// When it was received, in RFC 3339, which sorts.
+    /// When the API server received the request, in RFC 3339, which sorts as text.
     pub at: String,
-    /// When it was answered.
+    /// When the API server responded.
     pub answered: String,
 }
 
 impl Request {
-    /// Whether it was to change something.
+    /// Whether the request's verb writes.
     pub fn writes(&self) -> bool {
         ["create", "update", "patch", "delete", "deletecollection"].contains(&self.verb.as_str())
     }
 
-    /// Whether an object came to be.
+    /// Whether the request created an object.
     pub fn made(&self) -> bool {
         self.code == 201 && !self.dry_run
     }
@@ -72,29 +72,29 @@ impl Request {
 }
 
 impl Audit {
-    /// The log that an API server writes.
+    /// The log that an API server writes to `path`.
     pub fn new(path: PathBuf) -> Self {
         Self(path)
     }
 
-    /// A place in the log: everything before it has been answered.
+    /// A position in the log: all requests before it have been answered.
     pub fn mark(&self) -> Result<usize> {
         let length = fs::metadata(&self.0).with_context(|| self.0.display().to_string())?.len();
         Ok(usize::try_from(length)?)
     }
 
-    /// The answered requests of a user since a mark.
+    /// The requests of a user that were answered after a mark.
     pub fn since(&self, mark: usize, user: &str) -> Result<Vec<Request>> {
         self.tail(mark, user).read()
     }
 
-    /// Reads what is written from a mark on, of one user.
+    /// Reads the requests of one user from a mark on.
     pub fn tail(&self, mark: usize, user: &str) -> Tail {
         Tail { path: self.0.clone(), at: mark as u64, user: user.to_owned() }
     }
 }
 
-/// The end of a log that grows, of one user.
+/// Follows a growing log, for one user.
 #[derive(Debug)]
 pub struct Tail {
     path: PathBuf,
@@ -103,7 +103,7 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// What was answered since it was read the last time.
+    /// The requests that were answered since the last call.
     pub fn read(&mut self) -> Result<Vec<Request>> {
         let mut file = File::open(&self.path).with_context(|| self.path.display().to_string())?;
         file.seek(SeekFrom::Start(self.at))?;

@@ -1,4 +1,4 @@
-//! What the chart installs, without Helm: definitions, rights, configuration; everything but the operator itself.
+//! Installs the chart without Helm: definitions, rights and configuration, but not the operator itself.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -12,25 +12,25 @@ use serde_json::{Value, json};
 use super::Pod;
 use crate::case;
 
-/// What runs something, or asks something that runs.
+/// Kinds that run a process or that call one.
 const LEFT_OUT: [&str; 3] = ["Deployment", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
 const PATIENCE: Duration = Duration::from_mins(2);
 const BEAT: Duration = Duration::from_millis(100);
 
-/// The chart with its default values, rendered.
+/// The rendered chart with its default values.
 pub fn manifests() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/install.yaml")
 }
 
-/// The service account that an operator runs with.
+/// The operator's service account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
     namespace: String,
     name: String,
 }
 
-/// Applies manifests, but for what runs something, and waits until the definitions among them are served everywhere.
-/// The answer is the first service account among them.
+/// Applies manifests except those in [`LEFT_OUT`]. Waits until all parts of the API server serve the definitions among
+/// them. Returns the first service account among them.
 pub async fn install(client: &Client, manifests: &Path) -> Result<Account> {
     let objects = case::documents(manifests)?;
     let installed: Vec<&Value> =
@@ -51,7 +51,7 @@ pub async fn install(client: &Client, manifests: &Path) -> Result<Account> {
     Ok(account)
 }
 
-/// What the first Deployment among manifests says about its process.
+/// How the first Deployment among the manifests starts its process.
 pub fn pod(manifests: &Path) -> Result<Option<Pod>> {
     let objects = case::documents(manifests)?;
     let is = |object: &&Value, name: &str| object["kind"] == "ConfigMap" && object["metadata"]["name"] == name;
@@ -60,7 +60,7 @@ pub fn pod(manifests: &Path) -> Result<Option<Pod>> {
     Ok(deployment.map(|deployment| Pod::of(deployment, |name| config(name).unwrap_or_default())))
 }
 
-/// Applies an object as whoever sets the cluster up.
+/// Applies an object as the administrator.
 pub async fn apply(client: &Client, object: &Value) -> Result<()> {
     let types: TypeMeta = serde_json::from_value(object.clone())?;
     let resource = ApiResource::from_gvk(&GroupVersionKind::try_from(&types)?);
@@ -82,8 +82,9 @@ async fn until_served(client: &Client, definition: &Value) -> Result<()> {
         .await
 }
 
-/// The API server's admission finds out about new definitions some seconds later than everybody else, and until then lets
-/// nobody but administrators name an object of theirs as an owner.
+/// Waits until the API server's admission accepts objects of a new definition as owners. Admission learns about new
+/// definitions some seconds later than the rest of the API server. Until then it rejects such owners unless an
+/// administrator sets them.
 async fn until_known_as_owner(client: &Client, definition: &Value, account: &Account) -> Result<()> {
     let names = &definition["spec"]["names"];
     let owner = json!({"apiVersion": format!("{}/{}", text(&definition["spec"]["group"]), version(definition)),
@@ -94,13 +95,13 @@ async fn until_known_as_owner(client: &Client, definition: &Value, account: &Acc
     until(&format!("{} are known as owners", names["plural"]), async || {
         let request = http::Request::post(&path).header("impersonate-user", account.user());
         let asked = ask(client, request.header("content-type", "application/json"), child.to_string().into()).await;
-        // Any other refusal is one that knows the kind.
+        // Any other rejection proves that admission knows the kind.
         asked.map_or_else(|error| !format!("{error:#}").contains("RESTMapping"), |_| true)
     })
     .await
 }
 
-/// The version that is stored.
+/// The storage version.
 fn version(definition: &Value) -> String {
     let versions = definition["spec"]["versions"].as_array().into_iter().flatten();
     versions.filter(|version| version["storage"] == true).map(|version| text(&version["name"])).collect()
@@ -126,22 +127,22 @@ fn text(value: &Value) -> String {
 }
 
 impl Account {
-    /// The service account of this name.
+    /// The service account with this namespace and name.
     pub fn new(namespace: &str, name: &str) -> Self {
         Self { namespace: namespace.to_owned(), name: name.to_owned() }
     }
 
-    /// As the API server knows it.
+    /// The user name on the API server.
     pub fn user(&self) -> String {
         format!("system:serviceaccount:{}:{}", self.namespace, self.name)
     }
 
-    /// Its namespace: the operator's.
+    /// The operator's namespace.
     pub fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// A new token of it, for a day.
+    /// Requests a new token that is valid for a day.
     pub async fn token(&self, client: &Client) -> Result<String> {
         let path = format!("/api/v1/namespaces/{}/serviceaccounts/{}/token", self.namespace, self.name);
         let body = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",

@@ -1,7 +1,7 @@
-//! Processes that end together, and with this one.
+//! Ends a group of processes together, at the latest when this process ends.
 //!
-//! A guard leads their process group and reads from a pipe that this process holds open. When the pipe closes, because
-//! the group was dropped or this process ended, be it by a signal, the guard kills all of them.
+//! A guard process leads the process group and reads from a pipe that this process holds open. The pipe closes when the
+//! group is dropped or when this process ends, even by a signal. Then the guard kills the whole group.
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result};
 
-/// What the guard does: `$1` is the folder that nobody needs afterwards.
+/// The guard's script. `$1` is a folder that the guard removes at the end.
 const GUARD: &str = r#"cat >/dev/null; rm -rf "$1"; kill -KILL 0"#;
 
 /// Processes that end together.
@@ -21,7 +21,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// A group without members. `scratch` is removed at its end.
+    /// Creates a group without members. The guard removes `scratch` at the end.
     pub fn new(scratch: &Path) -> Result<Self> {
         let mut command = Command::new("sh");
         command.args(["-c", GUARD, "guard"]).arg(scratch);
@@ -41,12 +41,12 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         drop(self.guard.stdin.take());
-        // It ends by its own signal: there is no status worth looking at.
+        // The guard ends by its own signal, so its exit status says nothing.
         let _killed: io::Result<_> = self.guard.wait();
     }
 }
 
-/// Sends a signal by its name.
+/// Sends a signal, given by name.
 pub fn signal(process: &Child, name: &str) -> Result<()> {
     let sent = Command::new("kill").args([&format!("-{name}"), &process.id().to_string()]).status()?;
     anyhow::ensure!(sent.success(), "kill -{name} {} failed", process.id());

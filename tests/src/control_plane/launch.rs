@@ -1,4 +1,4 @@
-//! Starting the parts, with their flags.
+//! Starts the parts of a control plane with their flags.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,12 +21,12 @@ use super::programs::{self, Programs};
 use super::storage::Storage;
 use super::{ControlPlane, Extent, Group, audit, client};
 
-/// How long a part may take until it works. Machines are slow when they compile something else.
+/// How long a part may take to start. Machines that compile at the same time are slow.
 const PATIENCE: Duration = Duration::from_mins(2);
 const BEAT: Duration = Duration::from_millis(50);
 
-/// A port that nobody listens on, below those that the system gives to connections: nobody takes it before who it is for
-/// listens, or while that is restarted. This process gives each of them once.
+/// Returns a port that no process listens on. It lies below the range that the system uses for outgoing connections, so
+/// the port stays free until its part listens, and while that part restarts. This process returns each port once.
 pub fn free_port() -> Result<u16> {
     static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
     let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -35,14 +35,14 @@ pub fn free_port() -> Result<u16> {
     ports.find(is_free).context("no port is free")
 }
 
-/// A folder that no other run has. Those of runs before today are of no use to anybody.
+/// Creates a folder for this run alone, and removes the folders of runs that are older than a day.
 fn own_folder() -> Result<PathBuf> {
     static STARTED: AtomicUsize = AtomicUsize::new(0);
     let runs = programs::provided().join("runs");
     fs::create_dir_all(&runs)?;
     for old in fs::read_dir(&runs)? {
         let old = old?;
-        // Whoever starts at the same time takes the same ones away.
+        // Processes that start at the same time remove the same folders.
         let Ok(about) = old.metadata() else { continue };
         if about.modified()?.elapsed().unwrap_or_default() > Duration::from_hours(24) {
             match fs::remove_dir_all(old.path()) {
@@ -52,7 +52,7 @@ fn own_folder() -> Result<PathBuf> {
         }
     }
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
-    // Two may be started in the same millisecond.
+    // Two clusters may start in the same millisecond.
     let number = STARTED.fetch_add(1, Ordering::Relaxed);
     let folder = runs.canonicalize()?.join(format!("{}-{}-{number}", std::process::id(), since.as_millis()));
     for part in ["log", "etcd", "serving"] {
@@ -78,7 +78,7 @@ impl Launcher {
         self.folder.join(file).display().to_string()
     }
 
-    /// Waits until something is there, or a part ends, or patience does.
+    /// Polls until `ask` returns a value. Fails when a part ends or [`PATIENCE`] runs out.
     async fn until<T>(&mut self, what: &str, ask: impl AsyncFn() -> Option<T>) -> Result<T> {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -105,7 +105,7 @@ impl Launcher {
             format!("--listen-peer-urls={peers}"),
             format!("--initial-advertise-peer-urls={peers}"),
             format!("--initial-cluster=test={peers}"),
-            // Nothing here outlives the test.
+            // The data need not outlive the test.
             "--unsafe-no-fsync".to_owned(),
             "--log-level=warn".to_owned(),
         ];
@@ -131,13 +131,13 @@ impl Launcher {
             format!("--service-account-signing-key-file={key}"),
             "--service-cluster-ip-range=10.96.0.0/16".to_owned(),
             "--enable-admission-plugins=OwnerReferencesPermissionEnforcement,PodSecurity".to_owned(),
-            // Nodes are there as soon as they are made.
+            // Without this, new nodes would start as not ready.
             "--disable-admission-plugins=TaintNodesByCondition".to_owned(),
             format!("--audit-policy-file={}", self.at("audit-policy.json")),
             format!("--audit-log-path={}", self.at("log/audit.log")),
-            // One file, however long it gets.
+            // Keeps a single file of any length.
             "--audit-log-maxsize=100000".to_owned(),
-            // What was answered is in the log.
+            // Blocking mode: an answered request is in the log.
             "--audit-log-mode=blocking".to_owned(),
         ];
         self.spawn("kube-apiserver", flags.into())?;
@@ -164,7 +164,7 @@ impl Launcher {
             format!("--kubeconfig={}", access::path(&self.folder, User::Nodes.name()).display()),
             "--manage-all-nodes=true".to_owned(),
             "--node-ip=127.0.0.1".to_owned(),
-            // Without leases, nodes count as lost after a minute.
+            // Without leases the cluster would treat nodes as lost after a minute.
             "--node-lease-duration-seconds=40".to_owned(),
             format!("--server-address=127.0.0.1:{}", free_port()?),
         ];
@@ -172,7 +172,7 @@ impl Launcher {
         self.spawn("kwok", nodes)
     }
 
-    /// Controllers and nodes, so that pods can be scheduled.
+    /// Starts the controllers and creates nodes, so that pods can be scheduled.
     async fn furnish(&mut self, client: &Client) -> Result<()> {
         self.controllers()?;
         for number in 0..2 {
@@ -230,7 +230,7 @@ fn api(client: &Client, group: &str, kind: &str, namespace: Option<&str>) -> Api
     }
 }
 
-/// A node with room for everything.
+/// Creates a node with room for all pods.
 async fn node(client: &Client, name: &str) -> Result<()> {
     let room = json!({"cpu": "64", "memory": "512Gi", "pods": "5000"});
     let nodes = api(client, "", "Node", None);

@@ -1,22 +1,22 @@
 //! A real Kubernetes on loopback: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, and kwok for nodes.
 //!
-//! `tests/control-plane/provision` provides the programs. A [`ControlPlane`] is new each time, on free ports, with RBAC,
-//! an audit log, `PodSecurity` and `OwnerReferencesPermissionEnforcement`. It ends when it is dropped, and also when the
-//! process that started it ends in whatever way: a guard in its process group waits for that.
+//! `tests/control-plane/provision` provides the programs. Each [`ControlPlane`] is new and listens on free ports. It
+//! has RBAC, an audit log, `PodSecurity` and `OwnerReferencesPermissionEnforcement`. It ends when it is dropped, or
+//! when the process that started it ends for any reason: a guard in its process group waits for that.
 //!
-//! | module | what is in it |
+//! | module | contents |
 //! |---|---|
-//! | [`programs`] | where the programs are |
-//! | [`group`] | processes that end together, and with this one |
+//! | [`programs`] | finds the programs |
+//! | [`group`] | ends a group of processes together with this process |
 //! | [`access`] | tokens, users, kubeconfigs |
-//! | [`files`] | files that some write while others read them |
-//! | [`launch`], `parts` | starting the parts, with their flags; killing them, and starting them again |
-//! | [`storage`] | etcd, asked by the test itself |
-//! | [`chart`] | what the chart installs, without Helm |
-//! | [`audit`] | who asked the API server for what |
-//! | [`tools`] | running `kubectl`, `helm` and the operator's own commands |
-//! | [`process`] | an operator as a process of its own |
-//! | [`pod`] | what a Deployment says about its process |
+//! | [`files`] | files that one process writes while others read them |
+//! | [`launch`], `parts` | start the parts with their flags, kill them and restart them |
+//! | [`storage`] | queries etcd directly |
+//! | [`chart`] | installs the chart without Helm |
+//! | [`audit`] | reads which user sent which request |
+//! | [`tools`] | runs `kubectl`, `helm` and the operator's own commands |
+//! | [`process`] | an operator in its own process |
+//! | [`pod`] | reads from a Deployment how to start its process |
 
 pub mod access;
 pub mod audit;
@@ -49,16 +49,16 @@ pub use tools::Ran;
 use programs::Programs;
 use storage::Storage;
 
-/// How much of a cluster there is to be.
+/// How much of a cluster to start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// etcd and kube-apiserver: objects are stored, and nothing becomes of them.
+    /// etcd and kube-apiserver: objects are stored, and no controller acts on them.
     Api,
-    /// All of it: pods are scheduled, and become ready.
+    /// All parts: pods are scheduled and become ready.
     Full,
 }
 
-/// A cluster of its own.
+/// A running cluster.
 pub struct ControlPlane {
     folder: PathBuf,
     url: String,
@@ -69,14 +69,14 @@ pub struct ControlPlane {
 }
 
 impl ControlPlane {
-    /// Starts one, and waits until pods could be scheduled.
+    /// Starts a full cluster, and waits until pods can be scheduled.
     pub fn start() -> Result<Self> {
         Self::of(Extent::Full)
     }
 
-    /// Starts as much of one.
+    /// Starts a cluster of the given extent.
     pub fn of(extent: Extent) -> Result<Self> {
-        // On a thread of its own, since the caller may be in a runtime already.
+        // Uses a separate thread because the caller may already be inside a runtime.
         let starting = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(launch::start(extent))
@@ -84,72 +84,71 @@ impl ControlPlane {
         starting.join().map_err(|_| anyhow!("starting the control plane panicked"))?
     }
 
-    /// The one that all tests of this process share, started by the first that asks.
+    /// The cluster that all tests of this process share. The first caller starts it.
     ///
-    /// # Panics
-    /// If it cannot be started.
+    /// # Panics If the cluster cannot start.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<ControlPlane> = OnceLock::new();
         SHARED.get_or_init(|| Self::start().unwrap_or_else(|error| panic!("no control plane: {error:#}")))
     }
 
-    /// Where its files are: kubeconfigs, logs.
+    /// The folder with the cluster's kubeconfigs and logs.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The address of its API server.
+    /// The address of the API server.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The kubeconfig of somebody who may do everything.
+    /// The administrator's kubeconfig.
     pub fn kubeconfig(&self) -> PathBuf {
         access::path(&self.folder, User::Admin.name())
     }
 
-    /// A kubeconfig for a token; `name` is the file's.
+    /// Writes a kubeconfig with a token; `name` is the name of the file.
     pub fn kubeconfig_for(&self, name: &str, token: &str) -> Result<PathBuf> {
         access::write(&self.folder, &self.url, name, token)
     }
 
-    /// A client of somebody who may do everything.
+    /// A client with the administrator's rights.
     pub async fn client(&self) -> Result<Client> {
         client(&self.kubeconfig()).await
     }
 
-    /// Who asked for what.
+    /// The audit log.
     pub fn audit(&self) -> Audit {
         Audit::new(self.folder.join("log/audit.log"))
     }
 
-    /// The processes that end with it.
+    /// The process group that ends with the cluster.
     pub fn group(&self) -> &Group {
         &self.group
     }
 
-    /// Where objects are stored.
+    /// The cluster's etcd.
     pub fn storage(&self) -> &Storage {
         &self.storage
     }
 
-    /// Ends a part at once, in the middle of whatever it does.
+    /// Kills a part at once, without a clean shutdown.
     pub fn kill(&self, part: &str) -> Result<()> {
         self.parts().kill(part)
     }
 
-    /// Starts a part again that was killed, as it was.
+    /// Restarts a killed part with the same flags.
     pub fn revive(&self, part: &str) -> Result<()> {
         self.parts().revive(&self.group, part)
     }
 
-    /// Processes of the cluster itself that still run.
+    /// The names of the cluster's own processes that still run.
     pub fn running(&self) -> Result<Vec<&'static str>> {
         self.parts().running()
     }
 
-    /// Processor time that the processes of the cluster itself have used.
+    /// Processor time that the cluster's own processes have used.
     pub fn processor(&self) -> Duration {
         self.parts().processor()
     }
@@ -159,7 +158,7 @@ impl ControlPlane {
     }
 }
 
-/// A client of whom a kubeconfig names.
+/// A client for the user of a kubeconfig.
 pub async fn client(kubeconfig: &Path) -> Result<Client> {
     let read = Kubeconfig::read_from(kubeconfig).with_context(|| kubeconfig.display().to_string())?;
     let config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await?;

@@ -1,4 +1,4 @@
-//! The processes of a cluster: they are started, watched, killed in the middle of their work, and started again.
+//! The processes of a cluster: starts, monitors, kills and restarts them.
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ struct Part {
 }
 
 impl Parts {
-    /// Starts one.
+    /// Starts a part.
     pub(super) fn start(
         &mut self,
         group: &Group,
@@ -49,12 +49,12 @@ impl Parts {
         Ok(running)
     }
 
-    /// Processor time that they have used.
+    /// Processor time that all parts have used.
     pub(super) fn processor(&self) -> Duration {
         self.0.iter().filter_map(|part| usage::processor(part.child.id())).sum()
     }
 
-    /// Fails if one of them ended, with what it said last.
+    /// Fails if a part ended. The error holds the end of the part's log.
     pub(super) fn check(&mut self) -> Result<()> {
         for part in &mut self.0 {
             if let Some(status) = part.child.try_wait()? {
@@ -66,15 +66,15 @@ impl Parts {
         Ok(())
     }
 
-    /// Ends one at once, in the middle of whatever it does.
+    /// Kills a part at once, without a clean shutdown.
     pub(super) fn kill(&mut self, name: &str) -> Result<()> {
         let part = self.get(name)?;
-        // One that has ended cannot be killed, and that is well.
+        // Killing a process fails if it has already ended. That is fine.
         let _ended = part.child.kill().and_then(|()| part.child.wait());
         Ok(())
     }
 
-    /// Starts one again that was killed, as it was.
+    /// Restarts a killed part with the same flags.
     pub(super) fn revive(&mut self, group: &Group, name: &str) -> Result<()> {
         let part = self.get(name)?;
         part.child = spawn(group, &part.program, &part.flags, &part.log)?;
@@ -96,7 +96,7 @@ fn spawn(group: &Group, program: &Path, flags: &[String], log: &Path) -> Result<
 impl Drop for Parts {
     fn drop(&mut self) {
         for part in &mut self.0 {
-            // One that has ended cannot be killed, and that is well.
+            // Killing a process fails if it has already ended. That is fine.
             let _ended = part.child.kill().and_then(|()| part.child.wait());
         }
     }

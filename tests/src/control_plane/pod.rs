@@ -1,13 +1,13 @@
-//! What a Deployment says about its process, so that a test can run it as the kubelet would.
+//! Reads from a Deployment how to start its process, so that a test can run the process as the kubelet would.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// What the first container of a pod is started with.
+/// How the first container of a pod starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pod {
-    /// Its arguments, without those that say where pages are served.
+    /// Its arguments, without the addresses on which it serves pages.
     pub arguments: Vec<String>,
     /// Its environment.
     pub environment: Vec<(String, String)>,
@@ -18,7 +18,7 @@ pub struct Pod {
 }
 
 impl Pod {
-    /// Reads the template of a Deployment or a Job; `config` gives the data of a `ConfigMap` by its name.
+    /// Reads the pod template of a Deployment or a Job. `config` returns the data of a `ConfigMap` by name.
     pub fn of(owner: &Value, config: impl Fn(&str) -> Value) -> Self {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let spec = &owner["spec"]["template"]["spec"];

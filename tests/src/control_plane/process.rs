@@ -1,4 +1,4 @@
-//! An operator as a process of its own.
+//! An operator in its own process.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
@@ -13,7 +13,7 @@ use super::programs::Programs;
 use super::{ControlPlane, group};
 use crate::usage;
 
-/// A process of `kaos-operator run`; stopped when it is dropped, in order if it still can.
+/// A process of `kaos-operator run`. Dropping it stops the process, gracefully if possible.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
@@ -21,7 +21,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts one in the group of a cluster, with pages on free ports.
+    /// Starts an operator in the cluster's process group. It serves its pages on free ports.
     pub fn start(
         cluster: &ControlPlane,
         name: &str,
@@ -38,22 +38,22 @@ impl Process {
         Ok(Self::of(cluster.group().spawn(&mut command)?, log))
     }
 
-    /// One that was started elsewhere and logs into this file.
+    /// Wraps a running process that logs into this file.
     pub fn of(child: Child, log: PathBuf) -> Self {
         Self { child, log }
     }
 
-    /// What it has logged.
+    /// The log so far.
     pub fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// Its number.
+    /// The process ID.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Asks one of its pages; an empty text while it does not answer.
+    /// Requests one of the operator's pages. Returns an empty text if the operator does not respond.
     pub fn get(&self, page: &str) -> String {
         self.ask(page).unwrap_or_default()
     }
@@ -73,39 +73,39 @@ impl Process {
         Ok(answer)
     }
 
-    /// Where it said that it serves.
+    /// The address from the operator's log line about the pages that it serves.
     fn address(&self, which: &str) -> Option<SocketAddr> {
         let log = self.log();
         let line = log.lines().find(|line| line.contains("serving") && line.contains("health"))?;
-        // As text it is `health="127.0.0.1:1"`, as JSON `"health":"127.0.0.1:1"`.
+        // As text the line holds `health="127.0.0.1:1"`, as JSON `"health":"127.0.0.1:1"`.
         let (_, rest) =
             line.split_once(&format!("{which}=\"")).or_else(|| line.split_once(&format!("{which}\":\"")))?;
         rest.split('"').next()?.parse().ok()
     }
 
-    /// Whether it says that it is ready.
+    /// Whether `/readyz` reports the operator ready.
     pub fn is_ready(&self) -> bool {
         self.get("/readyz").starts_with("HTTP/1.1 200")
     }
 
-    /// Whether it is the one that writes.
+    /// Whether this operator holds the Lease and writes.
     pub fn leads(&self) -> bool {
         self.get("/metrics").contains("kaos_operator_leader 1\n")
     }
 
-    /// Sends a signal by its name.
+    /// Sends a signal, given by name.
     pub fn signal(&self, name: &str) -> Result<()> {
         group::signal(&self.child, name)
     }
 
-    /// How it ended, if it has.
+    /// The exit status, if the process has ended.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
 
-    /// Ends it at once, in the middle of whatever it does.
+    /// Kills the process at once, without a clean shutdown.
     pub fn kill(&mut self) {
-        // One that has ended cannot be killed, and that is well.
+        // Killing a process fails if it has already ended. That is fine.
         let _ended = self.child.kill().and_then(|()| self.child.wait());
     }
 
@@ -114,7 +114,7 @@ impl Process {
         Some((usage::own_processor(self.id())?, usage::peak(self.id())?))
     }
 
-    /// Bytes of it that are in memory now.
+    /// The memory that the process occupies now, in bytes.
     pub fn resident(&self) -> Option<u64> {
         usage::resident(self.id())
     }
@@ -122,7 +122,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It releases the Lease, which the next one would wait for otherwise.
+        // A graceful stop releases the Lease. Otherwise the next operator would have to wait for its expiry.
         let (beat, patience) = (Duration::from_millis(20), 500);
         if self.ended().is_none() && self.signal("TERM").is_ok() {
             for _ in 0..patience {

@@ -1,15 +1,15 @@
-//! Where the programs are: `$KUBEBUILDER_ASSETS`, then `target/control-plane`, then PATH.
+//! Finds the programs: in `$KUBEBUILDER_ASSETS`, then in `target/control-plane`, then on PATH.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-/// Where programs are looked for.
+/// The folders to search for programs.
 #[derive(Debug, Clone)]
 pub struct Programs(Vec<PathBuf>);
 
 impl Programs {
-    /// As this process finds them.
+    /// The folders of this process's environment.
     pub fn find() -> Self {
         let assets = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from);
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -17,13 +17,13 @@ impl Programs {
         Self(assets.into_iter().chain([provided()]).chain(path).collect())
     }
 
-    /// A program by its name.
+    /// Finds a program by name.
     pub fn get(&self, name: &str) -> Result<PathBuf> {
         let found = self.0.iter().map(|folder| folder.join(name)).find(|path| path.is_file());
         found.with_context(|| format!("{name} is not here: run tests/control-plane/provision"))
     }
 
-    /// The operator, as cargo built it beside this test.
+    /// The operator that cargo built next to this test.
     pub fn operator() -> Result<PathBuf> {
         let this = std::env::current_exe()?;
         let here = this.ancestors().map(|folder| folder.join("kaos-operator"));
@@ -37,7 +37,7 @@ pub fn provided() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/control-plane")
 }
 
-/// The rules by which nodes and pods behave.
+/// The kwok rules for the behaviour of nodes and pods.
 pub fn stages() -> Result<Vec<PathBuf>> {
     let folder = provided().join("stages");
     let read = std::fs::read_dir(&folder)

@@ -1,4 +1,4 @@
-//! etcd, asked by the test itself.
+//! Queries etcd directly.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 pub struct Storage(String);
 
 impl Storage {
-    /// `address` is that of its clients, without a scheme.
+    /// `address` is etcd's client address, without a scheme.
     pub(super) fn new(address: String) -> Self {
         Self(address)
     }
@@ -21,9 +21,9 @@ impl Storage {
         format!("http://{}", self.0)
     }
 
-    /// Forgets all revisions before the present one, so that nobody can go on from them.
+    /// Compacts all revisions before the current one, so that no watch can resume from them.
     pub fn compact(&self) -> Result<()> {
-        // Any key tells the revision of all.
+        // The response for any key contains the current revision.
         let now = self.ask("/v3/kv/range", &json!({"key": "AA==", "count_only": true}))?;
         let revision = now["header"]["revision"].as_str().context("etcd tells no revision")?.to_owned();
         self.ask("/v3/kv/compaction", &json!({"revision": revision, "physical": true}))?;

@@ -1,4 +1,4 @@
-//! Running `kubectl`, `helm` and the operator's own commands, as a person would.
+//! Runs `kubectl`, `helm` and the operator's own commands, as a person would.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -9,32 +9,30 @@ use serde_json::json;
 use super::ControlPlane;
 use super::programs::Programs;
 
-/// What a command came to.
+/// The result of a command.
 #[derive(Debug)]
 pub struct Ran {
     shown: String,
-    /// Whether it ended with 0.
+    /// Whether the command exited with 0.
     pub ok: bool,
-    /// What it printed.
+    /// Its standard output.
     pub out: String,
-    /// What it complained.
+    /// Its standard error.
     pub err: String,
 }
 
 impl Ran {
-    /// What it printed.
+    /// Returns the standard output.
     ///
-    /// # Panics
-    /// If it failed.
+    /// # Panics If the command failed.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub fn expect(self) -> String {
         if self.ok { self.out } else { panic!("{}\n{}\n{}", self.shown, self.out, self.err) }
     }
 
-    /// What it complained.
+    /// Returns the standard error.
     ///
-    /// # Panics
-    /// If it did not fail.
+    /// # Panics If the command succeeded.
     pub fn expect_failure(self) -> String {
         assert!(!self.ok, "{} should have failed\n{}", self.shown, self.out);
         self.err
@@ -42,24 +40,24 @@ impl Ran {
 }
 
 impl ControlPlane {
-    /// `kubectl`, as somebody who may do everything.
+    /// Runs `kubectl` as the administrator.
     pub fn kubectl(&self, arguments: &[&str]) -> Ran {
         self.kubectl_as(&self.kubeconfig(), arguments)
     }
 
-    /// `kubectl` as whom a kubeconfig names.
+    /// Runs `kubectl` as the user of a kubeconfig.
     pub fn kubectl_as(&self, kubeconfig: &Path, arguments: &[&str]) -> Ran {
         self.tool("kubectl", kubeconfig, arguments)
     }
 
-    /// Whether a user may do something in a namespace with `resource.group`, as who decides about it knows by now: some
-    /// moments after a binding was made or taken away.
+    /// Whether a user may use a verb on `resource.group` in a namespace. The API server's authorizer learns about
+    /// changed bindings some moments later.
     ///
-    /// # Panics
-    /// If nobody can be asked.
+    /// # Panics If the API server does not respond.
     #[expect(clippy::expect_used, reason = "that is how a test fails")]
     pub fn may(&self, user: &str, verb: &str, what: &str, namespace: &str) -> bool {
-        // `kubectl auth can-i` asks for the group of served types alone, and some rights are for a word that is none.
+        // `kubectl auth can-i` accepts only groups that the API server serves. Some rights name resources that it does
+        // not serve.
         let (resource, group) = what.split_once('.').unwrap_or((what, ""));
         let review = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
             "spec": {"user": user, "groups": ["system:authenticated"], "resourceAttributes":
@@ -70,13 +68,13 @@ impl ControlPlane {
         self.kubectl(&["create", "-f", &file, "-o", "jsonpath={.status.allowed}"]).expect() == "true"
     }
 
-    /// `helm`, as somebody who may do everything.
+    /// Runs `helm` as the administrator.
     pub fn helm(&self, arguments: &[&str]) -> Ran {
         self.tool("helm", &self.kubeconfig(), arguments)
     }
 
-    /// Commands of a shell, typed at the top of the repository by somebody who may do everything, with `kubectl`, `helm`
-    /// and the operator on PATH.
+    /// Runs shell commands at the top of the repository as the administrator, with `kubectl`, `helm` and the operator
+    /// on PATH.
     pub fn shell(&self, commands: &str) -> Ran {
         match self.typed(commands) {
             Ok(mut shell) => run(&mut shell),
@@ -90,7 +88,7 @@ impl ControlPlane {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let mut shell = self.prepared("bash".as_ref(), &self.kubeconfig());
         shell.env("PATH", std::env::join_paths(before.chain(std::env::split_paths(&path)))?);
-        // What builds is found where it always is.
+        // Build tools need their usual folders although `HOME` differs.
         let home = std::env::home_dir().unwrap_or_default();
         for (name, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
             shell.env(name, std::env::var_os(name).unwrap_or_else(|| home.join(folder).into()));
@@ -107,7 +105,7 @@ impl ControlPlane {
         }
     }
 
-    /// The operator's command line, as whom a kubeconfig names.
+    /// Runs the operator's command line as the user of a kubeconfig.
     pub fn operator(&self, kubeconfig: &Path, arguments: &[&str]) -> Ran {
         match Programs::operator() {
             Ok(program) => run(self.prepared(&program, kubeconfig).args(arguments)),
@@ -115,7 +113,7 @@ impl ControlPlane {
         }
     }
 
-    /// A command with nothing of this process's environment but PATH.
+    /// Prepares a command that inherits only PATH from this process's environment.
     pub(super) fn prepared(&self, program: &Path, kubeconfig: &Path) -> Command {
         let mut command = Command::new(program);
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());

@@ -1,11 +1,12 @@
-//! What a Gadget must be seen with.
+//! The needs of a Gadget.
 
 use kaos_policy::contract::{Answer, Blocker, Need, Reference, ResourceType, SecretFacts, Selector, Subject, Target};
 use serde_json::Value;
 
 use super::{API_VERSION, KIND, object, text};
 
-/// A chain of two ConfigMaps, ConfigMaps by label or by many selectors, a Secret, a Gadget, and the defaults of all.
+/// Returns the needs: a chain of two ConfigMaps, ConfigMaps by label or by many selectors, a Secret, a Gadget, and the
+/// ConfigMap of shared defaults.
 pub(super) fn needs(subject: &Subject) -> Vec<Need> {
     let object = object(subject);
     let spec = &object["spec"];
@@ -41,7 +42,7 @@ pub(super) fn needs(subject: &Subject) -> Vec<Need> {
     needs
 }
 
-/// The objects of an answer.
+/// The objects that answer a need.
 pub(super) fn all(subject: &Subject, id: &str) -> Vec<Value> {
     let found = subject.found.iter().find(|found| found.id == id);
     match found.map(|found| &found.answer) {
@@ -50,12 +51,12 @@ pub(super) fn all(subject: &Subject, id: &str) -> Vec<Value> {
     }
 }
 
-/// The object of an answer.
+/// The single object that answers a need.
 pub(super) fn one(subject: &Subject, id: &str) -> Option<Value> {
     all(subject, id).pop()
 }
 
-/// A Secret's facts, if it is there.
+/// The metadata of a Secret, if it exists.
 pub(super) fn secret<'a>(subject: &'a Subject, id: &str) -> Option<&'a SecretFacts> {
     let found = subject.found.iter().find(|found| found.id == id)?;
     match &found.answer {
@@ -64,12 +65,12 @@ pub(super) fn secret<'a>(subject: &'a Subject, id: &str) -> Option<&'a SecretFac
     }
 }
 
-/// Whether the operator may not read what was asked for.
+/// Whether the operator may not read the objects of a need.
 pub(super) fn is_forbidden(subject: &Subject, id: &str) -> bool {
     subject.found.iter().any(|found| found.id == id && matches!(found.answer, Answer::Forbidden(_)))
 }
 
-/// What is asked for and not there.
+/// The needs whose objects do not exist.
 pub(super) fn missing(subject: &Subject) -> Vec<Blocker> {
     let is_missing = |need: &Need| match need.id.as_str() {
         "first" | "second" => one(subject, &need.id).is_none(),
@@ -80,7 +81,7 @@ pub(super) fn missing(subject: &Subject) -> Vec<Blocker> {
     absent.filter_map(|need| blocker(need.target, "NotFound", "is not there")).collect()
 }
 
-/// What is asked for and not ready.
+/// The needs whose objects are not ready.
 pub(super) fn unready(subject: &Subject) -> Vec<Blocker> {
     let is_unready =
         |need: &Need| need.id == "after" && one(subject, "after").is_none_or(|other| other["status"]["ready"] != true);

@@ -1,9 +1,9 @@
-//! A policy for tests, of a kind that no default policy knows: it does everything that the contract allows.
+//! A policy for tests. It claims a kind that no default policy knows, and uses everything that the contract allows.
 //!
-//! A `Gadget` becomes a Secret, a `ServiceAccount`, a `ConfigMap`, a Deployment and a Service, named like itself. It has a
-//! finalizer, needs that are two rounds deep, needs by label, needs in another namespace, a gate, and fields that make
-//! the policy refuse, trap, stray or faint. Its manifests come in the wrong order, since the host has to find the right
-//! one.
+//! A `Gadget` becomes a Secret, a `ServiceAccount`, a `ConfigMap`, a Deployment and a Service with the Gadget's name.
+//! It has a finalizer, needs of two rounds, needs by label, needs in another namespace, and a plan gate. Some of its
+//! fields make the policy refuse, trap or break a rule of the guard, or trap while it writes the report. Its manifests
+//! come in the wrong order, because the host must find the right order.
 
 mod inputs;
 mod plan;
@@ -26,16 +26,16 @@ use serde_json::{Value, json};
 pub const API_VERSION: &str = "test.example.com/v1";
 /// The kind.
 pub const KIND: &str = "Gadget";
-/// Held until the children are gone.
+/// The finalizer that the policy holds until the children are gone.
 pub const FINALIZER: &str = "test.example.com/teardown";
-/// Taken off on sight.
+/// A finalizer that the policy releases at once.
 pub const RETIRED: &str = "test.example.com/old";
 /// The definition of the kind.
 pub const DEFINITION: &str = include_str!("crd.yaml");
 
 const FILE: &str = include_str!("policy.yaml");
 
-/// Two editions of the policy; the second changes the image of Gadgets that follow, and nothing else.
+/// Two editions of the policy. The second edition differs only in the image of Gadgets that follow the policy's image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edition {
     /// The first.
@@ -63,7 +63,7 @@ pub fn policy(edition: Edition) -> Result<Arc<Policy>> {
 
 type Translate = fn(&Subject, Vec<EnvVar>) -> Result<Plan, Refusal>;
 
-/// A Gadget without a namespace.
+/// Builds a Gadget without a namespace.
 pub fn gadget(name: &str, spec: &Value) -> Value {
     json!({"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": name}, "spec": spec})
 }
@@ -99,7 +99,7 @@ fn descriptor(version: &str) -> Descriptor {
     }
 }
 
-/// The object of a subject.
+/// The object of a subject, parsed.
 fn object(subject: &Subject) -> Value {
     serde_json::from_str(&subject.object).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The manifests of a Gadget, in an order that the host has to put right.
+//! The manifests of a Gadget, in an order that the host must correct.
 
 use std::panic::resume_unwind;
 
@@ -10,7 +10,7 @@ use super::{inputs, object, text};
 
 const CONTAINER: &str = "main";
 
-/// What was found becomes variables.
+/// Turns the objects found into environment variables.
 pub(super) fn map_env(subject: &Subject, mut env: Vec<EnvVar>) -> Vec<EnvVar> {
     let mut set = |name: &str, source: EnvSource, origin: &str| {
         env.push(EnvVar { container: CONTAINER.to_owned(), name: name.to_owned(), source, origin: origin.to_owned() });
@@ -40,7 +40,7 @@ pub(super) fn first(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal
     translate(subject, env, None)
 }
 
-/// The plan of the second.
+/// The plan of the second edition.
 pub(super) fn second(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
     translate(subject, env, Some("registry.example/gadget:second"))
 }
@@ -48,7 +48,8 @@ pub(super) fn second(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusa
 fn translate(subject: &Subject, env: Vec<EnvVar>, image: Option<&str>) -> Result<Plan, Refusal> {
     let mut object = object(subject);
     match text(&object["spec"]["does"]) {
-        // A panic is to native code what a trap is to a component; this one prints nothing, since it is wanted.
+        // Unwinding is to native code what a trap is to a component. `resume_unwind` prints no panic message, because
+        // this panic is wanted.
         "trap" => resume_unwind(Box::new("told to")),
         "refuse" => {
             let message = object["spec"]["says"].as_str().unwrap_or("says refuse: write work").to_owned();
@@ -119,7 +120,7 @@ fn manifests(object: &Value, env: &[EnvVar]) -> Vec<Value> {
     let mut service = json!({"apiVersion": "v1", "kind": "Service", "metadata": metadata(name),
         "spec": {"selector": selector, "ports": [{"name": "http", "port": spec["port"]}]}});
     if spec["does"] == "misspell" {
-        // A field that no server has: values that none takes are refused before it is asked.
+        // A misspelt field that no server knows. The host would reject an invalid value before it asks the server.
         service["spec"]["prots"] = json!([]);
     }
     let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata(name)});

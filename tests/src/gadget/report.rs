@@ -1,4 +1,4 @@
-//! What is told of a Gadget: ready when its Deployment is, or when everything is applied and there is none.
+//! The report on a Gadget: ready when its Deployment is ready, or when everything is applied and it has no Deployment.
 
 use std::panic::resume_unwind;
 
@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use super::{object, text};
 
-/// The report. Its fields hold one that the definition does not declare.
+/// Returns the report. Its status holds a field that the definition does not declare.
 pub(super) fn assess(subject: &Subject, seen: &Observation) -> Report {
     let object = object(subject);
     if object["spec"]["does"] == "faint" {
-        // As in a plan.
+        // Unwinds without a message, as in a plan.
         resume_unwind(Box::new("told to"));
     }
     let live = |kind: &str| -> Option<Value> {

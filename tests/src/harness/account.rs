@@ -1,5 +1,5 @@
-//! Who operators are where rights count: the service account of the chart, with the rights that `kaos-operator rbac`
-//! gives it and no others.
+//! The identity of operators in tests of rights: the chart's service account, with exactly the rights that
+//! `kaos-operator rbac` prints.
 
 use anyhow::Result;
 use kaos_operator::operator::Options;
@@ -12,10 +12,11 @@ use super::World;
 use super::scenario::SYSTEM;
 use crate::control_plane::chart::Account;
 
-/// The service account's name, as it stands in [`super::faults::OPERATOR`].
+/// The service account's name, as in [`super::faults::OPERATOR`].
 const NAME: &str = "kaos-operator";
 
-/// Gives the operator what it needs for its policies with these options, and the way to the API server as its own user.
+/// Grants the rights that the operator needs for its policies and options. Returns a client configuration for its own
+/// user.
 pub(super) async fn config(world: &World, admin: &Config, options: &Options) -> Result<Config> {
     grant(world, options).await?;
     let token = Account::new(SYSTEM, NAME).token(&world.client).await?;
@@ -24,7 +25,7 @@ pub(super) async fn config(world: &World, admin: &Config, options: &Options) -> 
     Ok(own)
 }
 
-/// Gives the operator what it needs for its policies with these options; which rights that is.
+/// Grants the rights that the operator needs for its policies and options. Returns these rights.
 async fn grant(world: &World, options: &Options) -> Result<Rights> {
     let duties = Duties {
         scope: options.namespaces.clone(),
@@ -43,11 +44,10 @@ async fn grant(world: &World, options: &Options) -> Result<Rights> {
 }
 
 impl World {
-    /// Lets the operator do what `kaos-operator rbac` prints for it and nothing else, on the embedded cluster; which
-    /// rights that is.
+    /// Restricts the operator to the rights that `kaos-operator rbac` prints, on the embedded cluster. Returns these
+    /// rights.
     ///
-    /// # Panics
-    /// If they are refused.
+    /// # Panics If the API server rejects the roles or bindings.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn grant_what_is_printed(&self) -> Rights {
         let granted = grant(self, &self.setting.options()).await;

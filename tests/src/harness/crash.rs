@@ -1,5 +1,5 @@
-//! Crash points: a way to the API server on which an operator's n-th write gets no answer any more, before it had its effect
-//! or after. Whoever waits for that ends the operator then.
+//! Crash points: a connection to the API server on which the n-th write of an operator gets no response, either before
+//! or after it takes effect. The test that waits for the crash point then ends the operator.
 
 use std::future::{Future, pending};
 use std::pin::Pin;
@@ -12,14 +12,14 @@ use kube::client::Body as Sent;
 use tokio::sync::Notify;
 use tower_service::Service;
 
-/// Where the operator of a world is to crash. Clones are the same point.
+/// Where the operator of a world crashes. Clones share the same crash point.
 #[derive(Debug, Clone, Default)]
 pub struct CrashPoint(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
     planned: Mutex<Option<Planned>>,
-    /// Users whose operators got there, or ended by themselves.
+    /// Users whose operators reached the crash point or ended by themselves.
     ended: Mutex<Vec<String>>,
     reached: Notify,
 }
@@ -31,17 +31,17 @@ struct Planned {
 }
 
 impl CrashPoint {
-    /// Plans a crash at the write that follows so many others, before or after its effect.
+    /// Plans a crash after `writes` further writes: at the next one, before or after it takes effect.
     pub fn plan(&self, writes: u32, after: bool) {
         *self.planned() = Some(Planned { writes, after });
     }
 
-    /// No crash any more.
+    /// Cancels the planned crash.
     pub fn clear(&self) {
         *self.planned() = None;
     }
 
-    /// Waits until an operator has got there, or has ended by itself; the user that it is.
+    /// Waits until an operator reaches the crash point or ends by itself. Returns the operator's user.
     pub async fn reached(&self) -> String {
         loop {
             if let Some(user) = self.ended().pop() {
@@ -51,7 +51,7 @@ impl CrashPoint {
         }
     }
 
-    /// An operator is at its end.
+    /// Records that an operator reached its end.
     pub(super) fn reach(&self, user: &str) {
         self.ended().push(user.to_owned());
         self.0.reached.notify_one();
@@ -65,7 +65,7 @@ impl CrashPoint {
         self.0.planned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a write; whether this is the one, and whether it has its effect.
+    /// Counts a write. At the crash point, returns whether the write takes effect.
     fn step(&self) -> Option<bool> {
         let mut planned = self.planned();
         match planned.as_mut() {
@@ -82,13 +82,13 @@ impl CrashPoint {
         }
     }
 
-    /// A user's way to the API server.
+    /// The connection of a user, with this crash point.
     pub(super) fn on(&self, service: &ClusterService, user: &str) -> Mortal {
         Mortal { service: service.as_user(user), point: self.clone(), user: user.into() }
     }
 }
 
-/// A way that ends at a crash point.
+/// A connection that ends at a crash point.
 #[derive(Debug, Clone)]
 pub(super) struct Mortal {
     service: ClusterService,

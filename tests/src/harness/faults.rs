@@ -1,7 +1,7 @@
-//! Scripts of what goes wrong with the operator's requests; everybody else's pass.
+//! Scripted faults in the operator's requests. Requests of other users pass unchanged.
 //!
-//! A test that is to show what becomes of a fault shows nothing where no request meets it. So hits are counted, and a
-//! test fails if there was none of a fault when it is mended, or when the test ends.
+//! A test of a fault shows nothing if no request meets the fault. Therefore the script counts hits. A test fails if a
+//! fault had no hit by the time it is mended or the test ends.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use kaos_cluster::faults::{Attempt, EventFate, Failure, FaultPlan, Outcome, Verd
 
 use super::World;
 
-/// The user that operators of the harness are. Replicas have a number behind it.
+/// The user of the harness's operators. Replicas add a number.
 pub const OPERATOR: &str = "system:serviceaccount:kaos-system:kaos-operator";
 
 /// Whether a user is an operator of the harness.
@@ -20,7 +20,7 @@ pub fn is_operator(user: &str) -> bool {
     user.starts_with(OPERATOR)
 }
 
-/// A rule: which of the operator's requests go wrong, how, and how often.
+/// A rule: which of the operator's requests fail, how, and how often.
 #[derive(Debug, Clone)]
 pub struct Fault {
     verbs: Vec<&'static str>,
@@ -35,7 +35,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// Requests with one of these verbs; all with none.
+    /// Matches requests with one of these verbs; an empty list matches all requests.
     pub fn on(verbs: &[&'static str]) -> Self {
         Self {
             verbs: verbs.to_vec(),
@@ -50,12 +50,12 @@ impl Fault {
         }
     }
 
-    /// Requests that change something.
+    /// Matches requests that write.
     pub fn on_writes() -> Self {
         Self::on(&["create", "update", "patch", "delete"])
     }
 
-    /// Only of this type, subresources apart.
+    /// Restricts the rule to this type, without its subresources.
     #[must_use]
     pub fn of(mut self, plural: &'static str) -> Self {
         self.resource = Some(plural);
@@ -63,49 +63,49 @@ impl Fault {
         self
     }
 
-    /// Only of this subresource.
+    /// Restricts the rule to this subresource.
     #[must_use]
     pub fn under(mut self, subresource: &'static str) -> Self {
         self.subresource = Some(subresource);
         self
     }
 
-    /// Only of this object.
+    /// Restricts the rule to this object.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         self.name = Some(name.to_owned());
         self
     }
 
-    /// They fail before they have an effect.
+    /// Lets matching requests fail before they take effect.
     #[must_use]
     pub fn fail(mut self, failure: Failure) -> Self {
         self.outcome = Outcome::FailBefore(failure);
         self
     }
 
-    /// They have their effect, and the answer is lost.
+    /// Lets matching requests take effect, but loses the response.
     #[must_use]
     pub fn lose_answer(mut self) -> Self {
         self.outcome = Outcome::FailAfter(Failure::Disconnect);
         self
     }
 
-    /// They wait first.
+    /// Delays matching requests.
     #[must_use]
     pub fn slow(mut self, delay: Duration) -> Self {
         self.delay = delay;
         self
     }
 
-    /// Only the first of them.
+    /// Restricts the rule to the first matching requests.
     #[must_use]
     pub fn times(mut self, count: usize) -> Self {
         self.left = Some(count);
         self
     }
 
-    /// There may be no such request: the test shows what it says without one, too.
+    /// Accepts that no request matches: the test is valid without a hit, too.
     #[must_use]
     pub fn if_ever(mut self) -> Self {
         self.if_ever = true;
@@ -121,7 +121,7 @@ impl Fault {
             && self.name.as_ref().is_none_or(|name| attempt.name == *name)
     }
 
-    /// Whether there had to be such a request, and was none. One that none was to meet is not missed.
+    /// Whether the rule needed a hit and had none. A rule for zero requests needs no hit.
     fn is_missed(&self) -> bool {
         self.hits == 0 && !self.if_ever && self.left != Some(0)
     }
@@ -141,7 +141,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// The rules in force; the first that fits decides.
+/// The active rules. The first matching rule decides.
 #[derive(Debug, Clone, Default)]
 pub struct Script(Arc<Mutex<Rules>>);
 
@@ -151,7 +151,7 @@ struct Rules {
     events: Vec<EventFault>,
 }
 
-/// What becomes of the events of a type, and of how many it did.
+/// What happens to the watch events of a type, and how many it has affected.
 #[derive(Debug)]
 struct EventFault {
     plural: &'static str,
@@ -175,12 +175,12 @@ impl Script {
         self.rules().faults.push(fault);
     }
 
-    /// What becomes of the events of a type on their way to the operator.
+    /// Decides what happens to the watch events of a type on their way to the operator.
     pub fn events(&self, plural: &'static str, fate: EventFate) {
         self.rules().events.push(EventFault { plural, fate, hits: 0 });
     }
 
-    /// The rules that had to be met, and were not so far.
+    /// The rules that needed a hit and have had none yet.
     fn missed(&self) -> Vec<String> {
         let rules = self.rules();
         let requests = rules.faults.iter().filter(|fault| fault.is_missed()).map(ToString::to_string);
@@ -188,7 +188,7 @@ impl Script {
         requests.chain(events).collect()
     }
 
-    /// Takes all rules away.
+    /// Removes all rules.
     pub fn clear(&self) {
         *self.rules() = Rules::default();
     }
@@ -208,50 +208,49 @@ impl FaultPlan for Script {
         let mut events = rules.events.iter_mut();
         let rule = events.find(|rule| is_operator(&watch.user) && watch.resource == rule.plural);
         let Some(rule) = rule else { return EventFate::Deliver };
-        // A bookmark comes although nothing happens, and its loss shows nothing.
+        // Bookmarks arrive without a change, and a lost bookmark proves nothing. Do not count it.
         rule.hits += usize::from(kind != "BOOKMARK");
         rule.fate
     }
 }
 
-/// Fails the test if something that was to go wrong never did.
+/// Fails the test if a planned fault had no hit.
 ///
-/// # Panics
-/// Then.
+/// # Panics If `missed` is not empty.
 pub(super) fn none_missed(missed: impl IntoIterator<Item = String>) {
     let missed: Vec<String> = missed.into_iter().collect();
     assert!(missed.is_empty(), "nothing met this fault, so nothing was shown of it: {}", missed.join("; "));
 }
 
 impl World {
-    /// Lets something go wrong with the operator's requests, on the embedded cluster. There has to be such a request
-    /// until it is mended, or until the test ends.
+    /// Adds a fault to the operator's requests on the embedded cluster. At least one request must meet it before it is
+    /// mended or the test ends.
     pub fn break_it(&self, fault: Fault) {
-        // Nothing of the harness stands between an operator and a real one.
+        // On a real cluster the harness does not sit between the operator and the API server.
         self.embedded();
         self.script.add(fault);
     }
 
-    /// Decides what becomes of the events of a type on their way to the operator, on the embedded cluster. There has to
-    /// be such an event until it is mended, or until the test ends.
+    /// Decides what happens to the watch events of a type on their way to the operator, on the embedded cluster. At
+    /// least one event must meet the rule before it is mended or the test ends.
     pub fn break_events(&self, plural: &'static str, fate: EventFate) {
         self.embedded();
         self.script.events(plural, fate);
     }
 
-    /// Waits until everything that is to go wrong has done so at least once.
+    /// Waits until every fault has had at least one hit.
     pub async fn until_hit(&self) {
         let what = format!("something meets each fault: {}", self.missed().join("; "));
         self.until_true(&what, async || self.missed().is_empty()).await;
     }
 
-    /// Lets nothing go wrong any more. Fails the test if something that was to go wrong never did.
+    /// Removes all faults. Fails the test if a fault had no hit.
     pub fn mend(&self) {
         none_missed(self.script.missed());
         self.script.clear();
     }
 
-    /// What had to go wrong, and did not so far.
+    /// The faults that needed a hit and have had none yet.
     pub(super) fn missed(&self) -> Vec<String> {
         let mut missed = self.script.missed();
         missed.extend(self.setting.spared());

@@ -1,4 +1,4 @@
-//! Every state that an object went through: what flaps between two looks is seen here.
+//! Records every state of an object, so that a test sees a value that flaps between two reads.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use super::World;
 use super::kinds::At;
 
-/// The states of one object since it is followed, oldest first.
+/// The states of one object since the history began, oldest first.
 pub struct History {
     states: Arc<Mutex<Vec<Value>>>,
     follower: JoinHandle<()>,
@@ -31,7 +31,7 @@ impl Drop for History {
 }
 
 impl World {
-    /// Follows an object from now on.
+    /// Starts to record an object's states.
     pub async fn history(&self, at: &str) -> History {
         let At { kind, namespace, name } = At::parse(at, &self.namespace);
         let config = watcher::Config::default().fields(&format!("metadata.name={name}"));

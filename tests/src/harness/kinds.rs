@@ -1,4 +1,4 @@
-//! Names of objects as tests write them, and the types that tests use.
+//! Parses the names of objects as tests write them, and lists the types that tests use.
 
 use std::fmt;
 
@@ -60,10 +60,9 @@ const KINDS: [Kind; 29] = [
 ];
 
 impl Kind {
-    /// A kind by its name.
+    /// Finds a kind by name.
     ///
-    /// # Panics
-    /// If no test uses it yet: add it above.
+    /// # Panics If the kind is missing from the list above. Add it there.
     #[expect(clippy::panic, reason = "a test that names an unknown kind is wrong")]
     pub fn named(name: &str) -> Self {
         KINDS.into_iter().find(|kind| kind.kind == name).unwrap_or_else(|| panic!("no kind {name} in the harness"))
@@ -79,14 +78,14 @@ impl Kind {
         self.api_version.rsplit_once('/').map_or("", |(group, _)| group)
     }
 
-    /// As the client has it.
+    /// The kind as the client's `ApiResource`.
     pub fn resource(&self) -> ApiResource {
         let version = self.api_version.rsplit_once('/').map_or(self.api_version, |(_, version)| version);
         ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(self.group(), version, self.kind), self.plural)
     }
 }
 
-/// One object: `Agent/a` in the test's namespace, `kaos-system:ConfigMap/x` in another.
+/// The key of one object: `Agent/a` in the test's namespace, `kaos-system:ConfigMap/x` in another.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct At {
     /// Its kind.
@@ -98,10 +97,9 @@ pub struct At {
 }
 
 impl At {
-    /// Reads a name; `namespace` is the test's own.
+    /// Parses a key; `namespace` is the test's own.
     ///
-    /// # Panics
-    /// If it is not one.
+    /// # Panics If the text is not a key.
     #[expect(clippy::panic, reason = "a test that names nothing is wrong")]
     pub fn parse(text: &str, namespace: &str) -> Self {
         let (namespace, rest) = text.split_once(':').unwrap_or((namespace, text));
@@ -111,7 +109,7 @@ impl At {
         Self { kind, namespace, name: name.to_owned() }
     }
 
-    /// Where an object is; `namespace` fills in for one that names none.
+    /// The key of an object; `namespace` applies to objects without one.
     pub fn of(object: &Value, namespace: &str) -> Self {
         let kind = Kind::of(object);
         let own = object["metadata"]["namespace"].as_str().unwrap_or(namespace);
