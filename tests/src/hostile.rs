@@ -1,4 +1,4 @@
-//! Objects as nobody should write them, and what every answer to them keeps.
+//! Invalid and extreme objects, and the properties that every answer to them must have.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::typed;
 
-/// A policy with one of its samples, which says much of its container and its pod.
+/// A policy with one of its samples. The sample sets many fields of its container and its pod.
 pub struct Subject {
     renderer: Renderer,
     lookup: Fixed,
@@ -19,7 +19,7 @@ pub struct Subject {
     pub object: Value,
 }
 
-/// Every sample of every policy that becomes a plan, and does not wait for something.
+/// Every sample of every policy that becomes a plan and waits for nothing.
 pub fn subjects(policies: &[Arc<Policy>]) -> Result<Vec<Subject>> {
     let served = vec![ResourceType::new("gateway.networking.k8s.io/v1", "HTTPRoute")];
     let mut subjects = Vec::new();
@@ -40,7 +40,7 @@ pub fn subjects(policies: &[Arc<Policy>]) -> Result<Vec<Subject>> {
     Ok(subjects)
 }
 
-/// Gives an object words on everything that goes into its Deployment.
+/// Sets all fields of an object that reach its Deployment.
 fn talkative(object: &mut Value) {
     let container = json!({
         "command": ["run"], "args": ["--fast"], "workingDir": "/w",
@@ -79,7 +79,8 @@ fn talkative(object: &mut Value) {
 }
 
 impl Subject {
-    /// A plan whose manifests Kubernetes' types can read, or a refusal that says where and what.
+    /// Whether an object gets a plan. Fails unless the plan's manifests fit Kubernetes' types, or the refusal names a
+    /// path and a reason.
     pub fn answers(&self, object: &Value) -> Result<bool> {
         match self.renderer.render(object, &self.lookup)?.verdict {
             Verdict::Planned(planned) => {
@@ -99,12 +100,12 @@ impl Subject {
         }
     }
 
-    /// What comes of an object.
+    /// The verdict on an object.
     pub fn verdict(&self, object: &Value) -> Result<Verdict> {
         Ok(self.renderer.render(object, &self.lookup)?.verdict)
     }
 
-    /// What is wrong with an object, if it is refused for that.
+    /// The violations for which an object is refused, if it is refused as invalid.
     pub fn refusal(&self, object: &Value) -> Vec<Violation> {
         match self.renderer.render(object, &self.lookup).map(|rendered| rendered.verdict) {
             Ok(Verdict::Refused(Refusal::Invalid(violations))) => violations,
@@ -112,7 +113,7 @@ impl Subject {
         }
     }
 
-    /// The sample with `value` at `path`, answered.
+    /// Puts `value` at `path` of the sample and evaluates the result.
     pub fn answers_with(&self, path: &[String], value: Value) -> Result<bool> {
         let mut object = self.object.clone();
         put(&mut object, path, value);
@@ -121,10 +122,9 @@ impl Subject {
 }
 
 impl Subject {
-    /// What stands at a path.
+    /// The value at a path.
     ///
-    /// # Panics
-    /// Where nothing does.
+    /// # Panics If there is no value.
     pub fn at(&self, path: &[String]) -> &Value {
         path.iter().fold(&self.object, |value, key| match value {
             Value::Array(items) => &items[key.parse::<usize>().unwrap_or_default()],
@@ -132,7 +132,7 @@ impl Subject {
         })
     }
 
-    /// The places of the spec that hold a list or an object with something in it.
+    /// The paths in the spec of lists and objects that are not empty.
     pub fn lists_and_objects(&self) -> Vec<Vec<String>> {
         let has_several = |value: &Value| match value {
             Value::Array(items) => !items.is_empty(),
@@ -145,7 +145,7 @@ impl Subject {
     }
 }
 
-/// Every place below `value`.
+/// Every path below `value`.
 pub fn places(value: &Value) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     collect(value, &mut Vec::new(), &mut found);
@@ -166,7 +166,7 @@ fn collect(value: &Value, here: &mut Vec<String>, found: &mut Vec<Vec<String>>) 
     }
 }
 
-/// Puts a value where there is one.
+/// Puts a value at a path that exists.
 pub fn put(object: &mut Value, path: &[String], value: Value) {
     let place = path.iter().try_fold(object, |value, key| match value {
         Value::Array(items) => items.get_mut(key.parse::<usize>().ok()?),
@@ -177,7 +177,7 @@ pub fn put(object: &mut Value, path: &[String], value: Value) {
     }
 }
 
-/// The place, for messages.
+/// Adds the path and the value to an error.
 pub fn told(result: Result<bool>, path: &[String], value: &Value) -> Result<bool> {
     result.with_context(|| {
         let value: String = value.to_string().chars().take(200).collect();

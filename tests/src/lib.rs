@@ -1,4 +1,4 @@
-//! What the suites share: recorded cases, a stage to play them on, and what has to be masked before two objects
+//! Code that the suites share: recorded cases, a stage to play them on, and the masking of values before two objects
 //! are compared.
 
 pub mod blocks;

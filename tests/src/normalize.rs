@@ -1,14 +1,14 @@
-//! What is left of an object when identity-less and server-made parts are gone, so that a rendered object and
-//! one that an API server returned can be compared.
+//! Removes identifiers and server-made values from an object, so that a rendered object and an object from an API
+//! server can be compared.
 //!
-//! A default is dropped by value: a field that has exactly the value the server would have filled in, whoever
-//! wrote it. Both sides go through the same function.
+//! A default is dropped by value: a field goes if it equals the server's default, whoever wrote it. Both sides pass
+//! through the same function.
 
 use serde_json::{Map, Value, json};
 
 const HASH: &str = "kaos.tools/pod-spec-hash";
 
-/// Drops defaults and masks what differs from run to run.
+/// Drops defaults and masks values that differ between runs.
 pub fn stripped(mut object: Value) -> Value {
     metadata(&mut object);
     object.as_object_mut().map(|fields| fields.remove("status"));
@@ -143,7 +143,7 @@ fn pull_policy(image: &str) -> &'static str {
     if tag == "latest" { "Always" } else { "IfNotPresent" }
 }
 
-/// The fields of a status that were recorded, in the recorded form.
+/// The recorded fields of a status, in the recorded form.
 pub fn status(status: &Value) -> Value {
     let mut out = Map::new();
     out.insert("phase".into(), status.get("phase").cloned().unwrap_or(json!("")));

@@ -1,13 +1,13 @@
-//! Figures that benches write into the page of figures, each between marks of its own.
+//! Writes the figures of benches into the performance page, each between its own marks.
 
 use std::{env, fs, path::Path, process::ExitCode};
 
 use anyhow::Context;
 
-/// The page, below the root of the repository.
+/// The performance page, relative to the top of the repository.
 const PAGE: &str = "docs/reference/performance.md";
 
-/// Prints a table; with `UPDATE_PERFORMANCE` in the environment it goes into the page, too, between the marks of
+/// Prints a table. With `UPDATE_PERFORMANCE` in the environment, also writes it into the page between the marks of
 /// `section`.
 pub fn publish(section: &str, table: &str) -> anyhow::Result<()> {
     println!("\n{table}");
@@ -19,7 +19,7 @@ pub fn publish(section: &str, table: &str) -> anyhow::Result<()> {
     fs::write(&page, put(&text, section, table)?).with_context(|| page.display().to_string())
 }
 
-/// Tells which aims were missed, and how a bench ends with that.
+/// Prints the missed aims, and returns the bench's exit code.
 pub fn verdict(missed: &[String]) -> ExitCode {
     for missed in missed {
         eprintln!("missed: {missed}");
@@ -27,7 +27,7 @@ pub fn verdict(missed: &[String]) -> ExitCode {
     if missed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// The text with `table` between the marks of `section`, in place of what was there.
+/// Replaces the text between the marks of `section` with `table`.
 fn put(text: &str, section: &str, table: &str) -> anyhow::Result<String> {
     let [begin, end] = [format!("<!-- {section} -->"), format!("<!-- /{section} -->")];
     let place = || {

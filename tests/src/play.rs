@@ -1,4 +1,4 @@
-//! Plays a recorded case on a [`Stage`] and says how the end differs from what is wanted.
+//! Plays a recorded case on a [`Stage`] and compares the result with the wanted one.
 
 use std::collections::BTreeMap;
 
@@ -10,20 +10,20 @@ use crate::case::Case;
 use crate::normalize;
 use crate::stage::{Key, Stage, key};
 
-/// What the host writes into every manifest.
+/// The label and the annotation that the host writes into every manifest.
 const STAMPS: [&str; 2] = ["app.kubernetes.io/managed-by", "kaos.tools/applied-digest"];
 
-/// Children and statuses at the end of a case, in the recorded form, and the fuel of the first primary's pass.
+/// The result of a case: children and statuses in the recorded form, and the fuel of the first primary's pass.
 pub struct Ended {
-    /// As `expected.json`.
+    /// In the form of `expected.json`.
     pub outcome: Value,
     /// The conditions of the first primary.
     pub conditions: BTreeMap<String, String>,
-    /// Zero for native policies.
+    /// Zero for native policies, which use no fuel.
     pub fuel: u64,
 }
 
-/// Applies what the case applies, in its order, and waits until nothing changes.
+/// Applies the objects of a case in its order, and runs passes until nothing changes.
 pub fn play(case: &Case, wanted: &Value, renderers: BTreeMap<String, Renderer>) -> Result<Ended> {
     let primaries: Vec<Key> = case.about.primary.iter().map(|name| named(name)).collect();
     let mut stage = Stage::new(renderers);
@@ -38,7 +38,7 @@ pub fn play(case: &Case, wanted: &Value, renderers: BTreeMap<String, Renderer>) 
     stage.settle()?;
     let children: Vec<Key> = primaries.iter().flat_map(|primary| stage.children_of(primary)).map(|c| key(&c)).collect();
     for object in &case.update {
-        // An edit of a child is drift: the next pass puts the plan back, which is where this ends anyway.
+        // Skip edits of children: they are drift, and the next pass restores the plan anyway.
         if !children.contains(&key(object)) {
             stage.apply(object);
             stage.settle()?;
@@ -68,14 +68,14 @@ pub fn play(case: &Case, wanted: &Value, renderers: BTreeMap<String, Renderer>) 
     Ok(Ended { outcome: Value::Object(outcome), conditions, fuel })
 }
 
-/// The conditions of a status, and their status.
+/// The types and statuses of the conditions.
 fn conditions(status: &Value) -> BTreeMap<String, String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let all = status["conditions"].as_array().into_iter().flatten();
     all.map(|condition| (text(&condition["type"]), text(&condition["status"]))).collect()
 }
 
-/// A child as it was recorded: without the server's defaults but for the replicas, which were kept.
+/// Converts a child to the recorded form, which omits the server's defaults except the replicas.
 pub fn recorded_form(child: Value) -> Value {
     let mut child = normalize::stripped(child);
     if child["kind"] == "Deployment" && child["spec"].get("replicas").is_none() {
@@ -84,7 +84,7 @@ pub fn recorded_form(child: Value) -> Value {
     child
 }
 
-/// Drops from `ours` what may be there in addition: labels and annotations of children, fields of a status.
+/// Drops allowed additions from `ours`: labels and annotations of children, and fields of a status.
 pub fn without_additions(ours: &mut Value, wanted: &Value) {
     let wanted_children = wanted["children"].as_array().cloned().unwrap_or_default();
     for child in ours["children"].as_array_mut().into_iter().flatten() {
@@ -117,7 +117,7 @@ fn trim_status(ours: &mut Value, wanted: &Value) {
     }
 }
 
-/// What the deployment controller wrote when the case was recorded stands in `status.deployment`.
+/// Restores the Deployment statuses from the recording, where they stand in `status.deployment`.
 fn recorded_deployments(stage: &mut Stage, wanted: &Value) {
     let statuses = wanted["statuses"].as_object().cloned().unwrap_or_default();
     for child in wanted["children"].as_array().into_iter().flatten().filter(|child| child["kind"] == "Deployment") {
@@ -130,7 +130,7 @@ fn recorded_deployments(stage: &mut Stage, wanted: &Value) {
     }
 }
 
-/// `Deployment/agent-b` was looked at too: whose child it is.
+/// The owner of a recorded child such as `Deployment/agent-b`.
 pub fn owner_of_recorded(name: &str, wanted: &Value) -> Option<Key> {
     let looked_at = named(name);
     let child = wanted["children"].as_array()?.iter().find(|child| key(child) == looked_at)?;

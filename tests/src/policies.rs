@@ -1,4 +1,4 @@
-//! The default policies, compiled into this process or as the components that the binary carries.
+//! The default policies, compiled into this process or as the components in the operator's binary.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use kaos_policy::settings::{Layer, Origin};
 
 use crate::case::Case;
 
-/// A default policy as functions of this process, and its `policy.yaml`.
+/// The default policies as functions of this process, each with its `policy.yaml`.
 fn natives() -> [(Native, &'static str); 4] {
     [
         (native_code!(kaos_policy_sdk, kaos_agent::Agent), include_str!("../../guest-policies/agent/policy.yaml")),
@@ -37,7 +37,7 @@ fn natives() -> [(Native, &'static str); 4] {
     ]
 }
 
-/// The default policies natively.
+/// The default policies as native code.
 pub fn native() -> Result<Vec<Arc<Policy>>> {
     let admit = |(code, file): (Native, &str)| {
         let policy =
@@ -47,13 +47,13 @@ pub fn native() -> Result<Vec<Arc<Policy>>> {
     natives().into_iter().map(admit).collect()
 }
 
-/// The default policies as components, through the whole gate.
+/// The default policies as components that pass the whole gate.
 pub fn wasm() -> Result<Vec<Arc<Policy>>> {
     let loaded = Loader::new(Cluster::default())?.load(&[])?;
     Ok(loaded.into_iter().map(|loaded| loaded.policy).collect())
 }
 
-/// A renderer for each kind, under the environment of a case.
+/// A renderer for each kind, with the environment of a case.
 pub fn renderers(policies: &[Arc<Policy>], case: &Case) -> Result<BTreeMap<String, Renderer>> {
     let layers = [Layer::env(Origin::Environment, case.environment.clone())];
     let cluster =

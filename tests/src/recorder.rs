@@ -1,4 +1,4 @@
-//! Policies that keep every answer to the byte, as it was given and before the host makes anything of it.
+//! Policies that record every answer byte for byte, before the host processes it.
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,24 +10,24 @@ use kaos_policy::limits::Limits;
 use kaos_policy::manifest::PolicyFile;
 use kaos_policy::policy::Policy;
 
-/// The answers so far, in the order of the questions.
+/// The recorded answers, in the order of the calls.
 #[derive(Clone, Default)]
 pub struct Answers(Arc<Mutex<Vec<String>>>);
 
 impl Answers {
-    /// All of them; the next question begins anew.
+    /// Returns all recorded answers and clears the record.
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Every text in an answer is in its debug form byte by byte.
+    /// Records an answer in its debug form, which shows every byte of a text.
     fn keep<T: Debug>(&self, verb: &str, answer: T) -> T {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(format!("{verb}: {answer:?}"));
         answer
     }
 }
 
-/// The same policies, and what they answer from now on.
+/// Wraps policies, and returns the record of their answers.
 pub fn recording(policies: Vec<Arc<Policy>>) -> anyhow::Result<(Vec<Arc<Policy>>, Answers)> {
     let answers = Answers::default();
     let recorded = |policy: Arc<Policy>| {
@@ -37,7 +37,7 @@ pub fn recording(policies: Vec<Arc<Policy>>) -> anyhow::Result<(Vec<Arc<Policy>>
         Ok(Arc::new(Policy::admit(Arc::new(code), digest, &file, limits)?))
     };
     let policies = policies.into_iter().map(recorded).collect::<anyhow::Result<_>>()?;
-    // What they say of themselves is the same for every case.
+    // Drop the answers to `describe`: they are the same for every case.
     answers.take();
     Ok((policies, answers))
 }

@@ -1,8 +1,8 @@
-//! An operator in fifty lines: passes over a set of objects in memory until nothing changes any more.
+//! A minimal operator: runs passes over objects in memory until nothing changes.
 //!
-//! It does what the recorded operator's surroundings did (children appear, pods become ready when told), and
-//! runs the real pass on every object, whose manifests have to be of their kinds in full. What an API server adds is
-//! left out: [`crate::normalize`] makes up for it.
+//! It imitates the environment of the recorded operator: children appear, and pods become ready on request. It runs the
+//! real pass on every object, and each manifest must fit the full type of its kind. It does not imitate the additions
+//! of an API server; [`crate::normalize`] compensates for that.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,24 +14,24 @@ use serde_json::{Value, json};
 
 use crate::typed;
 
-/// Which object, in one namespace: kind and name.
+/// An object's kind and name; the stage has one namespace.
 pub type Key = (String, String);
 
-/// A cluster in memory, and the policies that say what it should hold.
+/// A cluster in memory, and the policies that decide its contents.
 pub struct Stage {
     renderers: BTreeMap<String, Renderer>,
     objects: BTreeMap<Key, Value>,
     children: BTreeMap<Key, Value>,
-    /// Objects whose plan was applied once in full: their gates no longer bind.
+    /// Objects whose plan was fully applied once: their plan gates no longer hold.
     applied: BTreeSet<Key>,
-    /// The status of a Deployment, by name; others get that of one whose pods have just started.
+    /// The statuses of Deployments by name. Every other Deployment has the status of one whose pods have just started.
     deployments: BTreeMap<String, Value>,
     /// Fuel of the last pass over each object.
     pub fuel: BTreeMap<Key, u64>,
 }
 
 impl Stage {
-    /// Renderers by kind.
+    /// Creates an empty stage with a renderer for each kind.
     pub fn new(renderers: BTreeMap<String, Renderer>) -> Self {
         Self {
             renderers,
@@ -43,7 +43,7 @@ impl Stage {
         }
     }
 
-    /// As a user's apply: the spec is replaced, the status stays.
+    /// Applies an object as a user does: replaces the spec and keeps the status.
     pub fn apply(&mut self, object: &Value) {
         let key = key(object);
         let generation = self.objects.get(&key).map_or(0, |old| old["metadata"]["generation"].as_i64().unwrap_or(0));
@@ -55,12 +55,12 @@ impl Stage {
         self.objects.insert(key, new);
     }
 
-    /// From now on the Deployment has this status.
+    /// Sets the status of a Deployment from now on.
     pub fn deployment_status(&mut self, name: &str, status: Value) {
         self.deployments.insert(name.to_owned(), status);
     }
 
-    /// Pods of the Deployment become ready.
+    /// Makes pods of a Deployment ready.
     pub fn make_ready(&mut self, name: &str, ready: u32) {
         let status = json!({
             "replicas": ready, "updatedReplicas": ready, "readyReplicas": ready, "availableReplicas": ready,
@@ -72,7 +72,7 @@ impl Stage {
         self.deployment_status(name, status);
     }
 
-    /// Passes over all objects until none changes its status or its children.
+    /// Runs passes over all objects until no status and no child changes.
     pub fn settle(&mut self) -> Result<()> {
         for _ in 0..20 {
             let before = (self.objects.clone(), self.children.clone());
@@ -88,7 +88,7 @@ impl Stage {
         bail!("the objects do not settle")
     }
 
-    /// Children of one object, as rendered.
+    /// The children of one object, as rendered.
     pub fn children_of(&self, key: &Key) -> Vec<Value> {
         self.children.values().filter(|child| owner(child) == *key).cloned().collect()
     }
@@ -133,7 +133,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Children of the plan and those that are there already, each once.
+    /// The children of the plan and the existing children, each once.
     fn seen(&self, rendered: &Rendered, key: &Key) -> Vec<Child> {
         let mut seen: BTreeMap<Key, Child> = BTreeMap::new();
         for child in rendered.manifests().iter().chain(&self.children_of(key)) {
@@ -160,7 +160,7 @@ fn outcome(rendered: &Rendered, applied_before: bool) -> Outcome {
     }
 }
 
-/// A Deployment whose only pod has been created.
+/// The status of a Deployment whose only pod has just been created.
 fn started() -> Value {
     json!({
         "replicas": 1, "updatedReplicas": 1,

@@ -1,4 +1,4 @@
-//! Whether a manifest is one of its kind: read by the type that Kubernetes' own kinds have, and written again.
+//! Checks manifests against Kubernetes' types: reads a manifest as the type of its kind and writes it again.
 
 use anyhow::{Context, Result, bail, ensure};
 use k8s_openapi::api::{apps::v1::Deployment, core::v1, policy::v1::PodDisruptionBudget};
@@ -6,12 +6,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// The manifest can be read as what it says that it is.
+/// Checks that the manifest can be read as its kind.
 pub fn readable(manifest: &Value) -> Result<()> {
     read_and_written(manifest).map(drop)
 }
 
-/// The manifest can be read, and nothing of it is lost: there is no field that its kind does not have.
+/// Checks that the manifest has no field that its kind lacks: reading and writing it loses nothing.
 pub fn lossless(manifest: &Value) -> Result<()> {
     let written = read_and_written(manifest)?;
     nothing_lost(manifest, &written, "")
@@ -37,7 +37,7 @@ fn through<T: DeserializeOwned + Serialize>(manifest: &Value) -> Result<Value> {
     Ok(serde_json::to_value(typed)?)
 }
 
-/// Quantities come back as texts, and nulls not at all.
+/// Writing turns quantities into strings and drops nulls.
 fn nothing_lost(before: &Value, after: &Value, path: &str) -> Result<()> {
     match (before, after) {
         (Value::Object(before), Value::Object(after)) => {
@@ -56,7 +56,7 @@ fn nothing_lost(before: &Value, after: &Value, path: &str) -> Result<()> {
     }
 }
 
-/// The Gateway API has no types here: what a route must have, and of which type.
+/// Checks the required fields of a route and their types, because no Rust types of the Gateway API are used here.
 fn route(manifest: &Value) -> Result<()> {
     let spec = &manifest["spec"];
     let list = |value: &Value, what: &str| {

@@ -1,37 +1,37 @@
-//! What a process uses, from `/proc`.
+//! Reads the resource usage of a process from `/proc`.
 
 use std::{fs, ops::Range, time::Duration};
 
-/// A tick of the clock that `/proc` counts processor time with.
+/// The unit in which `/proc` counts processor time.
 const TICK: Duration = Duration::from_millis(10);
 
-/// Processor time of a process itself; nothing if it is gone.
+/// Processor time of a process itself; `None` if it has ended.
 pub fn own_processor(process: u32) -> Option<Duration> {
     ticks(process, 11..13)
 }
 
-/// Its own processor time and that of children that ended and were waited for; nothing if it is gone.
+/// Processor time of a process and of its children that have ended and been reaped; `None` if the process has ended.
 pub fn processor(process: u32) -> Option<Duration> {
     ticks(process, 11..15)
 }
 
-/// Bytes of it that are in memory now; nothing if it is gone.
+/// The memory that a process occupies now, in bytes; `None` if it has ended.
 pub fn resident(process: u32) -> Option<u64> {
     memory(process, "VmRSS:")
 }
 
-/// The most bytes of it that ever were; nothing if it is gone.
+/// The peak memory of a process, in bytes; `None` if it has ended.
 pub fn peak(process: u32) -> Option<u64> {
     memory(process, "VmHWM:")
 }
 
-/// Processes that a process started and that still run.
+/// The running children of a process.
 pub fn children(process: u32) -> Vec<u32> {
     let listed = fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
     listed.split_whitespace().filter_map(|child| child.parse().ok()).collect()
 }
 
-/// The sum of some of the numbers that come after its name.
+/// Sums a range of the fields that follow the process name.
 fn ticks(process: u32, fields: Range<usize>) -> Option<Duration> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let all: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();

@@ -1,4 +1,4 @@
-//! Widgets: a kind that the host has never heard of, and editions of its policy.
+//! Widgets: a kind that the host does not know, and editions of its policy.
 
 use std::sync::OnceLock;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::guests;
 use crate::harness::samples;
 
-/// The guest as a module, built once a run.
+/// The guest as a module, built once per process.
 fn module() -> Result<&'static [u8]> {
     static MODULE: OnceLock<Vec<u8>> = OnceLock::new();
     if let Some(module) = MODULE.get() {
@@ -18,8 +18,8 @@ fn module() -> Result<&'static [u8]> {
     Ok(MODULE.get_or_init(|| module))
 }
 
-/// An edition of the Widgets' policy: a digit, and what it does to fragile Widgets, or `and kites` for one that answers
-/// for Kites, too. One that `keeps` makes a second ConfigMap, and traps on fragile Widgets.
+/// An edition of the Widgets' policy. `edition` is a digit and the behaviour on fragile Widgets, or `and kites` for an
+/// edition that also claims Kites. The behaviour `keeps` adds a second ConfigMap, and traps on fragile Widgets.
 pub fn component(edition: &str) -> Result<Vec<u8>> {
     guests::component(&guests::told(module()?, "EDITION=", 32, edition)?)
 }

@@ -1,23 +1,24 @@
-//! A cluster with an operator on it, as the tests of reconciliation hold it.
+//! A cluster with an operator on it, for the tests of reconciliation.
 //!
-//! A test says what it needs in a [`Scenario`], and gets a [`World`]: usually the embedded cluster, one a test, in this
-//! process and in simulated time. With `KAOS_TEST_KUBECONFIG` set it is a real control plane instead, shared by all
-//! tests, with a namespace for each. What only one of the two can show says so, and is skipped on the other.
+//! A test states its requirements in a [`Scenario`] and gets a [`World`]. Usually this is an embedded cluster for this
+//! test alone, in this process and in simulated time. With `KAOS_TEST_KUBECONFIG` set, all tests share a real control
+//! plane, and each test has its own namespace. A scenario that only one of the two clusters can show says so, and is
+//! skipped on the other.
 //!
-//! | module | what is in it |
+//! | module | contents |
 //! |---|---|
-//! | [`scenario`] | what a test asks for, and the runtime that it gets |
+//! | [`scenario`] | a test's requirements, and the runtime for them |
 //! | [`world`] | the handle: apply, patch, delete, look |
-//! | [`wait`], `watchdog` | waiting for a condition, and what is printed when it does not come |
-//! | [`operator`], `account` | starting, stopping and crashing operators, and who they are on a real cluster |
-//! | [`replicas`] | operators that take turns |
-//! | [`requests`] | what the operator asked of the API server |
-//! | [`faults`], [`crash`] | scripts of what goes wrong, and where the operator ends in the middle of it |
+//! | [`wait`], `watchdog` | wait for a condition, and print details when it does not come true |
+//! | [`operator`], `account` | start, stop and crash operators; their identity on a real cluster |
+//! | [`replicas`] | operators that take turns on a Lease |
+//! | [`requests`] | the operator's requests to the API server |
+//! | [`faults`], [`crash`] | scripted faults, and the point at which the operator crashes |
 //! | [`kinds`] | names of objects, and the types that tests use |
-//! | [`samples`], [`whims`] | objects of the KAOS kinds, and what users want by chance |
-//! | [`history`] | every state that an object went through |
-//! | [`read`] | reading conditions and metadata |
-//! | [`state`] | what a namespace holds when it is quiet |
+//! | [`samples`], [`whims`] | objects of the KAOS kinds, and random wishes of users |
+//! | [`history`] | every state of an object |
+//! | [`read`] | reads conditions and metadata |
+//! | [`state`] | the contents of a namespace once nothing changes any more |
 
 mod account;
 pub mod crash;

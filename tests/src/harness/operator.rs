@@ -1,4 +1,4 @@
-//! Starting, stopping and crashing operators, in this process.
+//! Starts, stops and crashes operators in this process.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,10 +30,10 @@ use super::world::Below;
 use crate::gadget::{self, Edition};
 use crate::policies;
 
-/// Tests of a single operator say themselves what comes too late.
+/// No deadline: tests of a single operator set their own.
 const UNBOUNDED: Duration = Duration::from_hours(24);
 
-/// What operators of a world start with.
+/// The settings with which operators of a world start.
 pub(super) struct Setting {
     environment: RefCell<BTreeMap<String, String>>,
     edition: Cell<Edition>,
@@ -44,31 +44,31 @@ pub(super) struct Setting {
     only: Option<(BTreeSet<String>, Config)>,
     hindered: Hindered,
     held: Held,
-    /// Replicas that were started so far.
+    /// How many replicas have started so far.
     pub(super) lives: Cell<u32>,
 }
 
-/// Over which components the compiler fails, if over any.
+/// The components on which the compiler fails, if any.
 type Hindered = Arc<Mutex<Option<Hindrance>>>;
 
-/// The text of components that are not compiled, why, and how often there was one.
+/// A text that marks components, the compiler's error for them, and how many components it has hit.
 struct Hindrance {
     text: &'static str,
     why: CompileError,
     hits: usize,
 }
 
-/// Compiles in this process, and fails over some components, or does not come to an end with them.
+/// A compiler in this process. It fails on some components, and hangs on others until the test releases them.
 struct Mortal {
     compiler: Once,
     hindered: Hindered,
     held: Held,
 }
 
-/// Components that are not compiled before that is let go, and which there are now.
+/// The components on which the compiler hangs.
 type Held = Arc<Mutex<Hold>>;
 
-/// The text of components that are held, how many are now, and how many were.
+/// A text that marks components, how many of them the compiler hangs on now, and how many it ever did.
 #[derive(Default)]
 struct Hold {
     text: Option<&'static str>,
@@ -77,7 +77,7 @@ struct Hold {
 }
 
 impl Mortal {
-    /// Why a component is not compiled, if it is one of those; counts it.
+    /// The error planned for a component, if any. Counts the hit.
     fn hindered_over(&self, component: &[u8]) -> Option<CompileError> {
         let mut hindered = lock(&self.hindered);
         let hindrance = hindered.as_mut().filter(|hindrance| holds(component, hindrance.text))?;
@@ -85,7 +85,7 @@ impl Mortal {
         Some(hindrance.why.clone())
     }
 
-    /// Waits for as long as a component is held and somebody wants it.
+    /// Blocks while the test holds the component and the order is not cancelled.
     fn wait(&self, order: &Order<'_>) -> Result<(), CompileError> {
         let is_held = || lock(&self.held).text.is_some_and(|text| holds(order.component, text));
         if !is_held() {
@@ -116,15 +116,15 @@ impl Compile for Mortal {
     }
 }
 
-/// An operator that runs.
+/// A running operator.
 pub struct Running {
-    /// The user that it is.
+    /// The operator's user.
     pub(super) user: String,
-    /// Its name on the Lease; empty without one.
+    /// The operator's identity on the Lease; empty without a Lease.
     pub(super) identity: String,
-    /// What it says of itself.
+    /// The operator's health probe.
     pub probe: Probe,
-    /// What it counts.
+    /// The operator's metrics.
     pub metrics: Arc<Metrics>,
     catalogue: Arc<Catalogue>,
     stop: CancellationToken,
@@ -148,7 +148,7 @@ impl Setting {
         }
     }
 
-    /// On a shared cluster, an operator looks at its test's namespace and at nothing else.
+    /// On a shared cluster, the operator watches only its test's namespace.
     pub(super) fn only_in(&mut self, namespace: &str, config: Config) {
         self.only = Some((BTreeSet::from([namespace.to_owned()]), config));
     }
@@ -157,7 +157,7 @@ impl Setting {
         let mut options = Options { operator_namespace: SYSTEM.to_owned(), seed: self.seed + 1, ..Options::default() };
         match &self.only {
             None => {
-                // A late start reads the same clock as the cluster: both count on with tokio's time.
+                // An operator that starts late reads the same clock as the cluster: both follow tokio's time.
                 options.compute = Compute::Inline;
                 options.clock = self.clock;
             }
@@ -167,7 +167,7 @@ impl Setting {
         options
     }
 
-    /// Over what the compiler was to fail, and did not so far.
+    /// The components on which the compiler was to fail, if it has met none so far.
     pub(super) fn spared(&self) -> Option<String> {
         let hindered = self.hindered.lock().unwrap_or_else(PoisonError::into_inner);
         let spared = hindered.as_ref().filter(|hindrance| hindrance.hits == 0);
@@ -178,7 +178,7 @@ impl Setting {
         vec![Layer::env(Origin::Environment, self.environment.borrow().clone())]
     }
 
-    /// What answers for each kind.
+    /// The policies for each kind.
     fn stacks(&self) -> Result<BTreeMap<ResourceType, Stack>> {
         let mut stacks = BTreeMap::new();
         for policy in self.policies()? {
@@ -189,7 +189,7 @@ impl Setting {
         Ok(stacks)
     }
 
-    /// What looks after policies that the test installs.
+    /// The services for policies that the test installs.
     fn installing(&self, in_namespaces: bool) -> Result<Installing> {
         let engine = Engine::new()?;
         let (hindered, held) = (Arc::clone(&self.hindered), Arc::clone(&self.held));
@@ -214,10 +214,9 @@ impl Setting {
 }
 
 impl World {
-    /// Starts an operator and waits until it has seen everything that it looks at.
+    /// Starts an operator and waits until its caches are complete.
     ///
-    /// # Panics
-    /// If it does not get there.
+    /// # Panics If the operator does not become ready.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn start(&self) {
         self.spawn();
@@ -229,8 +228,7 @@ impl World {
 
     /// Starts an operator.
     ///
-    /// # Panics
-    /// If it cannot be put together.
+    /// # Panics If the operator cannot be assembled.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub fn spawn(&self) {
         let running = self.assemble().unwrap_or_else(|error| panic!("the operator cannot start: {error:#}"));
@@ -253,7 +251,7 @@ impl World {
         self.run(client, metrics, (OPERATOR.to_owned(), String::new()), run)
     }
 
-    /// Puts an operator together and has it run.
+    /// Assembles an operator and runs it.
     pub(super) fn run(
         &self,
         client: Client,
@@ -275,21 +273,20 @@ impl World {
         Ok(Running { user, identity, probe, metrics, catalogue, stop, task })
     }
 
-    /// What the operator that was started last says of itself.
+    /// The health probe of the most recently started operator.
     ///
-    /// # Panics
-    /// If none runs.
+    /// # Panics If no operator runs.
     #[expect(clippy::panic, reason = "the test is wrong")]
     pub fn probe(&self) -> Probe {
         self.try_probe().unwrap_or_else(|| panic!("no operator runs"))
     }
 
-    /// The same, if one runs.
+    /// The health probe of the most recently started operator, if one runs.
     pub fn try_probe(&self) -> Option<Probe> {
         self.running.borrow().last().map(|running| running.probe.clone())
     }
 
-    /// What the operator that was started last has counted.
+    /// The metrics page of the most recently started operator.
     pub fn metrics(&self) -> String {
         self.running.borrow().last().map(|running| running.metrics.encode().unwrap_or_default()).unwrap_or_default()
     }
@@ -299,10 +296,9 @@ impl World {
         counted(&self.metrics(), metric, labels)
     }
 
-    /// Stops all operators in order.
+    /// Stops all operators gracefully.
     ///
-    /// # Panics
-    /// If one does not end well.
+    /// # Panics If an operator ends with an error.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn stop_all(&self) {
         let running: Vec<Running> = self.running.borrow_mut().drain(..).collect();
@@ -317,7 +313,7 @@ impl World {
         }
     }
 
-    /// Ends the operator at once, in the middle of whatever it does.
+    /// Kills the operator at once, without a graceful stop.
     pub async fn crash(&self) {
         let running: Vec<Running> = self.running.borrow_mut().drain(..).collect();
         for operator in running {
@@ -326,16 +322,15 @@ impl World {
         }
     }
 
-    /// Stops the operator in order and starts another.
+    /// Stops the operator gracefully and starts another one.
     pub async fn restart(&self) {
         self.stop_all().await;
         self.start().await;
     }
 
-    /// Lets another edition of the test policy answer from now on.
+    /// Replaces the test policy with another edition.
     ///
-    /// # Panics
-    /// If it cannot.
+    /// # Panics If the swap fails.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub fn swap(&self, edition: Edition) {
         self.setting.edition.set(edition);
@@ -343,10 +338,9 @@ impl World {
         swapped.unwrap_or_else(|error| panic!("the policies cannot be swapped: {error:#}"));
     }
 
-    /// Takes the policy of a kind away; nobody answers for its objects from now on.
+    /// Removes the policy of a kind: its objects have no policy from now on.
     ///
-    /// # Panics
-    /// If it cannot.
+    /// # Panics If the removal fails.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub fn withdraw(&self, kind: &str) {
         let withdrawn = self.setting.stacks().and_then(|mut stacks| {
@@ -356,7 +350,7 @@ impl World {
         withdrawn.unwrap_or_else(|error| panic!("the policy cannot be taken away: {error:#}"));
     }
 
-    /// Lets these answer from now on, in every operator that runs.
+    /// Replaces the policies in every running operator.
     fn answer_by(&self, stacks: &BTreeMap<ResourceType, Stack>) -> Result<()> {
         for running in self.running.borrow().iter() {
             running.catalogue.replace(stacks, &self.setting.layers())?;
@@ -364,22 +358,21 @@ impl World {
         Ok(())
     }
 
-    /// The policies that answer.
+    /// The policies of this world.
     ///
-    /// # Panics
-    /// If one does not describe itself.
+    /// # Panics If a policy does not describe itself.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub fn policies(&self) -> Vec<Arc<Policy>> {
         self.setting.policies().unwrap_or_else(|error| panic!("the policies are not in order: {error:#}"))
     }
 
-    /// Has the compiler killed over every component that holds this text, as on a machine that is short of memory; with
-    /// none, over none. There has to be such a component until something else is said, or until the test ends.
+    /// Lets the compiler be killed on every component that contains this text, as on a machine without enough memory.
+    /// `None` ends this. At least one component must meet the fault before it changes or the test ends.
     pub fn kill_compiler_over(&self, text: Option<&'static str>) {
         self.hinder_compiler(text, CompileError::Killed);
     }
 
-    /// Has the compiler refuse every component that holds this text, as that of another build may; with none, none.
+    /// Lets the compiler refuse every component that contains this text, as another build may do. `None` ends this.
     pub fn refuse_to_compile(&self, text: Option<&'static str>) {
         self.hinder_compiler(text, CompileError::Refused("this build takes it no longer".to_owned()));
     }
@@ -390,19 +383,19 @@ impl World {
         *self.setting.hindered.lock().unwrap_or_else(PoisonError::into_inner) = hindrance;
     }
 
-    /// Has the compiler not come to an end over components that hold this text, until something else is said; with none, over
-    /// none. Simulated time stands still meanwhile: see [`Self::until_meanwhile`].
+    /// Lets the compiler hang on components that contain this text, until the next call. `None` ends this. Simulated
+    /// time stands still meanwhile: see [`Self::until_meanwhile`].
     pub fn hold_compiler_over(&self, text: Option<&'static str>) {
         lock(&self.setting.held).text = text;
     }
 
-    /// How many components the compiler is held over now, and how many it ever was.
+    /// How many components the compiler hangs on now, and how many it ever did.
     pub fn held(&self) -> (usize, usize) {
         let held = lock(&self.setting.held);
         (held.now, held.ever)
     }
 
-    /// Changes one setting of the operator's environment; it counts from the next start.
+    /// Changes one variable of the operator's environment, for the next start.
     pub fn set_environment(&self, name: &str, value: &str) {
         self.setting.environment.borrow_mut().insert(name.to_owned(), value.to_owned());
     }

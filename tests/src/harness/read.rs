@@ -1,30 +1,30 @@
-//! Reading objects, and pages of metrics.
+//! Reads objects and metrics pages.
 
 use serde_json::{Map, Value};
 
-/// A condition of an object; null if it has none of that type.
+/// A condition of an object; null if it has no condition of that type.
 pub fn condition(object: &Value, of: &str) -> Value {
     let mut conditions = object["status"]["conditions"].as_array().into_iter().flatten();
     conditions.rfind(|condition| condition["type"] == of).cloned().unwrap_or_default()
 }
 
-/// Whether a condition is true for the generation that the object has.
+/// Whether a condition is true for the object's current generation.
 pub fn is_true(object: &Value, of: &str) -> bool {
     let condition = condition(object, of);
     condition["status"] == "True" && condition["observedGeneration"] == object["metadata"]["generation"]
 }
 
-/// A condition's reason; empty without it.
+/// A condition's reason; empty if the condition is missing.
 pub fn reason(object: &Value, of: &str) -> String {
     text(&condition(object, of)["reason"]).to_owned()
 }
 
-/// Whether the current generation of an object is told to be ready.
+/// Whether the status reports an object's current generation as ready.
 pub fn is_ready(object: &Value) -> bool {
     is_true(object, "Ready") && object["status"]["ready"] == true
 }
 
-/// A text, or nothing.
+/// The text of a JSON string; empty for any other value.
 pub fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
@@ -44,12 +44,12 @@ pub fn version(object: &Value) -> &str {
     text(&object["metadata"]["resourceVersion"])
 }
 
-/// Labels or annotations.
+/// An object's labels or annotations.
 pub fn entries(object: &Value, field: &str) -> Map<String, Value> {
     object["metadata"][field].as_object().cloned().unwrap_or_default()
 }
 
-/// The reference to the controller of an object; null without one.
+/// An object's controller reference; null if it has none.
 pub fn controller(object: &Value) -> Value {
     let mut owners = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
     owners.rfind(|owner| owner["controller"] == true).cloned().unwrap_or_default()
@@ -65,7 +65,7 @@ pub fn hash(deployment: &Value) -> &str {
     text(&deployment["spec"]["template"]["metadata"]["annotations"]["kaos.tools/pod-spec-hash"])
 }
 
-/// The value of a variable of a Deployment's first container; null without it.
+/// A variable of a Deployment's first container; null if it is missing.
 pub fn variable(deployment: &Value, name: &str) -> Value {
     let variables = deployment["spec"]["template"]["spec"]["containers"][0]["env"].as_array().into_iter().flatten();
     variables
@@ -75,7 +75,7 @@ pub fn variable(deployment: &Value, name: &str) -> Value {
         .unwrap_or_default()
 }
 
-/// The sum of a metric's samples, on a page of them, whose labels contain all of these texts.
+/// The sum of a metric's samples on a metrics page whose labels contain all of these texts.
 pub fn counted(page: &str, metric: &str, labels: &[&str]) -> f64 {
     let lines = page.lines().filter(|line| !line.starts_with('#'));
     let fits = lines.filter(|line| {

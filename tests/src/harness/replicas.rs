@@ -1,4 +1,4 @@
-//! Replicas: operators that take turns on a Lease, as processes of `kaos-operator run --leader-elect` do.
+//! Replicas: operators that take turns on a Lease, as `kaos-operator run --leader-elect` does.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,15 +19,15 @@ use super::read::text;
 use super::requests::Sort;
 use super::scenario::SYSTEM;
 
-/// How long a request may take.
+/// The deadline of a request.
 const DEADLINE: Duration = Duration::from_secs(15);
 
-/// The user that a replica is.
+/// The user of a replica.
 pub fn user(replica: u32) -> String {
     format!("{OPERATOR}-{replica}")
 }
 
-/// Writes of a replica after another had taken the Lease.
+/// Returns writes that a replica made after another replica took the Lease.
 pub fn second_writers(entries: &[Entry]) -> Vec<String> {
     let mut holder = None;
     let mut wrong = Vec::new();
@@ -45,10 +45,9 @@ pub fn second_writers(entries: &[Entry]) -> Vec<String> {
 }
 
 impl World {
-    /// Starts a replica, on the embedded cluster. Where it may write no longer, it ends, and the crash point says so.
+    /// Starts a replica on the embedded cluster. When it loses the Lease it ends, and the crash point reports that.
     ///
-    /// # Panics
-    /// If it cannot be put together.
+    /// # Panics If the replica cannot be assembled.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub fn spawn_replica(&self, user: &str) {
         let running = self.assemble_replica(user).unwrap_or_else(|error| panic!("the replica cannot start: {error:#}"));
@@ -80,7 +79,7 @@ impl World {
                         return Ok(());
                     }
                 };
-                // What cannot be released expires.
+                // A Lease that cannot be released expires.
                 drop(held.release().await);
                 ended
             })
@@ -88,7 +87,7 @@ impl World {
         self.run(client, Arc::clone(&metrics), (user.to_owned(), identity), run)
     }
 
-    /// The replica that holds the Lease, if one that runs does.
+    /// The running replica that holds the Lease, if any.
     pub async fn leader(&self) -> Option<String> {
         let lease = self.look(&format!("{SYSTEM}:Lease/{LEASE}")).await;
         let holder = text(&lease["spec"]["holderIdentity"]);
@@ -96,7 +95,7 @@ impl World {
         running.iter().find(|running| running.identity == holder).map(|running| running.user.clone())
     }
 
-    /// Ends one operator at once, in the middle of whatever it does.
+    /// Kills one operator at once, without a graceful stop.
     pub async fn crash_one(&self, user: &str) {
         let all = std::mem::take(&mut *self.running.borrow_mut());
         let (gone, left): (Vec<Running>, Vec<Running>) = all.into_iter().partition(|running| running.user == user);

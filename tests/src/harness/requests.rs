@@ -1,4 +1,4 @@
-//! What the operator asked of the API server, as the embedded cluster's journal has it.
+//! Reads the operator's requests from the embedded cluster's journal.
 
 use std::collections::BTreeMap;
 
@@ -7,29 +7,29 @@ use kaos_cluster::faults::{Entry, Verb};
 use super::World;
 use super::faults::is_operator;
 
-/// How a request counts.
+/// The category of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sort {
-    /// Follows changes.
+    /// A watch.
     Watch,
-    /// Renews or looks at a Lease.
+    /// Reads or renews a Lease.
     Lease,
-    /// Tells an Event.
+    /// Writes an Event.
     Event,
-    /// Any other write that was accepted, dry runs apart.
+    /// Any other accepted write, except dry runs.
     Write,
-    /// Any other write that was refused.
+    /// Any other rejected write.
     Refused,
     /// A dry run.
     DryRun,
-    /// Asks what is served, and how it looks.
+    /// Discovery of served types and their schemas.
     Discovery,
     /// Any other read.
     Read,
 }
 
 impl Sort {
-    /// How an entry counts.
+    /// The category of an entry.
     pub fn of(entry: &Entry) -> Self {
         let attempt = &entry.attempt;
         match attempt.verb {
@@ -48,28 +48,28 @@ impl Sort {
 }
 
 impl World {
-    /// Forgets the requests so far.
+    /// Clears the journal.
     pub fn forget_requests(&self) {
         self.embedded().journal().clear();
     }
 
-    /// The operator's requests since, of this sort.
+    /// The operator's requests of this category since the journal was cleared.
     pub fn requests(&self, sort: Sort) -> Vec<Entry> {
         let entries = self.embedded().journal().entries();
         entries.into_iter().filter(|entry| is_operator(&entry.attempt.user) && Sort::of(entry) == sort).collect()
     }
 
-    /// The operator's accepted writes since, Events and Leases apart, as texts.
+    /// The operator's accepted writes since the journal was cleared, as texts, without Events and Leases.
     pub fn writes(&self) -> Vec<String> {
         self.requests(Sort::Write).iter().map(ToString::to_string).collect()
     }
 
-    /// The operator's reads since, watches apart, as texts.
+    /// The operator's reads since the journal was cleared, as texts, without watches.
     pub fn reads(&self) -> Vec<String> {
         self.requests(Sort::Read).iter().map(ToString::to_string).collect()
     }
 
-    /// How often each object was written since: `deployments`, `agents/status`.
+    /// The number of writes for each type since the journal was cleared: `deployments`, `agents/status`.
     pub fn writes_by_type(&self) -> BTreeMap<String, usize> {
         let mut counts = BTreeMap::new();
         for entry in self.requests(Sort::Write) {

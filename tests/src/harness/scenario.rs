@@ -1,4 +1,4 @@
-//! What a test asks for, and the runtime that it gets.
+//! A test's requirements, and the runtime for them.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -25,10 +25,10 @@ use crate::case;
 /// The namespace of the operator.
 pub const SYSTEM: &str = kaos_policy::contract::HOME;
 
-/// How long a test may take by the clock on the wall. In simulated time a loop that never waits never ends.
+/// The real time that a test may take. In simulated time, a loop that never waits would never end.
 const REAL_TIME: std::time::Duration = std::time::Duration::from_mins(15);
 
-/// Which cluster a test can run on.
+/// The clusters on which a test can run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Needs {
     Either,
@@ -36,7 +36,7 @@ enum Needs {
     Real,
 }
 
-/// What a test asks for.
+/// A test's requirements.
 #[derive(Clone)]
 pub struct Scenario {
     needs: Needs,
@@ -52,7 +52,7 @@ pub struct Scenario {
 }
 
 impl Default for Scenario {
-    /// Either cluster, all kinds, an operator that runs.
+    /// Runs on either cluster, with all kinds and a running operator.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     fn default() -> Self {
         let environment = case::default_environment().unwrap_or_else(|error| panic!("{error:#}"));
@@ -72,24 +72,24 @@ impl Default for Scenario {
 }
 
 impl Scenario {
-    /// Only the embedded cluster can show it, and why.
+    /// Runs only on the embedded cluster, for the given reason.
     pub fn embedded(why: &'static str) -> Self {
         Self { needs: Needs::Embedded, why, ..Self::default() }
     }
 
-    /// Only a real control plane can show it, and why.
+    /// Runs only on a real control plane, for the given reason.
     pub fn real(why: &'static str) -> Self {
         Self { needs: Needs::Real, why, ..Self::default() }
     }
 
-    /// No operator runs until the test starts one.
+    /// Starts no operator; the test does.
     #[must_use]
     pub fn idle(mut self) -> Self {
         self.idle = true;
         self
     }
 
-    /// No definitions are installed; nor does an operator run.
+    /// Installs no definitions and starts no operator.
     #[must_use]
     pub fn bare(mut self) -> Self {
         self.bare = true;
@@ -104,28 +104,29 @@ impl Scenario {
         self
     }
 
-    /// The operator's environment.
+    /// Sets the operator's environment.
     #[must_use]
     pub fn environment(mut self, environment: &BTreeMap<String, String>) -> Self {
         self.environment.clone_from(environment);
         self
     }
 
-    /// A certain namespace, on an embedded cluster.
+    /// Sets the namespace, on an embedded cluster.
     #[must_use]
     pub fn within(mut self, namespace: &'static str) -> Self {
         self.namespace = Some(namespace);
         self
     }
 
-    /// What everything random is drawn from, on an embedded cluster.
+    /// Sets the seed of all random values, on an embedded cluster.
     #[must_use]
     pub fn seeded(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// The operator takes policies from ConfigMaps; of other namespaces than its own if that is said.
+    /// Lets the operator install policies from ConfigMaps in its own namespace, and with `in_namespaces` in other
+    /// namespaces, too.
     #[must_use]
     pub fn installing(mut self, in_namespaces: bool) -> Self {
         self.installing = Some(in_namespaces);
@@ -144,15 +145,14 @@ fn kubeconfig() -> Option<PathBuf> {
     std::env::var_os("KAOS_TEST_KUBECONFIG").map(PathBuf::from)
 }
 
-/// Whether stories are played on a real control plane.
+/// Whether tests run on a real control plane.
 pub fn is_real() -> bool {
     kubeconfig().is_some()
 }
 
-/// Plays a story: on an embedded cluster in simulated time, or on the real one.
+/// Runs a test's story, on an embedded cluster in simulated time or on the real one.
 ///
-/// # Panics
-/// If the story or its stage fails, or if something was to go wrong in the story and never did.
+/// # Panics If the story or its setup fails, or if a planned fault had no hit.
 #[expect(clippy::panic, reason = "that is how a test fails")]
 pub fn play(scenario: Scenario, story: impl AsyncFnOnce(&World)) {
     let real = kubeconfig();
@@ -216,7 +216,7 @@ async fn on_control_plane(scenario: Scenario, path: PathBuf) -> Result<World> {
     Ok(world)
 }
 
-/// A name that no other test has, now or in an earlier run.
+/// A namespace that no other test uses, now or in an earlier run.
 fn own_namespace() -> String {
     let thread = std::thread::current();
     let test = thread.name().unwrap_or("test").rsplit("::").next().unwrap_or("test").replace('_', "-");
@@ -225,7 +225,7 @@ fn own_namespace() -> String {
     format!("{}-{}", short.trim_matches('-'), since.as_millis() % 100_000_000)
 }
 
-/// Namespaces, definitions and the registry of runtimes.
+/// Creates namespaces, definitions and the registry of runtimes.
 async fn furnish(world: &World, scenario: &Scenario) -> Result<()> {
     for name in [SYSTEM, &world.namespace] {
         world.try_apply(&samples::namespace(name)).await?;
@@ -249,11 +249,11 @@ fn registry() -> Result<Vec<Value>> {
     Ok(READ.get_or_init(|| read).clone())
 }
 
-/// The group and the plural of definitions.
+/// The group and the plural of CustomResourceDefinitions.
 const DEFINING: &str = "apiextensions.k8s.io";
 const DEFINITIONS: &str = "customresourcedefinitions";
 
-/// The definitions of all kinds.
+/// The definitions of all KAOS kinds and of the test kinds.
 pub fn definitions() -> Result<Vec<Value>> {
     static READ: OnceLock<Vec<Value>> = OnceLock::new();
     if let Some(read) = READ.get() {
@@ -264,7 +264,7 @@ pub fn definitions() -> Result<Vec<Value>> {
     Ok(READ.get_or_init(|| read).clone())
 }
 
-/// As much of the Gateway API's definition as a route needs.
+/// The part of the Gateway API's definition that an HTTPRoute needs.
 pub fn routes() -> Value {
     let mut routes = samples::definition("gateway.networking.k8s.io", "httproutes", "HTTPRoute");
     let approved = "https://github.com/kubernetes-sigs/gateway-api/pull/2466";
@@ -273,14 +273,14 @@ pub fn routes() -> Value {
 }
 
 impl World {
-    /// A real cluster as it is: nothing is installed, and no operator runs in this process until the test starts one.
+    /// Wraps a real cluster as it is: installs nothing, and starts no operator.
     pub fn over(client: Client, namespace: &str) -> Self {
         let scenario = Scenario::default().environment(&BTreeMap::new());
         let setting = Setting::new(&scenario, Clock::System);
         Self::new(client, namespace.to_owned(), Below::Real, Script::default(), setting)
     }
 
-    /// No operator runs yet.
+    /// Creates a world without an operator.
     fn new(client: Client, namespace: String, below: Below, script: Script, setting: Setting) -> Self {
         let (crash_point, running) = (CrashPoint::default(), RefCell::default());
         Self { client, namespace, below, crash_point, script, setting, running }
@@ -295,10 +295,11 @@ impl World {
         for definition in &all {
             let name = definition["metadata"]["name"].as_str().unwrap_or_default();
             match self.try_embedded() {
-                // They are large, and every test installs them.
+                // Plants large definitions directly, because every test installs them.
                 Some(cluster) if cluster.object(DEFINING, DEFINITIONS, "", name).is_none() => {
                     let mut definition = definition.clone();
-                    // As the server would number it; one without a number is read anew whenever it is touched.
+                    // The server would set this generation. The operator rereads a definition without a generation
+                    // after every change.
                     definition["metadata"]["generation"] = json!(1);
                     drop(cluster.plant(DEFINING, DEFINITIONS, definition));
                 }

@@ -1,4 +1,4 @@
-//! What a namespace holds when it is quiet, without what differs from one run to the next.
+//! The contents of a namespace once nothing changes any more, without values that differ between runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,12 +11,12 @@ use crate::normalize;
 const OWNERS: [&str; 4] = ["Agent", "ModelAPI", "MCPServer", "Gadget"];
 const CHILDREN: [&str; 5] = ["Deployment", "Service", "ConfigMap", "Secret", "ServiceAccount"];
 
-/// Children and statuses, without what differs from one cluster to the next.
+/// Children and statuses, without values that differ between clusters.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct State(BTreeMap<String, Value>);
 
 impl State {
-    /// The children and the owners in the test's namespace.
+    /// Reads the children and the owners in the test's namespace.
     pub async fn of(w: &World) -> Self {
         let mut state = BTreeMap::new();
         for kind in CHILDREN {
@@ -27,7 +27,7 @@ impl State {
                 }
                 let template = hash(&child).to_owned();
                 let mut kept = normalize::stripped(child);
-                // The digest is of the owner's UID too; the revision counts rollouts.
+                // The digest covers the owner's UID, and the revision counts rollouts. Both differ between runs.
                 kept["metadata"].as_object_mut().map(|metadata| metadata.remove("annotations"));
                 kept["template"] = json!(template);
                 state.insert(format!("{kind}/{name}"), kept);
@@ -42,7 +42,7 @@ impl State {
     }
 }
 
-/// What an object is told, without times and numbers of generations.
+/// An object's status, without times and generation numbers.
 fn told(object: &Value) -> Value {
     let ready = is_ready(object);
     let generation = object["metadata"]["generation"].clone();
@@ -68,7 +68,7 @@ fn told(object: &Value) -> Value {
     json!({"status": status, "ready": ready, "about the current generation": current, "finalizers": finalizers})
 }
 
-/// How the end differs from the one without faults.
+/// The differences between the final state and the state of a run without faults.
 pub fn differences(end: &State, wanted: &State) -> Vec<String> {
     let names: BTreeSet<&String> = end.0.keys().chain(wanted.0.keys()).collect();
     let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap_or_default();
@@ -85,7 +85,7 @@ pub fn differences(end: &State, wanted: &State) -> Vec<String> {
     names.iter().filter(differs).map(|name| tell(name)).collect()
 }
 
-/// Children whose owner is gone.
+/// Children whose owner no longer exists.
 pub async fn strays(w: &World) -> Vec<String> {
     let mut owners = BTreeSet::new();
     for kind in OWNERS {

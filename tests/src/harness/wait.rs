@@ -1,4 +1,4 @@
-//! Waiting for a condition, and what is printed when it does not come.
+//! Waits for a condition, and prints details when it does not come true.
 
 use std::time::Duration;
 
@@ -10,24 +10,22 @@ use super::World;
 use super::kinds::{At, Kind};
 use super::read::{text, version};
 
-/// How often is looked.
+/// The polling interval.
 const BEAT: Duration = Duration::from_millis(100);
-/// How long is waited by the clock on the wall.
+/// The longest wait in real time.
 const MEANWHILE: Duration = Duration::from_mins(2);
 
 impl World {
-    /// Waits until an object is as it should be; null stands for one that is not there.
+    /// Waits until an object meets a condition; null stands for a missing object.
     ///
-    /// # Panics
-    /// If that does not happen in good time, with everything that may say why.
+    /// # Panics If the deadline passes. The message holds everything that may explain it.
     pub async fn until(&self, what: &str, at: &str, holds: impl Fn(&Value) -> bool) -> Value {
         self.until_all(what, &[at], |objects| holds(&objects[0])).await.remove(0)
     }
 
-    /// Waits until several objects are as they should be together.
+    /// Waits until several objects meet a condition at the same time.
     ///
-    /// # Panics
-    /// As [`Self::until`].
+    /// # Panics As [`Self::until`].
     pub async fn until_all(&self, what: &str, at: &[&str], holds: impl Fn(&[Value]) -> bool) -> Vec<Value> {
         let deadline = Instant::now() + self.patience();
         loop {
@@ -43,7 +41,7 @@ impl World {
         }
     }
 
-    /// Waits until an object is told to be ready.
+    /// Waits until an object's status reports it ready.
     pub async fn until_ready(&self, at: &str) -> Value {
         self.until(&format!("{at} is ready"), at, super::is_ready).await
     }
@@ -53,10 +51,9 @@ impl World {
         self.until(&format!("{at} is gone"), at, Value::is_null).await;
     }
 
-    /// Waits until a count or another fact of the world is as it should be.
+    /// Waits until a count or another fact of the world meets a condition.
     ///
-    /// # Panics
-    /// If that does not happen in good time.
+    /// # Panics If the deadline passes.
     pub async fn until_true(&self, what: &str, holds: impl AsyncFn() -> bool) {
         let deadline = Instant::now() + self.patience();
         while !holds().await {
@@ -65,10 +62,9 @@ impl World {
         }
     }
 
-    /// The same while something keeps a thread, and simulated time stands still for that.
+    /// Like [`Self::until_true`], while a blocked thread stops simulated time.
     ///
-    /// # Panics
-    /// If that does not happen in good time by the clock on the wall.
+    /// # Panics If the deadline in real time passes.
     pub async fn until_meanwhile(&self, what: &str, holds: impl AsyncFn() -> bool) {
         let began = std::time::Instant::now();
         while !holds().await {
@@ -79,7 +75,7 @@ impl World {
         }
     }
 
-    /// Waits until an Event of type Warning tells of an object, for this reason.
+    /// Waits until a Warning Event with this reason exists for an object.
     pub async fn until_warned(&self, at: &str, why: &str) {
         let warned = async || self.events(at).await.iter().any(|(of, reason, _)| of == "Warning" && reason == why);
         self.until_true(&format!("there is an Event {why} of {at}"), warned).await;
@@ -87,8 +83,7 @@ impl World {
 
     /// Waits until nothing in the test's namespace has changed for a while.
     ///
-    /// # Panics
-    /// If it goes on changing.
+    /// # Panics If changes do not end.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn quiet(&self) {
         let (mut before, mut still) = (self.fingerprint().await, 0);
@@ -104,7 +99,7 @@ impl World {
         panic!("it goes on changing\n{}", self.explanation(&[]).await);
     }
 
-    /// The resource versions of everything that an operator may write in the test's namespace.
+    /// The resource versions of all objects that an operator may write in the test's namespace.
     pub async fn fingerprint(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for kind in [
@@ -133,7 +128,7 @@ impl World {
         tokio::time::sleep(time).await;
     }
 
-    /// Objects, Events and the last requests, for whoever reads a failed test.
+    /// Objects, Events and the last requests, to explain a failed test.
     async fn explanation(&self, at: &[&str]) -> String {
         let mut lines = Vec::new();
         for at in at {
@@ -154,7 +149,7 @@ impl World {
         lines.join("\n")
     }
 
-    /// What the operator says of itself and of these objects.
+    /// The operator's own account of itself and of these objects.
     async fn of_operator(&self, at: &[&str]) -> Vec<String> {
         let Some(probe) = self.try_probe() else { return vec!["--- no operator runs".to_owned()] };
         let mut lines = vec![format!("--- the operator: ready {:?}, queue {:?}", probe.ready(), probe.queue())];
@@ -166,7 +161,7 @@ impl World {
         lines
     }
 
-    /// What is told when a test takes for ever: nothing that waits.
+    /// The text that the watchdog prints. It must not wait for anything.
     pub(super) fn last_words(&self) -> impl Fn() -> String + use<> {
         let cluster = self.try_embedded().cloned();
         move || cluster.as_ref().map(|cluster| last_requests(cluster).join("\n")).unwrap_or_default()
@@ -190,7 +185,7 @@ impl World {
     }
 }
 
-/// The end of the journal.
+/// The last entries of the journal.
 fn last_requests(cluster: &Cluster) -> Vec<String> {
     let entries = cluster.journal().entries();
     let last = entries.iter().skip(entries.len().saturating_sub(60));

@@ -1,5 +1,5 @@
-//! Ends a test that takes for ever, with a message. Simulated time moves only while everybody waits, so a loop that never
-//! waits is not ended by any deadline in it.
+//! Ends a test that never finishes, with a message. Simulated time advances only while all tasks wait, so no simulated
+//! deadline ends a loop that never waits.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -12,7 +12,7 @@ thread_local! {
     static LAST_WORDS: RefCell<Option<Box<dyn Fn() -> String>>> = const { RefCell::new(None) };
 }
 
-/// What is told when it barks.
+/// Sets the text that the watchdog prints.
 pub(super) fn on_bark(words: impl Fn() -> String + 'static) {
     LAST_WORDS.with(|last| *last.borrow_mut() = Some(Box::new(words)));
 }
@@ -24,10 +24,9 @@ struct State {
     waker: Option<Waker>,
 }
 
-/// Waits for a story, and panics when it takes longer than `time` by the clock on the wall.
+/// Runs a story, and panics if it takes longer than `time` of real time.
 ///
-/// # Panics
-/// Then.
+/// # Panics If the time runs out.
 #[expect(clippy::panic, reason = "that is how a test fails")]
 pub(super) async fn within<T>(time: Duration, story: impl Future<Output = T>) -> T {
     let shared: Arc<(Mutex<State>, Condvar)> = Arc::default();

@@ -1,4 +1,4 @@
-//! The handle: apply, patch, delete, look.
+//! The handle of a test on its cluster: apply, patch, delete, look.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -14,20 +14,20 @@ use super::kinds::{At, Kind};
 use super::operator::{Running, Setting};
 use super::read::{text, uid};
 
-/// The cluster below a world.
+/// The cluster of a world.
 pub(super) enum Below {
     Embedded(Cluster),
     Real,
 }
 
-/// A cluster, a namespace of the test's own, and an operator that can be started and stopped.
+/// A cluster, a namespace for this test alone, and an operator that the test can start and stop.
 pub struct World {
-    /// A client that may do everything.
+    /// A client with all rights.
     pub client: Client,
     /// The test's namespace.
     pub namespace: String,
     pub(super) below: Below,
-    /// Where the operator is to crash.
+    /// Where the operator crashes.
     pub crash_point: CrashPoint,
     pub(super) script: Script,
     pub(super) setting: Setting,
@@ -40,14 +40,13 @@ const USER: &str = "user";
 impl World {
     /// The embedded cluster.
     ///
-    /// # Panics
-    /// On a real one: the test's scenario has to say that it needs the embedded cluster.
+    /// # Panics On a real cluster: the test's scenario must require the embedded cluster.
     #[expect(clippy::panic, reason = "the scenario is wrong")]
     pub fn embedded(&self) -> &Cluster {
         self.try_embedded().unwrap_or_else(|| panic!("this test has to say `embedded` in its scenario"))
     }
 
-    /// The embedded cluster, if it is one.
+    /// The embedded cluster, if this world has one.
     pub fn try_embedded(&self) -> Option<&Cluster> {
         match &self.below {
             Below::Embedded(cluster) => Some(cluster),
@@ -74,12 +73,12 @@ impl World {
         (at, api)
     }
 
-    /// Applies an object as the user, in the test's namespace unless it names another.
+    /// Applies an object as the user, into the test's namespace unless the object names another.
     pub async fn try_apply(&self, object: &Value) -> kube::Result<Value> {
         self.apply_as(USER, object).await
     }
 
-    /// Applies an object in the name of a manager.
+    /// Applies an object as a field manager.
     pub async fn apply_as(&self, manager: &str, object: &Value) -> kube::Result<Value> {
         let at = At::of(object, &self.namespace);
         let mut object = object.clone();
@@ -92,8 +91,7 @@ impl World {
 
     /// Applies an object as the user.
     ///
-    /// # Panics
-    /// If it is refused.
+    /// # Panics If the API server rejects the object.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn apply(&self, object: &Value) -> Value {
         self.try_apply(object).await.unwrap_or_else(|error| panic!("{object} is refused: {error}"))
@@ -108,8 +106,7 @@ impl World {
 
     /// Creates an object by a POST.
     ///
-    /// # Panics
-    /// If it is refused.
+    /// # Panics If the API server rejects the object.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn create(&self, object: &Value, params: &PostParams) {
         let at = At::of(object, &self.namespace);
@@ -120,24 +117,22 @@ impl World {
         created.unwrap_or_else(|error| panic!("{object} is refused: {error}"));
     }
 
-    /// Changes an object by a merge patch, as somebody who is neither the user nor the operator.
+    /// Changes an object by a merge patch, as a client that is neither the user nor the operator.
     ///
-    /// # Panics
-    /// If it is refused.
+    /// # Panics If the API server rejects the patch.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn patch(&self, at: &str, patch: &Value) -> Value {
         self.try_patch(at, patch).await.unwrap_or_else(|error| panic!("the patch of {at} is refused: {error}"))
     }
 
-    /// The same, where it may be refused.
+    /// Like [`Self::patch`], but returns the API server's error.
     pub async fn try_patch(&self, at: &str, patch: &Value) -> kube::Result<Value> {
         self.try_patch_as("somebody", at, patch).await
     }
 
-    /// The same, in the name of a manager.
+    /// Like [`Self::patch`], as a given field manager.
     ///
-    /// # Panics
-    /// If it is refused.
+    /// # Panics If the API server rejects the patch.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn patch_as(&self, manager: &str, at: &str, patch: &Value) -> Value {
         let patched = self.try_patch_as(manager, at, patch).await;
@@ -151,8 +146,7 @@ impl World {
 
     /// Sets replicas as `kubectl scale` and autoscalers do.
     ///
-    /// # Panics
-    /// If it is refused.
+    /// # Panics If the API server rejects the request.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn scale(&self, at: &str, replicas: i32) {
         let (place, api) = self.at(at);
@@ -166,7 +160,7 @@ impl World {
         self.patch_status_with(&PatchParams::default(), at, status).await;
     }
 
-    /// The same, in the name of a manager.
+    /// Changes the status of an object by a merge patch, as a field manager.
     pub async fn patch_status_as(&self, manager: &str, at: &str, status: &Value) {
         self.patch_status_with(&updating(manager), at, status).await;
     }
@@ -179,19 +173,17 @@ impl World {
         patched.unwrap_or_else(|error| panic!("the status of {at} is refused: {error}"));
     }
 
-    /// Deletes an object, if it is there.
+    /// Deletes an object if it exists.
     ///
-    /// # Panics
-    /// If that is refused.
+    /// # Panics If the API server rejects the deletion.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn delete(&self, at: &str) {
         self.try_delete(at).await.unwrap_or_else(|error| panic!("the deletion of {at} is refused: {error}"));
     }
 
-    /// Deletes an object and leaves what it owns.
+    /// Deletes an object and keeps the objects that it owns.
     ///
-    /// # Panics
-    /// If that is refused.
+    /// # Panics If the API server rejects the deletion.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn orphan(&self, at: &str) {
         let (place, api) = self.at(at);
@@ -200,7 +192,7 @@ impl World {
         drop(deleted.unwrap_or_else(|error| panic!("the deletion of {at} is refused: {error}")));
     }
 
-    /// As [`World::delete`], where it may be refused.
+    /// Like [`World::delete`], but returns the API server's error.
     pub async fn try_delete(&self, at: &str) -> kube::Result<()> {
         let (place, api) = self.at(at);
         match api.delete(&place.name, &DeleteParams::default()).await {
@@ -209,16 +201,15 @@ impl World {
         }
     }
 
-    /// An object as it is now; null if it is not there.
+    /// Reads an object; null if it does not exist.
     ///
-    /// # Panics
-    /// If it cannot be read.
+    /// # Panics If the object cannot be read.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn look(&self, at: &str) -> Value {
         self.try_look(at).await.unwrap_or_else(|error| panic!("{at} cannot be read: {error}"))
     }
 
-    /// The same, where it may be refused.
+    /// Like [`Self::look`], but returns the API server's error.
     pub async fn try_look(&self, at: &str) -> kube::Result<Value> {
         let (place, api) = self.at(at);
         if let Some(cluster) = self.try_embedded() {
@@ -233,17 +224,16 @@ impl World {
         self.list_in(Kind::named(kind), &self.namespace).await
     }
 
-    /// The objects of a kind in a namespace; none where the kind is not served.
+    /// The objects of a kind in a namespace; none if the kind is not served.
     ///
-    /// # Panics
-    /// If they cannot be read.
+    /// # Panics If the objects cannot be listed.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn list_in(&self, kind: Kind, namespace: &str) -> Vec<Value> {
         let listed = self.try_list_in(kind, namespace).await;
         listed.unwrap_or_else(|error| panic!("{} cannot be listed: {error}", kind.plural))
     }
 
-    /// The same, where it may be refused.
+    /// Like [`Self::list_in`], but returns the API server's error.
     pub async fn try_list_in(&self, kind: Kind, namespace: &str) -> kube::Result<Vec<Value>> {
         if let Some(cluster) = self.try_embedded() {
             let objects = cluster.objects(kind.group(), kind.plural).into_iter();
@@ -257,7 +247,7 @@ impl World {
         }
     }
 
-    /// What an object owns, of a kind.
+    /// The objects of a kind that an object owns.
     pub async fn owned(&self, owner: &str, kind: &str) -> Vec<Value> {
         let owner = self.look(owner).await;
         let is_owned = |object: &Value| {
@@ -272,10 +262,9 @@ impl World {
         self.owned(&format!("Deployment/{deployment}"), "ReplicaSet").await.len()
     }
 
-    /// The table that the API server makes of a list.
+    /// Lists objects as a table, as `kubectl get` does.
     ///
-    /// # Panics
-    /// If it does not.
+    /// # Panics If the API server does not return a table.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn table(&self, path: &str) -> Value {
         let accept = "application/json;as=Table;v=v1;g=meta.k8s.io";
@@ -287,18 +276,18 @@ impl World {
         asked.unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
-    /// What becomes of the pods of a Deployment.
+    /// Decides what happens to the pods of a Deployment.
     pub fn pods_of(&self, deployment: &str, fate: PodFate) {
         self.embedded().set_pods_of(&self.namespace, deployment, Some(fate));
     }
 
-    /// What becomes of all other pods.
+    /// Decides what happens to all other pods.
     pub fn pods(&self, fate: PodFate) {
         self.embedded().set_pods(fate);
     }
 }
 
-/// Parameters of a patch that counts as an update by a manager.
+/// Parameters of a patch that counts as an update by a field manager.
 fn updating(manager: &str) -> PatchParams {
     PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() }
 }
@@ -307,7 +296,7 @@ fn value(object: DynamicObject) -> Value {
     serde_json::to_value(object).unwrap_or_default()
 }
 
-/// Items of lists come without their type.
+/// Adds the type, which items of lists lack.
 fn typed(mut object: Value, kind: Kind) -> Value {
     object["apiVersion"] = json!(kind.api_version);
     object["kind"] = json!(kind.kind);
