@@ -1,4 +1,4 @@
-//! The bench with a small load: the whole story is told, and what holds for every load holds.
+//! Runs the bench with a small load: the whole story, with the checks that hold for every load.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::fs;
@@ -7,17 +7,17 @@ use std::process::Command;
 use kaos_tests::control_plane::programs::Programs;
 use serde_json::Value;
 
-/// The objects of the load: twelve Agents, four of each other kind.
+/// The objects of the load: twelve Agents, and four of each other kind.
 const OBJECTS: f64 = 20.0;
 
-/// The operator that is built, as the bench starts it.
+/// The command that starts the operator built here.
 fn operator() -> String {
     let program = Programs::operator().unwrap().canonicalize().unwrap();
     let pages = "--metrics-bind-address=$METRICS --health-probe-bind-address=$HEALTH --debug-bind-address=0";
     format!("{} run {pages}", program.display())
 }
 
-/// Runs the bench with these flags, too: what it printed, and what it wrote.
+/// Runs the bench with these additional flags. Returns its output and its JSON file.
 fn bench(name: &str, more: &[&str]) -> (String, Value) {
     let folder = std::env::temp_dir().join(format!("kaos-bench-{name}-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
@@ -38,7 +38,7 @@ fn bench(name: &str, more: &[&str]) -> (String, Value) {
     (out.into_owned(), written)
 }
 
-/// The cells of a row of the table that was printed.
+/// The cells of a row in the printed table.
 fn row<'o>(out: &'o str, text: &str) -> Vec<&'o str> {
     let row = out.lines().find(|line| line.starts_with(&format!("| {text} |")));
     let row = row.unwrap_or_else(|| panic!("no row {text} in\n{out}"));
@@ -50,7 +50,7 @@ fn the_bench_tells_of_an_operator_from_start_to_restart_and_of_silence_in_betwee
     let (out, json) = bench("smoke", &[]);
     assert_eq!(row(&out, "Load: writes").len(), 3, "{out}");
     let median = &json["operators"][0]["median"];
-    // One write for each child and each status at least: the instrument hears what is written.
+    // At least one write for each child and each status: the bench sees all writes.
     assert!(median["load.writes"].as_f64().unwrap() >= 60.0, "{median:#}");
     assert!(median["load.passes"].as_f64().unwrap() >= 20.0, "{median:#}");
     assert!(median["peaks"].as_f64().unwrap() >= median["peak"].as_f64().unwrap(), "{median:#}");
@@ -65,8 +65,8 @@ fn an_operator_beside_itself_makes_the_same_calls() {
     for operator in operators {
         assert_eq!(operator["rounds"].as_array().unwrap().len(), 2, "{operator:#}");
     }
-    // What is made of the objects is the same on any machine. How many statuses there are on the way is not: whether an
-    // Agent is looked at before its ModelAPI or after it is up to the moment.
+    // The number of children is the same on any machine. The number of status writes is not: an Agent's pass may run
+    // before or after its ModelAPI's pass.
     let median = |number: usize, key: &str| operators[number]["median"][key].as_f64().unwrap();
     let children = |number: usize| median(number, "load.writes") - median(number, "load.status");
     assert!(children(0) > 0.0 && (children(0) / children(1) - 1.0).abs() <= 0.1, "{json:#}");

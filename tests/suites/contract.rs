@@ -1,8 +1,8 @@
 //! The contract changes only together with its version.
 //!
-//! `tests/contract/VERSION.wit` is the contract as components of that version know it. A record with one field
-//! more loads nowhere any more, so as long as the version is the same, every interface and world of the kept
-//! file must still be there, unchanged but for its comments. New interfaces and worlds may appear.
+//! `tests/contract/VERSION.wit` is the contract that components of that version were built with. A component does not
+//! load if a record has one field more. So while the version stays the same, every interface and world of the kept file
+//! must still exist, unchanged except for comments. New interfaces and worlds may appear.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Version of the package, and each interface and world as text without comments.
+/// The package version, and each interface and world as text without comments.
 fn read(path: &Path) -> (String, BTreeMap<String, String>) {
     let mut resolve = Resolve::default();
     let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

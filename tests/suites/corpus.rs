@@ -1,5 +1,5 @@
-//! What fuzzing found, or started from, stays answered: every file of `tests/fuzz/corpus` goes through the
-//! function that the fuzzer drives.
+//! Runs every file of `tests/fuzz/corpus` through the function that the fuzzer calls: inputs that fuzzing found or
+//! started from must still get an answer.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
@@ -22,7 +22,7 @@ fn the_loader_answers_every_file_of_its_corpus() {
     each("loader", |data| drop(fuzzed::loader(data)));
 }
 
-/// What is changed from something that is taken gets further than what begins as noise.
+/// A fuzzer gets further from a valid input than from random bytes.
 #[test]
 fn the_corpus_of_the_loader_has_a_policy_and_an_overlay_that_are_taken() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/loader");

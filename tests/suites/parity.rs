@@ -1,8 +1,8 @@
-//! The default policies do what KAOS's Go operator did, or what a case says instead.
+//! The default policies do the same as KAOS's Go operator, except where a case says otherwise.
 //!
-//! Every case is played twice, with the policies compiled into this test and as the components that the
-//! binary carries. Both have to give the same bytes. What a case wants is written by hand, in `desired.yaml` where it is
-//! another end than the recorded one; `UPDATE_GOLDEN=1` accepts nothing but fuel, in `golden/fuel.json`.
+//! Every case is played twice: with the policies compiled into this test, and with the components in the operator's
+//! binary. Both must give the same bytes. If a case wants a result other than the recorded one, a person writes it into
+//! `desired.yaml`. `UPDATE_GOLDEN=1` updates only the fuel, in `golden/fuel.json`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,11 +16,11 @@ use kaos_tests::recorder::{self, Answers};
 use serde_json::Value;
 use similar::TextDiff;
 
-/// Cases that are about the API server or about writing, which nothing offline shows.
+/// Cases about the API server or about writing, which an offline test cannot show.
 const ONLINE: [(&str, &str); 1] =
     [("agent-adopt-foreign-same-labels", "whether to take over a stranger's object is decided while applying")];
 
-/// Wanted deviations that show elsewhere, and where.
+/// Wanted deviations that another test checks, and the name of that test.
 const ELSEWHERE: [(&str, &str); 3] = [
     ("agent-adopt-foreign-same-labels", "suite reconcile: a strangers deployment with our labels is left alone"),
     (
@@ -36,7 +36,7 @@ fn every_wanted_deviation_is_written_down_where_a_test_sees_it() {
         let is_elsewhere = ELSEWHERE.iter().any(|(name, _)| case.name == *name);
         let is_seen = case.deviation().exists() || !case.about.conditions.is_empty();
         assert!(!(is_elsewhere && is_seen), "{}: is seen here", case.name);
-        // What was written by hand deviates from nothing.
+        // A case written by hand has no recording to deviate from.
         let is_written = case.about.desired.is_some() || (is_seen && case.about.by_hand.is_some());
         assert_eq!(is_written, is_elsewhere || is_seen, "{}: desired, and nothing sees it", case.name);
     }
@@ -73,7 +73,7 @@ fn offline() -> impl Iterator<Item = Case> {
         .filter(|case| !ONLINE.iter().any(|(name, _)| case.name == *name))
 }
 
-/// Everything but what the API server refuses before an operator sees it.
+/// The wanted result, unless the API server rejects the object before an operator sees it.
 fn played(case: &Case) -> Option<Value> {
     let wanted = case.wanted().unwrap_or_else(|error| panic!("{}: {error:#}", case.name));
     (wanted.get("rejected").is_none()).then_some(wanted)
@@ -125,7 +125,7 @@ fn native_and_wasm_policies_give_the_same_bytes() {
     }
 }
 
-/// Fuel is exact, so a rise is a change of the policies and not of the weather.
+/// Fuel is exact, so a rise comes from the policies and not from the machine.
 #[test]
 fn no_case_takes_a_tenth_more_fuel_than_accepted() {
     let path = case::golden().join("fuel.json");

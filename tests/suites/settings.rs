@@ -1,5 +1,5 @@
-//! What the settings of the default policies may be: a value that no API server and no guard takes is told by the
-//! name of the setting, and none that gives a pod more power is an object's to set.
+//! Values of the default policies' settings. A value that an API server or the guard would reject is refused with the
+//! name of the setting. An object cannot set a setting that gives a pod more privileges.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use kaos_policy::settings::{Content, Layer, Origin, Path};
 use kaos_tests::policies;
 use serde_json::{Value, json};
 
-/// What is wrong with `value` at `path` of the settings of `policy`: the paths.
+/// The paths for which the settings of `policy` are refused with `value` at `path`.
 fn refused(policy: &str, path: &str, value: &Value) -> Vec<String> {
     let policies = policies::native().expect("the policies describe themselves");
     let policy = policies.iter().find(|it| it.id().name == policy).expect("there is such a policy");
@@ -25,7 +25,7 @@ fn refused(policy: &str, path: &str, value: &Value) -> Vec<String> {
     }
 }
 
-/// The policies, and what the settings of a server are called there.
+/// The policies, and the prefix of a server's settings in each.
 const SERVERS: [(&str, &str); 5] =
     [("agent", ""), ("mcpserver", ""), ("memorystore", ""), ("modelapi", "proxy."), ("modelapi", "hosted.")];
 

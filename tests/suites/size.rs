@@ -1,13 +1,13 @@
-//! How large the default policies are: every byte of a component is compiled by each operator that starts, and a
-//! policy in a ConfigMap has a megabyte for everything.
+//! The size of the default policies. Every operator compiles each byte of a component at its start, and a policy in a
+//! ConfigMap has one megabyte for everything.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use kaos_operator::embedded::DEFAULTS;
 use kaos_tests::shipped::gzipped;
 
-/// The largest that a component may be, in bytes.
+/// The upper bound of a component, in bytes.
 const RAW: usize = 375_000;
-/// The largest that it may be as `gzip -6` makes it.
+/// The upper bound of a component compressed with `gzip -6`, in bytes.
 const COMPRESSED: usize = 150_000;
 
 #[test]

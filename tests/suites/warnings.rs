@@ -1,5 +1,5 @@
-//! What the chart warns of is what the default policies refuse or ignore: a rule in CEL stands for an answer of theirs, and must not
-//! drift from it. The e2e suite shows that an API server says so.
+//! The chart warns about exactly the values that the default policies refuse or ignore. Each CEL rule repeats an answer
+//! of a policy, and the two must not drift apart. The e2e suite shows that an API server issues the warnings.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 const KINDS: [(&str, &str); 4] =
     [("agents", "Agent"), ("mcpservers", "MCPServer"), ("memorystores", "MemoryStore"), ("modelapis", "ModelAPI")];
 
-/// The rules for a resource: the place, and what holds of good objects.
+/// The rules for a resource: each path, and the expression that good objects meet.
 fn rules(resource: &str) -> Vec<(String, VapExpression)> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/helm/kaos-operator/files/warnings.yaml");
     let all: Value = serde_saphyr::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
@@ -28,14 +28,14 @@ fn rules(resource: &str) -> Vec<(String, VapExpression)> {
     all[resource].as_array().unwrap().iter().map(rule).collect()
 }
 
-/// The places that a cluster would warn of.
+/// The paths about which a cluster would warn.
 fn warned(resource: &str, object: &Value) -> BTreeSet<String> {
     let (paths, expressions): (Vec<_>, Vec<_>) = rules(resource).into_iter().unzip();
     let results = VapEvaluator::builder().object(object.clone()).build().evaluate(&expressions);
     let wrong = paths.into_iter().zip(results).filter(|(_, result)| !result.passed);
     wrong
         .map(|(path, result)| {
-            // An expression that fails is a mistake in the rule.
+            // An expression that fails is a bug in the rule.
             assert!(
                 result.message.as_deref().is_none_or(|said| !said.contains("rror")),
                 "{path}: {result:?}\n{object:#}"
@@ -51,9 +51,9 @@ fn renderers() -> BTreeMap<String, Renderer> {
     policies.into_iter().map(|policy| (policy.descriptor().claims[0].primary.kind.clone(), renderer(policy))).collect()
 }
 
-/// The places that the policy complains about, in a refusal or a note.
+/// The paths about which the policy complains, in a refusal or a note.
 fn complained(renderers: &BTreeMap<String, Renderer>, object: &Value) -> Vec<String> {
-    // The ModelAPI of an Agent or a store is there: one that waits is told nothing else.
+    // The ModelAPI of an Agent or a MemoryStore must exist: the policy tells a waiting object nothing else.
     let spec = &object["spec"];
     let model_api = spec.get("modelAPI").unwrap_or(&spec["models"]["summarization"]["modelAPI"]);
     let model = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "ModelAPI",
@@ -73,7 +73,7 @@ fn object(kind: &str, name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "metadata": {"name": name, "namespace": "team"}, "spec": spec})
 }
 
-/// Each rule, and a spec that breaks it.
+/// Each rule, with a spec that breaks it.
 fn broken() -> Vec<(&'static str, &'static str, Value)> {
     let agent = |more: Value| {
         let mut spec = json!({"modelAPI": "llm", "model": "m"});

@@ -1,4 +1,4 @@
-//! What an operator asked of the API server.
+//! Counts an operator's requests to the API server.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -8,18 +8,18 @@ use k8s_openapi::jiff::Timestamp;
 use kaos_tests::control_plane::audit::{Request, Tail};
 use serde_json::{Value, json};
 
-/// How a request counts.
+/// The category of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sort {
-    /// Looks at a Lease, or renews it.
+    /// Reads or renews a Lease.
     Lease,
     /// A watch that ended.
     Watch,
-    /// Tells an Event.
+    /// Writes an Event.
     Event,
-    /// Changes anything else.
+    /// Any other write.
     Write,
-    /// Anything else: reads, questions, dry runs.
+    /// Any other request: reads, reviews, dry runs.
     Read,
 }
 
@@ -35,52 +35,52 @@ impl Sort {
     }
 }
 
-/// Some requests.
+/// A list of requests.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Calls(Vec<Request>);
 
 impl Calls {
-    /// How many there are of a sort.
+    /// The number of requests in a category.
     pub(crate) fn count(&self, sort: Sort) -> usize {
         self.0.iter().filter(|request| Sort::of(request) == sort).count()
     }
 
-    /// How many writes there are of `agents/status` and the like.
+    /// The number of writes to a resource such as `agents/status`.
     pub(crate) fn writes_of(&self, resource: &str) -> usize {
         let of = |request: &&Request| request.resource == resource && Sort::of(request) == Sort::Write;
         self.0.iter().filter(of).count()
     }
 
-    /// How many writes of statuses there are.
+    /// The number of status writes.
     pub(crate) fn statuses(&self) -> usize {
         let of = |request: &&Request| request.resource.ends_with("/status") && Sort::of(request) == Sort::Write;
         self.0.iter().filter(of).count()
     }
 
-    /// How many objects of a type were made.
+    /// The number of objects of a type that were created.
     pub(crate) fn made_of(&self, resource: &str) -> usize {
         self.0.iter().filter(|request| request.made() && request.resource == resource).count()
     }
 
-    /// When the last was answered that made an object, in seconds.
+    /// When the last creation of an object was answered, in seconds.
     pub(crate) fn last_made(&self) -> Result<Option<f64>> {
         let made = |request: &&Request| request.made() && Sort::of(request) == Sort::Write;
         self.0.iter().filter(made).map(|request| seconds(&request.answered)).next_back().transpose()
     }
 
-    /// When the last write was answered, Events apart, in seconds.
+    /// When the last write was answered, in seconds. Ignores Events.
     pub(crate) fn last_write(&self) -> Result<Option<f64>> {
         let mut writes = self.0.iter().filter(|request| Sort::of(request) == Sort::Write);
         writes.next_back().map(|request| seconds(&request.answered)).transpose()
     }
 
-    /// When the last was answered that was more than staying: no Lease, no watch.
+    /// When the last request was answered, in seconds. Ignores Leases and watches, which an idle operator needs, too.
     pub(crate) fn last(&self) -> Result<Option<f64>> {
         let mut calls = self.0.iter().filter(|request| is_work(request));
         calls.next_back().map(|request| seconds(&request.answered)).transpose()
     }
 
-    /// How many there are of each verb and type.
+    /// The number of requests for each verb and type.
     pub(crate) fn by_verb(&self) -> Value {
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         for request in &self.0 {
@@ -91,7 +91,7 @@ impl Calls {
         json!(counts)
     }
 
-    /// Adds what was asked since.
+    /// Adds the requests since the last call. Returns whether any of them is work.
     pub(crate) fn hear(&mut self, tail: &mut Tail) -> Result<bool> {
         let heard = tail.read()?;
         let worked = heard.iter().any(is_work);
@@ -99,7 +99,7 @@ impl Calls {
         Ok(worked)
     }
 
-    /// Listens until nothing was asked for a while, after `enough` holds.
+    /// Reads requests until `enough` holds and no work has arrived for a while.
     pub(crate) async fn until_still(
         &mut self,
         tail: &mut Tail,
@@ -130,13 +130,13 @@ fn is_work(request: &Request) -> bool {
     !matches!(Sort::of(request), Sort::Lease | Sort::Watch)
 }
 
-/// A time of the log in seconds since 1970.
+/// A time of the audit log in seconds since 1970.
 fn seconds(time: &str) -> Result<f64> {
     let time: Timestamp = time.parse().with_context(|| format!("{time} in the audit log"))?;
     Ok(time.as_duration().as_secs_f64())
 }
 
-/// The time now in seconds since 1970.
+/// The current time in seconds since 1970.
 pub(crate) fn now() -> f64 {
     Timestamp::now().as_duration().as_secs_f64()
 }

@@ -1,4 +1,4 @@
-//! What is told of an operator, and what is aimed at.
+//! The figures of an operator, and the aims for them.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,15 @@ pub(crate) struct Figure {
     aim: Aim,
 }
 
-/// What a figure may be at most.
+/// The upper bound of a figure.
 #[derive(Debug, Clone, Copy)]
 enum Aim {
     None,
-    /// Whatever the load and the build.
+    /// Holds for any load and any build.
     Always(u32),
-    /// With the load that aims are for, and a release build.
+    /// Holds for the full load and a release build.
     AtFullLoad(f64),
-    /// So many for each Agent, and so many more.
+    /// An amount for each Agent plus a constant.
     PerAgent(u32, u32),
 }
 
@@ -31,7 +31,7 @@ const fn figure(key: &'static str, text: &'static str, unit: &'static str, aim: 
     Figure { key, text, unit, aim }
 }
 
-/// All of them, in the order of the story.
+/// All figures, in the order of the story.
 pub(crate) const FIGURES: [Figure; 35] = [
     figure("binary", "Size of the program", "MB", Aim::AtFullLoad(40.0)),
     figure("ready", "Start until ready", "s", Aim::AtFullLoad(1.0)),
@@ -71,7 +71,7 @@ pub(crate) const FIGURES: [Figure; 35] = [
 ];
 
 impl Figure {
-    /// What it may be at most with a load.
+    /// The upper bound with a given load.
     pub(crate) fn aim(&self, load: &Load) -> Option<f64> {
         match self.aim {
             Aim::None => None,
@@ -85,22 +85,22 @@ impl Figure {
     }
 }
 
-/// What was measured in one round.
+/// The measurements of one round.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Figures {
-    /// By key.
+    /// The figures by key.
     pub(crate) values: BTreeMap<&'static str, f64>,
-    /// The calls of each chapter, by verb and type.
+    /// The requests of each chapter, by verb and type.
     pub(crate) calls: BTreeMap<&'static str, Value>,
 }
 
 impl Figures {
-    /// Notes a figure.
+    /// Records a figure.
     pub(crate) fn note(&mut self, key: &'static str, value: f64) {
         self.values.insert(key, value);
     }
 
-    /// Notes a number of things.
+    /// Records a count.
     pub(crate) fn count(&mut self, key: &'static str, count: usize) {
         self.note(key, f64::from(u32::try_from(count).unwrap_or(u32::MAX)));
     }

@@ -1,4 +1,4 @@
-//! The objects: many of the kinds that others refer to, and Agents that share the first `ModelAPI`.
+//! The objects of the load: many objects that others can refer to, and Agents that share the first `ModelAPI`.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use kube::core::GroupVersionKind;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-/// How much there is to do.
+/// The size of the load.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Load {
     /// Agents, all on one ModelAPI
@@ -22,31 +22,31 @@ pub(crate) struct Load {
     pub(crate) modelapis: usize,
     #[arg(long, help = "MCPServers", value_name = "NUMBER", default_value_t = 300)]
     pub(crate) mcpservers: usize,
-    /// What the objects' texts are drawn from
+    /// Seed for the texts in the objects
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
 }
 
-/// The ModelAPI that all Agents are on.
+/// The name of the ModelAPI that all Agents use.
 pub(crate) const SHARED: &str = "shared";
-/// The model that they ask for.
+/// The model that the Agents use.
 const MODEL: &str = "gpt-4o";
-/// How many people apply at a time.
+/// The number of clients that create objects at the same time.
 const HANDS: usize = 8;
 const KINDS: [&str; 3] = ["ModelAPI", "MCPServer", "Agent"];
 
 impl Load {
-    /// Whether it is the one that aims are for.
+    /// Whether this is the load for which the aims hold.
     pub(crate) fn is_full(&self) -> bool {
         (self.modelapis, self.mcpservers, self.agents) == (300, 300, 1000)
     }
 
-    /// How many objects there are.
+    /// The number of objects.
     pub(crate) fn count(&self) -> usize {
         self.agents + self.modelapis + self.mcpservers
     }
 
-    /// The objects, each kind before those that refer to it.
+    /// The objects, ordered so that each kind precedes those that refer to it.
     fn objects(&self) -> Vec<Value> {
         let mut rng = Rng::with_seed(self.seed);
         let mut objects = vec![model_api_for(SHARED, &[MODEL])];
@@ -94,7 +94,7 @@ fn word(rng: &mut Rng) -> String {
     (0..rng.usize(3..9)).map(|_| rng.lowercase()).collect()
 }
 
-/// Fails unless every object has its Deployment and was told something.
+/// Fails unless every object has its Deployment and a status.
 pub(crate) async fn check(client: &Client, namespace: &str, load: &Load) -> Result<()> {
     let deployments = api(client, "Deployment", namespace).list(&ListParams::default()).await?.items.len();
     anyhow::ensure!(deployments == load.count(), "there are {deployments} Deployments for {} objects", load.count());
@@ -106,7 +106,7 @@ pub(crate) async fn check(client: &Client, namespace: &str, load: &Load) -> Resu
     Ok(())
 }
 
-/// Changes an object as its user would.
+/// Changes an object's spec as its user would.
 pub(crate) async fn change(client: &Client, namespace: &str, kind: &str, name: &str, spec: &Value) -> Result<()> {
     let patch = json!({"spec": spec});
     api(client, kind, namespace)
@@ -116,17 +116,17 @@ pub(crate) async fn change(client: &Client, namespace: &str, kind: &str, name: &
     Ok(())
 }
 
-/// Another list of models for the ModelAPI of all Agents, with theirs in it.
+/// A different list of models for the shared ModelAPI. The list still contains the Agents' model.
 pub(crate) fn other_models() -> Value {
     json!({"proxyConfig": {"models": [MODEL, "gpt-4o-mini"]}})
 }
 
-/// Another mode for it, in which it still has the Agents' model.
+/// A different mode for the shared ModelAPI. It still serves the Agents' model.
 pub(crate) fn other_mode() -> Value {
     json!({"mode": "Hosted", "hostedConfig": {"model": MODEL}, "proxyConfig": null})
 }
 
-/// Takes the objects away, while their operator runs.
+/// Deletes the objects while their operator runs.
 pub(crate) async fn take_away(client: &Client, namespace: &str) -> Result<()> {
     for kind in KINDS.into_iter().rev() {
         let api = api(client, kind, namespace);

@@ -1,24 +1,25 @@
 //! The bench for whole operators.
 //!
-//! It starts any operator for the KAOS kinds as a process, with the rights of its chart, on a control plane of etcd and
-//! kube-apiserver alone, where no Deployment ever becomes ready; puts a seeded load on it; changes what all Agents
-//! share; kills it; starts it again. What it tells comes from outside: the API server's audit log, `/proc`, and the
-//! objects themselves. So two operators are measured alike:
+//! It starts any operator for the KAOS kinds as a process with the rights of its chart. The control plane consists of
+//! etcd and kube-apiserver, so no Deployment ever becomes ready. The bench creates a seeded load, changes the object
+//! that all Agents share, kills the operator and starts it again. All figures come from outside the operator: from the
+//! API server's audit log, from `/proc`, and from the objects themselves. Therefore the bench can compare two different
+//! operators:
 //!
 //! `cargo run -p kaos-bench -- --operator 'COMMAND …' --versus 'COMMAND …'`
 //!
-//! A command is read by a shell. `$HEALTH` and `$METRICS` are free addresses for its pages: with the first, the bench
-//! tells the time until it is ready, with the second how many passes it made.
+//! A shell runs each command. `$HEALTH` and `$METRICS` are free addresses for the operator's pages. With the first, the
+//! bench measures the time until the operator is ready; with the second, the number of passes.
 //!
-//! | module | what is in it |
+//! | module | contents |
 //! |---|---|
-//! | [`stage`] | the control plane, with what the operator's chart installs but the operator |
+//! | [`stage`] | the control plane, with everything that the operator's chart installs except the operator |
 //! | [`load`] | the objects |
-//! | [`subject`] | the operator as a process; [`tree`] says what it uses |
-//! | [`calls`] | what it asked of the API server |
-//! | [`story`] | what is done to it, one chapter after the other |
-//! | [`figures`] | what is told of it, and what is aimed at |
-//! | [`report`] | the table, the JSON, and with `UPDATE_PERFORMANCE` the page of figures |
+//! | [`subject`] | the operator as a process; [`tree`] measures its resource usage |
+//! | [`calls`] | the operator's requests to the API server |
+//! | [`story`] | the actions of the bench, one chapter after the other |
+//! | [`figures`] | the figures of an operator, and the aims for them |
+//! | [`report`] | the table, the JSON, and with `UPDATE_PERFORMANCE` the performance page |
 
 mod calls;
 mod figures;
@@ -47,19 +48,20 @@ use crate::stage::Cluster;
 #[derive(Debug, Parser)]
 #[command(name = "kaos-bench")]
 struct Arguments {
-    /// The operator to measure, as a shell reads it; $HEALTH and $METRICS are free addresses for its pages
+    /// Command of the operator to measure, run by a shell; $HEALTH and $METRICS are free addresses for its pages
     #[arg(long, value_name = "COMMAND")]
     operator: String,
-    /// Another one to measure beside it
+    /// Command of another operator to compare with
     #[arg(long, value_name = "COMMAND")]
     versus: Option<String>,
-    /// Manifests of what the operator takes: definitions, rights, configuration; its Deployment is not made, and gives the environment
+    /// Manifests that the operator needs: definitions, rights, configuration; the bench reads the environment from its
+    /// Deployment and does not create it
     #[arg(long, value_name = "FILE", default_value_os_t = chart::manifests())]
     install: PathBuf,
-    /// The same for the other one
+    /// Manifests that the other operator needs
     #[arg(long, value_name = "FILE", requires = "versus")]
     versus_install: Option<PathBuf>,
-    /// A cluster that is there already, for somebody who may do everything; otherwise a new one of etcd and kube-apiserver
+    /// Administrator's kubeconfig of an existing cluster; without it, the bench starts etcd and kube-apiserver
     #[arg(long, value_name = "FILE", requires = "audit_log")]
     kubeconfig: Option<PathBuf>,
     /// The audit log of that cluster, at level Metadata and written without delay
@@ -67,16 +69,16 @@ struct Arguments {
     audit_log: Option<PathBuf>,
     #[command(flatten)]
     load: Load,
-    /// Measure so often, and tell the median; of two operators another one goes first in each round
+    /// Number of rounds; the table shows medians, and two operators swap their order in each round
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
-    /// Seconds of silence that are listened to
+    /// Seconds for which to record the requests of an idle operator
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     silence: u64,
-    /// An operator that has asked for nothing for so many seconds has nothing to do
+    /// Seconds without work after which an operator counts as idle
     #[arg(long, value_name = "SECONDS", default_value_t = 8)]
     still: u64,
-    /// Where everything that was measured is written
+    /// File for all measurements
     #[arg(long, value_name = "FILE", default_value = "target/bench.json")]
     json: PathBuf,
     /// Fail if the first operator misses an aim
@@ -120,8 +122,8 @@ async fn run(arguments: Arguments) -> Result<ExitCode> {
     Ok(if arguments.assert && !missed.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Whose turn it is when in a round. Who goes first in one goes last in the next, so that a machine that becomes slower
-/// while it works favours nobody.
+/// The order of the operators in a round. The order alternates, so that a machine that slows down during the bench
+/// favours neither operator.
 fn turns(round: u16, subjects: usize) -> Vec<usize> {
     let forth = 0..subjects;
     if round.is_multiple_of(2) { forth.collect() } else { forth.rev().collect() }

@@ -1,4 +1,4 @@
-//! The table, the JSON and the page of figures.
+//! The table, the JSON and the performance page.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::figures::{FIGURES, Figure, Figures};
 use crate::load::Load;
 
-/// One operator, measured.
+/// One operator and its measurements.
 #[derive(Debug)]
 pub(crate) struct Measured {
     command: String,
@@ -18,12 +18,12 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// Not yet.
+    /// An operator without measurements yet.
     pub(crate) fn of(command: &str) -> Self {
         Self { command: command.to_owned(), rounds: Vec::new() }
     }
 
-    /// The median of a figure; nothing where it was not measured.
+    /// The median of a figure; `None` if it was not measured.
     fn median(&self, key: &str) -> Option<f64> {
         let mut values: Vec<f64> = self.rounds.iter().filter_map(|round| round.values.get(key).copied()).collect();
         values.sort_by(f64::total_cmp);
@@ -46,7 +46,7 @@ impl Measured {
     }
 }
 
-/// Everything that was measured.
+/// All measurements.
 #[derive(Debug)]
 pub(crate) struct Report<'r> {
     pub(crate) load: &'r Load,
@@ -54,7 +54,7 @@ pub(crate) struct Report<'r> {
 }
 
 impl Report<'_> {
-    /// All of it, for machines.
+    /// Writes all measurements as JSON.
     pub(crate) fn write_json(&self, path: &Path) -> Result<()> {
         let Load { agents, modelapis, mcpservers, seed } = self.load;
         let load = json!({"agents": agents, "modelapis": modelapis, "mcpservers": mcpservers, "seed": seed});
@@ -91,7 +91,7 @@ impl Report<'_> {
         table
     }
 
-    /// Which aims the first operator misses, for people.
+    /// The sentence on the aims that the first operator misses.
     fn verdict(&self) -> String {
         let by = if self.measured.len() > 1 { " by the one" } else { "" };
         let missed = self.missed();
@@ -101,8 +101,8 @@ impl Report<'_> {
         format!("Aims that are missed{by}:\n\n- {}", missed.join("\n- "))
     }
 
-    /// Prints the table and what it was measured with; with `UPDATE_PERFORMANCE`, into the page of figures, too, where
-    /// two operators have a place of their own.
+    /// Prints the table and the conditions of the measurement. With `UPDATE_PERFORMANCE` it also writes the table into
+    /// the performance page, which has a separate section for two operators.
     pub(crate) fn publish(&self) -> Result<()> {
         let Load { agents, modelapis, mcpservers, .. } = self.load;
         let rounds = self.measured.first().map_or(0, |measured| measured.rounds.len());
@@ -113,7 +113,7 @@ impl Report<'_> {
         page::publish(section, &format!("{said}\n\n{}\n{}", self.table(), self.verdict()))
     }
 
-    /// What the first operator does not reach.
+    /// The aims that the first operator misses.
     pub(crate) fn missed(&self) -> Vec<String> {
         let Some(measured) = self.measured.first() else { return Vec::new() };
         let missed = FIGURES.iter().filter_map(|figure| {
@@ -137,13 +137,13 @@ fn ratio(one: f64, other: f64) -> String {
     let is_nothing = |value: f64| value.abs() < f64::EPSILON;
     match (is_nothing(one), is_nothing(other)) {
         (true, true) => "1.00".to_owned(),
-        // However many times as much it is, that says nothing.
+        // A ratio to zero says nothing.
         (false, true) => "–".to_owned(),
         _ => format!("{:.2}", one / other),
     }
 }
 
-/// What it ran on.
+/// The machine that ran the bench.
 fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -158,7 +158,7 @@ mod tests {
 
     const LOAD: Load = Load { agents: 1000, modelapis: 300, mcpservers: 300, seed: 1 };
 
-    /// One operator, with these figures in one round.
+    /// An operator with these figures in one round.
     fn one(values: &[(&'static str, f64)]) -> Measured {
         let mut figures = Figures::default();
         for &(key, value) in values {

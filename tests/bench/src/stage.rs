@@ -1,4 +1,4 @@
-//! The control plane, with what an operator's chart installs but the operator.
+//! The control plane, with everything that an operator's chart installs except the operator.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,23 +9,23 @@ use kaos_tests::control_plane::{self, Audit, ControlPlane, Extent, Group, access
 use kube::Client;
 use serde_json::json;
 
-/// Where operators are measured.
+/// The cluster for a measurement.
 #[derive(Debug)]
 pub(crate) enum Cluster {
-    /// On a new one for each, of etcd and kube-apiserver.
+    /// A new cluster of etcd and kube-apiserver for each operator.
     New,
-    /// On one that is there.
+    /// An existing cluster.
     Given {
-        /// Of somebody who may do everything.
+        /// The administrator's kubeconfig.
         kubeconfig: PathBuf,
-        /// What its API server writes.
+        /// The audit log of the API server.
         audit: PathBuf,
     },
 }
 
-/// A cluster that waits for an operator.
+/// A cluster that is ready for an operator.
 pub(crate) struct Stage {
-    /// Of somebody who may do everything.
+    /// The administrator's client.
     pub(crate) client: Client,
     namespace: String,
     user: String,
@@ -34,12 +34,12 @@ pub(crate) struct Stage {
     kubeconfig: PathBuf,
     environment: Vec<(String, String)>,
     group: Group,
-    // Ends last.
+    // Must be dropped last.
     own: Option<ControlPlane>,
 }
 
 impl Stage {
-    /// Sets it, with a namespace for the load.
+    /// Prepares the cluster, with a namespace for the load.
     pub(crate) async fn set(cluster: &Cluster, install: &Path, namespace: &str) -> Result<Self> {
         let own = matches!(cluster, Cluster::New).then(|| ControlPlane::of(Extent::Api)).transpose()?;
         let (admin, audit) = match (cluster, &own) {
@@ -78,37 +78,37 @@ impl Stage {
         &self.namespace
     }
 
-    /// What the operator asks from now on.
+    /// Follows the operator's requests from now on.
     pub(crate) fn listen(&self) -> Result<Tail> {
         Ok(self.audit.tail(self.audit.mark()?, &self.user))
     }
 
-    /// Where logs go.
+    /// The folder for logs.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The operator's.
+    /// The operator's kubeconfig.
     pub(crate) fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }
 
-    /// The operator's.
+    /// The operator's environment.
     pub(crate) fn environment(&self) -> &[(String, String)] {
         &self.environment
     }
 
-    /// What ends with this process.
+    /// The process group that ends with this process.
     pub(crate) fn group(&self) -> &Group {
         &self.group
     }
 
-    /// Whether the cluster is gone afterwards.
+    /// Whether the cluster ends with the bench.
     pub(crate) fn is_own(&self) -> bool {
         self.own.is_some()
     }
 
-    /// Processor time that etcd and the API server have used, if they are its own.
+    /// Processor time that etcd and the API server have used, if the bench started them.
     pub(crate) fn processor(&self) -> Option<Duration> {
         self.own.as_ref().map(ControlPlane::processor)
     }

@@ -1,4 +1,4 @@
-//! What is done to an operator, one chapter after the other, and what is noted.
+//! The bench's actions on an operator, one chapter after the other, and the figures recorded in each.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -14,19 +14,19 @@ use crate::load::{self, Load};
 use crate::stage::{Cluster, Stage};
 use crate::subject::Subject;
 
-/// How long is waited and listened.
+/// The waiting times.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    /// Who has asked for nothing for so long has nothing to do.
+    /// How long an operator must send no work to count as idle.
     pub(crate) still: Duration,
-    /// How long silence is listened to.
+    /// How long to record the requests of an idle operator.
     pub(crate) silence: Duration,
 }
 
-/// What takes longer does not end.
+/// The deadline of each chapter.
 const PATIENCE: Duration = Duration::from_mins(10);
 
-/// Tells the whole story once.
+/// Runs the whole story once.
 pub(crate) async fn tell(
     cluster: &Cluster,
     install: &Path,
@@ -60,13 +60,13 @@ struct Story<'s> {
 }
 
 impl Story<'_> {
-    /// From the start to the changes of what all share.
+    /// Runs the chapters from the start to the changes of the shared ModelAPI.
     async fn all(&mut self, subject: &mut Subject) -> Result<()> {
         if let Some(ready) = subject.until_ready()? {
             self.figures.note("ready", ready.as_secs_f64());
         }
         self.load(subject).await?;
-        // At its start it is still the shell.
+        // Read the size only now: right after the start, the process is still the shell.
         #[expect(clippy::cast_precision_loss, reason = "a program is smaller")]
         self.figures.note("binary", subject.size()? as f64 / 1e6);
         self.silence(subject).await?;
@@ -77,7 +77,7 @@ impl Story<'_> {
     async fn load(&mut self, subject: &mut Subject) -> Result<()> {
         let (stage, count) = (self.stage, self.load.count());
         let mut tail = stage.listen()?;
-        // Whatever it does at its start is done.
+        // Wait until the operator has finished its work at startup.
         let mut calls = Calls::default();
         calls.until_still(&mut tail, (Duration::from_secs(2), PATIENCE), |_| Ok(true)).await?;
         let (begin, cluster, mut calls) = (calls::now(), stage.processor(), Calls::default());
@@ -155,7 +155,7 @@ impl Story<'_> {
         Ok(())
     }
 
-    /// Changes the ModelAPI of all Agents, and waits until that is done.
+    /// Changes the shared ModelAPI, and waits until the operator is idle again.
     async fn change(&self, subject: &mut Subject, spec: &Value) -> Result<Done> {
         let mut tail = self.stage.listen()?;
         let (used, passes) = (subject.usage().processor, subject.passes());
@@ -174,7 +174,7 @@ impl Story<'_> {
         Ok(calls)
     }
 
-    /// Kills it while there is something to do, and then restarts it where there is nothing.
+    /// Kills the operator while it has work and starts it again. Then restarts it while it is idle.
     async fn again(&mut self, subject: Subject) -> Result<Subject> {
         let deployments = load::api(&self.stage.client, "Deployment", self.stage.namespace());
         let mut tail = self.stage.listen()?;
@@ -218,7 +218,7 @@ impl Story<'_> {
     }
 }
 
-/// What a change came to.
+/// The result of a change.
 struct Done {
     calls: Calls,
     processor: f64,

@@ -17,17 +17,17 @@ use kaos_tests::control_plane::launch::free_port;
 use crate::stage::Stage;
 use crate::tree::{self, Usage};
 
-/// How often is looked at what it uses: children live for a second.
+/// The sampling interval of resource usage. It is short because compile children live for a second only.
 const BEAT: Duration = Duration::from_millis(25);
 const PATIENCE: Duration = Duration::from_mins(1);
-/// What operators of these kinds call the number of their passes.
+/// The metric that counts passes, under the names that operators use.
 const PASSES: [&str; 2] = ["kaos_operator_passes_total", "controller_runtime_reconcile_total"];
 
-/// An operator that runs; killed when it is dropped.
+/// A running operator. Dropping it kills the process.
 pub(crate) struct Subject {
     child: Child,
     started: Instant,
-    /// Its page of health, if its command says where that is.
+    /// The address of the health page, if the command sets one.
     health: Option<SocketAddr>,
     metrics: Option<SocketAddr>,
     log: PathBuf,
@@ -36,7 +36,7 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// Starts one.
+    /// Starts an operator.
     pub(crate) fn start(stage: &Stage, command: &str) -> Result<Self> {
         let (health, metrics) = (free()?, free()?);
         let log = stage.folder().join("operator.log");
@@ -56,7 +56,8 @@ impl Subject {
         Ok(Self { child, started, health, metrics, log, seen, ended })
     }
 
-    /// Waits until it says that it is ready; the time since its start. Nothing if it has no page that says so.
+    /// Waits until the health page reports the operator ready. Returns the time since the start, or `None` without such
+    /// a page.
     pub(crate) fn until_ready(&mut self) -> Result<Option<Duration>> {
         let Some(health) = self.health else { return Ok(None) };
         while !get(health, "/readyz").is_some_and(|answer| answer.starts_with("HTTP/1.1 200")) {
@@ -69,7 +70,7 @@ impl Subject {
         Ok(Some(self.started.elapsed()))
     }
 
-    /// Fails if it has ended.
+    /// Fails if the process has ended.
     pub(crate) fn check(&mut self) -> Result<()> {
         if let Some(status) = self.child.try_wait()? {
             bail!("it ended: {status}\n{}", self.last_words());
@@ -77,7 +78,7 @@ impl Subject {
         Ok(())
     }
 
-    /// What it has used so far, at its peak.
+    /// The operator's resource usage so far, at its peak.
     pub(crate) fn usage(&self) -> Usage {
         if let Some(now) = tree::usage(self.child.id()) {
             note(&self.seen, now);
@@ -85,24 +86,24 @@ impl Subject {
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many passes it made, if it tells.
+    /// The number of passes, if the operator reports it.
     pub(crate) fn passes(&self) -> Option<f64> {
         let page = get(self.metrics?, "/metrics")?;
         let counts = page.lines().filter(|line| PASSES.iter().any(|name| line.starts_with(name)));
         counts.map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
     }
 
-    /// The size of its program, in bytes.
+    /// The size of the operator's program, in bytes.
     pub(crate) fn size(&self) -> Result<u64> {
         Ok(fs::metadata(format!("/proc/{}/exe", self.child.id()))?.len())
     }
 
-    /// Ends it at once, and all below it.
+    /// Kills the operator and all of its descendants.
     pub(crate) fn kill(mut self) {
         self.end();
     }
 
-    /// Ends it in order.
+    /// Stops the operator gracefully.
     pub(crate) fn stop(mut self) -> Result<()> {
         group::signal(&self.child, "TERM")?;
         let deadline = Instant::now() + PATIENCE;
@@ -117,7 +118,7 @@ impl Subject {
 
     fn end(&mut self) {
         let below = tree::below(self.child.id());
-        // What has ended cannot be killed, and that is well.
+        // Killing a process fails if it has already ended. That is fine.
         let _ended = self.child.kill().and_then(|()| self.child.wait());
         for child in below {
             let _ended = Command::new("kill").args(["-KILL", &child.to_string()]).output();
@@ -138,7 +139,7 @@ impl Drop for Subject {
     }
 }
 
-/// Looks at what a process uses until it has ended.
+/// Samples the resource usage of a process until the process has ended.
 fn watch(process: u32, seen: Arc<Mutex<Usage>>, ended: Arc<AtomicBool>) {
     thread::spawn(move || {
         while !ended.load(Ordering::Relaxed) {
@@ -163,7 +164,7 @@ fn free() -> Result<SocketAddr> {
     Ok(SocketAddr::from(([127, 0, 0, 1], free_port()?)))
 }
 
-/// A page; nothing while it is not served.
+/// Requests a page; `None` while it is not served.
 fn get(address: SocketAddr, page: &str) -> Option<String> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;

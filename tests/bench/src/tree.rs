@@ -1,27 +1,27 @@
-//! What a process and its children use, from `/proc`.
+//! The resource usage of a process and its descendants, from `/proc`.
 
 use std::fs;
 use std::time::Duration;
 
 use kaos_tests::usage;
 
-/// What a process and all below it have used, and use.
+/// The resource usage of a process and its descendants.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Usage {
-    /// Processor time, that of ended children among it.
+    /// Processor time, including that of ended children.
     pub(crate) processor: Duration,
     /// Peak memory of the process itself, in bytes.
     pub(crate) peak: u64,
-    /// Peaks of the process and of all below it that run now, together.
+    /// The sum of the peaks of the process and its running descendants.
     pub(crate) peaks: u64,
 }
 
-/// Looks at a process; nothing if it is gone.
+/// Measures a process; `None` if it has ended.
 pub(crate) fn usage(process: u32) -> Option<Usage> {
     let peak = usage::peak(process)?;
     let mut used = Usage { processor: usage::processor(process)?, peak, peaks: peak };
     for child in below(process) {
-        // One that ends meanwhile is counted by its parent the next time.
+        // The parent's processor time will include a child that has just ended.
         let (Some(processor), Some(peak)) = (usage::processor(child), usage::peak(child)) else { continue };
         used.processor += processor;
         used.peaks += peak;
@@ -29,7 +29,7 @@ pub(crate) fn usage(process: u32) -> Option<Usage> {
     Some(used)
 }
 
-/// The processes below one.
+/// The descendants of a process.
 pub(crate) fn below(process: u32) -> Vec<u32> {
     let mut found = Vec::new();
     let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();

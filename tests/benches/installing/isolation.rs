@@ -1,4 +1,4 @@
-//! What a policy that burns fuel in one namespace costs another.
+//! Measures how much a policy that burns fuel in one namespace slows down another namespace.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use tokio_util::sync::CancellationToken;
 use crate::Part;
 use crate::stage::{Stage, milliseconds, percentile};
 
-/// Edits that are measured on each side.
+/// Measured edits on each side.
 const EDITS: usize = 2_000;
-/// How many times as long as alone an edit may take.
+/// The upper bound of the ratio between an edit's time under load and its time alone.
 const LONGER: f64 = 2.0;
-/// Objects of the namespace that burns; each is edited as soon as it was served.
+/// Objects in the burning namespace. Each is edited again as soon as it was served.
 const MANY: usize = 50;
 
-/// Edits a calm object again and again.
+/// Edits a calm object repeatedly.
 async fn calm(stage: &Stage, from: usize) -> Result<Vec<Duration>> {
     let mut times = Vec::new();
     for edit in from..from + EDITS {
@@ -27,7 +27,7 @@ async fn calm(stage: &Stage, from: usize) -> Result<Vec<Duration>> {
     Ok(times)
 }
 
-/// Keeps every object of the other namespace changing, and gives how many passes it got.
+/// Edits every object of the other namespace continuously. Returns the number of its passes.
 async fn burn(stage: &Stage, stop: &CancellationToken) -> Result<usize> {
     let work = |number: usize| async move {
         for edit in 0.. {

@@ -1,8 +1,8 @@
-//! How fast a policy that somebody installs comes into service, what a burning one costs others, and how long a plan
-//! for a thousand objects takes: on an embedded cluster, in real time, all in one run.
+//! Measures how fast an installed policy starts to serve, how much a fuel-burning policy slows down others, and how
+//! long a plan for a thousand objects takes. All parts run on an embedded cluster in real time, in one run.
 //!
-//! `cargo bench --locked --workspace --all-features --bench installing` measures and prints; with `UPDATE_PERFORMANCE=1`
-//! the tables go into `docs/reference/performance.md`.
+//! `cargo bench --locked --workspace --all-features --bench installing` measures and prints. With
+//! `UPDATE_PERFORMANCE=1` it writes the tables into `docs/reference/performance.md`.
 
 mod isolation;
 mod planning;
@@ -16,16 +16,16 @@ use clap::Parser as _;
 use kaos_operator::cli::Cli;
 use kaos_tests::page;
 
-/// What one part of the bench found.
+/// The result of one part of the bench.
 struct Part {
-    /// For the page.
+    /// The text for the performance page.
     text: String,
-    /// The aim that was missed.
+    /// The missed aim, if any.
     missed: Option<String>,
 }
 
 fn main() -> Result<ExitCode> {
-    // The operator compiles in a child, and a plan is a process of its own; both are this executable.
+    // The compile children of the operator and `policy plan` run as processes of this executable.
     if std::env::args().nth(1).is_some_and(|verb| ["policy", "compile-child"].contains(&&*verb)) {
         return Ok(Cli::parse().run());
     }

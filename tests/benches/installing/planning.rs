@@ -1,4 +1,4 @@
-//! `policy plan` on a cluster with a thousand objects, as a process of its own.
+//! Measures `policy plan` as a separate process on a cluster with a thousand objects.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -15,16 +15,16 @@ use serde_json::json;
 use crate::Part;
 use crate::stage::{Stage, milliseconds, percentile};
 
-/// Agents that there are.
+/// Agents on the cluster.
 const OBJECTS: usize = 1_000;
-/// Milliseconds beside listing, at most.
+/// The upper bound in milliseconds, without listing the objects.
 const PLAN: f64 = 2000.0;
-/// Times that it is run.
+/// Number of runs.
 const RUNS: usize = 5;
-/// As `policy plan` says that something changes.
+/// The exit code with which `policy plan` reports changes.
 const CHANGES: i32 = 2;
 
-/// A sentence for the page.
+/// Returns a sentence for the page.
 pub(crate) async fn measure() -> Result<Part> {
     let stage = Stage::bare()?;
     let mut model = samples::model_api("llm");
@@ -73,7 +73,7 @@ fn plan(kubeconfig: &Path, settings: &Path) -> Result<Duration> {
     Ok(began.elapsed())
 }
 
-/// How long it takes to list the same objects over the same way.
+/// Measures how long listing the same objects takes over the same connection.
 async fn list(kubeconfig: &Path) -> Result<Duration> {
     let config = Kubeconfig::read_from(kubeconfig)?;
     let client = Client::try_from(Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?)?;

@@ -1,4 +1,4 @@
-//! An embedded cluster with an operator on it that takes policies from ConfigMaps, in real time and on all processors.
+//! An embedded cluster with an operator that installs policies from ConfigMaps, in real time and on all processors.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,14 +20,14 @@ use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-/// How often the cluster is looked at: what is measured is a multiple of it.
+/// The polling interval; every measured time is a multiple of it.
 pub(crate) const BEAT: Duration = Duration::from_millis(1);
-/// After so long nothing will come any more.
+/// The deadline of a wait.
 const PATIENCE: Duration = Duration::from_mins(2);
-/// The namespace of whatever names none.
+/// The namespace of objects that name none.
 const NAMESPACE: &str = "default";
 
-/// A cluster. Clones are the same one.
+/// A cluster. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Stage {
     pub(crate) cluster: Cluster,
@@ -35,11 +35,11 @@ pub(crate) struct Stage {
     compiled: Compiled,
 }
 
-/// How long the operator's last compilation took.
+/// The time of the operator's last compilation.
 #[derive(Clone, Default)]
 struct Compiled(Arc<Mutex<Duration>>);
 
-/// Compiles in a child, as the operator does, and notes how long that took.
+/// Compiles in a child process, as the operator does, and records the time.
 struct Timed {
     compiler: ChildCompiler<SystemClock>,
     compiled: Compiled,
@@ -67,7 +67,7 @@ impl Stage {
         Ok(Self { cluster, client, compiled: Compiled::default() })
     }
 
-    /// The same, with an operator on it until the token is cancelled.
+    /// Like [`Self::bare`], with an operator that runs until the token is cancelled.
     pub(crate) async fn with_operator(stop: &CancellationToken) -> Result<Self> {
         let stage = Self::bare()?;
         stage.cluster.settled().await;
@@ -105,12 +105,12 @@ impl Stage {
         Ok(())
     }
 
-    /// How long the operator took to compile what it was given last.
+    /// How long the operator's last compilation took.
     pub(crate) fn compiled(&self) -> Duration {
         *self.compiled.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An object as it is now; null if it is not there.
+    /// Reads an object; null if it does not exist.
     pub(crate) fn look(&self, at: &str) -> Arc<Value> {
         let at = At::parse(at, NAMESPACE);
         self.cluster.object(at.kind.group(), at.kind.plural, &at.namespace, &at.name).unwrap_or_default()
@@ -122,7 +122,7 @@ impl Stage {
         self.cluster.objects(kind.group(), kind.plural)
     }
 
-    /// Waits until something is so. Gives how long that took.
+    /// Waits until a condition holds. Returns the elapsed time.
     pub(crate) async fn until(&self, what: &str, is: impl Fn() -> bool) -> Result<Duration> {
         let began = Instant::now();
         while !is() {
@@ -132,7 +132,7 @@ impl Stage {
         Ok(began.elapsed())
     }
 
-    /// Applies an object, and waits until the operator has told that it looked at it. Gives how long both took.
+    /// Applies an object, and waits until its status has observed it. Returns the elapsed time of both.
     pub(crate) async fn served(&self, object: &Value) -> Result<Duration> {
         let at = At::of(object, NAMESPACE).to_string();
         let began = Instant::now();
@@ -142,12 +142,12 @@ impl Stage {
     }
 }
 
-/// Whether an object was looked at as it is now.
+/// Whether the status has observed the object's current generation.
 fn is_observed(object: &Value) -> bool {
     object["status"]["observedGeneration"] == object["metadata"]["generation"] && !object["status"].is_null()
 }
 
-/// The value below which so many of a hundred are.
+/// The given percentile of some times.
 pub(crate) fn percentile(times: &[Duration], percent: usize) -> Duration {
     let mut sorted = times.to_vec();
     sorted.sort();

@@ -1,4 +1,4 @@
-//! From the change of a policy's ConfigMap to an object that the new policy answers for.
+//! Measures the time from a change of a policy's ConfigMap to an object that the new policy serves.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -13,11 +13,11 @@ use tokio_util::sync::CancellationToken;
 use crate::Part;
 use crate::stage::{Stage, milliseconds, percentile};
 
-/// Changes that are measured, after one that is not.
+/// Measured changes; one unmeasured change precedes them.
 const CHANGES: u32 = 24;
-/// Milliseconds beside compiling until the new policy serves, at most.
+/// The upper bound in milliseconds until the new policy serves, without compilation.
 const BEYOND: f64 = 300.0;
-/// Agents that the policy answers for.
+/// Agents that the policy serves.
 const AGENTS: usize = 20;
 
 /// An edition of the Agents' policy: the package, its component, and the component's digest.
@@ -48,14 +48,14 @@ pub(crate) async fn measure() -> Result<Part> {
     for number in 0..=CHANGES {
         let (package, component, digest) = edition(number)?;
         size = component.len();
-        // Nothing is left of the change before.
+        // Wait until the previous change has no effects left.
         stage.cluster.settled().await;
         let began = Instant::now();
         stage.apply(&package).await?;
         let any = || stage.all("Agent").iter().any(|agent| is_of(agent, &digest));
         let every = || stage.all("Agent").iter().all(|agent| is_of(agent, &digest));
         let mut waits = Vec::new();
-        // An Agent is edited again and again, and served whoever answers.
+        // Edit an Agent repeatedly. One of the policies must serve each edit.
         let editing = async {
             loop {
                 edits += 1;

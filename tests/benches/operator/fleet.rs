@@ -1,5 +1,5 @@
-//! A cluster that listens on loopback, and the objects in it: a namespace for each thousand Agents, with one ModelAPI and
-//! one MCPServer that all of them use.
+//! A cluster that listens on loopback, with its objects. Each thousand Agents share a namespace, a ModelAPI and an
+//! MCPServer.
 
 use std::path::{Path, PathBuf};
 
@@ -20,15 +20,15 @@ pub(crate) const SHARE: usize = 1_000;
 /// A cluster with a fleet in it.
 pub(crate) struct Fleet {
     client: Client,
-    /// Agents in it.
+    /// Number of Agents in the cluster.
     pub(crate) agents: usize,
-    /// Where operators find it.
+    /// The kubeconfig for operators.
     pub(crate) kubeconfig: PathBuf,
     _server: Server,
 }
 
 impl Fleet {
-    /// Starts a cluster and fills it. No operator has seen it.
+    /// Starts a cluster and fills it. No operator has run on it yet.
     pub(crate) async fn new(agents: usize, folder: &Path) -> Result<Self> {
         let cluster = Cluster::start();
         let server = cluster.listen(([127, 0, 0, 1], 0).into()).await?;

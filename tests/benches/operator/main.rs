@@ -1,16 +1,16 @@
-//! What reconciling costs: passes a second, processor time, memory and API calls of the operator alone, for fleets of
-//! Agents on the embedded cluster.
+//! Measures the cost of reconciling: passes per second, processor time, memory and API calls of the operator alone, for
+//! fleets of Agents on the embedded cluster.
 //!
-//! `cargo bench --locked --workspace --all-features --bench operator` measures 0, 1,000 and 10,000 Agents and ends with a
-//! table, which goes into `docs/reference/performance.md` with `UPDATE_PERFORMANCE=1`. Numbers behind `--` are sizes of
-//! fleets in place of these.
+//! `cargo bench --locked --workspace --all-features --bench operator` measures 0, 1,000 and 10,000 Agents and prints a
+//! table at the end. With `UPDATE_PERFORMANCE=1` it writes the table into `docs/reference/performance.md`. Numbers
+//! behind `--` replace these fleet sizes.
 //!
-//! | module | what is in it |
+//! | module | contents |
 //! |---|---|
-//! | `fleet` | a cluster that listens, and the objects in it |
-//! | `meter` | the operator as a process of its own, and what it and the machine say of it |
-//! | `story` | what happens to a fleet while it is measured |
-//! | `table` | the table, and what it must show |
+//! | `fleet` | a listening cluster with its objects |
+//! | `meter` | the operator as a separate process; reads its metrics and its resource usage |
+//! | `story` | the events that a fleet is measured in |
+//! | `table` | the table and its aims |
 
 mod fleet;
 mod meter;
@@ -24,11 +24,11 @@ use kaos_operator::cli::Cli;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// Sizes of fleets. The first shows what the process takes by itself.
+/// Fleet sizes. The first measures the process without objects.
 const AGENTS: [usize; 3] = [0, 1_000, 10_000];
 
 fn main() -> Result<ExitCode> {
-    // The operator is this executable, and what it compiles policies in.
+    // The operator and its compile children are processes of this executable.
     if std::env::args().nth(1).is_some_and(|verb| ["run", "compile-child"].contains(&&*verb)) {
         return Ok(Cli::parse().run());
     }

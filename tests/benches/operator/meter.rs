@@ -1,4 +1,4 @@
-//! The operator as a process of its own, and what it and the machine say of it.
+//! Runs the operator as a separate process, and reads its metrics and its resource usage.
 
 use std::fs::File;
 use std::path::Path;
@@ -12,11 +12,11 @@ use kaos_tests::harness::read::counted;
 
 use crate::Result;
 
-/// How often is looked.
+/// The polling interval.
 const BEAT: Duration = Duration::from_millis(250);
-/// It has settled when it did nothing for so long.
+/// The operator has settled after doing nothing for this long.
 const STILL: Duration = Duration::from_secs(3);
-/// It must have settled after so long.
+/// The deadline for settling.
 const PATIENCE: Duration = Duration::from_mins(20);
 
 /// A running operator that is measured.
@@ -25,7 +25,7 @@ pub(crate) struct Meter {
     start: Instant,
 }
 
-/// What was so at a moment.
+/// A snapshot of the counters at one time.
 #[derive(Debug, Clone)]
 pub(crate) struct Reading {
     start: Instant,
@@ -34,18 +34,18 @@ pub(crate) struct Reading {
     page: String,
 }
 
-/// What happened between two readings.
+/// The difference between two readings.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Span {
     pub(crate) wall: Duration,
     pub(crate) cpu: Duration,
-    /// Passes over all objects, and over Agents.
+    /// Passes over all objects, and passes over Agents.
     pub(crate) passes: f64,
     pub(crate) passes_of_agents: f64,
-    /// Requests that change something, dry runs too, Events apart.
+    /// Write requests, including dry runs and excluding Events.
     pub(crate) writes: f64,
     pub(crate) events: f64,
-    /// Requests that read objects or ask what is served.
+    /// Requests that read objects or discover types.
     pub(crate) reads: f64,
     pub(crate) watches: f64,
 }
@@ -65,13 +65,13 @@ impl Meter {
         Ok(Self { process: Process::of(group.spawn(&mut command)?, log), start })
     }
 
-    /// What is so now.
+    /// Reads the current counters.
     pub(crate) fn read(&self) -> Result<Reading> {
         let (cpu, _) = self.process.usage().ok_or("the operator has ended")?;
         Ok(Reading { start: self.start, at: Instant::now(), cpu, page: self.process.get("/metrics") })
     }
 
-    /// Waits until so many Agents are ready and nothing happens any more; the first reading that showed that.
+    /// Waits until this many Agents are ready and nothing happens any more. Returns the first reading of that state.
     pub(crate) async fn settled(&mut self, agents: usize) -> Result<Reading> {
         let deadline = Instant::now() + PATIENCE;
         let mut last = self.read()?;
@@ -92,7 +92,7 @@ impl Meter {
         }
     }
 
-    /// Bytes in memory now, and at most so far.
+    /// The memory in use now, and its peak, in bytes.
     pub(crate) fn memory(&self) -> Result<(u64, u64)> {
         let (_, peak) = self.process.usage().ok_or("the operator has ended")?;
         Ok((self.process.resident().ok_or("the operator has ended")?, peak))
@@ -104,7 +104,7 @@ impl Reading {
         counted(&self.page, metric, labels)
     }
 
-    /// Passes and requests, those apart that keep watches going.
+    /// The numbers of passes and requests, without the watches that an idle operator keeps open.
     fn work(&self) -> (f64, f64) {
         (self.passes(""), self.calls(&["get", "list", "create", "update", "patch", "delete"], ""))
     }
@@ -123,23 +123,23 @@ impl Reading {
         verbs.iter().map(verb).sum()
     }
 
-    /// Objects that are kept in memory, and the size of their text.
+    /// The number of objects in memory, and the size of their text.
     pub(crate) fn stored(&self) -> (f64, f64) {
         (self.count("kaos_operator_stored_objects", &[]), self.count("kaos_operator_stored_bytes", &[]))
     }
 
-    /// What happened since the process was started.
+    /// The difference to the start of the process.
     pub(crate) fn since_start(&self) -> Span {
         let start = Self { start: self.start, at: self.start, cpu: Duration::ZERO, page: String::new() };
         self.since(&start)
     }
 
-    /// What happened since an earlier one.
+    /// The difference to an earlier reading.
     pub(crate) fn since(&self, before: &Self) -> Span {
         let changing = ["create", "update", "patch", "delete"];
         let grown = |ask: &dyn Fn(&Self) -> f64| ask(self) - ask(before);
         let events = grown(&|it| it.calls(&changing, "resource=\"events\""));
-        // They ask for rights, and leave nothing behind.
+        // Reviews only ask about rights and store nothing, so they are no writes.
         let reviews = grown(&|it| it.calls(&changing, "group=\"authorization.k8s.io\""));
         Span {
             wall: self.at - before.at,

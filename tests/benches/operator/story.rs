@@ -1,5 +1,5 @@
-//! What happens to a fleet while it is measured: an operator comes to it for the first time, another takes its place, and
-//! a ModelAPI that a thousand Agents use is changed, so that their manifests stay the same and so that they do not.
+//! The events in which a fleet is measured. An operator starts for the first time, and another one replaces it. Then a
+//! ModelAPI that a thousand Agents use changes, once without and once with an effect on their manifests.
 
 use std::fs;
 use std::time::Duration;
@@ -11,24 +11,24 @@ use crate::Result;
 use crate::fleet::{Fleet, SHARE};
 use crate::meter::{Meter, Span, number};
 
-/// How long it is left alone at the end.
+/// How long to observe the idle operator at the end.
 const QUIET: Duration = Duration::from_secs(15);
 
-/// A fleet's figures.
+/// The figures of a fleet.
 #[derive(Debug)]
 pub(crate) struct Told {
-    /// Agents in the fleet, and of those that use the ModelAPI that is changed.
+    /// Agents in the fleet, and the number of them that use the changed ModelAPI.
     pub(crate) agents: usize,
     pub(crate) sharing: f64,
-    /// Objects that the operator keeps, and bytes of their text.
+    /// Objects in the operator's memory, and the size of their text in bytes.
     pub(crate) stored: (f64, f64),
-    /// The first operator makes everything.
+    /// The first operator creates all children.
     pub(crate) creation: Span,
-    /// Bytes at most while it did, and afterwards.
+    /// The peak memory during the creation, and the memory afterwards, in bytes.
     pub(crate) created: (u64, u64),
-    /// The next one finds everything as it should be.
+    /// The next operator finds every child as planned.
     pub(crate) restart: Span,
-    /// Bytes at most while it looked, and afterwards.
+    /// The peak memory during the restart, and the memory afterwards, in bytes.
     pub(crate) settled: (u64, u64),
     /// The ModelAPI gets a label.
     pub(crate) label: Option<Span>,
@@ -37,7 +37,7 @@ pub(crate) struct Told {
     pub(crate) quiet: Span,
 }
 
-/// Plays it.
+/// Runs the story.
 pub(crate) async fn tell(agents: usize) -> Result<Told> {
     let folder = std::env::temp_dir().join(format!("kaos-operator-bench-{}-{agents}", std::process::id()));
     fs::create_dir_all(&folder)?;

@@ -1,14 +1,14 @@
-//! The table at the end, and what it must show.
+//! The table at the end, and the aims that it must meet.
 
 use std::fmt::Write as _;
 
 use crate::meter::{Span, number};
 use crate::story::Told;
 
-/// Bytes that ten thousand settled Agents may take.
+/// The upper bound of memory for ten thousand settled Agents, in bytes.
 const MOST: f64 = 250e6;
 
-/// A row: what it is called, and a fleet's figure; nothing where there is none.
+/// A row: its title, and the value for a fleet; empty if there is none.
 type Row = (&'static str, fn(&Told) -> String);
 
 const ROWS: [Row; 15] = [
@@ -33,7 +33,7 @@ const ROWS: [Row; 15] = [
     }),
 ];
 
-/// All fleets in one table.
+/// Formats all fleets as one table.
 pub(crate) fn of(told: &[Told]) -> String {
     let (mut head, mut rule) = ("| Agents |".to_owned(), "|---|".to_owned());
     for fleet in told {
@@ -51,7 +51,8 @@ pub(crate) fn of(told: &[Told]) -> String {
     table
 }
 
-/// What each object and each pass takes by which the larger fleet is larger. What a process takes to start is in neither.
+/// The cost of each object and each pass, from the difference between two fleets. This excludes the cost of starting a
+/// process.
 #[allow(clippy::cast_precision_loss, reason = "no process is that large")]
 fn more(small: &Told, large: &Told) -> String {
     let objects = large.stored.0 - small.stored.0;
@@ -75,7 +76,7 @@ fn more(small: &Told, large: &Told) -> String {
     )
 }
 
-/// What must not be so.
+/// The aims that a fleet misses.
 pub(crate) fn wrong(told: &Told) -> Vec<String> {
     let agents = told.agents;
     let mut wrong = Vec::new();
@@ -114,7 +115,7 @@ fn megabytes(bytes: u64) -> String {
     format!("{:.0}", bytes as f64 / 1e6)
 }
 
-/// A number without a fraction, in groups of three digits.
+/// Formats a number without a fraction, in groups of three digits.
 fn grouped(number: f64) -> String {
     let digits = format!("{number:.0}");
     let groups: Vec<&[u8]> = digits.as_bytes().rchunks(3).rev().collect();

@@ -1,8 +1,8 @@
-//! What a policy costs: to compile, to load from the cache of compiled code, for one pass in a sandbox and natively, in
-//! memory, and for a thousand objects.
+//! Measures the cost of a policy: compiling it, loading it from the cache of compiled code, one pass in a sandbox and
+//! natively, its memory, and a thousand objects.
 //!
-//! `cargo bench --locked --workspace --all-features --bench policies` measures and ends with a table of what matters; with
-//! `UPDATE_PERFORMANCE=1` the table goes into `docs/reference/performance.md`.
+//! `cargo bench --locked --workspace --all-features --bench policies` measures and prints a table of the main figures
+//! at the end. With `UPDATE_PERFORMANCE=1` it writes the table into `docs/reference/performance.md`.
 
 mod table;
 mod whole;
@@ -33,7 +33,7 @@ use serde_json::Value;
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 fn main() -> Result<ExitCode> {
-    // The children of `whole` are this executable.
+    // The child processes of `whole` run this executable.
     if std::env::args().nth(1).is_some_and(|verb| ["render", "compile-child"].contains(&&*verb)) {
         return Ok(Cli::parse().run());
     }
@@ -44,7 +44,7 @@ fn main() -> Result<ExitCode> {
     Ok(page::verdict(&table::write()?))
 }
 
-/// From bytes to compiled code, and from the cache; what both have in common is in both.
+/// Measures compiling from bytes, and loading from the cache. Both figures include the steps that both share.
 fn compiling(criterion: &mut Criterion) -> Result<()> {
     let engine = Engine::new()?;
     let folder = std::env::temp_dir().join(format!("policies-bench-{}", std::process::id()));
@@ -77,14 +77,14 @@ fn compiling(criterion: &mut Criterion) -> Result<()> {
     Ok(())
 }
 
-/// How long a check took from a validated component to a sandbox that opens.
+/// The time of a check from a validated component to an open sandbox.
 fn compiled(check: &Check) -> Duration {
     let steps = check.steps.iter().filter(|taken| matches!(taken.step, Step::Compile | Step::Instantiate));
     steps.map(|taken| taken.time).sum()
 }
 
-/// Needs, map-env and translate of one object of each kind in a fresh sandbox, and the whole pass that they are a part of,
-/// without the memo.
+/// Measures needs, map-env and translate of one object of each kind in a fresh sandbox. Also measures the whole pass
+/// around them, without the memo.
 fn passes(criterion: &mut Criterion) -> Result<()> {
     for (how, policies) in [("native", policies::native()?), ("sandbox", policies::wasm()?)] {
         for policy in &policies {
@@ -101,7 +101,7 @@ fn passes(criterion: &mut Criterion) -> Result<()> {
     Ok(())
 }
 
-/// What a policy itself does in a pass.
+/// Runs the policy's part of a pass.
 fn verbs(policy: &Policy, subject: &Subject) -> std::result::Result<Option<Plan>, Failure> {
     let mut sandbox = policy.code().open(policy.limits())?;
     sandbox.needs(subject)?;
@@ -109,7 +109,7 @@ fn verbs(policy: &Policy, subject: &Subject) -> std::result::Result<Option<Plan>
     Ok(sandbox.translate(subject, env)?.ok())
 }
 
-/// The claim's fullest sample, with what stands beside it.
+/// The claim's largest sample, with the objects that it refers to.
 fn sample(policy: &Arc<Policy>) -> Result<(Renderer, Value, Fixed)> {
     let samples = &policy.descriptor().claims[0].samples;
     let fullest = samples.iter().max_by_key(|sample| sample.object.len()).ok_or("no samples")?;

@@ -10,16 +10,16 @@ use serde_json::Value;
 
 use crate::{Result, whole};
 
-/// Milliseconds of compiling for each kilobyte of a component, at most.
+/// The upper bound of compile time for each kilobyte of a component, in milliseconds.
 const COMPILE: f64 = 1.0;
-/// How many times faster than compiling it is to load from the cache, at least.
+/// The lower bound of how many times faster the cache is than compiling.
 const CACHED: f64 = 100.0;
-/// How many times as long as natively a pass takes in a sandbox, at most.
+/// The upper bound of the ratio between a pass in a sandbox and a native pass.
 const SANDBOX: f64 = 2.5;
-/// How many times as long as its passes alone the rendering of a thousand objects takes, at most.
+/// The upper bound of the ratio between rendering a thousand objects and their passes alone.
 const THOUSAND: f64 = 3.0;
 
-/// Prints the table, and puts it into the page where that is asked for. Says which aims were missed.
+/// Prints the table, and writes it into the page on request. Returns the missed aims.
 pub(crate) fn write() -> Result<Vec<String>> {
     let mut missed = Vec::new();
     page::publish("policies", &table(&mut missed)?)?;
@@ -62,7 +62,7 @@ fn table(missed: &mut Vec<String>) -> Result<String> {
         rule.push_str("---:|");
         let cells = [
             format!("{kilobytes:.0}"),
-            // As `policy pack` ships it.
+            // Compressed as `policy pack` ships it.
             format!("{:.0}", number(shipped::gzipped(component, 9)?.len()) / 1000.0),
             format!("{:.0}", compile / 1e6),
             format!("{for_each:.2}"),
@@ -95,12 +95,12 @@ fn table(missed: &mut Vec<String>) -> Result<String> {
     ))
 }
 
-/// Where criterion keeps what it measures.
+/// The folder of criterion's results.
 pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/criterion")
 }
 
-/// Nanoseconds, as criterion keeps them.
+/// A median that criterion stored, in nanoseconds.
 fn criterion_median(what: &str, name: &str) -> Result<f64> {
     let file = folder().join(format!("{what}_{name}")).join("new/estimates.json");
     let text = std::fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;

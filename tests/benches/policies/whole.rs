@@ -1,5 +1,5 @@
-//! What criterion has no measure for: a compilation in a process of its own, memory, and a thousand objects through the
-//! command line. This executable is that command line when it is started with arguments of it.
+//! Measurements that criterion does not support: compilation in a separate process, memory, and a thousand objects
+//! through the command line. Started with arguments of the command line, this executable acts as the command line.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -18,14 +18,14 @@ use serde_json::{Value, json};
 
 use crate::{Result, sample};
 
-/// Agents in the file that is rendered.
+/// Agents in the rendered file.
 const OBJECTS: usize = 1_000;
-/// Sandboxes that are open at once while memory is looked at.
+/// Sandboxes that are open at once while memory is measured.
 const SANDBOXES: usize = 32;
-/// Times that a whole process is run; the median counts.
+/// Runs of a whole process; the median counts.
 const RUNS: usize = 5;
 
-/// How long a component takes to compile in a child, from the start of the process to its answer.
+/// The time to compile a component in a child, from the start of the process to its answer.
 pub(crate) fn child(component: &[u8]) -> Result<Duration> {
     let limits = CompileLimits::default();
     let compiler =
@@ -33,7 +33,7 @@ pub(crate) fn child(component: &[u8]) -> Result<Duration> {
     median(|| Ok(compiler.compile(&Order::new(component)).map(drop)?))
 }
 
-/// Bytes of linear memory after a pass, and of the process, for each sandbox that is alive.
+/// The memory of each open sandbox after a pass, in bytes: linear memory, and memory of the process.
 pub(crate) fn memory(policy: &Arc<Policy>) -> Result<(usize, usize)> {
     let (renderer, object, lookup) = sample(policy)?;
     let subject = renderer.render(&object, &lookup)?.subject().clone();
@@ -49,8 +49,8 @@ pub(crate) fn memory(policy: &Arc<Policy>) -> Result<(usize, usize)> {
     Ok((linear, resident()?.saturating_sub(before) / SANDBOXES))
 }
 
-/// `render` of a file with a thousand Agents in a process of its own, with a cache of compiled code that is filled and with
-/// an empty one; and the passes that it makes, alone.
+/// Measures `render` in a separate process for a file with a thousand Agents: with a filled cache of compiled code,
+/// with an empty one, and the passes alone.
 pub(crate) fn thousand(policy: &Arc<Policy>) -> Result<(Duration, Duration, Duration)> {
     let named = |kind: &str, name: &str, spec: &Value| {
         json!({
@@ -108,7 +108,7 @@ fn median(mut run: impl FnMut() -> Result<()>) -> Result<Duration> {
     Ok(times[RUNS / 2])
 }
 
-/// Bytes of this process that are in memory.
+/// The memory of this process, in bytes.
 fn resident() -> Result<usize> {
     Ok(usize::try_from(usage::resident(std::process::id()).ok_or("no VmRSS")?)?)
 }

@@ -1,4 +1,4 @@
-//! What users do meanwhile, and what they want in the end.
+//! The users of the chaos suite: their actions during the run, and the objects that they want at the end.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ const CHILDREN: [&str; 8] = [
     "Service/agent-worker",
     "Deployment/agent-helper",
 ];
-/// A name that a stranger takes before the operator does.
+/// A child name that a stranger may take before the operator does.
 const COVETED: &str = "Deployment/agent-clerk";
 
 fn tool(rng: &mut Rng, name: &str) -> Value {
@@ -47,7 +47,7 @@ fn worker(rng: &mut Rng, name: &str, (models, tools, peers): (&[&str], &[&str], 
     agent(name, pick(rng, models), &more)
 }
 
-/// One thing that somebody does; what it was.
+/// Performs one random action. Returns its description.
 pub(crate) async fn act(w: &World, rng: &mut Rng) -> String {
     match rng.u8(..16) {
         0..5 => {
@@ -76,7 +76,7 @@ pub(crate) async fn act(w: &World, rng: &mut Rng) -> String {
     }
 }
 
-/// Somebody changes a field of a child that is not theirs.
+/// Changes a field of a child as a stranger.
 async fn meddle(w: &World, rng: &mut Rng) -> String {
     let at = pick(rng, &CHILDREN);
     let patch = match at.split('/').next().unwrap_or_default() {
@@ -100,7 +100,7 @@ async fn delete(w: &World, at: &str) -> String {
     format!("delete {at}{said}")
 }
 
-/// Objects that look like the operator's and are not; where they are, and their versions.
+/// Creates objects that look like the operator's children and are not. Returns their keys and versions.
 pub(crate) async fn strangers(w: &World) -> Vec<(String, Value)> {
     let label = json!({"app.kubernetes.io/managed-by": "kaos-operator"});
     let mut strangers = Vec::new();
@@ -117,7 +117,7 @@ pub(crate) async fn strangers(w: &World) -> Vec<(String, Value)> {
     strangers
 }
 
-/// What users want in the end: everything in order, so that what was before does not matter.
+/// The objects that users want at the end. All of them are valid, so the history of the run does not matter.
 pub(crate) struct Ending(Vec<Value>);
 
 impl Ending {
@@ -130,12 +130,12 @@ impl Ending {
         Self(objects)
     }
 
-    /// What is wanted, by its name.
+    /// The keys of the wanted objects.
     pub(crate) fn names(&self) -> Vec<String> {
         self.0.iter().map(at).collect()
     }
 
-    /// Asks for all of it and for nothing else.
+    /// Applies the wanted objects and deletes all others.
     pub(crate) async fn ask_for(&self, w: &World) {
         if controller(&w.look(COVETED).await).is_null() {
             w.delete(COVETED).await;
@@ -147,7 +147,7 @@ impl Ending {
             w.delete(&unwanted).await;
         }
         for object in &self.0 {
-            // One that is on its way out has to go first.
+            // An object that is being deleted must disappear first.
             while !w.look(&at(object)).await["metadata"]["deletionTimestamp"].is_null() {
                 sleep(Duration::from_millis(100)).await;
             }
@@ -155,7 +155,7 @@ impl Ending {
         }
     }
 
-    /// Takes all of it away.
+    /// Deletes the wanted objects.
     pub(crate) async fn take_away(&self, w: &World) {
         for name in self.names() {
             w.delete(&name).await;
@@ -166,7 +166,7 @@ impl Ending {
     }
 }
 
-/// `Kind/name` of an object.
+/// The key `Kind/name` of an object.
 fn at(object: &Value) -> String {
     format!("{}/{}", object["kind"], object["metadata"]["name"]).replace('"', "")
 }

@@ -1,4 +1,4 @@
-//! What is done to the cluster.
+//! The disasters that hit the cluster.
 
 use std::time::Duration;
 
@@ -13,40 +13,40 @@ use tokio::time::{Instant, sleep};
 use crate::keeper::Keeper;
 use crate::proxy::Proxy;
 
-/// One of them.
+/// A disaster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Disaster {
-    /// kube-apiserver is killed, and started again.
+    /// kube-apiserver is killed and restarted.
     ApiServer,
-    /// The same, and what happened before is forgotten: nobody can go on where they were.
+    /// kube-apiserver is killed and restarted, and etcd's history is compacted: no watch can resume.
     ApiServerAndHistory,
-    /// etcd is killed, and started again.
+    /// etcd is killed and restarted.
     Etcd,
-    /// Old revisions are forgotten.
+    /// Old revisions are compacted.
     Compaction,
     /// Every connection of the operator is reset.
     Cut,
-    /// The operator is killed, and another starts.
+    /// The operator is killed, and another one starts.
     Kill,
-    /// The operator is killed, and things happen before another starts.
+    /// The operator is killed, and other changes happen before another one starts.
     KillAndStay,
-    /// The operator is told to end, and another starts.
+    /// The operator is stopped gracefully, and another one starts.
     Stop,
 }
 
 use Disaster::{ApiServer, ApiServerAndHistory, Compaction, Cut, Etcd, Kill, KillAndStay, Stop};
 
-/// What each run has at least, in an order of its own.
+/// The disasters that every run contains, shuffled.
 pub(crate) fn deck(rng: &mut Rng) -> Vec<Disaster> {
     let mut deck = vec![ApiServer, ApiServerAndHistory, Etcd, Compaction, Cut, Cut, Kill, Kill, KillAndStay, Stop];
     rng.shuffle(&mut deck);
     deck
 }
 
-/// How long a part may take to be back.
+/// How long a part may take to recover.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// Lets one happen, until users can go on.
+/// Lets a disaster happen, and waits until users can continue.
 pub(crate) async fn happen(
     what: Disaster,
     (cluster, w): (&ControlPlane, &World),
@@ -68,7 +68,7 @@ pub(crate) async fn happen(
             keeper.kill();
             keeper.start(rng);
         }
-        // Whoever goes on starts another.
+        // The next step starts another operator.
         KillAndStay => keeper.kill(),
         Stop => {
             keeper.stop();
@@ -85,7 +85,7 @@ async fn restart(part: &str, (cluster, w): (&ControlPlane, &World), keeper: &mut
     until_it_works(w, keeper, rng).await;
 }
 
-/// Waits until the API server answers and stores again.
+/// Waits until the API server answers and stores objects again.
 pub(crate) async fn until_it_works(w: &World, keeper: &mut Keeper<'_>, rng: &mut Rng) {
     let deadline = Instant::now() + PATIENCE;
     loop {

@@ -1,4 +1,4 @@
-//! The operator as a process that is started again whenever it has ended, as a kubelet would.
+//! Runs the operator as a process and restarts it whenever it ends, as a kubelet would.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use fastrand::Rng;
 use kaos_tests::control_plane::{ControlPlane, Pod, Process};
 use tokio::time::{Instant, sleep};
 
-/// Short times, so that a run sees many holders of the Lease.
+/// Short lease times, so that a run sees many holders of the Lease.
 const SHORT: [&str; 3] =
     ["--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms"];
 const BEAT: Duration = Duration::from_millis(50);
@@ -18,21 +18,21 @@ pub(crate) struct Keeper<'c> {
     pod: Pod,
     kubeconfig: PathBuf,
     process: Option<Process>,
-    /// How often one was started.
+    /// How often an operator was started.
     pub(crate) started: usize,
-    /// How often one ended by itself.
+    /// How often an operator ended by itself.
     pub(crate) ended: usize,
-    /// How it ended where it should not have.
+    /// Unexpected exits.
     pub(crate) wrong: Vec<String>,
 }
 
 impl<'c> Keeper<'c> {
-    /// Of an operator that runs as its pod would.
+    /// Creates a keeper for an operator that runs as its pod would.
     pub(crate) fn new(cluster: &'c ControlPlane, pod: Pod, kubeconfig: PathBuf) -> Self {
         Self { cluster, pod, kubeconfig, process: None, started: 0, ended: 0, wrong: Vec::new() }
     }
 
-    /// Starts one, usually with leader election.
+    /// Starts an operator, usually with leader election.
     pub(crate) fn start(&mut self, rng: &mut Rng) {
         self.started += 1;
         let name = format!("operator-{}", self.started);
@@ -47,19 +47,19 @@ impl<'c> Keeper<'c> {
         self.process = Some(started.unwrap());
     }
 
-    /// Ends it at once.
+    /// Kills the operator at once.
     pub(crate) fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             process.kill();
         }
     }
 
-    /// Ends it in order.
+    /// Stops the operator gracefully.
     pub(crate) fn stop(&mut self) {
         drop(self.process.take());
     }
 
-    /// Lets time pass; where the operator has ended, another is started.
+    /// Lets time pass, and restarts the operator if it has ended.
     pub(crate) async fn pass(&mut self, time: Duration, rng: &mut Rng) {
         let end = Instant::now() + time;
         loop {
@@ -67,7 +67,7 @@ impl<'c> Keeper<'c> {
                 && let Some(status) = process.ended()
             {
                 self.ended += 1;
-                // The Lease is lost where the API server is: that alone is a reason to end.
+                // Losing the Lease while the API server is down is the only valid reason to exit.
                 if status.code() != Some(1) || process.log().contains("panicked") {
                     let log = process.log();
                     let lines: Vec<&str> = log.lines().collect();

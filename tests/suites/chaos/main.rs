@@ -1,18 +1,18 @@
-//! Chaos on real Kubernetes: whatever happens to the network, the API server, etcd and the operator's process, once it is
-//! over the cluster holds what it would hold had nothing happened.
+//! Chaos on real Kubernetes: the network, the API server, etcd and the operator's process fail. After the faults, the
+//! cluster must hold the same objects as without faults.
 //!
-//! A seed decides what is done and in which order; how processes and threads take turns is not decided, so that a seed
-//! that failed may have to be played more than once.
+//! A seed decides the faults and their order. It does not decide how processes and threads interleave, so a failed seed
+//! may need several runs to fail again.
 //!
-//! | module | what is in it |
+//! | module | contents |
 //! |---|---|
 //! | `proxy` | the network between the operator and the API server |
-//! | `keeper` | the operator as a process that is started again whenever it has ended |
-//! | `actors` | what users do meanwhile, and what they want in the end |
-//! | `disasters` | what is done to the cluster |
+//! | `keeper` | runs the operator as a process and restarts it whenever it ends |
+//! | `actors` | the actions of users during the run, and the objects that they want at the end |
+//! | `disasters` | the disasters that hit the cluster |
 //! | `run` | one seed from start to end |
 //!
-//! `KAOS_SEED` says which seed, `KAOS_CHAOS_SECONDS` how long it lasts.
+//! `KAOS_SEED` sets the seed, `KAOS_CHAOS_SECONDS` the duration.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
 
 mod actors;
@@ -23,7 +23,7 @@ mod run;
 
 use std::time::Duration;
 
-/// How long things go wrong unless something else is said.
+/// The default duration of the faults.
 const SECONDS: u64 = 60;
 
 fn number(variable: &str) -> Option<u64> {

@@ -1,5 +1,5 @@
-//! A network between the operator and the API server on which things go wrong. It carries bytes and knows nothing of them,
-//! so that TLS passes through.
+//! A faulty network between the operator and the API server. It forwards bytes without interpreting them, so TLS passes
+//! through.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// What happened on it.
+/// The number of connections with each fate.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counts {
     pub(crate) connections: usize,
@@ -23,22 +23,22 @@ pub(crate) struct Counts {
     pub(crate) slow: usize,
 }
 
-/// What becomes of a connection.
+/// The fate of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    /// Nothing happens to it.
+    /// The connection works.
     Pass,
-    /// It is reset at once.
+    /// The connection is reset at once.
     Refuse,
-    /// Every piece takes so long.
+    /// Every chunk is delayed by this time.
     Slow(Duration),
-    /// It is reset after so many bytes, in the middle of a request or an answer.
+    /// The connection is reset after this many bytes, in the middle of a request or a response.
     Reset(u64),
-    /// After so many bytes nothing comes through any more, and nobody is told.
+    /// After this many bytes the connection stays open, but nothing passes any more.
     Stall(u64),
 }
 
-/// How long one that stalls is held.
+/// How long a stalled connection stays open.
 const HELD: Duration = Duration::from_secs(20);
 
 impl Fate {
@@ -61,16 +61,16 @@ struct Shared {
     counts: Mutex<Counts>,
 }
 
-/// The network; it ends with the process.
+/// The proxy. It ends with the process.
 pub(crate) struct Proxy {
-    /// Where it listens.
+    /// The address that the proxy listens on.
     pub(crate) address: SocketAddr,
     shared: Arc<Shared>,
     cut: watch::Sender<u64>,
 }
 
 impl Proxy {
-    /// One to an address, on which nothing goes wrong yet.
+    /// Starts a proxy to an address, without faults yet.
     pub(crate) fn to(target: SocketAddr, seed: u64) -> Self {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
@@ -85,17 +85,17 @@ impl Proxy {
         Self { address, shared, cut }
     }
 
-    /// Lets things go wrong with new connections, or not any more.
+    /// Turns faults of new connections on or off.
     pub(crate) fn trouble(&self, is: bool) {
         self.shared.trouble.store(is, Ordering::Relaxed);
     }
 
-    /// Resets every connection that there is.
+    /// Resets every open connection.
     pub(crate) fn cut(&self) {
         self.cut.send_modify(|cuts| *cuts += 1);
     }
 
-    /// What happened so far.
+    /// The counts so far.
     pub(crate) fn counts(&self) -> Counts {
         *self.shared.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -104,7 +104,7 @@ impl Proxy {
 async fn listen(listener: std::net::TcpListener, shared: Arc<Shared>, cuts: watch::Receiver<u64>) {
     let listener = TcpListener::from_std(listener).unwrap();
     loop {
-        // Who connects may be gone already.
+        // The client may have left already.
         let Ok((client, _)) = listener.accept().await else { continue };
         let (shared, mut cuts) = (Arc::clone(&shared), cuts.clone());
         cuts.mark_unchanged();
@@ -112,12 +112,12 @@ async fn listen(listener: std::net::TcpListener, shared: Arc<Shared>, cuts: watc
     }
 }
 
-/// One connection from its beginning to its end.
+/// Handles one connection from start to end.
 async fn carry(mut client: TcpStream, shared: &Shared, mut cuts: watch::Receiver<u64>) {
     let fate = shared.fate();
     let server = TcpStream::connect(shared.target).await;
     let (Ok(mut server), true) = (server, fate != Fate::Refuse) else {
-        // What cannot be reset is closed: the other side learns of it either way.
+        // If the reset fails, the connection is closed instead: the client notices either way.
         let _reset = client.set_zero_linger();
         return;
     };
@@ -134,7 +134,7 @@ async fn carry(mut client: TcpStream, shared: &Shared, mut cuts: watch::Receiver
     }
 }
 
-/// Carries one direction to its end. An error is a connection that is to be reset.
+/// Forwards one direction until its end. An error means that the connection must be reset.
 async fn copy(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, fate: Fate) -> std::io::Result<()> {
     let (mut piece, mut carried) = (vec![0; 16 << 10], 0);
     let broken = || Err(std::io::ErrorKind::ConnectionReset.into());
@@ -162,7 +162,7 @@ async fn copy(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, fate: Fate) -> std:
 }
 
 impl Shared {
-    /// Draws what becomes of a connection, and counts it.
+    /// Draws the fate of a connection and counts it.
     fn fate(&self) -> Fate {
         let mut rng = self.rng.lock().unwrap_or_else(PoisonError::into_inner);
         let fate = if self.trouble.load(Ordering::Relaxed) { Fate::draw(&mut rng) } else { Fate::Pass };

@@ -1,4 +1,4 @@
-//! One seed from start to end.
+//! Runs one seed from start to end.
 
 use std::time::Duration;
 
@@ -16,18 +16,18 @@ use crate::disasters::{self, Disaster, deck, happen};
 use crate::keeper::Keeper;
 use crate::proxy::Proxy;
 
-/// How long it may take until everything is in order again: the longest backoff, and a slow machine.
+/// The deadline for recovery: the longest backoff, on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(3);
-/// How long silence is listened to.
+/// How long the operator must be silent at the end.
 const SILENCE: Duration = Duration::from_secs(10);
 const BEAT: Duration = Duration::from_millis(500);
 
-/// How a seed ended.
+/// The result of a seed.
 pub(crate) struct Ended {
     pub(crate) summary: String,
-    /// What happened, and when.
+    /// The events of the run, with their times.
     pub(crate) trace: Vec<String>,
-    /// What should be otherwise; nothing if it converged.
+    /// The differences from the wanted state; empty if the run converged.
     pub(crate) wrong: Vec<String>,
 }
 
@@ -44,7 +44,7 @@ struct Run<'c> {
     disasters: Vec<Disaster>,
 }
 
-/// Plays a seed.
+/// Runs a seed.
 pub(crate) async fn chaos(seed: u64, time: Duration) -> Ended {
     let cluster = ControlPlane::start().unwrap();
     let client = cluster.client().await.unwrap();
@@ -122,7 +122,7 @@ impl Run<'_> {
         Ended { summary, trace: self.trace, wrong }
     }
 
-    /// What the cluster holds where nothing ever went wrong.
+    /// The state of the cluster without any faults.
     async fn without_faults(&mut self, ending: &Ending) -> State {
         ending.ask_for(&self.w).await;
         let names = ending.names();
@@ -134,7 +134,7 @@ impl Run<'_> {
         state
     }
 
-    /// Disasters and edits by turns, at least each disaster once.
+    /// Alternates disasters and edits. Each disaster happens at least once.
     async fn storm(&mut self, time: Duration) {
         let begin = Instant::now();
         let mut deck = deck(&mut self.rng);
@@ -160,9 +160,9 @@ impl Run<'_> {
         }
         self.proxy.trouble(false);
         self.proxy.cut();
-        // The cluster's own parts are not what is tested. Where an object was deleted and made again while the garbage
-        // collector could not watch, it takes the two for one, and leaves what the first owned until it is started again;
-        // the scheduler waits half a minute before it asks again.
+        // Restart the cluster's own parts, which are not under test. The garbage collector may have missed that an
+        // object was deleted and created again while it could not watch. Then it keeps the children of the first object
+        // until it restarts. The scheduler waits half a minute before it retries.
         for part in ["kube-controller-manager", "kube-scheduler"] {
             self.cluster.kill(part).unwrap();
             self.cluster.revive(part).unwrap();
@@ -170,7 +170,7 @@ impl Run<'_> {
         disasters::until_it_works(&self.w, &mut self.keeper, &mut self.rng).await;
     }
 
-    /// Somebody does something.
+    /// Performs one random action of a user.
     async fn edit(&mut self) {
         let did = act(&self.w, &mut self.rng).await;
         self.note(did);
@@ -181,7 +181,7 @@ impl Run<'_> {
         deck(&mut self.rng).remove(0)
     }
 
-    /// Waits until everything is as it should be; what is not, if that takes too long.
+    /// Waits until the wanted state is reached. Returns the differences if that takes too long.
     async fn settle(&mut self, wanted: &State) -> Vec<String> {
         let (deadline, mut before) = (Instant::now() + PATIENCE, String::new());
         loop {
@@ -199,7 +199,7 @@ impl Run<'_> {
         }
     }
 
-    /// Strangers that somebody changed.
+    /// The strangers' objects that were changed.
     async fn untouched(&self, strangers: &[(String, Value)]) -> Vec<String> {
         let mut wrong = Vec::new();
         for (at, version) in strangers {
@@ -210,8 +210,8 @@ impl Run<'_> {
         wrong
     }
 
-    /// Requests of an operator that has nothing to do, as the API server heard them. What broke while the API server was
-    /// away is listed and watched again when its wait is over, so lists are noise only where they do not end.
+    /// The requests of an idle operator, from the API server's audit log. An operator lists and watches again after its
+    /// backoff when the API server was away. Therefore lists count as noise only if they do not end.
     async fn noise(&mut self) -> Vec<String> {
         self.w.quiet().await;
         let (audit, user) = (self.cluster.audit(), self.account.user());

@@ -1,4 +1,4 @@
-//! Installing by somebody who may not give rights, as the guide says.
+//! Installation by a user who may not grant rights, as the guide describes it.
 
 use kaos_tests::blocks::blocks;
 use kaos_tests::control_plane::User;
@@ -10,7 +10,7 @@ use crate::support::{Release, SYSTEM, until_ready};
 const PAGE: &str = "docs/guide/install.md";
 const NAMESPACES: [&str; 3] = [SYSTEM, "team-a", "team-b"];
 
-/// What is done by hand and no release of Helm's: it goes when this is dropped.
+/// Objects that a person created without Helm. Dropping this deletes them.
 struct ByHand<'a> {
     release: &'a Release,
     commands: String,

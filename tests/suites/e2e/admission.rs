@@ -1,4 +1,4 @@
-//! Who may decide what runs, and what people are warned of.
+//! The chart's admission rules: which users may activate policies, and which warnings users get.
 
 use kaos_tests::case;
 use kaos_tests::control_plane::User;
@@ -36,7 +36,7 @@ async fn a_policy_takes_the_right_to_activate_it_before_and_after_and_a_namespac
     own.until_true("the developer may write", async || may_write(SYSTEM) && may_write("own")).await;
 
     let company = file(&policy("company", SYSTEM));
-    // Admission finds out about new rules some moments later than everybody else.
+    // Admission learns about new rules some moments later than the rest of the API server.
     own.until_true("activation is guarded", async || !developer(&["create", "--dry-run=server", "-f", &company]).ok)
         .await;
     let refused = developer(&["create", "-f", &company]).expect_failure();
@@ -48,14 +48,14 @@ async fn a_policy_takes_the_right_to_activate_it_before_and_after_and_a_namespac
     let dry = [&settings[..], &["--dry-run=server"]].concat();
     own.until_true("settings are guarded", async || !developer(&dry).ok).await;
     developer(&settings).expect_failure();
-    // What has such a name elsewhere is nobody's settings.
+    // In another namespace, a ConfigMap with this name holds no settings of the operator.
     developer(&["create", "configmap", "kaos-operator-config", "-n", "own", "--dry-run=server"]).expect();
     cluster.kubectl(&["create", "-f", &company]).expect();
-    // Taking the label off stops a policy, as deleting it does.
+    // Removing the label stops a policy, as deleting the ConfigMap does.
     developer(&["label", "configmap", "company", "-n", SYSTEM, "kaos.tools/policy-"]).expect_failure();
     developer(&["delete", "configmap", "company", "-n", SYSTEM]).expect_failure();
     cluster.kubectl(&["create", "-f", &file(&policy("own", "own"))]).expect();
-    // Who has the name of the operator's account elsewhere may no more than others.
+    // An account with the operator's name in another namespace has no special rights.
     let namesake = "system:serviceaccount:own:kaos-kaos-operator";
     let account = "--serviceaccount=own:kaos-kaos-operator";
     cluster.kubectl(&["create", "rolebinding", "namesake", "--clusterrole=edit", account, "-n", "own"]).expect();
@@ -73,7 +73,7 @@ async fn a_policy_takes_the_right_to_activate_it_before_and_after_and_a_namespac
         assert!(may, "`policy push` and `rollback` take {verb}, or who asks for another try does");
     }
     developer(&["delete", "configmap", "company", "plain", "-n", SYSTEM]).expect();
-    // The right holds where it was given.
+    // The right holds only in the namespace where it was granted.
     developer(&["delete", "configmap", "own", "-n", "own"]).expect_failure();
     cluster.kubectl(&["delete", "namespace", "own", "--wait=false"]).expect();
     own.until_gone("Namespace/own").await;
@@ -92,7 +92,7 @@ async fn what_the_operator_keeps_of_its_settings_is_its_own_to_write_and_nobody_
     cluster.kubectl(&bind).expect();
     let may_write = async || cluster.may(User::Developer.name(), "create", "configmaps", SYSTEM);
     system.until_true("the developer may write", may_write).await;
-    // Before it is there, too: what a process finds at its start decides what runs.
+    // The name is guarded before the ConfigMap exists: an operator reads it at its start and acts on it.
     let create = ["create", "configmap", kept, "--from-literal=DEFAULT_AGENT_IMAGE=theirs", "--dry-run=server"];
     system.until_true("it is guarded", async || !developer(&create).ok).await;
     assert!(developer(&create).expect_failure().contains("may not activate policies"));
@@ -106,7 +106,7 @@ async fn what_the_operator_keeps_of_its_settings_is_its_own_to_write_and_nobody_
     let operator =
         |name: &str| cluster.kubectl(&[&["patch", "configmap", name, "-n", SYSTEM, "--as", USER], &patch[..]].concat());
     operator(kept).expect();
-    // That it may keep what fitted lets it decide nothing else.
+    // The operator may write its last good settings, but may not decide anything else.
     operator("kaos-operator-config").expect_failure();
     let label = ["label", "configmap", kept, "-n", SYSTEM, "--as", USER, "kaos.tools/policy=package"];
     let refused = cluster.kubectl(&[&label[..], &["--dry-run=server"]].concat()).expect_failure();
@@ -118,7 +118,7 @@ async fn what_the_operator_keeps_of_its_settings_is_its_own_to_write_and_nobody_
 async fn edit_and_view_cover_the_kinds_and_do_not_let_activate() {
     let release = Release::install(&[]).await;
     let may = |verb: &str, what: &str, role: &str| {
-        // An aggregated role is what the controller makes of it.
+        // A controller fills an aggregated role later.
         let role = release.cluster.kubectl(&["get", "clusterrole", role, "-o", "json"]).expect();
         let role: Value = serde_json::from_str(&role).unwrap();
         role["rules"].as_array().into_iter().flatten().any(|rule| {
@@ -162,7 +162,7 @@ async fn specs_that_the_policies_would_refuse_are_taken_with_a_warning_and_good_
             "spec.agentNetwork.access: an Agent is no peer",
         ),
     ];
-    // Here, too, admission is the last to know, of each kind by itself.
+    // Admission learns about each kind's rules separately and with a delay.
     let dry = |object: &Value| apply(std::slice::from_ref(object), &["--dry-run=server"]);
     let warns = async || all.iter().all(|(object, _)| dry(object).err.contains("Warning: "));
     world.until_true("it warns", warns).await;
@@ -171,7 +171,7 @@ async fn specs_that_the_policies_would_refuse_are_taken_with_a_warning_and_good_
         assert!(said.ok && said.err.contains("Warning: ") && said.err.contains(warning), "{said:?}");
         assert!(!world.look(&crate::support::at(object)).await.is_null());
     }
-    // What the rules say fits the kinds: the API server checks that itself.
+    // The API server type-checks the rules against the kinds.
     let rules = release.cluster.kubectl(&["get", "validatingadmissionpolicies", "-o", "json"]).expect();
     let rules: Value = serde_json::from_str(&rules).unwrap();
     for policy in rules["items"].as_array().unwrap() {

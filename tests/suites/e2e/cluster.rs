@@ -1,4 +1,4 @@
-//! The control plane itself: what tests rely on.
+//! Checks the properties of the control plane that tests rely on.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -31,12 +31,12 @@ fn a_user_without_rights_is_refused_and_the_audit_log_tells() {
 #[tokio::test]
 async fn pods_below_the_standard_of_their_namespace_are_refused() {
     let cluster = ControlPlane::shared();
-    // With the label from its first moment: admission looks at what it knows of a namespace.
+    // Create the namespace with its label: admission reads a cached namespace.
     let strict = json!({"pod-security.kubernetes.io/enforce": "restricted"});
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "strict", "labels": strict}});
     let world = World::over(cluster.client().await.unwrap(), "strict");
     world.apply(&namespace).await;
-    // A pod without an account is refused for that.
+    // The API server rejects a pod whose ServiceAccount does not exist yet.
     world.until("it has its account", "ServiceAccount/default", Value::is_object).await;
     let run = ["-n", "strict", "run", "web", "--image=registry.example/web"];
     assert!(cluster.kubectl(&run).expect_failure().contains("violates PodSecurity"));
@@ -94,7 +94,7 @@ fn a_cluster_ends_with_the_process_that_started_it_even_when_that_is_killed() {
     }
 }
 
-/// Command lines that name a text.
+/// The command lines of processes that contain a text.
 fn processes_of(text: &str) -> Vec<String> {
     let processes = std::fs::read_dir("/proc").unwrap().filter_map(|entry| Some(entry.ok()?.path().join("cmdline")));
     let lines = processes.filter_map(|path| Some(std::fs::read_to_string(path).ok()?.replace('\0', " ")));

@@ -1,4 +1,4 @@
-//! Installing and changing the chart.
+//! Installs and upgrades the chart.
 
 use kaos_tests::harness::read::{text, variable};
 use kaos_tests::harness::samples::{agent, mcp_server, model_api};
@@ -21,7 +21,7 @@ async fn the_pods_of_the_chart_are_what_the_restricted_standard_takes() {
     let release = Release::install(&["--set", "controllerManager.replicas=2"]).await;
     let system = release.over(SYSTEM);
     let deployment = system.look("Deployment/kaos-kaos-operator-controller-manager").await;
-    // The namespace enforces it, and Helm waited for the pods.
+    // The namespace enforces the standard, and Helm waited for the pods.
     assert_eq!(deployment["status"]["readyReplicas"], 2);
     let template = &deployment["spec"]["template"]["spec"];
     assert_eq!(template["containers"][0]["securityContext"]["readOnlyRootFilesystem"], true);
@@ -47,7 +47,7 @@ async fn changed_values_reach_what_runs_and_a_rollback_takes_them_back() {
     release
         .helm("upgrade", &["--set", "defaultImages.agentRuntime=registry.example/agent:2", "--set", "logLevel=DEBUG"])
         .expect();
-    // Its pods are made anew, since their environment is read once.
+    // The pods are replaced, because an operator reads its environment once.
     assert_ne!(checksum().await, before);
     {
         let _operator = release.working_operator().await;
@@ -73,7 +73,7 @@ async fn changed_values_reach_what_runs_and_a_rollback_takes_them_back() {
 #[tokio::test]
 async fn definitions_that_helm_did_not_make_are_taken_over_and_brought_up_to_date() {
     let release = Release::prepare().await;
-    // As another chart's folder crds/ leaves them: without a sign of Helm, and of an older schema.
+    // Create the definition as another chart's crds/ folder leaves it: without Helm's labels, and with an older schema.
     let crd = "agents.kaos.tools";
     release.cluster.kubectl(&["delete", "crd", "--ignore-not-found", crd]).expect();
     release.cluster.kubectl(&["create", "-f", "../crds/generated/agents.yaml"]).expect();
@@ -114,7 +114,7 @@ async fn of_releases_that_work_in_all_namespaces_there_is_one() {
     let taken = second(&["--set", "watchNamespaces={second}"]).expect_failure();
     assert!(taken.contains("invalid ownership metadata"), "the definitions are the first one's: {taken}");
     second(&["--set", "watchNamespaces={second}", "--set", "crds.install=false"]).expect();
-    // As the KAOS chart binds the operator of a release that is called kaos-operator.
+    // Bind the operator as the KAOS chart does in a release called kaos-operator.
     let (role, account) = ("--clusterrole=kaos-operator-kaos-operator", "--serviceaccount=second:kaos-operator");
     let cluster = release.cluster;
     cluster.kubectl(&["create", "clusterrolebinding", "kaos-operator-rolebinding", role, account]).expect();

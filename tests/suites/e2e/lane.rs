@@ -1,17 +1,16 @@
-//! Clusters that tests take turns on. Most of what a test does is to wait, so some of them run side by side, each on a
-//! cluster of its own.
+//! Clusters that tests use in turn. Tests mostly wait, so some of them run in parallel, each on its own cluster.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use kaos_tests::control_plane::ControlPlane;
 
-/// Clusters, at most. The first is the one that tests share which install nothing.
+/// The maximum number of clusters. Tests that install nothing share the first one.
 const LANES: usize = 3;
 
-/// A cluster, for one test at a time.
+/// A cluster that one test uses at a time.
 pub(crate) struct Lane {
     pub(crate) cluster: &'static ControlPlane,
-    /// The flags of what the test before left installed; none when it left nothing that can be relied on.
+    /// The Helm flags of the release that the previous test left; `None` if it left no intact release.
     pub(crate) installed: Option<Vec<String>>,
 }
 
@@ -24,7 +23,7 @@ static POOL: Mutex<Pool> = Mutex::new(Pool { free: Vec::new(), started: 0 });
 static FREED: Condvar = Condvar::new();
 
 impl Lane {
-    /// Waits for a turn. A cluster on which this is installed already is taken before another.
+    /// Waits for a free cluster. Prefers one on which this release is installed already.
     pub(crate) fn take(wanted: Option<&[String]>) -> Self {
         let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -45,14 +44,14 @@ impl Lane {
 
     fn start(number: usize) -> Self {
         let _retreat = Retreat;
-        // It ends with the process.
+        // The cluster ends with the process.
         let another = || Box::leak(Box::new(ControlPlane::start().unwrap()));
         let cluster = if number == 1 { ControlPlane::shared() } else { another() };
         Self { cluster, installed: None }
     }
 }
 
-/// Makes room for another try when a cluster does not start.
+/// Allows another attempt when a cluster does not start.
 struct Retreat;
 
 impl Drop for Retreat {

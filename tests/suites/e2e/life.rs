@@ -1,4 +1,4 @@
-//! Rows of the checklist that take real pods, or the API server's own record of who asked for what.
+//! Checklist rows that need real pods or the API server's audit log.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use crate::support::{Release, USER, until_ready};
 
-/// A label that no node has until a test gives it to one.
+/// A label that nodes lack until a test adds it.
 const PLACE: &str = "kaos.test/place";
 
-/// Changes where pods of the ModelAPI may run.
+/// Changes on which nodes pods of the ModelAPI may run.
 struct Places<'a>(&'a Release);
 
 impl Places<'_> {
@@ -47,7 +47,7 @@ async fn pods_are_counted_waited_for_and_told_while_they_come_and_go() {
     let _operator = release.working_operator().await;
     let world = release.world("places").await;
     world.apply_all(&team()).await;
-    // No node takes its pods.
+    // No node accepts its pods.
     let waiting = world.until("it counts", "ModelAPI/llm", |object| counts(object, "0/1")).await;
     assert_eq!(
         (&condition(&waiting, "Accepted")["status"], reason(&waiting, "Ready").as_str()),
@@ -62,7 +62,7 @@ async fn pods_are_counted_waited_for_and_told_while_they_come_and_go() {
     assert!(counts(&ready, "1/1"), "{ready:#}");
     assert_eq!(since(&ready, "Accepted"), since(&waiting, "Accepted"), "it did not flip");
 
-    // A killed pod whose successor finds no place.
+    // A pod is deleted, and its replacement finds no node.
     places.close();
     release.cluster.kubectl(&["delete", "pod", "-n", "places", "-l", "modelapi=llm", "--wait=false"]).expect();
     let missed = world.until("it is missed", "ModelAPI/llm", |object| counts(object, "0/1")).await;
@@ -72,7 +72,7 @@ async fn pods_are_counted_waited_for_and_told_while_they_come_and_go() {
     places.open();
     until_ready(&world, &team()).await;
 
-    // One more, which finds no place: what serves goes on serving.
+    // An additional replica finds no node: the running one keeps serving.
     places.close();
     release.cluster.kubectl(&["scale", "modelapi", "llm", "-n", "places", "--replicas=2"]).expect();
     let serves = |object: &Value| counts(object, "1/2") && is_ready(object);
@@ -90,7 +90,7 @@ async fn pods_are_counted_waited_for_and_told_while_they_come_and_go() {
     places.close();
 }
 
-/// What children say, without what depends on the namespace's name.
+/// The children's contents, without parts that depend on the namespace's name.
 async fn children(world: &World) -> Vec<String> {
     let mut all = Vec::new();
     for kind in ["ConfigMap", "Deployment", "Service"] {
@@ -125,7 +125,7 @@ async fn writes_come_in_order_from_few_watches_and_with_few_events() {
     let told: Vec<String> = world.events("ModelAPI/llm").await.into_iter().map(|(_, reason, _)| reason).collect();
     assert_eq!(told, ["Ready"]);
 
-    // Many edits end as the last one says.
+    // After many edits, the last one holds.
     for number in 0..20 {
         world.apply(&model_api_for("llm", &[&format!("model-{number}")])).await;
     }
@@ -135,7 +135,7 @@ async fn writes_come_in_order_from_few_watches_and_with_few_events() {
     assert!(config.contains("model-19") && !config.contains("model-18"), "{config}");
     world.apply(&model_api("llm")).await;
 
-    // In whatever order they come.
+    // The order of creation does not matter.
     let team = [
         model_api("llm"),
         mcp_server("echo"),
@@ -152,7 +152,7 @@ async fn writes_come_in_order_from_few_watches_and_with_few_events() {
     backwards.quiet().await;
     assert_eq!(children(&backwards).await, children(&world).await);
 
-    // A watch is written down when it ends.
+    // The audit log records a watch when it ends.
     drop(operator);
     let wanted = [
         "agents",

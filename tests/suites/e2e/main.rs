@@ -1,7 +1,7 @@
-//! What only real Kubernetes can show: the control plane, the chart, the operator as a process.
+//! Tests that need real Kubernetes: the control plane, the chart, the operator as a process.
 //!
-//! `tests/run e2e` provides the programs and runs it. Tests that install nothing share a cluster, which the first of them
-//! starts; those that install the chart take turns on that one and another.
+//! `tests/run e2e` provides the programs and runs the tests. Tests that install nothing share a cluster, which the
+//! first of them starts. Tests that install the chart take turns on that cluster and others.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
 
 mod administrator;

@@ -1,4 +1,4 @@
-//! A kind that the operator has never heard of, brought while it runs: a definition, a policy, and rights.
+//! Adds a kind that the operator does not know while it runs: a definition, a policy, and rights.
 
 use kaos_tests::harness::{World, condition};
 use kaos_tests::widgets::{definition, widget};
@@ -26,7 +26,7 @@ async fn a_new_kind_waits_for_its_rights_says_which_and_is_then_one_like_the_oth
     assert!(shown.contains("NotPermitted"), "{shown}");
     assert!(operator.is_ready(), "what serves is not disturbed");
 
-    // Made while nobody may look at it.
+    // Create the object before the operator may read its kind.
     world.apply(&widget("w", &json!({}))).await;
     let file = release.packed_widgets("1", &[]);
     release.apply(&file);
@@ -35,7 +35,7 @@ async fn a_new_kind_waits_for_its_rights_says_which_and_is_then_one_like_the_oth
     assert_eq!(made["metadata"]["ownerReferences"][0]["kind"], "Widget");
     world.until_ready("Widget/w").await;
 
-    // Watched, corrected, changed by another edition, pruned.
+    // The object is watched, its child is corrected, changed by another edition, and pruned.
     world.delete(MADE).await;
     until_edition(&world, "1").await;
     world.patch(MADE, &json!({"data": {"size": "many"}})).await;
@@ -47,7 +47,7 @@ async fn a_new_kind_waits_for_its_rights_says_which_and_is_then_one_like_the_oth
     world.delete("Widget/w").await;
     world.until_gone(MADE).await;
 
-    // And gone again, with everything that came with it.
+    // Remove the policy, the kind and everything that came with them.
     release.cluster.kubectl(&["delete", "-f", &file]).expect();
     world.apply(&widget("late", &json!({}))).await;
     release.cluster.kubectl(&["delete", "crd", "widgets.test.example.com"]).expect();
@@ -63,7 +63,7 @@ async fn with_namespaces_listed_its_rights_are_roles_in_them() {
     release.helm("install", &["--values", &format!("{CHART}/ci/namespaced-values.yaml")]).expect();
     release.until_owners_are_known().await;
     let _operator = release.working_operator().await;
-    // What an operator for all namespaces is given is taken up by nothing here.
+    // Rights for an operator of all namespaces have no effect on an operator of some namespaces.
     let for_all = release.packed_widgets("1", &[]);
     release.apply(&for_all);
     let waits = until_state(&release, "policy-widget", "NotPermitted").await;

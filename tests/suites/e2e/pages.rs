@@ -1,4 +1,4 @@
-//! What the README and the guide to policies have people type, typed as it is written.
+//! Runs the commands of the README and the policy guide as they are written.
 
 use kaos_tests::blocks::blocks;
 use kaos_tests::case;
@@ -11,12 +11,12 @@ use crate::support::{Release, SYSTEM, until_ready};
 const TEAM: &str = "../docs/examples/team.yaml";
 const COORDINATOR: &str = "Deployment/agent-coordinator";
 
-/// How much the coordinator's pods log.
+/// The log level of the coordinator's pods.
 async fn level(world: &World) -> String {
     text(&variable(&world.look(COORDINATOR).await, "LOG_LEVEL")).to_owned()
 }
 
-/// Waits until its Deployment says so.
+/// Waits until the coordinator's Deployment has this log level.
 async fn until_level(world: &World, level: &str) {
     world.until(&format!("it logs {level}"), COORDINATOR, |it| variable(it, "LOG_LEVEL") == level).await;
 }
@@ -28,11 +28,11 @@ async fn the_readme_installs_the_operator_runs_a_team_and_changes_a_default() {
     let mut operator: Option<Process> = None;
     let (mut levels, mut printed) = (Vec::<String>::new(), String::new());
     for block in blocks("README.md", &["cluster"]).unwrap() {
-        // The namespace is the test's, so that it goes with it.
+        // The test creates the namespace, and removes it at the end.
         let block = block.replace("kubectl create namespace team\n", "");
         printed += &release.cluster.shell(&block).expect();
         if operator.is_none() {
-            // The pods of this cluster run nothing.
+            // The pods of this cluster run no process, so start an operator.
             release.until_owners_are_known().await;
             operator = Some(release.working_operator().await);
             continue;
@@ -66,7 +66,7 @@ async fn the_guide_leads_from_nothing_to_a_policy_for_a_new_kind_that_serves() {
     for told in ["PolicyRevision policy-red-kite-", "SITE_TITLE", "spec.title"] {
         assert!(printed.contains(told), "{told} is not in\n{printed}");
     }
-    // The kind is one like the operator's own: what is changed comes back, and what is its goes with it.
+    // The kind behaves like the operator's own kinds: a deleted child comes back, and children go with their object.
     world.delete(FUJI).await;
     world.until("it is made anew", FUJI, |live| live["status"]["readyReplicas"] == 1).await;
     world.until("it is told to be ready", "Kite/fuji", |kite| is_true(kite, "Ready")).await;

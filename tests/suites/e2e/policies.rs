@@ -1,4 +1,4 @@
-//! Policies on real Kubernetes, shipped as people ship them: with `policy pack` and `kubectl apply`, and with the values
+//! Policies on real Kubernetes, shipped as users ship them: with `policy pack` and `kubectl apply`, and with the values
 //! of the chart.
 
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ fn team() -> Vec<Value> {
     vec![model_api("llm"), agent("a", "llm", &json!({}))]
 }
 
-/// The Agents' own policy with other bytes, and a `policy.yaml` beside it that says these settings.
+/// Writes the Agents' policy with different bytes, and a `policy.yaml` with these settings next to it.
 fn write(folder: &Path, settings: &str) -> PathBuf {
     let (component, file) = shipped::embedded("agent").unwrap();
-    // In a folder of its own, since the file beside it is everybody's there.
+    // Use a separate folder, because `policy.yaml` applies to every component in its folder.
     let folder = folder.join("other-agents");
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("agents.wasm");
@@ -48,7 +48,7 @@ async fn a_policy_goes_from_pack_by_kubectl_into_service_and_an_edit_of_its_sett
         })
         .await;
 
-    // As somebody does who has the ConfigMap and no component: its policy.yaml alone.
+    // Edit only the ConfigMap's policy.yaml, as a user without the component does.
     let live = release.over(SYSTEM).look("ConfigMap/policy-agent").await;
     let edited = live["data"]["policy.yaml"].as_str().unwrap().replace("agent:2", "agent:3");
     let edit = json!({"data": {"policy.yaml": edited}}).to_string();
@@ -150,7 +150,7 @@ async fn policies_in_the_charts_values_serve_and_go_with_the_values() {
     let serves = |told: &Value| told["status"]["policy"]["digest"] == policy["spec"]["digest"];
     world.until("it tells which policy that was", "Agent/a", serves).await;
 
-    // As the guide says to take out one of them.
+    // Remove one image policy, as the guide describes it.
     let upgrade = ["upgrade", RELEASE, CHART, "--namespace", SYSTEM, "--wait", "--timeout", "2m"];
     let without = ["--reset-then-reuse-values", "--set", "policies.images=null"];
     release.cluster.helm(&[&upgrade[..], &without].concat()).expect();

@@ -1,4 +1,4 @@
-//! The operator as a process: pages, signals, rights that come late.
+//! The operator as a process: pages, signals, and rights that are granted later.
 
 use kaos_tests::harness::read::text;
 use kaos_tests::harness::samples::model_api;
@@ -22,7 +22,7 @@ async fn its_pages_tell_how_it_is_and_what_it_did() {
     let world = release.world("pages").await;
     world.apply(&model_api("llm")).await;
     until_ready(&world, &[model_api("llm")]).await;
-    // It is counted when its pass is over, and told before.
+    // The metric counts the object at the end of its pass, after the status was written.
     let counted = r#"kaos_operator_objects{group="kaos.tools",kind="ModelAPI",ready="true"} 1"#;
     until("it is counted", &operator, || operator.get("/metrics").contains(counted)).await;
     let page = operator.get("/metrics");
@@ -44,7 +44,7 @@ async fn a_signal_ends_it_in_order_and_releases_the_lease() {
     let release = Release::install(&[]).await;
     let operator = release.working_operator().await;
     let (system, world) = (release.over(SYSTEM), release.world("drained").await);
-    // In the middle of work.
+    // Stop the operator in the middle of its work.
     world.apply_all(&many(30)).await;
     world.until_true("work has begun", async || !world.list("Deployment").await.is_empty()).await;
     operator.signal("TERM").unwrap();
@@ -52,7 +52,7 @@ async fn a_signal_ends_it_in_order_and_releases_the_lease() {
     assert_eq!(code, Some(0), "{log}");
     let lease = system.look(LEASE).await;
     assert_eq!(text(&lease["spec"]["holderIdentity"]), "", "{lease:#}");
-    // The next one begins at once, and finishes what is left.
+    // The next operator starts at once and finishes the remaining work.
     let _next = release.working_operator().await;
     until_ready(&world, &many(30)).await;
 }
@@ -147,11 +147,11 @@ async fn it_begins_under_the_settings_that_fitted_last_while_its_config_map_hold
     }
     release.is_changed();
     let image = "registry.example/litellm:2";
-    // One that was there, and one that comes.
+    // Change an existing setting and add a new one.
     let wrong = json!({"DEFAULT_TELEMETRY_ENABLED": "maybe", "GATEWAY_NAMESPACE": "no name"});
     system.patch(own, &json!({"data": wrong})).await;
     system.patch(own, &json!({"data": {"DEFAULT_LITELLM_IMAGE": image}})).await;
-    // As a pod does, it has all of that in its environment, too.
+    // Like a pod, the operator also has these settings in its environment.
     let _operator = release.working_operator().await;
     world.apply(&model_api("llm")).await;
     until_ready(&world, &[model_api("llm")]).await;
@@ -172,7 +172,7 @@ async fn while_its_config_map_is_gone_it_goes_on_under_what_it_began_with() {
     let [first, second] = ["registry.example/litellm:1", "registry.example/litellm:2"];
     let says = |image: &str| json!({"data": {variable: image}});
     system.patch(own, &says(first)).await;
-    // As a pod does, it has all of that in its environment, too.
+    // Like a pod, the operator also has these settings in its environment.
     let operator = release.working_operator().await;
     world.apply(&model_api("llm")).await;
     until_image(&world, deployment, first).await;
@@ -187,7 +187,7 @@ async fn while_its_config_map_is_gone_it_goes_on_under_what_it_began_with() {
     assert_eq!(changes().await, before.map(|count| count + 1), "the defaults held in between");
     let kept = "ConfigMap/kaos-operator-config-fitted";
     system.until("that is kept", kept, |kept| kept["data"][variable] == first).await;
-    // Nothing is told to be wrong.
+    // The operator reports no problem.
     assert!(operator.is_ready(), "{}", operator.get("/readyz"));
     let log = operator.log();
     assert!(!log.contains("settings that do not fit"), "{log}");

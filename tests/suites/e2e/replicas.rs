@@ -1,4 +1,4 @@
-//! Two replicas: one writes.
+//! Two replicas, of which only one writes.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ async fn when_the_one_that_writes_is_killed_the_other_does_and_never_both() {
     until_ready(&world, &named("late", 5)).await;
     assert_ne!(text(&system.look(LEASE).await["spec"]["holderIdentity"]), before);
 
-    // Each of them has a token of its own, which the audit log tells apart.
+    // Each replica has its own token, which the audit log distinguishes.
     let asked = release.cluster.audit().since(mark, USER).unwrap();
     let mut writes: Vec<_> = asked.iter().filter(|request| request.writes() && request.resource != "leases").collect();
     writes.sort_by(|one, other| one.at.cmp(&other.at));

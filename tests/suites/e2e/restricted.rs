@@ -1,4 +1,4 @@
-//! Namespaces that take only what the Pod Security Standard `restricted` takes.
+//! Namespaces that enforce the Pod Security Standard `restricted`.
 
 use kaos_tests::harness::condition;
 use kaos_tests::harness::samples::{agent, mcp_server, model_api};
@@ -23,7 +23,7 @@ async fn where_only_restricted_pods_may_run_it_is_said_so_and_the_examples_value
     {
         let _operator = release.working_operator().await;
         world.apply_all(&team()).await;
-        // Nobody finds out from a pod that never was.
+        // The object's status must say so, because no pod exists that could.
         let told = |object: &Value| condition(object, "Ready")["message"].to_string().contains("violates PodSecurity");
         world.until("it says what is in the way", "ModelAPI/llm", told).await;
     }

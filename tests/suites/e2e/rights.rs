@@ -1,8 +1,9 @@
-//! Every right that the chart gives is needed, and no other is.
+//! Checks that the chart grants every right that the operator needs, and no other.
 //!
-//! What is asked for by itself is in the audit log: a life in which every right is of use leaves none that no request was
-//! for, and the unit tests of the rules see that none of them repeats another. What the API server asks for on the way,
-//! when it makes a child, is in no log: that is taken away, one right at a time, until something is refused.
+//! The audit log shows the rights that the operator uses directly: after a run that exercises all rights, each of them
+//! must have a request. The unit tests of the rules check that no right is granted twice. The API server checks further
+//! rights when it creates a child, and no log shows these. So the test removes one of them at a time, until a request
+//! is rejected.
 
 use std::time::{Duration, Instant};
 
@@ -16,12 +17,12 @@ use serde_json::{Value, json};
 
 use crate::support::{CHART, LEASE, Release, SYSTEM, USER, at, until, until_active, until_ready, until_state};
 
-/// Agents and what they use are reached by a Gateway.
+/// Makes Agents and the objects that they use reachable through a Gateway.
 const GATEWAY: [&str; 2] = ["--set", "gatewayAPI.enabled=true"];
 const HOME: Role = Role { name: "kaos-kaos-operator-home", namespace: Some(SYSTEM) };
 const EVERYWHERE: Role = Role { name: "kaos-kaos-operator-kaos-operator", namespace: None };
 
-/// A role of the operator's; without a namespace, one for the cluster.
+/// A role of the operator. Without a namespace it is a ClusterRole.
 struct Role {
     name: &'static str,
     namespace: Option<&'static str>,
@@ -46,7 +47,7 @@ impl Role {
         self.kubectl(release, "patch", &["--type=merge", "-p", &patch]);
     }
 
-    /// Its rights that no request was for.
+    /// The rights of this role that no request used.
     fn idle(&self, release: &Release, asked: &[Request]) -> Vec<String> {
         let mut idle = Vec::new();
         for rule in self.rules(release) {
@@ -70,13 +71,14 @@ fn words(list: &Value) -> Vec<&str> {
     list.as_array().into_iter().flatten().map(text).collect()
 }
 
-/// What a rule gives: resources, and what may be done with them.
+/// The pairs of resource and verb that a rule grants.
 fn pairs(rule: &Value) -> Vec<(&str, &str)> {
     let verbs = words(&rule["verbs"]);
     words(&rule["resources"]).into_iter().flat_map(|it| verbs.iter().map(move |verb| (it, *verb))).collect()
 }
 
-/// The rights that a request took, verbs first: its own, and those that the API server asks for when it makes a child.
+/// The rights that a request used, as verb and resource: its own, and those that the API server checks when it creates
+/// a child.
 fn taken_by(request: &Request) -> Vec<(&str, String)> {
     if request.code == 403 {
         return Vec::new();
@@ -101,7 +103,7 @@ fn volume() -> Value {
         "persistentVolumeReclaimPolicy": "Retain", "storageClassName": ""}})
 }
 
-/// Makes the volume, which no claim of before has.
+/// Creates the volume anew, so that no earlier claim holds it.
 async fn provide_volume(world: &World) {
     world.delete("PersistentVolume/of-a-store").await;
     world.until_gone("PersistentVolume/of-a-store").await;
@@ -115,7 +117,7 @@ fn team() -> Vec<Value> {
     let mut team =
         vec![model_api("llm"), mcp_server("echo"), agent("a", "llm", &json!({"mcpServers": ["echo"]})), facts];
     team[2]["metadata"]["annotations"] = json!({"settings.kaos.tools/serviceAccount.enabled": "true"});
-    // As the Go operator left them.
+    // Add the finalizers that the Go operator left.
     for object in &mut team {
         let kind = text(&object["kind"]).to_lowercase();
         object["metadata"]["finalizers"] = json!([format!("kaos.tools/{kind}-finalizer")]);
@@ -124,7 +126,7 @@ fn team() -> Vec<Value> {
     team
 }
 
-/// Objects of the names of children, each of another object of the team.
+/// Foreign objects that have the names of children of the team's objects.
 fn strangers() -> Vec<Value> {
     let route = json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute",
         "metadata": {"name": "modelapi-third"}, "spec": {}});
@@ -148,7 +150,7 @@ fn strangers() -> Vec<Value> {
     ]
 }
 
-/// Children of an object that nobody plans.
+/// Children of an object that its plan does not contain.
 fn strays(owner: &Value) -> Vec<Value> {
     let mut strays = strangers();
     for stray in &mut strays {
@@ -159,17 +161,17 @@ fn strays(owner: &Value) -> Vec<Value> {
     strays
 }
 
-/// Settings for Agents, as a package.
+/// A package with settings for Agents.
 fn settings(name: &str, settings: &str) -> Value {
     shipped::package(name, None, &format!("{{name: agent, settings: {settings}}}")).unwrap()
 }
 
-/// A life in which the objects of a namespace take every right.
+/// Runs objects of a namespace through a life that uses every right.
 async fn objects_live(world: &World) {
     provide_volume(world).await;
     world.apply_all(&strangers()).await;
     world.apply_all(&team()).await;
-    // A store looks for its children once its ModelAPI has its own.
+    // A MemoryStore applies its children only once its ModelAPI has its own.
     for taken in ["ModelAPI/llm", "MCPServer/echo", "ModelAPI/other", "ModelAPI/third"] {
         world.until("its child's name is taken", taken, |it| reason(it, "Applied") == "OwnershipConflict").await;
     }
@@ -193,7 +195,7 @@ async fn objects_live(world: &World) {
             world.until_gone(&at(stray)).await;
         }
     }
-    // Whose a condition is that nobody planned, only the managed fields tell.
+    // Only the managed fields show the owner of a condition that no plan contains.
     for object in ["Agent/a", "ModelAPI/llm", "MCPServer/echo", "MemoryStore/facts"] {
         let mut conditions = world.look(object).await["status"]["conditions"].clone();
         let theirs = json!({"type": "Theirs", "status": "True", "reason": "Theirs", "message": "",
@@ -204,7 +206,7 @@ async fn objects_live(world: &World) {
     }
 }
 
-/// The same for policies.
+/// Runs policies through a life that uses every right.
 async fn policies_live(release: &Release) {
     let system = release.over(SYSTEM);
     let (good, bad) = (settings("good", "{logLevel: DEBUG}"), settings("bad", "{nonsense: 1}"));
@@ -215,10 +217,10 @@ async fn policies_live(release: &Release) {
     let revision = until_active(release, "good").await;
     system.delete("ConfigMap/good").await;
     until_state(release, "good", "Superseded").await;
-    // The Event of it is counted up.
+    // A second activation updates the count of the existing Event.
     system.apply(&good).await;
     until_active(release, "good").await;
-    // A record that somebody made before the operator comes to it.
+    // A user creates a record before the operator does.
     system.delete("ConfigMap/good").await;
     until_state(release, "good", "Superseded").await;
     system.delete(&record(&revision)).await;
@@ -231,18 +233,18 @@ async fn policies_live(release: &Release) {
     system.apply(&own).await;
     system.apply(&good).await;
     until_active(release, "good").await;
-    // What was refused is not remembered.
+    // The record of a refused package goes with its ConfigMap.
     system.delete("ConfigMap/bad").await;
     system.until_gone(&refused).await;
     system.delete("ConfigMap/good").await;
 }
 
-/// A life of everything, from the first start to the hook that runs before the release goes. No right is idle in it.
+/// Runs everything from the first start to the hook before the uninstallation, and checks that no right stays unused.
 async fn live(release: &Release, world: &World, roles: &[Role]) {
     let system = release.over(SYSTEM);
     system.delete(LEASE).await;
     let mark = release.cluster.audit().mark().unwrap();
-    // As on a server that streams no lists.
+    // Behave as on an API server without streaming lists.
     let operator = release.working_operator_with(&["--streaming-lists=false"]).await;
     objects_live(world).await;
     policies_live(release).await;
@@ -251,14 +253,14 @@ async fn live(release: &Release, world: &World, roles: &[Role]) {
         let asked = release.cluster.audit().since(mark, USER).unwrap();
         roles.iter().flat_map(|role| role.idle(release, &asked)).collect()
     };
-    // A watch is written down when it ends, and what is kept for the next operator goes with the hook.
+    // The audit log records a watch when it ends. The hook deletes the settings that are kept for the next operator.
     until_used(|| idle().into_iter().filter(|it| !it.starts_with("watch ") && !it.contains("-fitted")).collect()).await;
     drop(operator);
     release.hook().expect();
     until_used(idle).await;
 }
 
-/// Waits until no right is idle.
+/// Waits until no right is unused.
 async fn until_used(idle: impl Fn() -> Vec<String>) {
     let deadline = Instant::now() + Duration::from_mins(2);
     loop {
@@ -271,7 +273,7 @@ async fn until_used(idle: impl Fn() -> Vec<String>) {
     }
 }
 
-/// Takes the definition of routes away: the next test may bring it again at once.
+/// Deletes the definition of routes, and waits, because the next test may create it at once.
 async fn end_routes(world: &World) {
     let definition = at(&routes());
     world.delete(&definition).await;
@@ -301,7 +303,7 @@ async fn with_namespaces_listed_every_right_is_used_too() {
     end_routes(&world).await;
 }
 
-/// Rules without one right.
+/// The rules without one right.
 fn without(rules: &[Value], (resource, verb): (&str, &str)) -> Vec<Value> {
     let mut rest = Vec::new();
     for rule in rules {
@@ -322,22 +324,22 @@ fn without(rules: &[Value], (resource, verb): (&str, &str)) -> Vec<Value> {
     rest
 }
 
-/// Whether a request was refused for want of a right that is asked for on the way.
+/// Whether a request was rejected because a right is missing that the API server checks indirectly.
 fn misses((resource, verb): (&str, &str), request: &Request) -> bool {
     let refused = request.code == 403 && request.verb == "patch";
     let owner = resource.strip_suffix("s/finalizers").filter(|_| verb == "update");
     refused
         && match owner {
-            // The only child of a ModelAPI that comes before its Deployment.
+            // This ConfigMap is the only child of a ModelAPI that is applied before its Deployment.
             Some("modelapi") => request.resource == "configmaps" && request.name.ends_with("-llm"),
-            // Likewise for an Agent with an account of its own.
+            // The ServiceAccount of an Agent is applied before its Deployment, too.
             Some("agent") => request.resource == "serviceaccounts",
             Some(kind) => request.resource == "deployments" && request.name.starts_with(kind),
             None => request.resource == resource,
         }
 }
 
-/// A life short of one right, until something is refused for want of it.
+/// Runs the objects without one right, until a request is rejected for it.
 async fn live_without(release: &Release, world: &World, all: &[Value], right: (&str, &str)) {
     EVERYWHERE.set_rules(release, &without(all, right));
     let mark = release.cluster.audit().mark().unwrap();
@@ -378,7 +380,7 @@ async fn without_what_the_api_server_asks_for_on_the_way_children_are_refused() 
     end_routes(&world).await;
 }
 
-/// Rules without the rights to follow a resource.
+/// The rules without the rights to watch a resource.
 fn without_following(rules: &[Value], resource: &str) -> Vec<Value> {
     let mut left = Vec::new();
     for rule in rules {
@@ -408,7 +410,7 @@ async fn a_right_to_follow_policies_that_is_lost_is_told_and_what_came_meanwhile
     }
     let may_not = async || !release.cluster.may(USER, "watch", "configmaps", SYSTEM);
     system.until_true("it may no longer", may_not).await;
-    // What is open goes on, whatever its owner may.
+    // An open watch continues although the right is gone, so restart the API server.
     release.cluster.kill("kube-apiserver").unwrap();
     release.cluster.revive("kube-apiserver").unwrap();
     until("readiness tells", &operator, || {

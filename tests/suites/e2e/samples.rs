@@ -1,4 +1,4 @@
-//! The samples of KAOS on the installed operator, and what a person sees of them.
+//! The samples of KAOS on the installed operator, and kubectl's output for them.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ async fn the_samples_of_kaos_become_ready_and_then_nothing_is_written_for_a_minu
     assert_eq!(release.refused_since(mark), Vec::<String>::new(), "rights are missing");
 
     let mark = release.cluster.audit().mark().unwrap();
-    // The minute is what is measured.
+    // Measure the requests of this minute.
     tokio::time::sleep(Duration::from_mins(1)).await;
     let asked = release.cluster.audit().since(mark, USER).unwrap();
     let (lease, other): (Vec<_>, Vec<_>) = asked.into_iter().partition(|request| request.resource == "leases");
@@ -63,7 +63,7 @@ async fn kubectl_shows_what_a_person_asks_for() {
     }
     assert_eq!(kubectl(&["get", "agents,apis,mcps", "-o", "name"]).lines().count(), 3);
 
-    // Events are written after what they tell of.
+    // The operator writes Events after the change that they report.
     world.until_true("it is told", async || !world.events("Agent/simple-agent").await.is_empty()).await;
     let described = kubectl(&["describe", "agent", "simple-agent"]);
     for text in [

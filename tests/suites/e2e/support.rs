@@ -12,7 +12,7 @@ use kaos_tests::widgets;
 use kube::Client;
 use serde_json::{Value, json};
 
-/// Where the operator is installed.
+/// The operator's namespace.
 pub(crate) use kaos_tests::harness::scenario::SYSTEM;
 
 use crate::lane::Lane;
@@ -20,26 +20,26 @@ use crate::lane::Lane;
 pub(crate) const RELEASE: &str = "kaos";
 pub(crate) const CHART: &str = "../deploy/helm/kaos-operator";
 pub(crate) const LEASE: &str = "kaos-system:Lease/kaos-operator.kaos.tools";
-/// The operator, as the API server knows it.
+/// The operator's user name on the API server.
 pub(crate) const USER: &str = "system:serviceaccount:kaos-system:kaos-kaos-operator";
 
-/// What takes longer is wrong, also on a machine that compiles something else.
+/// The deadline of a wait, generous enough for a machine that compiles at the same time.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// The chart, installed. What tests made goes when it is dropped; what is installed stays for the next test that wants
-/// the same, unless this one changed it.
+/// The installed chart. Dropping it removes the objects that the test created. The release stays for the next test with
+/// the same flags, unless this test changed it.
 pub(crate) struct Release {
     pub(crate) cluster: &'static ControlPlane,
     client: Client,
     namespaces: RefCell<Vec<String>>,
     started: Cell<usize>,
-    /// The flags of what is installed as they say; none when a test changed that.
+    /// The flags of the intact release; `None` if a test changed it.
     installed: RefCell<Option<Vec<String>>>,
     lane: Lane,
 }
 
 impl Release {
-    /// Waits for its turn, and installs the chart with these flags of Helm.
+    /// Waits for a cluster, and installs the chart with these Helm flags.
     pub(crate) async fn install(flags: &[&str]) -> Self {
         let wanted: Vec<String> = flags.iter().map(|&flag| flag.to_owned()).collect();
         let release = Self::begin(Some(&wanted)).await;
@@ -52,18 +52,18 @@ impl Release {
         release
     }
 
-    /// The API server's admission finds out about new definitions some seconds later than everybody else, and until then
-    /// lets nobody name an object of theirs as an owner.
+    /// Waits until the API server's admission accepts KAOS objects as owners. Admission learns about new definitions
+    /// some seconds later than the rest of the API server, and rejects such owners until then.
     pub(crate) async fn until_owners_are_known(&self) {
         let world = self.over("prober");
         world.apply(&samples::namespace("prober")).await;
-        // Somebody who may do everything is not asked.
+        // Use a restricted user: admission does not check an administrator.
         let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
             "metadata": {"name": "prober", "namespace": "prober"},
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"},
             "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "prober"}]});
         world.apply(&binding).await;
-        // When it looks, one of them may be served already and another not yet.
+        // Check each kind, because admission may know one kind earlier than another.
         let files = ["Agent", "MCPServer", "MemoryStore", "ModelAPI"].map(|kind| {
             let owner = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "name": "a", "uid": "0",
                 "blockOwnerDeletion": true});
@@ -80,7 +80,7 @@ impl Release {
         world.until_true("the kinds are known as owners", async || files.iter().all(is_known)).await;
     }
 
-    /// Waits for its turn, and installs nothing.
+    /// Waits for a cluster, and installs nothing.
     pub(crate) async fn prepare() -> Self {
         let release = Self::begin(None).await;
         release.uninstall().expect();
@@ -100,16 +100,16 @@ impl Release {
         release
     }
 
-    /// Takes the release away, if there is one.
+    /// Uninstalls the release, if it exists.
     fn uninstall(&self) -> Ran {
         self.is_changed();
         let flags = ["--namespace", SYSTEM, "--wait", "--timeout", "5m", "--ignore-not-found"];
         self.cluster.helm(&[&["uninstall", RELEASE], &flags[..]].concat())
     }
 
-    /// Takes away what a test that failed did not come to take away.
+    /// Removes objects that a failed test left.
     fn clear_up(&self) {
-        // What holds objects: nobody is left who would let go of them.
+        // Remove finalizers, because no operator is left to do so.
         let names = r#"jsonpath={range .items[*]}{.metadata.namespace} {.metadata.name}{"\n"}{end}"#;
         let nothing = r#"{"metadata": {"finalizers": null}}"#;
         for kind in ["agents", "modelapis", "mcpservers", "memorystores", "widgets"] {
@@ -118,17 +118,17 @@ impl Release {
                 self.cluster.kubectl(&["patch", kind, name, "-n", namespace, "--type=merge", "-p", nothing]);
             }
         }
-        // What a policy's package gave the operator.
+        // Remove the rights that a policy's package gave the operator.
         let further = ["--selector", "rbac.kaos.tools/aggregate-to-operator=true", "--ignore-not-found"];
         self.cluster.kubectl(&[&["delete", "clusterroles"], &further[..]].concat());
-        // What the developer was given.
+        // Remove the developer's bindings.
         let names = r#"jsonpath={.items[?(@.subjects[0].name=="developer")].metadata.name}"#;
         let bindings = self.cluster.kubectl(&["get", "rolebindings", "-n", SYSTEM, "-o", names]).out;
         let bindings: Vec<&str> = bindings.split_whitespace().collect();
         self.cluster.kubectl(&[&["delete", "rolebindings", "-n", SYSTEM], &bindings[..]].concat());
     }
 
-    /// What is installed is not for the next test.
+    /// Marks the release as changed, so that the next test does not reuse it.
     pub(crate) fn is_changed(&self) {
         self.installed.replace(None);
     }
@@ -136,20 +136,20 @@ impl Release {
     pub(crate) fn helm(&self, verb: &str, flags: &[&str]) -> Ran {
         self.is_changed();
         let command = [verb, RELEASE, CHART, "--namespace", SYSTEM, "--wait", "--timeout", "2m"];
-        // Without it, and without values, an upgrade goes on with those of the time before.
+        // Without values, Helm would otherwise reuse the values of the previous release.
         let fresh: &[&str] = if verb == "upgrade" { &["--reset-values"] } else { &[] };
         self.cluster.helm(&[&command, fresh, flags].concat())
     }
 
-    /// The cluster, seen from a namespace.
+    /// A handle on the cluster with this namespace.
     pub(crate) fn over(&self, namespace: &str) -> World {
         World::over(self.client.clone(), namespace)
     }
 
-    /// A namespace of the test's own.
+    /// Creates a namespace for this test alone.
     pub(crate) async fn world(&self, namespace: &str) -> World {
         let world = self.over(namespace);
-        // The one before it of this name may still be going, and what is applied to that goes with it.
+        // The previous namespace of this name may still be terminating, and would take new objects with it.
         let stays = |object: &Value| object["metadata"]["deletionTimestamp"].is_null();
         world.until("the one before it is gone", &format!("Namespace/{namespace}"), stays).await;
         world.apply(&samples::namespace(namespace)).await;
@@ -157,7 +157,7 @@ impl Release {
         world
     }
 
-    /// What `policy pack` prints for a component, in a file beside it.
+    /// Writes the output of `policy pack` for a component into a file next to it. Returns the file's path.
     pub(crate) fn packed(&self, component: &Path, flags: &[&str]) -> String {
         let path = component.display().to_string();
         let printed =
@@ -167,19 +167,19 @@ impl Release {
         file.display().to_string()
     }
 
-    /// The same for an edition of the Widgets' policy.
+    /// Packs an edition of the Widgets' policy. Returns the file's path.
     pub(crate) fn packed_widgets(&self, edition: &str, flags: &[&str]) -> String {
         let component = self.cluster.folder().join("widgets.wasm");
         std::fs::write(&component, widgets::component(edition).unwrap()).unwrap();
         self.packed(&component, flags)
     }
 
-    /// Applies what is in a file, as people do.
+    /// Applies a file with kubectl.
     pub(crate) fn apply(&self, file: &str) {
         self.cluster.kubectl(&["apply", "--server-side", "-f", file]).expect();
     }
 
-    /// What the Deployment says about its pods.
+    /// Reads the pod of the operator's Deployment.
     pub(crate) async fn pod(&self) -> Pod {
         let world = self.over(SYSTEM);
         let deployment = world.look("Deployment/kaos-kaos-operator-controller-manager").await;
@@ -187,7 +187,7 @@ impl Release {
         Pod::of(&deployment, |name| if name == "kaos-operator-config" { config["data"].clone() } else { Value::Null })
     }
 
-    /// Starts an operator as a pod would run it, with a new token of the ServiceAccount.
+    /// Starts an operator as its pod would, with a new token of its ServiceAccount.
     pub(crate) async fn operator(&self, flags: &[&str]) -> Process {
         let pod = self.pod().await;
         self.started.set(self.started.get() + 1);
@@ -199,19 +199,19 @@ impl Release {
         Process::start(self.cluster, &name, &kubeconfig, &arguments, &pod.environment).unwrap()
     }
 
-    /// Starts one and waits until it works.
+    /// Starts an operator, and waits until it is ready and leads.
     pub(crate) async fn working_operator(&self) -> Process {
         self.working_operator_with(&[]).await
     }
 
-    /// Starts one with flags of its own and waits until it works.
+    /// Starts an operator with additional flags, and waits until it is ready and leads.
     pub(crate) async fn working_operator_with(&self, flags: &[&str]) -> Process {
         let operator = self.operator(flags).await;
         until("the operator works", &operator, || operator.is_ready() && operator.leads()).await;
         operator
     }
 
-    /// What the pod of the hook does before the release goes: the nodes here only play.
+    /// Runs the uninstall hook's command in place of its pod, because the nodes are simulated.
     pub(crate) fn hook(&self) -> Ran {
         let hooks = self.cluster.helm(&["get", "hooks", RELEASE, "-n", SYSTEM]).expect();
         let job: Value = serde_saphyr::from_multiple(&hooks).unwrap().remove(0);
@@ -224,7 +224,7 @@ impl Release {
         self.cluster.operator(&kubeconfig, &arguments)
     }
 
-    /// The operator's requests since a mark that were refused for want of a right.
+    /// The operator's requests since a mark that were rejected for a missing right.
     pub(crate) fn refused_since(&self, mark: usize) -> Vec<String> {
         let requests =
             self.cluster.audit().since(mark, USER).unwrap().into_iter().filter(|request| request.code == 403);
@@ -237,7 +237,8 @@ impl Drop for Release {
         if std::thread::panicking() {
             self.clear_up();
         }
-        // The objects at once, the rest on its way: the next test counts objects, and has namespaces of its own.
+        // Wait for the objects, because the next test counts them. Namespaces may finish later, because each test has
+        // its own.
         let objects =
             ["delete", "agents,modelapis,mcpservers,memorystores", "--all", "--all-namespaces", "--timeout=90s"];
         self.cluster.kubectl(&objects);
@@ -248,7 +249,7 @@ impl Drop for Release {
                 .kubectl(&[&["delete", "namespace", "--ignore-not-found", "--wait=false"], &names[..]].concat());
         }
         if std::thread::panicking() || self.installed.borrow().is_none() {
-            // The next test tries again, and tells what is in the way.
+            // If this fails, the next test tries again and reports the reason.
             self.uninstall();
         }
         let here = ["--namespace", SYSTEM, "--ignore-not-found"];
@@ -261,7 +262,7 @@ impl Drop for Release {
     }
 }
 
-/// Waits until something holds.
+/// Waits until a condition holds.
 pub(crate) async fn until(what: &str, operator: &Process, holds: impl Fn() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !holds() {
@@ -273,7 +274,7 @@ pub(crate) async fn until(what: &str, operator: &Process, holds: impl Fn() -> bo
     }
 }
 
-/// Waits until a process has ended; its exit code, and what it logged.
+/// Waits until a process has ended. Returns its exit code and its log.
 pub(crate) async fn ending(mut operator: Process) -> (Option<i32>, String) {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -285,19 +286,19 @@ pub(crate) async fn ending(mut operator: Process) -> (Option<i32>, String) {
     }
 }
 
-/// A recorded case by its name.
+/// A recorded case by name.
 pub(crate) fn recorded(name: &str) -> Case {
     case::all().unwrap().into_iter().find(|case| case.name == name).unwrap()
 }
 
-/// What a case applies in its own namespace, in another.
+/// The objects of a case's own namespace, moved to another namespace.
 pub(crate) fn moved(objects: &[Value], namespace: &str) -> Vec<Value> {
     let own = objects.iter().filter(|object| object["metadata"]["namespace"] == "parity");
     let moved = own.map(|object| serde_json::from_str(&object.to_string().replace("parity", namespace)).unwrap());
     moved.collect()
 }
 
-/// `Kind/name` of an object.
+/// The key `Kind/name` of an object.
 pub(crate) fn at(object: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     format!("{}/{}", text(&object["kind"]), text(&object["metadata"]["name"]))
@@ -316,12 +317,12 @@ pub(crate) async fn until_image(world: &World, deployment: &str, image: &str) {
     world.until(&format!("it runs {image}"), deployment, runs).await;
 }
 
-/// Waits until what came from a ConfigMap serves; gives the revision.
+/// Waits until the package of a ConfigMap is active. Returns its revision.
 pub(crate) async fn until_active(release: &Release, config_map: &str) -> Value {
     until_state(release, config_map, "Active").await
 }
 
-/// Waits until a revision of what came from a ConfigMap is in a state; gives it.
+/// Waits until the package of a ConfigMap has a revision in this state. Returns the revision.
 pub(crate) async fn until_state(release: &Release, config_map: &str, state: &str) -> Value {
     let system = release.over(SYSTEM);
     let found = async || {

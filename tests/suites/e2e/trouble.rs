@@ -1,4 +1,4 @@
-//! Rows of the checklist about what goes wrong or goes away, as a real API server has it.
+//! Checklist rows about errors and deletions, on a real API server.
 
 use kaos_tests::control_plane::audit::Request;
 use kaos_tests::harness::read::{condition, reason, text};
@@ -15,7 +15,7 @@ async fn what_the_api_server_refuses_is_told_once_prunes_nothing_and_stops_nobod
     let good = [model_api("llm"), agent("a", "llm", &json!({}))];
     world.apply_all(&good).await;
     until_ready(&world, &good).await;
-    // No pod has that field, and the Service is not wanted any more.
+    // Pods lack this field, so the apply fails. The plan no longer contains the Service.
     let bad = json!({"agentNetwork": {"expose": false}, "container": {"securityContext": {"runAsUsr": 1}}});
     world.apply(&agent("a", "llm", &bad)).await;
     let told = world.until("it is told", "Agent/a", |object| reason(object, "Applied") == "ApplyFailed").await;
@@ -44,7 +44,7 @@ async fn an_object_that_is_going_gets_nothing_made_and_one_that_is_gone_is_no_er
     world.apply(&held).await;
     until_ready(&world, &[held]).await;
     release.cluster.kubectl(&["delete", "modelapi", "held", "-n", "going", "--wait=false"]).expect();
-    // When the next one on the same watch is ready, the operator has heard of the deletion.
+    // Once the next object of the same watch is ready, the operator has seen the deletion.
     let later = model_api("later");
     world.apply(&later).await;
     until_ready(&world, &[later]).await;
@@ -53,7 +53,7 @@ async fn an_object_that_is_going_gets_nothing_made_and_one_that_is_gone_is_no_er
     world.delete("Deployment/modelapi-held").await;
     world.patch("Service/modelapi-held", &json!({"metadata": {"labels": {"app": "other"}}})).await;
     world.until_gone("Deployment/modelapi-held").await;
-    // What comes and goes at once meanwhile.
+    // Meanwhile, create objects and delete them at once.
     for number in 0..10 {
         let brief = format!("brief-{number}");
         world.apply(&model_api(&brief)).await;
@@ -65,7 +65,7 @@ async fn an_object_that_is_going_gets_nothing_made_and_one_that_is_gone_is_no_er
     let done = |request: &&Request| request.writes() && request.name.ends_with("-held") && request.code < 300;
     let made: Vec<_> = asked.iter().filter(done).collect();
     assert!(made.is_empty(), "{made:#?}");
-    // What was made for one that was gone already is collected.
+    // The garbage collector removes children of an owner that was already gone.
     world.until_true("nothing came after that", async || world.list("Deployment").await.is_empty()).await;
     assert!(operator.is_ready());
     world.patch("ModelAPI/held", &json!({"metadata": {"finalizers": null}})).await;

@@ -1,4 +1,4 @@
-//! Taking the chart away.
+//! Uninstalls the chart.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use crate::support::{CHART, RELEASE, Release, SYSTEM, ending, until, until_active, until_ready, until_state};
 
-/// The names of everything that there is, as kubectl writes them: of the operator's namespace, or of the cluster as a
-/// whole. Without what the cluster makes and takes away by itself.
+/// The names of all objects as kubectl writes them, in the operator's namespace or cluster-scoped. Omits objects that
+/// the cluster itself creates and deletes.
 fn everything(release: &Release, namespaced: bool) -> BTreeSet<String> {
     let scope = format!("--namespaced={namespaced}");
     let get = || {
@@ -20,13 +20,13 @@ fn everything(release: &Release, namespaced: bool) -> BTreeSet<String> {
         let types: Vec<&str> = types.lines().filter(|of| !passing.contains(of)).collect();
         release.cluster.kubectl(&["get", &types.join(","), "-n", SYSTEM, "-o", "name"])
     };
-    // A type may go between the two questions.
+    // A type may disappear between the two requests.
     let got = std::iter::repeat_with(get).take(10).find(|got| got.ok).unwrap();
     let of_all = ["configmap/kube-root-ca.crt", "serviceaccount/default"];
     got.out.lines().filter(|name| !of_all.contains(name)).map(str::to_owned).collect()
 }
 
-/// Waits until in the operator's namespace there is this beside what there was before.
+/// Waits until the operator's namespace contains only these objects in addition to the earlier ones.
 async fn until_left(release: &Release, before: &BTreeSet<String>, wanted: &[String]) {
     let wanted: BTreeSet<String> = wanted.iter().cloned().collect();
     let more = || -> BTreeSet<String> { everything(release, true).difference(before).cloned().collect() };
@@ -44,13 +44,13 @@ async fn after_the_release_nothing_of_it_is_left_and_nothing_is_stuck() {
     let objects = [model_api("llm"), agent("a", "llm", &json!({}))];
     world.apply_all(&objects).await;
     let operator = release.working_operator().await;
-    // Settings that somebody took away again.
+    // A user applied these settings and deleted them again.
     system.apply(&shipped::package("brief", None, "{name: agent, settings: {logLevel: DEBUG}}").unwrap()).await;
     until_active(&release, "brief").await;
     system.delete("ConfigMap/brief").await;
     until_state(&release, "brief", "Superseded").await;
     until_ready(&world, &objects).await;
-    // A policy of somebody's own holds its objects by a finalizer.
+    // A user's own policy holds its objects with a finalizer.
     let file = release.packed_widgets("1 holds", &[]);
     world.apply(&widgets::definition()).await;
     release.apply(&file);
@@ -67,7 +67,7 @@ async fn after_the_release_nothing_of_it_is_left_and_nothing_is_stuck() {
     assert_eq!(code, Some(1), "it goes on writing: {log}");
     assert_eq!(finalizers(&world.look("Widget/w").await), [""; 0]);
 
-    // As the Go operator leaves them, where this one never saw them.
+    // Add finalizers as the Go operator leaves them, on an object that this operator never reconciled.
     let held = json!({"metadata": {"finalizers": ["kaos.tools/agent-finalizer", "example.com/foreign"]}});
     world.patch("Agent/a", &held).await;
     let said = release.hook().expect();
@@ -75,7 +75,7 @@ async fn after_the_release_nothing_of_it_is_left_and_nothing_is_stuck() {
     assert_eq!(finalizers(&world.look("Agent/a").await), ["example.com/foreign"]);
     world.patch("Agent/a", &json!({"metadata": {"finalizers": null}})).await;
 
-    // What people applied themselves is theirs to take away, and what is known of what served.
+    // Users delete the policies that they applied themselves. The records of active policies remain, too.
     release.cluster.kubectl(&["delete", "-f", &file]).expect();
     release.is_changed();
     release.cluster.helm(&["uninstall", RELEASE, "-n", SYSTEM, "--wait"]).expect();
@@ -84,13 +84,13 @@ async fn after_the_release_nothing_of_it_is_left_and_nothing_is_stuck() {
     until_left(&release, &here, &known).await;
     release.cluster.kubectl(&["delete", "policyrevisions", "--all", "-n", SYSTEM]).expect();
     until_left(&release, &here, &[lease]).await;
-    // What ran goes on running, and goes when it is told to, without an operator.
+    // Workloads keep running without the operator, and users can delete them.
     assert_eq!(world.look("Deployment/agent-a").await["status"]["readyReplicas"], 1);
     release.cluster.kubectl(&["delete", "agent,modelapi", "--all", "-n", "left", "--timeout=60s"]).expect();
     world.until_gone("Deployment/agent-a").await;
     release.cluster.kubectl(&["delete", "namespace", "left", "--timeout=90s"]).expect();
     release.cluster.kubectl(&["delete", "crd", "widgets.test.example.com"]).expect();
-    // Of the cluster itself, only the kinds stay.
+    // Of the cluster-scoped objects, only the definitions remain.
     let is_kind = |name: &String| name.ends_with(".kaos.tools");
     let only_kinds = async || everything(&release, false).difference(&in_cluster).all(is_kind);
     system.until_true("nothing of it is left in the cluster", only_kinds).await;
@@ -114,7 +114,7 @@ async fn a_namespace_that_is_gone_stops_neither_a_restart_nor_the_uninstall() {
     let said = release.hook();
     assert!(said.ok && said.out.contains("0 released, 0 failed"), "{said:?}");
     assert!(said.err.contains("nothing may be seen in namespace team-b"), "{said:?}");
-    // The definitions may be gone, too.
+    // The hook must also work after the definitions were deleted.
     let kinds = release.cluster.kubectl(&["get", "crd", "-o", "name"]).expect();
     let own: Vec<&str> = kinds.lines().filter(|name| name.ends_with(".kaos.tools")).collect();
     release.cluster.kubectl(&[&["delete"], &own[..]].concat()).expect();

@@ -1,4 +1,4 @@
-//! From KAOS's Go operator to this one.
+//! Upgrades from KAOS's Go operator to this one.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::support::{CHART, LEASE, RELEASE, Release, SYSTEM, at, moved, recorded, until, until_image, until_ready};
 
-/// The Go operator's field manager. It writes by create and update.
+/// The field manager of the Go operator, which writes by create and update.
 const GO: &str = "manager";
 const IMAGES: [&str; 8] = [
     "--set",
@@ -28,7 +28,7 @@ const IMAGES: [&str; 8] = [
     "defaultImages.mcpPythonString=axsauze/kaos-mcp-python-string:test",
 ];
 
-/// The registry of runtimes that the cases were recorded with, as a file of values.
+/// Writes the registry of runtimes that the cases were recorded with as a file of Helm values.
 fn registry(folder: &Path) -> String {
     let recorded = case::documents(&case::golden().join("runtimes.yaml")).unwrap().remove(0);
     let runtimes: Value = serde_saphyr::from_str(text(&recorded["data"]["runtimes.yaml"])).unwrap();
@@ -48,7 +48,7 @@ async fn create(world: &World, object: &Value) -> Value {
     serde_json::to_value(created.unwrap_or_else(|error| panic!("{object} is refused: {error}"))).unwrap()
 }
 
-/// Lets an object look as the Go operator leaves it: its finalizer, and a status that says that it is ready.
+/// Applies an object in the state in which the Go operator leaves it: with its finalizer and a ready status.
 async fn leave(world: &World, object: &Value) {
     let kind = text(&object["kind"]).to_lowercase();
     let (name, namespace) = (text(&object["metadata"]["name"]), &world.namespace);
@@ -66,7 +66,7 @@ async fn leave(world: &World, object: &Value) {
     api(world, &object).replace_status(name, &params, &typed).await.unwrap();
 }
 
-/// Puts a case into a namespace as the Go operator leaves it: its objects, and the children, which it names.
+/// Creates a case's objects and children as the Go operator leaves them. Returns the keys of the children.
 async fn put(world: &World, case: &Case) -> Vec<String> {
     for object in moved(&case.input, &world.namespace) {
         if at(&object).starts_with("Agent/")
@@ -88,7 +88,7 @@ async fn put(world: &World, case: &Case) -> Vec<String> {
             reference["uid"] = json!(uid(&world.look(&owner).await));
         }
         child.as_object_mut().unwrap().remove("status");
-        // What the server allocates is masked in the recording.
+        // The recording masks fields that the server allocates.
         for field in ["clusterIP", "clusterIPs"] {
             child["spec"].as_object_mut().map(|spec| spec.remove(field));
         }
@@ -98,14 +98,14 @@ async fn put(world: &World, case: &Case) -> Vec<String> {
     made
 }
 
-/// Waits until the pods of what was put into a namespace are ready.
+/// Waits until the pods of a case are ready.
 async fn until_it_runs(world: &World, case: &Case, made: &[String]) {
     let names: Vec<&str> = made.iter().map(String::as_str).filter(|at| at.starts_with("Deployment/")).collect();
     let run = |all: &[Value]| all.iter().all(|deployment| deployment["status"]["readyReplicas"] == 1);
     world.until_all(&format!("{} runs", case.name), &names, run).await;
 }
 
-/// The chart with what the cases were recorded with.
+/// Installs the chart with the settings that the cases were recorded with.
 async fn installed() -> Release {
     let values = registry(ControlPlane::shared().folder());
     Release::install(&[&IMAGES[..], &["--values", &values]].concat()).await
@@ -116,7 +116,7 @@ async fn pods(world: &World) -> BTreeMap<String, String> {
     pods.iter().map(|pod| (uid(pod).to_owned(), text(&pod["metadata"]["name"]).to_owned())).collect()
 }
 
-/// Whether the Go operator manages something of an object.
+/// Whether the Go operator manages any field of an object.
 fn is_of_go(object: &Value) -> bool {
     object["metadata"]["managedFields"].as_array().into_iter().flatten().any(|entry| entry["manager"] == GO)
 }
@@ -155,7 +155,7 @@ async fn what_the_go_operator_left_is_taken_over_without_restarting_a_pod() {
             }
         }
     }
-    // A rollout that was begun shows by now.
+    // A rollout would be visible by now.
     left.last().unwrap().1.quiet().await;
     for ((case, world, made), before) in left.iter().zip(&before) {
         let sets = world.list("ReplicaSet").await;
@@ -175,7 +175,7 @@ async fn what_the_go_operator_left_is_taken_over_without_restarting_a_pod() {
     }
     assert!(wrong.is_empty(), "of {} cases:\n{}", left.len(), wrong.join("\n"));
 
-    // What was made in the Go operator's time can be deleted.
+    // Objects from the time of the Go operator can be deleted.
     let (_, world, made) = &left[0];
     release
         .cluster
@@ -190,20 +190,20 @@ async fn what_the_go_operator_left_is_taken_over_without_restarting_a_pod() {
 async fn the_guide_shows_beforehand_what_would_be_different() {
     let release = installed().await;
     let world = release.world("beforehand").await;
-    // One takes its runtime from the registry, the other its image from the settings.
+    // One gets its runtime from the registry, the other its image from the settings.
     for name in ["mcpserver-full-overrides", "modelapi-proxy-minimal"] {
         let case = recorded(name);
         let made = put(&world, &case).await;
         until_it_runs(&world, &case, &made).await;
     }
-    // A status that is written while it is compared is a difference, too.
+    // A status write during the comparison would count as a difference.
     world.quiet().await;
     let folder = release.cluster.folder().join("beforehand");
     std::fs::create_dir_all(&folder).unwrap();
     let typed = || -> Vec<String> {
         let blocks = blocks("docs/guide/upgrade-from-kaos.md", &["cluster"]).unwrap();
         let typed = blocks.iter().map(|block| {
-            // Other namespaces are other tests'.
+            // Other namespaces belong to other tests.
             let block = block.replace(" -A ", &format!(" -n {} ", world.namespace));
             release.cluster.shell(&format!("cd {}\n{block}", folder.display())).expect()
         });
@@ -222,7 +222,7 @@ async fn the_guide_shows_beforehand_what_would_be_different() {
     assert_eq!(changed.len(), 1, "{printed:?}");
     assert!(changed[0].ends_with("image: registry.example/litellm:other"), "{changed:?}");
 
-    // What was shown is what is done.
+    // The operator does what the preview showed.
     let _operator = release.working_operator().await;
     until_image(&world, "Deployment/modelapi-m", "registry.example/litellm:other").await;
     for name in ["MCPServer/t", "ModelAPI/m"] {
@@ -244,13 +244,13 @@ async fn while_the_go_operator_holds_the_lease_nothing_is_written() {
     let operator = release.operator(&[]).await;
     until("it stands by", &operator, || operator.get("/readyz").contains("standing by for go")).await;
     assert!(world.list("Deployment").await.is_empty());
-    // It gives the Lease up when it ends.
+    // The Go operator releases the Lease when it ends.
     system.patch(LEASE, &json!({"spec": {"holderIdentity": "", "leaseDurationSeconds": 1}})).await;
     until_ready(&world, &[model_api("llm")]).await;
 }
 
-/// As much of the KAOS chart as an upgrade meets: the Deployment with its selector, the environment, the account, and
-/// definitions that are installed once.
+/// The parts of the KAOS chart that matter for an upgrade: the Deployment with its selector, the environment, the
+/// account, and definitions that are installed once.
 fn chart_of_kaos(folder: &Path) -> String {
     let chart = folder.join("kaos-operator");
     std::fs::create_dir_all(chart.join("templates")).unwrap();
@@ -282,7 +282,7 @@ fn chart_of_kaos(folder: &Path) -> String {
 async fn a_release_of_the_kaos_chart_is_upgraded_in_place_and_can_go_back() {
     let release = Release::prepare().await;
     let old = chart_of_kaos(release.cluster.folder());
-    // Helm 3 made it.
+    // Install the release as Helm 3 does.
     let helm = |arguments: &[&str]| release.cluster.helm(&[arguments, &["--namespace", SYSTEM, "--wait"]].concat());
     let definitions = ["agents.kaos.tools", "modelapis.kaos.tools", "mcpservers.kaos.tools"];
     release.cluster.kubectl(&[&["delete", "crd", "--ignore-not-found"], &definitions[..]].concat()).expect();
