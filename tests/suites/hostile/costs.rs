@@ -1,5 +1,5 @@
-//! What hostile components cost the process that checks them, as the kernel counts it: not what the limits say of
-//! themselves.
+//! Measures how much hostile components cost the process that checks them. The figures come from the kernel, not from
+//! the operator's own limits.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use kaos_tests::control_plane::programs::Programs;
 use kaos_tests::{guests, usage};
 
-/// What behaves badly enough to cost something, and what is said of it.
+/// The costly ways to misbehave, and the reported error for each.
 const MODES: [(&str, &str); 13] = [
     ("loops for ever", "ran out of fuel"),
     ("recurses for ever", "trapped"),
@@ -24,18 +24,18 @@ const MODES: [(&str, &str); 13] = [
     ("counts calls of translate", "answers differently"),
     ("trap in translate", "trapped"),
 ];
-/// Memory beyond what checking a policy that behaves takes: 32 MiB that a sandbox may have, 8 that an answer may, and room.
+/// The allowed memory beyond the check of a normal policy: 32 MiB for a sandbox, 8 MiB for an answer, and a margin.
 const MORE: u64 = 56 << 20;
-/// Processor time: the fuel of all samples, twice, on a slow machine.
+/// The allowed processor time: the fuel of all samples, twice, on a slow machine.
 const LONG: Duration = Duration::from_secs(30);
 
-/// What a check came to, and what it took.
+/// The result of a check, and its costs.
 struct Cost {
     said: String,
     memory: u64,
 }
 
-/// Checks a component in a process of its own, and watches that and the one that compiles for it.
+/// Checks a component in a separate process, and measures that process and its compile child.
 fn check(folder: &Path, component: &[u8]) -> Cost {
     let file = folder.join("component.wasm");
     std::fs::write(&file, component).unwrap();

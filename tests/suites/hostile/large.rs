@@ -1,12 +1,12 @@
-//! Objects as large as an API server takes them: each becomes a plan, or is refused with the place, how much there is
-//! and how much there may be. No pass ends half-way, as if the policy were broken.
+//! Objects of the largest size that an API server accepts. Each object gets a plan, or a refusal with the path, the
+//! actual size and the limit. No pass fails as if the policy were broken.
 
 use kaos_tests::hostile::{Subject, put};
 use serde_json::{Value, json};
 
 use super::{NATIVE, SANDBOXED, one_of_each_kind};
 
-/// Bytes that a part of an object has; an API server takes little more for all of it.
+/// The size of one part of an object, in bytes. An API server accepts little more for the whole object.
 const MUCH: usize = 1_000_000;
 
 fn everywhere() -> impl Iterator<Item = &'static Subject> {
@@ -25,7 +25,7 @@ fn variables(count: usize) -> Value {
     (0..count).map(|n| json!({"name": format!("V{n}"), "value": "v"})).collect()
 }
 
-/// The one thing that is wrong is at `path`, and the message says what the limit is.
+/// Asserts that the only violation is at `path`, and that its message states the limit.
 fn assert_refused(subject: &Subject, object: &Value, path: &str, limit: &str) {
     let refused = subject.refusal(object);
     let told: Vec<_> = refused.iter().map(|it| (it.path.as_str(), it.message.contains(limit))).collect();
@@ -151,7 +151,7 @@ fn every_list_and_every_object_may_have_a_megabyte() {
     let mut failed = Vec::new();
     for subject in one_of_each_kind(&SANDBOXED) {
         for path in subject.lists_and_objects() {
-            // As much as an API server takes, and as much as may be.
+            // Test the largest size for an API server, with any number of entries and with the largest allowed number.
             for (bytes, entries) in [(MUCH, usize::MAX), (MUCH, 9_900)] {
                 let mut object = subject.object.clone();
                 put(&mut object, &path, grown(subject.at(&path), bytes, entries));
@@ -173,7 +173,7 @@ fn a_text_of_a_megabyte_becomes_a_plan_in_the_sandbox() {
     }
 }
 
-/// A list with its items again and again, an object with its members, each time under another name.
+/// Grows a value: a list repeats its items, an object repeats its members under new names.
 fn grown(value: &Value, bytes: usize, entries: usize) -> Value {
     let size = |value: &Value| value.to_string().len() + 8;
     match value {
@@ -192,7 +192,7 @@ fn grown(value: &Value, bytes: usize, entries: usize) -> Value {
     }
 }
 
-/// An item that is another one to Kubernetes.
+/// Renames an item so that Kubernetes sees a different one.
 fn renamed(item: &Value, number: usize) -> Value {
     const KEYS: [&str; 4] = ["name", "mountPath", "ip", "topologyKey"];
     let other = |text: &str| json!(format!("{text}{number}"));

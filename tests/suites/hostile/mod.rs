@@ -1,5 +1,5 @@
-//! Whatever an object holds, its policy answers: with a plan that passes the guard and that Kubernetes' types can
-//! read, or with a refusal that says where. Natively with many objects, in the sandbox with some.
+//! The policies answer every object: with a plan that passes the guard and fits Kubernetes' types, or with a refusal
+//! that names a path. Many objects run natively, and some in the sandbox.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "../../../guest-policies/sdk/tests/support/anything.rs"]
@@ -22,7 +22,7 @@ static SANDBOXED: LazyLock<Vec<Subject>> = LazyLock::new(|| subjects(&policies::
 
 const WORDS: [&str; 4] = ["Proxy", "Hosted", "python-string", "pi"];
 
-/// A change: which sample, which of its places, what is put there.
+/// A change: an index of a sample, an index of a path in the sample, and the value to put there.
 fn change() -> impl Strategy<Value = (prop::sample::Index, prop::sample::Index, Value)> {
     (any::<prop::sample::Index>(), any::<prop::sample::Index>(), anything(&WORDS))
 }
@@ -53,7 +53,7 @@ proptest! {
     }
 }
 
-/// The sample of each kind that says the most.
+/// The largest sample of each kind.
 fn one_of_each_kind(subjects: &[Subject]) -> Vec<&Subject> {
     let said = |subject: &&Subject| subject.object.to_string().len();
     let kinds = ["Agent", "MCPServer", "MemoryStore", "ModelAPI"];

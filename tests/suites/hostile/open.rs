@@ -1,5 +1,5 @@
-//! The places of the definitions that an API server keeps anything in: a field that no policy knows is passed on there, for
-//! the server to judge, or refused, or told. It is never dropped in silence.
+//! The fields in which a definition lets an API server store anything. The policy must not silently drop an unknown
+//! field there: the policy passes the field on for the server to judge, refuses the object, or writes a note.
 
 use kaos_crds::manifests;
 use kaos_policy::render::Verdict;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::NATIVE;
 
-/// No field of anything.
+/// A field that no type has.
 const UNKNOWN: &str = "unknownField";
 
 #[test]
@@ -26,7 +26,7 @@ fn an_unknown_field_of_an_open_place_is_passed_on_refused_or_told() {
     assert!(places > 20, "only {places} places are open");
 }
 
-/// The outermost open places below a schema, as pointers; of a list, its first item.
+/// The outermost open fields below a schema, as JSON pointers. For a list, the pointer leads to its first item.
 fn open(schema: &Value, place: &str) -> Vec<String> {
     if schema["x-kubernetes-preserve-unknown-fields"] == true {
         return vec![place.to_owned()];
@@ -36,10 +36,10 @@ fn open(schema: &Value, place: &str) -> Vec<String> {
     below.chain(schema.get("items").into_iter().flat_map(|items| open(items, &format!("{place}/0")))).collect()
 }
 
-/// Whether something is seen of the field.
+/// Whether the answer mentions the unknown field.
 fn is_seen(subject: &Subject, place: &str) -> bool {
     let mut object = subject.object.clone();
-    // Where the newer field is set, the older one says nothing.
+    // The older field has no effect while the newer one is set.
     if let Some(newer) = object["spec"]["container"].as_object_mut().filter(|_| place.ends_with("resources")) {
         newer.remove("resources");
     }
@@ -54,7 +54,7 @@ fn is_seen(subject: &Subject, place: &str) -> bool {
     }
 }
 
-/// Puts the field into a place, and the place into the object.
+/// Creates the path in the object and puts the unknown field there.
 fn put(object: &mut Value, place: &str) {
     let mut here = object;
     for step in place.split('/').skip(1) {

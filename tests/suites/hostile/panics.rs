@@ -1,4 +1,4 @@
-//! A policy that panics: its message and its place in the source reach whoever runs it, of a release build, too.
+//! A policy that panics: the error shows the panic's message and source location, also for a release build.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -7,14 +7,14 @@ use std::process::{Command, Stdio};
 use kaos_tests::control_plane::programs::Programs;
 use kaos_tests::guests;
 
-/// The panics of the guest, and what is told of each.
+/// The guest's panics, and the reported error for each.
 const PANICS: [(&str, &str, &str); 3] = [
     ("expects", "needs", "spec.nothing is there"),
     ("indexes", "translate", "index out of bounds: the len is 0 but the index is 0"),
     ("panics", "translate", "the object says:  [2J long long"),
 ];
 
-/// What `render` says of an object that makes the policy do something.
+/// The output of `render` for an object that makes the policy panic.
 fn rendered(policy: &Path, does: &str) -> String {
     let mut render = Command::new(Programs::operator().unwrap())
         .args(["render", "-f", "-", "--policy"])

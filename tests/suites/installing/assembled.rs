@@ -1,4 +1,4 @@
-//! Packages in several ConfigMaps, policies for several kinds, and overlays over a policy that is there.
+//! Packages in several ConfigMaps, policies for several kinds, and overlays of an existing policy.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -15,7 +15,7 @@ use crate::support::{
 
 const PIECES: usize = 3;
 
-/// A package whose component lies in pieces, and its index.
+/// A package whose component is split into chunks: the chunks and the index.
 fn in_pieces(name: &str, edition: &str) -> (Vec<Value>, Value) {
     let mut index = package(name, edition, "");
     let zipped = index["binaryData"]["policy.wasm.gz"].as_str().unwrap();
@@ -32,7 +32,7 @@ fn in_pieces(name: &str, edition: &str) -> (Vec<Value>, Value) {
     (pieces, index)
 }
 
-/// Waits until a package is told to wait for the rest of it, and what that is.
+/// Waits until a package's status says that a part is missing, and which.
 async fn until_incomplete(world: &World, source: &str, why: &str) {
     let tells = |revision: &Value| {
         let message = revision["status"]["message"].as_str();
@@ -55,7 +55,7 @@ fn pieces_may_come_in_any_order_and_what_serves_waits_for_the_last() {
         until_edition(world, "ConfigMap/w", "1").await;
         until_state(world, "widgets", "Active").await;
 
-        // Another edition, the index first: half of each is neither.
+        // Apply another edition, index first. The operator must not combine parts of two editions.
         let (pieces, index) = in_pieces("widgets", "2");
         world.apply(&index).await;
         until_incomplete(world, "widgets", "sha256").await;
@@ -99,7 +99,7 @@ fn a_piece_that_goes_or_is_exchanged_takes_nothing_from_what_serves() {
     });
 }
 
-/// A ConfigMap of a package in the namespace `test`.
+/// Moves a ConfigMap of a package into the namespace `test`.
 fn of_tenant(mut config_map: Value) -> Value {
     config_map["metadata"]["namespace"] = json!("test");
     config_map
@@ -148,7 +148,7 @@ fn a_list_of_pieces_without_end_is_refused_before_any_of_them_is_read() {
     });
 }
 
-/// A Kite, which the policy of Widgets may answer for, too.
+/// A Kite, a kind that the Widgets' policy may claim, too.
 fn kite(name: &str) -> Value {
     json!({"apiVersion": "sky.io/v1", "kind": "Kite", "metadata": {"name": name}, "spec": {}})
 }

@@ -1,4 +1,4 @@
-//! Editions of the Agents' own policy, good ones and such as are broken, each in another way.
+//! Editions of the Agents' policy: good ones, and ones that are broken in different ways.
 
 use std::fmt::Write as _;
 use std::sync::OnceLock;
@@ -16,17 +16,17 @@ use serde_json::{Value, json};
 
 use crate::support::packed;
 
-/// Where an edition of the policy says its number in everything that it makes.
+/// The annotation in which an edition writes its number on all of its children.
 pub(crate) const MARK: &str = "example.com/edition";
 
-/// What becomes of a candidate.
+/// The expected fate of a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It serves.
+    /// The candidate serves.
     Serves,
-    /// It is refused before it serves anybody.
+    /// The gate refuses the candidate.
     Refused(&'static str),
-    /// It serves those that it does not fail on, and is put aside for the others.
+    /// The candidate serves until it fails on some objects. Then it goes into quarantine.
     PutAside,
 }
 
@@ -34,14 +34,14 @@ pub(crate) enum Fate {
 pub(crate) struct Candidate {
     pub(crate) config_map: Value,
     pub(crate) fate: Fate,
-    /// The digest that objects would tell of.
+    /// The digest in the status of objects that the candidate serves.
     pub(crate) digest: String,
 }
 
-/// A way in which a candidate is broken.
+/// Builds a candidate that is broken in one way.
 type Break = fn(u32) -> Candidate;
 
-/// The ways.
+/// All broken candidates.
 pub(crate) const BROKEN: [Break; 19] = [
     |edition| bytes(edition, "WrongDigest", cut),
     |edition| unpinned(edition, "Malformed", cut),
@@ -69,8 +69,8 @@ pub(crate) fn good(edition: u32) -> Candidate {
     made(edition, "", "")
 }
 
-/// The embedded component, with bytes of its own, and settings that show in each of the things that a pass decides: in
-/// the mapping of variables, in the pod, and in what all children have.
+/// Builds the embedded component with unique bytes, and with settings that show in every decision of a pass: in the
+/// variables, in the pod, and in the metadata of all children.
 fn made(edition: u32, file: &str, settings: &str) -> Candidate {
     let (component, file_of_own) = own(edition);
     let mut text = file_of_own.to_owned();
@@ -84,14 +84,14 @@ fn made(edition: u32, file: &str, settings: &str) -> Candidate {
     Candidate { config_map, fate: Fate::Serves, digest: Digest::of(&component).to_string() }
 }
 
-/// A policy that misbehaves as soon as it is asked.
+/// A policy that misbehaves on its first call.
 fn misbehaving(mode: &str, reason: &'static str) -> Candidate {
     let component = guests::hostile(mode).unwrap();
     let config_map = packed("agents", Some(&component), "");
     Candidate { config_map, fate: Fate::Refused(reason), digest: Digest::of(&component).to_string() }
 }
 
-/// A good edition whose bytes were exchanged behind the digest that it pins.
+/// A good edition whose component no longer matches the pinned digest.
 fn bytes(edition: u32, reason: &'static str, exchange: impl Fn(&[u8]) -> Vec<u8>) -> Candidate {
     let Candidate { mut config_map, .. } = good(edition);
     let component = exchange(&own(edition).0);
@@ -99,7 +99,7 @@ fn bytes(edition: u32, reason: &'static str, exchange: impl Fn(&[u8]) -> Vec<u8>
     Candidate { config_map, fate: Fate::Refused(reason), digest: Digest::of(&component).to_string() }
 }
 
-/// The same, with nothing pinned.
+/// A good edition with other bytes and without a pinned digest.
 fn unpinned(edition: u32, reason: &'static str, exchange: impl Fn(&[u8]) -> Vec<u8>) -> Candidate {
     let mut candidate = bytes(edition, reason, exchange);
     let file = candidate.config_map["data"]["policy.yaml"].as_str().unwrap();
@@ -116,7 +116,7 @@ fn section(component: &[u8], name: &str, content: &[u8]) -> Vec<u8> {
     shipped::with_section(component, name, content).unwrap()
 }
 
-/// The Agents' own policy with bytes that no other edition has, and its policy.yaml.
+/// The Agents' policy with bytes that no other edition has, and its policy.yaml.
 fn own(edition: u32) -> (Vec<u8>, &'static str) {
     let (component, file) = shipped::embedded("agent").unwrap();
     (section(component, "edition", &edition.to_be_bytes()), file)

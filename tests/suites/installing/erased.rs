@@ -1,4 +1,4 @@
-//! What serves and whose record, or what is kept of it, somebody deletes.
+//! A user deletes the record or the stored bytes of an active revision.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ fn what_serves_goes_on_when_somebody_deletes_its_record() {
         let record = until_state(world, "own", "Active").await;
         let before = world.look("ConfigMap/w").await;
 
-        // A check would take for ever, and there is to be none.
+        // Make a check hang: the operator must not check the package again.
         let check = Fault::on(&["create"]).of("selfsubjectrulesreviews");
         world.break_it(check.slow(Duration::from_hours(1)).if_ever());
         world.delete(&format!("kaos-system:PolicyRevision/{}", name(&record))).await;

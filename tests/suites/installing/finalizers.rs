@@ -1,4 +1,4 @@
-//! Finalizers that settings name, when those settings change, or no operator runs while the object is deleted.
+//! Finalizers that settings name: the settings change, or no operator runs while the object is deleted.
 
 use kaos_tests::harness::read::finalizers;
 use kaos_tests::harness::requests::Sort;
@@ -11,12 +11,12 @@ use crate::support::{scenario, settings};
 const FIRST: &str = "kaos.tools/first";
 const SECOND: &str = "kaos.tools/second";
 
-/// Settings that have Agents held by a finalizer.
+/// Settings that add a finalizer to Agents.
 fn held_by(finalizer: &str) -> Value {
     settings("agents", &format!("{{name: agent, settings: {{finalizer: {finalizer}}}}}"))
 }
 
-/// An Agent that is held by the first finalizer, and ready.
+/// Creates an Agent with the first finalizer, and waits until the Agent is ready.
 async fn agent_is_held(world: &World) {
     world.apply(&held_by(FIRST)).await;
     world.apply_all(&[model_api("llm"), agent("a", "llm", &json!({}))]).await;

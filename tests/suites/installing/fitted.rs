@@ -1,4 +1,4 @@
-//! What fitted last of the operator's own ConfigMap outlives the process that used it.
+//! The last good settings of the operator's ConfigMap outlive the process that used them.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ const FIRST: &str = "registry.example/agent:1";
 const SECOND: &str = "registry.example/agent:2";
 const THIRD: &str = "registry.example/agent:3";
 
-/// The operator's own ConfigMap, which says the image of Agents, in order or not.
+/// The operator's ConfigMap with an image for Agents. It is valid if `fits` is true.
 fn says(image: &str, fits: bool) -> Value {
     let telemetry = if fits { "false" } else { "maybe" };
     own_config_of(&json!({"DEFAULT_AGENT_IMAGE": image, "DEFAULT_TELEMETRY_ENABLED": telemetry}))
@@ -136,7 +136,7 @@ fn settings_that_do_not_fit_are_told_once_in_an_event_of_their_config_map() {
         };
         world.apply(&says(SECOND, false)).await;
         world.until_warned(OWN, "BadSettings").await;
-        // Whatever comes has everything looked at again.
+        // A new package makes the operator check all settings again.
         world.apply(&settings("other", "{name: agent, settings: {logLevel: DEBUG}}")).await;
         until_state(world, "other", "Pending").await;
         world.quiet().await;
@@ -164,7 +164,7 @@ fn what_cannot_be_kept_now_holds_all_the_same_and_is_kept_later() {
     });
 }
 
-/// How often the operator asks in ten minutes what it may do, once what waits has waited for long.
+/// How many rights reviews the operator sends in ten minutes, once its backoffs have reached their maximum.
 async fn asked_in_ten_minutes(world: &World) -> usize {
     world.pass_time(Duration::from_mins(2)).await;
     world.forget_requests();

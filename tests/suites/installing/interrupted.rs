@@ -1,4 +1,4 @@
-//! The operator ends while it checks a package: once for any reason, or because of the package.
+//! The operator ends while it checks a package, once by chance or repeatedly because of the package.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use crate::support::{package, retry, revisions, scenario, until_edition, until_state, widget_waits};
 
-/// A Widget and the package that is for it, which no operator has seen.
+/// Creates a Widget and the package for it, before any operator sees them.
 async fn package_waits(world: &World) {
     widget_waits(world).await;
     world.apply(&package("widgets", "1", "")).await;
 }
 
-/// Starts an operator that gets no further with the package than to check it.
+/// Starts an operator whose check of the package does not end.
 async fn checks(world: &World) {
     let hour = Duration::from_hours(1);
     world.break_it(Fault::on(&["create"]).of("selfsubjectrulesreviews").slow(hour));
@@ -28,7 +28,7 @@ async fn checks(world: &World) {
     world.mend();
 }
 
-/// Lets an operator begin to check the package, and end in the middle of it.
+/// Starts an operator, and kills it in the middle of the check.
 async fn killed_while_it_checks(world: &World) {
     checks(world).await;
     world.crash().await;

@@ -1,5 +1,5 @@
-//! What the own policy of one namespace does to another: nothing. That it reaches nothing there is the guard's doing;
-//! here is that it takes no time of others either.
+//! A namespace's own policy does not affect other namespaces. The guard keeps the policy from reaching objects there;
+//! these tests show that it does not slow down their passes either.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::support::{
     define, namespace, package, package_in, revisions, scenario, states, until_edition, until_state, widget, widget_in,
 };
 
-/// Widgets in the namespace whose policy burns all the fuel it can.
+/// Widgets in the namespace whose policy burns as much fuel as it can.
 const MANY: usize = 60;
 
-/// Whether an object was looked at as it is now.
+/// Whether the status has observed the object's current generation.
 fn is_observed(widget: &Value) -> bool {
     widget["status"]["observedGeneration"] == widget["metadata"]["generation"]
 }
@@ -114,7 +114,7 @@ fn of_what_a_namespace_took_away_little_is_kept() {
     });
 }
 
-/// What is told of the revision of a package that is being checked.
+/// Whether a package has a revision in this state.
 async fn is_in(world: &World, source: &str, state: &str) -> bool {
     states(world, source).await.iter().any(|it| it == state)
 }

@@ -1,4 +1,4 @@
-//! What fails in service is put aside, and what served before serves.
+//! A policy that fails in service goes into quarantine, and its predecessor serves.
 
 use kaos_cluster::faults::Failure;
 use kaos_policy::cut::STATUS;
@@ -12,7 +12,7 @@ use crate::support::{
     states, until_edition, until_state, widget, widget_in,
 };
 
-/// Widgets in two namespaces, one in three of them fragile, made by the first edition.
+/// Creates Widgets in two namespaces with the first edition. One Widget in three is fragile.
 pub(crate) async fn widgets(world: &World) -> Vec<String> {
     define(world).await;
     world.apply(&namespace("other")).await;
@@ -38,7 +38,8 @@ async fn versions(world: &World, all: &[String]) -> Vec<Value> {
     versions
 }
 
-/// A second edition fails on one Widget in three: it is put aside, and every Widget is as the first edition makes it.
+/// A second edition fails on one Widget in three. It goes into quarantine, and every Widget gets the first edition's
+/// children again.
 async fn puts_aside(world: &World, fault: &str) {
     let all = widgets(world).await;
     let fragile: Vec<String> = all.iter().step_by(3).cloned().collect();
@@ -260,7 +261,7 @@ fn what_only_a_revision_made_that_is_put_aside_goes() {
     });
 }
 
-/// What the operator asks for to write down the states of revisions.
+/// Matches the operator's writes of revision states.
 fn writes_of_states() -> Fault {
     Fault::on(&["patch"]).of("policyrevisions").under("status")
 }

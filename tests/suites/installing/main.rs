@@ -1,28 +1,28 @@
-//! Policies that are installed while the operator runs: from a ConfigMap into service, and out of it again.
+//! Policies that users install and remove while the operator runs.
 //!
-//! | module | what it shows |
+//! | module | what its tests show |
 //! |---|---|
-//! | `swapping` | what is applied comes into service, and what does not change anything writes nothing |
-//! | `refusing` | what is wrong is refused with its reason, and disturbs nothing |
-//! | `finalizers` | finalizers that settings name, when those change or the operator does |
-//! | `fitted` | the operator's own settings that fitted last, kept for the next process |
-//! | `last_good` | what fails in service is put aside, and what served before serves |
-//! | `put_aside` | what was put aside stays so until somebody asks |
-//! | `rehearsed` | what is told when the API server does not let a plan be tried |
-//! | `refusals` | what a refusal leads to, and what a policy may ask for |
+//! | `swapping` | an applied package starts to serve; an edit without effect causes no write |
+//! | `refusing` | the gate refuses an invalid package with a reason, and other policies go on |
+//! | `finalizers` | finalizers that settings name, when the settings or the operator change |
+//! | `fitted` | the operator's last good settings, kept for the next process |
+//! | `last_good` | a policy that fails in service goes into quarantine, and its predecessor serves |
+//! | `put_aside` | a quarantine lasts until a user requests a retry |
+//! | `rehearsed` | the status when the API server rejects the dry run of a plan |
+//! | `refusals` | the effects of a refusal, and what a policy may request |
 //! | `interrupted` | an operator that ends while it checks a package |
 //! | `places` | namespaces, pins, precedence |
-//! | `isolation` | what the own policy of one namespace does to another |
-//! | `tenants` | which ConfigMaps of a namespace are read, and what becomes of those that cannot be |
-//! | `assembled` | packages in pieces, several kinds in one component, overlays |
-//! | `monitored` | what metrics say of policies that do not do what they should |
+//! | `isolation` | a namespace's own policy does not affect other namespaces |
+//! | `tenants` | which ConfigMaps of a namespace are read, and what happens if one cannot be read |
+//! | `assembled` | packages in chunks, several kinds in one component, overlays |
+//! | `monitored` | the metrics about policies that fail |
 //! | `packages` | half-written, emptied, renamed and deleted ConfigMaps |
-//! | `withheld` | what serves and cannot be loaded any more |
-//! | `unwritable` | a record that cannot be written or removed, beside others that can |
-//! | `starting` | an operator starts where policies take their time to load |
-//! | `erased` | what serves and whose record, or what is kept of it, somebody deletes |
+//! | `withheld` | an active policy that can no longer be loaded |
+//! | `unwritable` | a record that cannot be written or removed does not delay others |
+//! | `starting` | an operator starts while policies take long to load |
+//! | `erased` | a user deletes the record or the stored bytes of an active revision |
 //! | `under_load` | a policy that changes every second while many Agents are edited |
-//! | `candidates` | editions of the Agents' policy, good ones and broken ones |
+//! | `candidates` | good and broken editions of the Agents' policy |
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
 
 mod assembled;

@@ -1,4 +1,4 @@
-//! What metrics say of policies that do not do what they should: that is what the chart's alerts go by.
+//! The metrics about policies that fail, which the chart's alerts use.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,10 +20,10 @@ use crate::support::{
 /// The chart's alerts.
 const ALERTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/helm/kaos-operator/files/monitoring/alerts.yaml");
 
-/// Has requests by what they ask for and what became of them, which nobody knows beforehand.
+/// A metric whose label values, requests and their results, are not known in advance.
 const OPEN: &str = "kaos_operator_api_calls_total";
 
-/// Counters of which an alert takes a rate or an increase.
+/// Counters to which an alert applies `rate` or `increase`.
 fn rated() -> Vec<String> {
     let alerts = fs::read_to_string(ALERTS).unwrap();
     let calls = ["rate(", "increase("].into_iter().flat_map(|call| alerts.split(call).skip(1));
@@ -31,7 +31,7 @@ fn rated() -> Vec<String> {
     names.filter(|name| *name != OPEN).map(str::to_owned).collect()
 }
 
-/// Waits until so many objects of a kind are not served as they should be, for this reason, and none for another.
+/// Waits until this many objects of a kind are unserved for this reason, and none for another reason.
 async fn until_unserved(world: &World, kind: &str, why: &str, objects: f64) {
     let counted = |labels: &[&str]| world.counted("kaos_operator_objects_unserved", labels);
     let kind = format!("kind=\"{kind}\"");
@@ -104,7 +104,7 @@ fn a_watch_of_policies_that_breaks_once_works_again_although_nothing_changes() {
     });
 }
 
-/// The versions of the Widgets' policy that are told of.
+/// The versions of the Widgets' policy that appear in metrics.
 fn versions(world: &World) -> BTreeSet<String> {
     let page = world.metrics();
     let version = |line: &str| Some(line.split_once("version=\"")?.1.split_once('"')?.0.to_owned());
@@ -120,7 +120,7 @@ fn versions_that_can_answer_no_more_are_told_of_no_more() {
             world.apply(&package_in("test", "own", &edition.to_string(), "")).await;
             until_edition(world, "ConfigMap/w", &edition.to_string()).await;
         }
-        // Beside the one that answers, two before it may have to, and what might until the last change is left.
+        // These versions may stay: the active one, its two predecessors, and the one that the last change displaced.
         let old = ["1.0.0", "2.0.0", "3.0.0"];
         let no_more = async || versions(world).iter().all(|version| !old.contains(&version.as_str()));
         world.until_true("the old ones are told of no more", no_more).await;

@@ -34,7 +34,7 @@ fn a_config_map_that_is_deleted_or_loses_its_label_serves_no_longer() {
             world.apply(&package("widgets", "1", "")).await;
             world.apply(&widget("w", &json!({}))).await;
             until_edition(world, "ConfigMap/w", "1").await;
-            // What is still checked when it goes serves nobody, and leaves nothing.
+            // Wait, because a package that disappears during its check never serves and leaves no record.
             until_state(world, "widgets", "Active").await;
             if gone {
                 world.delete("kaos-system:ConfigMap/widgets").await;
@@ -100,7 +100,7 @@ fn objects_outside_every_scope_are_told_so_after_a_restart_too() {
     });
 }
 
-/// A package has another name and another edition, which fails on what the first one serves.
+/// Renames a package and replaces its edition by one that fails on the Widgets that the first edition serves.
 async fn renamed_is_put_aside(world: &World) {
     first_edition_serves(world, &json!({"fragile": true})).await;
     world.delete("kaos-system:ConfigMap/widgets").await;
@@ -166,7 +166,7 @@ fn of_packages_of_a_namespace_that_are_renamed_at_once_each_has_the_old_one_to_f
 fn a_package_whose_new_name_comes_before_the_old_one_goes_has_that_to_fall_back_to() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({"fragile": true})).await;
-        // In another second, so that there is an older one.
+        // Let time pass, so that one of the packages is older.
         world.pass_time(std::time::Duration::from_secs(5)).await;
         world.apply(&package("renamed", "2 traps", "")).await;
         until_state(world, "renamed", "Conflict").await;

@@ -1,4 +1,4 @@
-//! Namespaces, pins, and who comes first.
+//! Namespaces, pins and precedence.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::support::{
     widget, widget_in, widget_waits,
 };
 
-/// Ships the first edition for the cluster, and another for the namespace `canary`.
+/// Ships the first edition for the cluster, and another edition for the namespace `canary`.
 async fn canary_is_for_one_namespace(world: &World, edition: &str) {
     define(world).await;
     world.apply(&namespace("canary")).await;
@@ -47,7 +47,7 @@ fn what_a_policy_for_one_namespace_fails_on_is_left_to_the_one_for_the_cluster()
     });
 }
 
-/// Ships the first edition for everybody, and another for those who name it; gives the revision to name.
+/// Ships the first edition for all objects, and another edition for objects that pin it. Returns the revision to pin.
 async fn next_can_be_chosen(world: &World, edition: &str) -> Value {
     define(world).await;
     world.apply(&package("widgets", "1", "")).await;
@@ -162,7 +162,7 @@ fn an_older_config_map_that_was_empty_or_refused_does_not_displace_what_serves_o
                 until_state(world, "newer", "Active").await;
                 assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "restarted: {restarts}");
             }
-            // The next edition of what serves goes on with its claim.
+            // The next edition of the active package inherits its claim.
             world.apply(&package("newer", "3", "")).await;
             until_edition(world, "ConfigMap/w", "3").await;
             world.delete("kaos-system:ConfigMap/newer").await;
@@ -171,8 +171,8 @@ fn an_older_config_map_that_was_empty_or_refused_does_not_displace_what_serves_o
     }
 }
 
-/// Ships the first edition for the cluster, and a second one in the namespace `test`, which serves there; there is a
-/// Widget in `other`, too.
+/// Ships the first edition for the cluster, and a second one in the namespace `test`, where it serves. Creates another
+/// Widget in the namespace `other`.
 async fn tenant_has_its_own(world: &World, second: &str) {
     define(world).await;
     world.apply(&namespace("other")).await;
@@ -249,7 +249,7 @@ fn on_a_fresh_cluster_nothing_is_made_by_one_package_that_another_one_makes_othe
         world.apply(&package("a-cluster", "1", "")).await;
         world.apply(&package("b-scoped", "2", "scope: {namespaces: [test]}")).await;
         let told = world.history("Widget/w").await;
-        // Long enough for a pass between two packages.
+        // Slow down the check so that a pass could run between the activations of the two packages.
         let review = Fault::on(&["create"]).of("selfsubjectrulesreviews");
         world.break_it(review.slow(Duration::from_secs(2)));
         world.start().await;

@@ -1,4 +1,4 @@
-//! What was put aside stays so until somebody asks, whatever it comes back as.
+//! A quarantine lasts until a user requests a retry, even if the same bytes come back in another way.
 
 use std::time::Duration;
 

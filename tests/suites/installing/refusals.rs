@@ -1,4 +1,5 @@
-//! A policy that refuses what the one before it took: that is an answer, unless its `policy.yaml` asks for something else.
+//! A policy refuses an object that its predecessor accepted. That is a valid answer, unless `policy.yaml` says
+//! otherwise.
 
 use kaos_tests::harness::{condition, play};
 use serde_json::json;

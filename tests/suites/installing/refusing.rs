@@ -1,4 +1,4 @@
-//! What is wrong is refused with its reason, and disturbs nothing.
+//! The gate refuses an invalid package with a reason, and other policies go on.
 
 use std::collections::BTreeSet;
 
@@ -92,7 +92,7 @@ fn rights_that_are_missing_are_listed_and_waited_for() {
         let message = revision["status"]["message"].as_str().unwrap();
         assert!(message.contains("widgets.test.example.com"), "{message}");
         assert!(message.contains("the ClusterRole that `kaos-operator policy pack` prints"), "{message}");
-        // Without the chart nothing takes up the ClusterRole: what is missing then is the binding, which is named.
+        // Without the chart, no role aggregates the ClusterRole. Then a binding is missing, and the message names it.
         let role = "kaos-policy-widget";
         let command = format!(
             "kubectl create clusterrolebinding {role} --clusterrole={role} --serviceaccount=kaos-system:NAME, with the name"
@@ -182,7 +182,8 @@ fn kinds(names: &[&str]) -> BTreeSet<GroupKind> {
     names.iter().map(|name| name.parse().unwrap()).collect()
 }
 
-/// Waits until `widgets` is refused for what the operator was started not to have; `why` is a part of the message.
+/// Waits until `widgets` is refused because the operator was started without a permission. `why` is a part of the
+/// message.
 async fn until_not_granted(world: &World, why: &str) {
     let told = |revision: &Value| {
         let status = &revision["status"];
@@ -210,7 +211,7 @@ fn kinds_that_the_operator_was_started_not_to_have_read_are_read_for_nobody() {
         let why = "grants.reads: Secret is none of the operator's --grantable-reads, which are ConfigMap";
         until_not_granted(world, why).await;
         assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "what served goes on");
-        // What came with the operator emits and reads as ever.
+        // The default policies still emit and read their types.
         world.apply(&samples::model_api("llm")).await;
         world.until_ready("ModelAPI/llm").await;
     });

@@ -1,4 +1,4 @@
-//! What stands in the way of a plan when the API server is asked to try it is told, as when it is done.
+//! When the API server rejects the dry run of a plan, the status shows the reason as it would after a real apply.
 
 use kaos_cluster::faults::Failure;
 use kaos_tests::harness::samples::{agent, model_api};

@@ -1,4 +1,4 @@
-//! An operator starts where policies of namespaces take their time to load.
+//! An operator starts while policies of namespaces take long to load.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::support::{
     widget_in,
 };
 
-/// Whether the operator says that it waits for a policy of the namespace `test`.
+/// Whether the operator reports that it waits for a policy of the namespace `test`.
 fn waits_for_test(world: &World) -> bool {
     world
         .probe()
@@ -19,8 +19,8 @@ fn waits_for_test(world: &World) -> bool {
         .is_err_and(|missing| missing.iter().any(|it| it.contains("in test: its policy is being loaded")))
 }
 
-/// The second edition of a namespace's own policy serves one Widget, `w`. The operator could not load the first one when it
-/// started.
+/// The second edition of a namespace's own policy serves one Widget, `w`. At its start the operator could not load the
+/// first edition.
 async fn serves_without_what_was_before(world: &World) {
     own_edition_serves(world).await;
     world.apply(&package_in("test", "own", "2 traps", "")).await;

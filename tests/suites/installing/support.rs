@@ -1,4 +1,4 @@
-//! Widgets, editions of their policy, and packages of them.
+//! Widgets, editions of their policy, and packages of these editions.
 
 use kaos_cluster::faults::Verb;
 use kaos_tests::harness::kinds::Kind;
@@ -17,40 +17,40 @@ pub(crate) fn package(name: &str, edition: &str, file: &str) -> Value {
     packed(name, Some(&component(edition).unwrap()), file)
 }
 
-/// The same in another namespace.
+/// A package in another namespace.
 pub(crate) fn package_in(namespace: &str, name: &str, edition: &str, file: &str) -> Value {
     let mut package = package(name, edition, file);
     package["metadata"]["namespace"] = json!(namespace);
     package
 }
 
-/// A package of settings alone.
+/// A package with settings and without a component.
 pub(crate) fn settings(name: &str, file: &str) -> Value {
     packed(name, None, file)
 }
 
-/// A package of a component and its policy.yaml.
+/// A package with a component and its policy.yaml.
 pub(crate) fn packed(name: &str, component: Option<&[u8]>, file: &str) -> Value {
     shipped::package(name, component, file).unwrap()
 }
 
-/// The operator's own ConfigMap, which says the size of Widgets.
+/// The operator's ConfigMap with the size of Widgets.
 pub(crate) fn own_config(size: &str) -> Value {
     own_config_of(&json!({"WIDGET_SIZE": size}))
 }
 
-/// The operator's own ConfigMap with these variables.
+/// The operator's ConfigMap with these variables.
 pub(crate) fn own_config_of(variables: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "data": variables,
         "metadata": {"name": "kaos-operator-config", "namespace": "kaos-system"}})
 }
 
-/// An operator on the embedded cluster that takes policies from ConfigMaps, without one for Widgets.
+/// An operator on the embedded cluster that installs policies from ConfigMaps, without a policy for Widgets.
 pub(crate) fn scenario() -> Scenario {
     Scenario::embedded("it counts what the operator writes").installing(false)
 }
 
-/// Defines Widgets.
+/// Installs the definition of Widgets.
 pub(crate) async fn define(world: &World) {
     world.apply(&definition()).await;
     let name = "CustomResourceDefinition/widgets.test.example.com";
@@ -59,13 +59,14 @@ pub(crate) async fn define(world: &World) {
         .await;
 }
 
-/// Defines Widgets and makes one, `w`, which nobody answers for yet.
+/// Installs the definition of Widgets and creates one, `w`, which no policy serves yet.
 pub(crate) async fn widget_waits(world: &World) {
     define(world).await;
     world.apply(&widget("w", &json!({}))).await;
 }
 
-/// Defines Widgets, and waits until the first edition, which came in `widgets`, has answered for one, `w`.
+/// Installs the definition of Widgets, and waits until the first edition, in the package `widgets`, has served one,
+/// `w`.
 pub(crate) async fn first_edition_serves(world: &World, spec: &Value) {
     define(world).await;
     world.apply(&package("widgets", "1", "")).await;
@@ -73,8 +74,8 @@ pub(crate) async fn first_edition_serves(world: &World, spec: &Value) {
     until_edition(world, "ConfigMap/w", "1").await;
 }
 
-/// Defines Widgets, and waits until the first edition, which the namespace `test` brought, has answered for one, `w`, in the
-/// place of the third, which came for the cluster.
+/// Installs the definition of Widgets, and waits until the namespace `test`'s own policy, the first edition, has served
+/// one, `w`. It takes precedence over the third edition, which is for the cluster.
 pub(crate) async fn own_edition_serves(world: &World) {
     define(world).await;
     world.apply(&package("widgets", "3", "")).await;
@@ -85,7 +86,7 @@ pub(crate) async fn own_edition_serves(world: &World) {
     world.quiet().await;
 }
 
-/// Of two Widgets that the first edition answered for, the next one traps on `fragile`, and answers for `sturdy`.
+/// Creates two Widgets that the first edition serves. The next edition traps on `fragile` and serves `sturdy`.
 pub(crate) async fn next_edition_traps_on_one(world: &World) {
     define(world).await;
     world.apply(&package("widgets", "1", "")).await;
@@ -113,7 +114,7 @@ pub(crate) async fn states(world: &World, source: &str) -> Vec<String> {
     all.iter().filter_map(|revision| revision["status"]["state"].as_str().map(str::to_owned)).collect()
 }
 
-/// Waits until a revision of a package is in a state; gives it.
+/// Waits until a revision of a package is in a state. Returns the revision.
 pub(crate) async fn until_state(world: &World, source: &str, state: &str) -> Value {
     world
         .until_true(&format!("a revision of {source} is {state}"), async || {
@@ -123,7 +124,7 @@ pub(crate) async fn until_state(world: &World, source: &str, state: &str) -> Val
     revisions(world, source).await.into_iter().find(|revision| revision["status"]["state"] == state).unwrap()
 }
 
-/// The names of the ConfigMaps of a namespace that the operator read since, each as often as it did.
+/// The names of the ConfigMaps of a namespace that the operator has read since the journal was cleared, once per read.
 pub(crate) fn read_in(world: &World, namespace: &str) -> Vec<String> {
     let asked = world.requests(Sort::Read).into_iter().map(|entry| entry.attempt);
     let read = asked.filter(|it| it.verb == Verb::Get && it.resource == "configmaps" && it.namespace == namespace);
@@ -132,13 +133,13 @@ pub(crate) fn read_in(world: &World, namespace: &str) -> Vec<String> {
     names
 }
 
-/// Asks for a revision to be tried again.
+/// Requests a retry of a revision.
 pub(crate) async fn retry(world: &World, revision: &Value) {
     let at = format!("kaos-system:PolicyRevision/{}", name(revision));
     world.patch(&at, &json!({"metadata": {"annotations": {"kaos.tools/retry": "please"}}})).await;
 }
 
-/// An operator that starts on a settled cluster leaves it as it is.
+/// Asserts that an operator that starts on a settled cluster writes nothing.
 pub(crate) async fn restart_writes_nothing(world: &World) {
     world.forget_requests();
     world.restart().await;
@@ -146,14 +147,14 @@ pub(crate) async fn restart_writes_nothing(world: &World) {
     assert_eq!(world.writes(), [""; 0], "a settled cluster stays as it is");
 }
 
-/// Waits until a Widget was made by an edition.
+/// Waits until a Widget's ConfigMap comes from an edition.
 pub(crate) async fn until_edition(world: &World, config_map: &str, edition: &str) -> Value {
     world
         .until(&format!("{config_map} is of edition {edition}"), config_map, |live| live["data"]["edition"] == edition)
         .await
 }
 
-/// Waits until there is another record that serves where one was deleted.
+/// Waits until the operator has replaced the deleted record of an active revision.
 pub(crate) async fn until_written_again(world: &World, source: &str, record: &Value) {
     let is_new = |it: &Value| uid(it) != uid(record) && it["status"]["state"] == "Active";
     world.until_true("it is written again", async || revisions(world, source).await.iter().any(is_new)).await;

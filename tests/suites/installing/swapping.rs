@@ -1,4 +1,4 @@
-//! What is applied comes into service.
+//! An applied package starts to serve.
 
 use kaos_tests::harness::{condition, play, reason, samples};
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! Packages of namespaces other than the operator's: the metadata of all their ConfigMaps is watched, and those that count
-//! are read.
+//! Packages of namespaces other than the operator's. The operator watches the metadata of all ConfigMaps there, and
+//! reads the ones that count.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn own(number: usize) -> String {
     format!("own-{number:02}")
 }
 
-/// Waits until the operator has read these ConfigMaps of the namespace `greedy`, and nothing else.
+/// Waits until the operator has read exactly these ConfigMaps of the namespace `greedy`.
 async fn until_read(world: &World, names: &[String]) {
     world.until_true("what counts is read", async || read_in(world, "greedy").len() >= names.len()).await;
     world.quiet().await;
@@ -82,7 +82,7 @@ fn a_package_that_cannot_be_read_serves_as_it_did_and_holds_nobody_up() {
         until_state(world, "widgets", "Active").await;
         assert_eq!(states(world, "own").await, ["Active"]);
 
-        // A process that never read it has only what was kept of it.
+        // A new process has only the stored bytes, because it has never read the ConfigMap.
         world.restart().await;
         world.delete("ConfigMap/w").await;
         until_edition(world, "ConfigMap/w", "1").await;
@@ -118,7 +118,7 @@ fn a_package_that_cannot_be_read_loses_nothing_that_is_known_of_it() {
         world.delete("ConfigMap/w").await;
         until_edition(world, "ConfigMap/w", "1").await;
         world.mend();
-        // It is read again, and is still what was put aside.
+        // The operator reads the package again, and its revision stays in quarantine.
         world.forget_requests();
         world.until_true("it is read", async || read_in(world, "test").contains(&"own".to_owned())).await;
         world.quiet().await;

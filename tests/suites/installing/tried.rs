@@ -1,4 +1,4 @@
-//! Settings are tried when they are shipped: what would break every object is not let in.
+//! The operator tries settings before they serve, and refuses settings that would break every object.
 
 use kaos_tests::gadget::gadget;
 use kaos_tests::harness::samples::{agent, model_api};
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::support::{own_config_of, restart_writes_nothing, retry, scenario, settings, until_state};
 
-/// The operator's own ConfigMap.
+/// The operator's ConfigMap.
 const OWN: &str = "kaos-system:ConfigMap/kaos-operator-config";
 
 #[test]
@@ -37,7 +37,7 @@ fn settings_that_no_pod_can_have_are_refused_before_any_object_meets_them() {
     });
 }
 
-/// Has the operator's own ConfigMap say the port of Gadgets.
+/// Writes the port of Gadgets into the operator's ConfigMap.
 async fn port_is(world: &World, port: &str) {
     world.apply(&own_config_of(&json!({"GADGET_PORT": port}))).await;
 }
@@ -58,7 +58,7 @@ fn a_config_map_that_no_child_can_have_is_told_before_any_object_meets_it() {
         let events = world.events(OWN).await;
         let told = &events[0].2;
         assert!(events.len() == 1 && told.contains("ports[0].port: 70000") && told.contains("GADGET_PORT"), "{told}");
-        // What fitted last goes on, also for what comes later and after a restart; and nobody else is blamed.
+        // The last good settings stay in effect, also for new objects and after a restart. No other package is blamed.
         world.restart().await;
         world.apply(&gadget("later", &json!({}))).await;
         until_served_at(world, "Service/later", 8080).await;
@@ -91,18 +91,18 @@ fn a_config_map_that_no_child_can_have_at_the_first_start_is_waited_for_and_name
 
 #[test]
 fn a_field_that_only_a_newer_server_can_know_is_left_to_that_and_told() {
-    // Without an Agent: the embedded server would have the last word, and it has no such field either.
+    // Create no Agent: the embedded server would reject its child, because it does not know the field either.
     play(scenario(), async |world| {
         let file = "{name: agent, settings: {resources: {newer: {memory: 1Gi}}}}";
         world.apply(&settings("tuned", file)).await;
         let refused = until_state(world, "tuned", "Refused").await;
         let message = refused["status"]["message"].as_str().unwrap();
         assert!(message.contains("Kubernetes 1.36 has no field"), "{message}");
-        // The server decides now, also of what was refused before.
+        // Now the server decides, also about the package refused before.
         world.embedded().say_minor(37);
         retry(world, &refused).await;
         until_state(world, "tuned", "Active").await;
-        // What is wrong on any server is refused all the same.
+        // Settings that are invalid on any server are still refused.
         let file = "{name: mcpserver, settings: {resources: {limits: {memory: lots}}}}";
         world.apply(&settings("wrong", file)).await;
         let refused = until_state(world, "wrong", "Refused").await;

@@ -1,6 +1,6 @@
-//! A policy that is changed again and again while many Agents are edited.
+//! A policy that changes repeatedly while many Agents are edited.
 //!
-//! `KAOS_SWAP_AGENTS` says how many Agents, and then one change in five is for the worse; `tests/run swap` takes 2,000.
+//! `KAOS_SWAP_AGENTS` sets the number of Agents; then one change in five is broken. `tests/run swap` uses 2,000.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -19,15 +19,15 @@ use crate::support::{revisions, scenario, until_state};
 
 /// Edits of Agents for each change of the policy.
 const EDITS: usize = 20;
-/// Every so many Agents one has a pod that a broken candidate fails on.
+/// One Agent in this many has a pod on which a broken candidate fails.
 const FRAGILE: usize = 7;
 const NAMESPACES: [&str; 2] = ["test", "other"];
 
-/// How much there is to do: so many Agents, and one change of the policy in so many is for the worse.
+/// The load: the number of Agents, and the number of policy changes for each broken one.
 fn load() -> (usize, u32) {
     match std::env::var("KAOS_SWAP_AGENTS") {
         Ok(number) => (number.parse().expect("KAOS_SWAP_AGENTS is a number"), 5),
-        // Checking a candidate is what takes time in a debug build.
+        // In a debug build, checking a candidate takes most of the time.
         Err(_) => (40, 2),
     }
 }
@@ -44,7 +44,7 @@ fn is_fragile(number: usize) -> bool {
     number.is_multiple_of(FRAGILE)
 }
 
-/// An Agent that was edited so often.
+/// An Agent after this many edits.
 fn agent(number: usize, edits: usize) -> Value {
     let side = |side: usize| json!({"name": format!("side{side}"), "image": "side:1"});
     let beside: Vec<Value> = if is_fragile(number) { (0..6).map(side).collect() } else { Vec::new() };
@@ -54,18 +54,18 @@ fn agent(number: usize, edits: usize) -> Value {
     agent
 }
 
-/// What was seen of a kind, by anybody who looks.
+/// All observed states.
 #[derive(Default)]
 struct Seen {
-    /// Which editions a Deployment was of, by its name.
+    /// The editions that each Deployment has shown, by its name.
     editions: BTreeMap<String, BTreeSet<String>>,
-    /// Deployments that two editions had a hand in.
+    /// Deployments that showed two editions at once.
     mixed: Vec<String>,
-    /// Which digests Agents told of.
+    /// The digests that Agents' statuses have shown.
     digests: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// Every place of a Deployment that an edition shows in.
+/// The editions in all places of a Deployment that show one.
 fn editions_of(deployment: &Value) -> BTreeSet<String> {
     let template = &deployment["spec"]["template"];
     let container =
@@ -83,7 +83,7 @@ fn editions_of(deployment: &Value) -> BTreeSet<String> {
     .into()
 }
 
-/// Looks at every state of Agents and their Deployments that the API server tells of.
+/// Watches Agents and their Deployments, and records every state that the API server reports.
 fn look_at_everything(world: &World) -> Arc<Mutex<Seen>> {
     let seen = Arc::new(Mutex::new(Seen::default()));
     for kind in ["Deployment", "Agent"] {
@@ -92,7 +92,7 @@ fn look_at_everything(world: &World) -> Arc<Mutex<Seen>> {
         tokio::spawn(async move {
             let mut objects = watcher(api, watcher::Config::default()).default_backoff().applied_objects().boxed();
             while let Some(next) = objects.next().await {
-                // A watch that broke is opened again.
+                // The watcher reopens a broken watch.
                 let Ok(object) = next else { continue };
                 let object = serde_json::to_value(object).unwrap();
                 let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
@@ -114,7 +114,7 @@ fn look_at_everything(world: &World) -> Arc<Mutex<Seen>> {
     seen
 }
 
-/// Applies a candidate, and waits until it is clear what becomes of it, or for a second.
+/// Applies a candidate, and waits until its fate is clear, or for a second.
 async fn change(world: &World, candidate: &Candidate) {
     world.apply(&candidate.config_map).await;
     match candidate.fate {
@@ -127,7 +127,7 @@ async fn change(world: &World, candidate: &Candidate) {
     }
 }
 
-/// Waits until what serves has answered for all Agents, and nothing is left to do.
+/// Waits until the active edition has served all Agents and the queue is empty.
 async fn until_settled(world: &World, edition: u32) {
     let is = format!("e{edition}");
     world
@@ -168,7 +168,7 @@ fn a_policy_that_changes_every_second_under_load_never_answers_by_halves() {
         until_settled(world, 0).await;
 
         let seen = look_at_everything(world);
-        // Swaps overtake passes only where passes take time.
+        // Slow down requests, because a swap can overtake a pass only if the pass takes time.
         world.break_it(
             Fault::on(&["get", "list", "create", "update", "patch", "delete"]).slow(Duration::from_millis(5)),
         );
@@ -216,7 +216,7 @@ fn a_policy_that_changes_every_second_under_load_never_answers_by_halves() {
             let has = deployment.to_string().contains(&format!("{{\"name\":\"EDITS\",\"value\":\"{edits}\"}}"));
             assert!(has, "edit {edits} is not in {deployment}");
         }
-        // What a new operator finds nothing to do about is what the last edition makes of the last edits.
+        // If a new operator has nothing to do, the last edition has served the last edits.
         world.forget_requests();
         world.restart().await;
         world.until_true("nothing is left to do", async || world.probe().queue().0 == 0).await;

@@ -1,4 +1,4 @@
-//! What serves and cannot be loaded any more.
+//! An active policy that can no longer be loaded.
 
 use kaos_cluster::faults::Failure;
 use kaos_tests::harness::read::{name, uid};
@@ -10,7 +10,7 @@ use crate::support::{
     until_written_again, widget,
 };
 
-/// The second edition serves a Widget, `w`, and made a second ConfigMap for it, whose UID this gives.
+/// Lets the second edition serve a Widget, `w`, and create a second ConfigMap for it. Returns that ConfigMap's UID.
 async fn second_edition_keeps(world: &World) -> String {
     first_edition_serves(world, &json!({})).await;
     world.apply(&package("widgets", "2 keeps", "")).await;
@@ -19,7 +19,8 @@ async fn second_edition_keeps(world: &World) -> String {
     uid(&kept).to_owned()
 }
 
-/// Waits until the first edition stands in for one that serves, which is told of the object and of the revision.
+/// Waits until the first edition serves as the fallback of the active one, and until the object's and the revision's
+/// status say so.
 async fn until_stood_in(world: &World) -> Value {
     until_edition(world, "ConfigMap/w", "1").await;
     let told =
@@ -259,7 +260,7 @@ fn who_goes_back_passes_over_what_cannot_be_loaded_any_more() {
     });
 }
 
-/// Waits until the revision of a package that serves says something.
+/// Waits until the status message of a package's active revision contains a text.
 async fn until_told(world: &World, source: &str, text: &str) {
     let says = |revision: &Value| {
         let status = &revision["status"];

@@ -1,20 +1,20 @@
-//! Whether what is stored holds what was asked for: defaults may have come, empty values may have gone, and amounts are
-//! written in another way.
+//! Compares a stored object with the requested one. The server may add defaults, drop empty values, and rewrite
+//! quantities.
 
 use serde_json::Value;
 
-/// The path of the first value that is stored otherwise than it was asked for.
+/// The path of the first value that is stored differently than requested.
 pub(crate) fn otherwise(asked: &Value, stored: &Value) -> Option<String> {
     let mut path = String::new();
     differs(asked, stored, &mut path).then_some(path)
 }
 
-/// Fields that a server passes over where somebody turned a feature off, as only it can know.
+/// Fields that a server drops if their feature gate is off. Only the server knows its feature gates.
 const GATED: [&str; 2] = ["schedulingGroup", "stopSignal"];
-/// The older name of a field, which follows the newer one.
+/// The deprecated alias of a field. The server keeps it equal to the newer field.
 const OLDER: [(&str, &str); 1] = [("serviceAccount", "serviceAccountName")];
 
-/// On a difference, the path is left behind.
+/// Returns whether two values differ. On a difference, `path` keeps its path.
 fn differs(asked: &Value, stored: &Value, path: &mut String) -> bool {
     let length = path.len();
     match (asked, stored) {
@@ -39,7 +39,7 @@ fn differs(asked: &Value, stored: &Value, path: &mut String) -> bool {
             }
         }
         (Value::Number(asked), Value::Number(stored)) => return asked.as_f64() != stored.as_f64(),
-        // Amounts: `1000m` is stored as `1`, and so is 1.
+        // Quantities: the server stores `1000m` as `1`, and the number 1, too.
         (Value::Number(_) | Value::String(_), Value::String(_)) if is_amount(path) => {}
         (Value::String(asked), _) if asked.is_empty() => {}
         // The server fills in the port's number.
@@ -50,7 +50,7 @@ fn differs(asked: &Value, stored: &Value, path: &mut String) -> bool {
     false
 }
 
-/// A value that Go does not write.
+/// Whether Go omits this value when it writes an object.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,

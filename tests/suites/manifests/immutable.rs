@@ -1,4 +1,4 @@
-//! What a plan says never changes of a child, the API server refuses to change, and nothing else.
+//! The fields of a child that a plan treats as immutable are exactly the fields that the API server refuses to change.
 
 use kaos_operator::plan::refused;
 use kaos_tests::control_plane::{ControlPlane, Extent};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::server::{NAMESPACE, Server};
 
-/// An object, and changes of it by their places.
+/// An object, and changes of it by path.
 struct Case {
     object: Value,
     changes: Vec<(&'static str, Value)>,
@@ -104,7 +104,7 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// Puts a value where a pointer leads, whose last name need not be there.
+/// Puts a value at a JSON pointer, whose last member need not exist.
 fn put(object: &mut Value, pointer: &str, value: &Value) {
     let (above, name) = pointer.rsplit_once('/').unwrap();
     object.pointer_mut(above).unwrap()[name] = value.clone();

@@ -1,19 +1,19 @@
-//! Random objects of the three kinds on a real API server. Each is either refused here, with the place of what is wrong; or
-//! the server takes what the default policies make of it, and holds what was asked for. And what is refused here, the
-//! server refuses, too.
+//! Random objects of three kinds on a real API server. Either the policy or the host refuses an object with the path of
+//! the violation. Or the server accepts the manifests of the default policies and stores what they requested. The
+//! server must also reject every object that is refused here.
 //!
-//! What only a cluster can know is left out: there are no quotas, webhooks or names that are taken.
+//! Facts that only a cluster knows are left out: quotas, webhooks and names that are taken.
 //!
-//! | module | what is in it |
+//! | module | contents |
 //! |---|---|
-//! | `generate` | objects by the schemas of their kinds and of Kubernetes' own types |
-//! | `words` | values that fields may have, and values that they may not |
-//! | `server` | the API server: trying, applying, reading |
-//! | `asked` | whether what is stored is what was asked for |
-//! | `run` | one object from its making to the end |
-//! | `immutable` | changes that a plan knows cannot be applied |
+//! | `generate` | objects from the schemas of their kinds and of Kubernetes' own types |
+//! | `words` | valid and invalid values for fields |
+//! | `server` | the API server: dry runs, applying, reading |
+//! | `asked` | compares a stored object with the requested one |
+//! | `run` | one object from its generation to the end |
+//! | `immutable` | changes that a plan knows the server would reject |
 //!
-//! `KAOS_SEED` says which seed, `KAOS_FUZZ_SECONDS` how long it lasts, `KAOS_FUZZ_OBJECT` which object of a seed alone.
+//! `KAOS_SEED` sets the seed, `KAOS_FUZZ_SECONDS` the duration, `KAOS_FUZZ_OBJECT` a single object of a seed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
 
 mod asked;
@@ -30,11 +30,11 @@ use kaos_tests::control_plane::{ControlPlane, Extent};
 use run::Run;
 use server::Server;
 
-/// How long it lasts unless something else is said.
+/// The default duration.
 const SECONDS: u64 = 60;
-/// Findings that end it: more say nothing new.
+/// The number of findings that ends the run: more findings say nothing new.
 const ENOUGH: usize = 20;
-/// So many objects are made in any time.
+/// The minimum number of objects, whatever the duration.
 const LEAST: u64 = 50;
 
 fn number(variable: &str) -> Option<u64> {

@@ -1,4 +1,4 @@
-//! One object from its making to the end.
+//! One object from its generation to the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::asked::otherwise;
 use crate::generate::{Generator, beside};
 use crate::server::Server;
 
-/// The default policies, with and without the checks.
+/// The renderers of a default policy, with all, with some and without the host's checks.
 struct Renderers {
     checked: Renderer,
     values_alone: Renderer,
@@ -30,16 +30,16 @@ pub(crate) struct Run {
     generator: Generator,
     catalogue: Catalogue,
     renderers: BTreeMap<String, Renderers>,
-    /// How often an object ended in which way.
+    /// How many objects had each outcome.
     ends: BTreeMap<&'static str, u64>,
-    /// Fields that were refused.
+    /// Fields of violations.
     refused_at: BTreeSet<String>,
-    /// What should be otherwise.
+    /// The findings.
     pub(crate) wrong: Vec<String>,
 }
 
 impl Run {
-    /// A run against a server.
+    /// Creates a run against a server.
     pub(crate) fn new(server: Server, seed: u64) -> Self {
         let renderer = |policy: &_, checks| {
             let stack = Stack::single(std::sync::Arc::clone(policy)).unwrap();
@@ -73,7 +73,7 @@ impl Run {
         self.end("otherwise");
     }
 
-    /// Makes an object and follows it to its end.
+    /// Generates an object and follows it to its end.
     pub(crate) async fn object(&mut self, number: u64) {
         let rng = Rng::with_seed(self.seed.wrapping_mul(1_000_003).wrapping_add(number));
         let mut object = self.generator.object(rng);
@@ -107,7 +107,7 @@ impl Run {
         }
     }
 
-    /// What is planned is taken as asked.
+    /// Checks that the server stores the planned manifests as requested.
     async fn applied(&mut self, number: u64, manifests: &[Value], asked: &Value) {
         let mut done = Vec::new();
         for manifest in manifests {
@@ -119,7 +119,7 @@ impl Run {
                         self.wrong(number, &format!("{kind}{path} is stored otherwise\n{manifest}\n{stored}"), asked);
                     }
                 }
-                // Whoever starts the server says so.
+                // This depends on a flag of the server.
                 Err(refusal) if refusal.contains("disallowed by cluster policy") => {}
                 Err(refusal) => {
                     let what = format!("planned, and the server refuses {}: {refusal}", manifest["kind"]);
@@ -133,7 +133,7 @@ impl Run {
         self.end("applied as asked");
     }
 
-    /// What is refused has a place; and if it is refused for what a server would say, the server says it.
+    /// Checks that a refusal has a path, and that the server rejects the object, too, if the refusal predicts that.
     async fn refused(&mut self, number: u64, refusal: &Refusal, is_taken: bool, (object, asked): (&Value, &Value)) {
         let Refusal::Invalid(violations) = refusal else { return self.end("waits, or is not supported") };
         if violations.is_empty() || violations.iter().any(|violation| violation.path.is_empty()) {
@@ -151,7 +151,7 @@ impl Run {
                 return self.end("refused as the server refuses it");
             }
         }
-        // A field that is not known and empty is as good as none to the server, and a typing error to us.
+        // The server ignores an unknown empty field. The host refuses it as a typing error.
         let values = self.renderers[kind].values_alone.render(object, &beside()).unwrap();
         if values.planned().is_some() {
             return self.end("refused for a field that the server passes over");
@@ -159,7 +159,7 @@ impl Run {
         self.wrong(number, &format!("refused here, and taken there: {violations:?}"), asked);
     }
 
-    /// What came of all objects.
+    /// The outcomes of all objects.
     pub(crate) fn summary(&self, time: Duration) -> String {
         let all: u64 = self.ends.values().sum();
         let ends: Vec<String> = self.ends.iter().map(|(how, count)| format!("{count:>7} {how}")).collect();
@@ -173,7 +173,7 @@ impl Run {
         )
     }
 
-    /// A run that reaches neither of the two ends shows nothing.
+    /// Asserts that the run has reached both main outcomes. Otherwise it shows nothing.
     pub(crate) fn has_seen_everything(&self) {
         for end in ["applied as asked", "refused as the server refuses it"] {
             assert!(self.ends.get(end).is_some_and(|count| *count > 0), "no object was {end}");

@@ -1,4 +1,4 @@
-//! The API server: what it says of an object or a manifest, and what it holds in the end.
+//! The API server: its verdict on an object or a manifest, and the object that it stores.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use kube::Client;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 
-/// Where everything lies.
+/// The namespace of all objects.
 pub(crate) const NAMESPACE: &str = "fuzz";
 
 /// The API server of a cluster.
@@ -23,11 +23,11 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// That of a cluster, with the definitions of the kinds.
+    /// Connects to a cluster's API server, and installs the definitions of the kinds.
     pub(crate) async fn over(cluster: &ControlPlane) -> Self {
         let read = Kubeconfig::read_from(cluster.kubeconfig()).unwrap();
         let config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await.unwrap();
-        // As the operator asks: its client escapes what the server would read otherwise.
+        // Connects as the operator does: its client escapes characters that the server would read differently.
         let metrics = Arc::new(Metrics::new());
         let layer = CallLayer { deadline: Duration::from_mins(1), fence: Fence::open(), metrics };
         let client = connect(config, &layer).unwrap();
@@ -46,7 +46,7 @@ impl Server {
         server
     }
 
-    /// Tries to create an object; what the server refuses it with.
+    /// Tries to create an object. Returns the server's error.
     pub(crate) async fn create(&self, object: &Value) -> Result<(), String> {
         let (collection, _) = place(object);
         self.ask("POST", &format!("{collection}?dryRun=All&fieldManager=user"), "application/json", object)
@@ -54,18 +54,18 @@ impl Server {
             .map(drop)
     }
 
-    /// Tries a server-side apply; what the server refuses it with.
+    /// Tries a server-side apply. Returns the server's error.
     pub(crate) async fn attempt(&self, manifest: &Value) -> Result<(), String> {
         self.patch(manifest, "&dryRun=All").await.map(drop)
     }
 
-    /// Applies a manifest and reads what is stored then.
+    /// Applies a manifest and returns the stored object.
     pub(crate) async fn apply(&self, manifest: &Value) -> Result<Value, String> {
         self.patch(manifest, "").await?;
         self.ask("GET", &place(manifest).1, "application/json", &Value::Null).await
     }
 
-    /// Takes a manifest's object away.
+    /// Deletes a manifest's object.
     pub(crate) async fn delete(&self, manifest: &Value) {
         let deleted = self.ask("DELETE", &place(manifest).1, "application/json", &Value::Null).await;
         assert!(deleted.is_ok(), "{deleted:?}");

@@ -1,9 +1,9 @@
-//! Values that fields may have, by the name of the field, and values that they may not.
+//! Valid and invalid values for fields, by the name of the field.
 
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-/// Texts that hardly any field takes.
+/// Texts that hardly any field accepts.
 const NASTY: [&str; 26] = [
     "",
     " ",
@@ -83,7 +83,7 @@ pub(crate) fn number(field: &str, rng: &mut Rng, is_nasty: bool) -> Value {
     json!(rng.choice(pool.iter()))
 }
 
-/// An amount.
+/// A quantity.
 pub(crate) fn amount(rng: &mut Rng, is_nasty: bool) -> Value {
     let pool = if is_nasty {
         json!([

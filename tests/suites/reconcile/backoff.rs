@@ -1,4 +1,4 @@
-//! E1, E5, E6, E11, E12: when something is tried again.
+//! E1, E5, E6, E11, E12: when the operator retries.
 
 use std::time::Duration;
 
@@ -100,7 +100,7 @@ fn e6_nothing_is_scheduled_for_what_is_steady_and_events_do_for_what_is_not_read
 fn e11_trying_again_looking_again_later_and_doing_nothing_can_be_told_apart() {
     let resync = |options: &mut Options| options.resync = Duration::from_secs(100);
     play(Scenario::embedded("passes are counted").tuned(resync), async |w| {
-        // Later: a refusal.
+        // A refusal is retried later.
         w.apply(&web_with(&json!({"does": "refuse"}))).await;
         w.until("it is refused", "Gadget/web", |gadget| reason(gadget, "Accepted") == "InvalidSpec").await;
         w.quiet().await;
@@ -109,12 +109,12 @@ fn e11_trying_again_looking_again_later_and_doing_nothing_can_be_told_apart() {
         let later = passes(w) - passed;
         assert!((5.0..=25.0).contains(&later), "{later} passes in ten times the resync");
         assert_eq!(retries(w), retried, "a refusal is not tried again");
-        // At once, with backoff: an error.
+        // An error is retried at once, with backoff.
         w.break_it(Fault::on_writes().of("deployments").fail(FAILS).times(5));
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         assert!(retries(w) >= retried + 4.0);
-        // None: what is gone.
+        // A deleted object is not retried.
         w.delete("Gadget/web").await;
         w.until_gone("Gadget/web").await;
         w.pass_time(Duration::from_secs(10)).await;

@@ -1,4 +1,4 @@
-//! D1, D11: what is told while the newest generation is not what runs.
+//! D1, D11: the status while the running generation is not the newest.
 
 use kaos_tests::harness::read::text;
 use kaos_tests::harness::samples::{agent, model_api, model_api_for};
@@ -55,7 +55,7 @@ fn d11_ready_claims_no_generation_that_was_not_applied_and_kubectl_wait_goes_on_
     });
 }
 
-/// As `kubectl wait --for=condition=…` decides it: a condition of an older generation does not count.
+/// Decides as `kubectl wait --for=condition=…` does: a condition of an older generation does not count.
 fn satisfies_kubectl_wait(object: &Value, of: &str) -> bool {
     let condition = condition(object, of);
     let observed = condition["observedGeneration"].as_i64().or(object["status"]["observedGeneration"].as_i64());

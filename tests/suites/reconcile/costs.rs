@@ -1,4 +1,4 @@
-//! What all of it costs the API server: writes, reads, silence.
+//! The costs for the API server: writes, reads, and silence in a steady state.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,7 +21,7 @@ fn counts<const N: usize>(counts: [(&str, usize); N]) -> BTreeMap<String, usize>
     counts.into_iter().map(|(of, count)| (of.to_owned(), count)).collect()
 }
 
-/// Takes the writes of statuses out, which may be one or two for each of so many objects.
+/// Removes the status writes from the counts, and asserts that each object had one or two.
 fn without_statuses(mut writes: BTreeMap<String, usize>, objects: &[(&str, usize)]) -> BTreeMap<String, usize> {
     for (plural, count) in objects {
         let statuses = writes.remove(&format!("{plural}/status")).unwrap_or_default();
@@ -58,7 +58,7 @@ fn a_graph_of_kaos_objects_costs_one_write_for_each_child_and_two_for_each_statu
         w.until_all("all are ready", &["ModelAPI/llm", "MCPServer/echo", "Agent/a"], |all| all.iter().all(is_ready))
             .await;
         w.quiet().await;
-        // While it waits for the others, an Agent tells of what.
+        // While an Agent waits for other objects, its status says for which.
         let mut writes = w.writes_by_type();
         let agents = writes.remove("agents/status").unwrap_or_default();
         assert!((1..=4).contains(&agents), "{agents} writes of the Agent's status");
@@ -68,7 +68,7 @@ fn a_graph_of_kaos_objects_costs_one_write_for_each_child_and_two_for_each_statu
     });
 }
 
-/// Ten Agents on one ModelAPI whose pods take their time, all settled.
+/// Creates ten settled Agents on one ModelAPI, whose pods take their time to start.
 async fn ten_agents(w: &World) -> Vec<String> {
     let names: Vec<String> = (0..10).map(|at| format!("a-{at}")).collect();
     w.apply(&model_api_for("llm", &["gpt-4o"])).await;
@@ -140,7 +140,7 @@ fn nothing_is_read_that_a_watch_delivers() {
     });
 }
 
-/// Five hundred objects of all kinds.
+/// Creates five hundred objects of all kinds.
 async fn crowd(w: &World) {
     for at in 0..100 {
         w.apply(&model_api(&format!("llm-{at}"))).await;
@@ -168,7 +168,7 @@ fn five_hundred_settled_objects_are_silent_for_ten_minutes_and_over_a_restart() 
         w.forget_requests();
         w.pass_time(Duration::from_mins(10)).await;
         assert_eq!((w.writes(), w.reads()), (Vec::new(), Vec::new()));
-        // Routes are not served here: that they come is told by the watch on definitions.
+        // Routes are not served here. The watch on definitions would report them.
         let rest = [Sort::Refused, Sort::DryRun, Sort::Event, Sort::Discovery].map(|sort| w.requests(sort).len());
         assert_eq!(rest, [0, 0, 0, 0]);
         w.stop_all().await;
@@ -185,7 +185,7 @@ fn five_hundred_settled_objects_are_silent_for_ten_minutes_and_over_a_restart() 
     });
 }
 
-/// A policy of somebody's own for one kind, and settings for another.
+/// Installs a user's policy for one kind, and settings for another.
 async fn install(w: &World) {
     let (component, file) = shipped::embedded("mcpserver").unwrap();
     let component = shipped::with_section(component, "edition", b"2").unwrap();
@@ -215,7 +215,7 @@ fn with_installed_policies_and_a_replica_standing_by_it_is_silent_too() {
         w.pass_time(Duration::from_mins(10)).await;
         let busy = [Sort::Write, Sort::Read, Sort::Refused, Sort::DryRun, Sort::Event, Sort::Discovery];
         assert_eq!(busy.map(|sort| w.requests(sort).len()), [0; 6], "{:?} {:?}", w.writes(), w.reads());
-        // Two look at the Lease every two seconds, and one of them writes it.
+        // Both replicas read the Lease every two seconds, and one of them writes it.
         assert!((500..=1000).contains(&w.requests(Sort::Lease).len()), "{}", w.requests(Sort::Lease).len());
         let leader = w.leader().await.unwrap();
         w.crash_one(&leader).await;
@@ -227,7 +227,7 @@ fn with_installed_policies_and_a_replica_standing_by_it_is_silent_too() {
     });
 }
 
-/// With Roles alone nobody tells of new types: they are asked for, rarely where everybody can do without them.
+/// With Roles alone, the operator cannot watch definitions. It polls for types, and rarely for optional ones.
 #[test]
 fn in_listed_namespaces_an_unserved_optional_type_is_asked_for_once_in_ten_minutes() {
     let scenario = Scenario::embedded("requests are counted, and time is simulated");

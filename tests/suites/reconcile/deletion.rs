@@ -265,7 +265,7 @@ fn f6_an_object_that_is_deleted_while_referred_to_leaves_conditions_and_running_
     });
 }
 
-/// Takes the finalizers of all policies off all objects; what happened.
+/// Removes the finalizers of all policies from all objects. Returns the events of that.
 async fn release_all(w: &World) -> Vec<Event> {
     let policies = w.policies();
     let finalizers_of_all = finalizers_of(policies.iter().map(|policy| &**policy), &[]);
@@ -308,7 +308,7 @@ fn f7_release_first_stops_the_operator_which_would_put_finalizers_on_again() {
         let leader = w.leader().await.unwrap();
         let before = seize(w.client.clone(), "kaos-system", "release", Duration::from_mins(10)).await.unwrap();
         assert!(before.is_some_and(|holder| holder.starts_with(&leader)));
-        // As its kubelet does.
+        // Restart the replica, as its kubelet does.
         w.crash_one(&leader).await;
         w.spawn_replica(&leader);
         release_all(w).await;

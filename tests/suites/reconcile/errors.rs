@@ -1,4 +1,4 @@
-//! E2–E4, E7–E10: what goes wrong, whom it concerns, and how it ends.
+//! E2–E4, E7–E10: errors, the objects that they affect, and how they end.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ fn e2_a_permanent_error_is_told_once_and_not_tried_again_until_something_changes
     });
 }
 
-/// What the API server refuses is not asked of it again and again.
+/// Asserts that the operator does not repeat a rejected request in a hurry.
 async fn is_not_tried_in_a_hurry(w: &World) {
     w.quiet().await;
     w.forget_requests();
@@ -64,7 +64,7 @@ fn e2_a_field_that_the_api_server_does_not_know_is_told_once_and_not_tried_again
     });
 }
 
-/// What an operator says on request that the API server did not take of a Gadget.
+/// The rejected write of a Gadget, as the operator's debug endpoint shows it.
 async fn rejected(w: &World) -> Value {
     let known = w.probe().explain("gadgets", &w.namespace, "web").await.unwrap();
     known["last"]["rejected"].clone()
@@ -88,7 +88,7 @@ fn e2_what_was_refused_is_forgotten_when_the_object_asks_for_it_no_longer() {
     });
 }
 
-/// Lets the server refuse what a Gadget with another image wants of a type.
+/// Lets the server reject a type's child of a Gadget with a new image.
 async fn is_refused(w: &World, plural: &'static str) {
     w.break_it(Fault::on_writes().of(plural).fail(Failure::Server(422)));
     w.apply(&web_with(&json!({"image": "registry.example/gadget:2"}))).await;
@@ -96,7 +96,7 @@ async fn is_refused(w: &World, plural: &'static str) {
     w.quiet().await;
 }
 
-/// Less than any wait for another try.
+/// Shorter than any backoff.
 const SOON: Duration = Duration::from_secs(40);
 
 #[test]
@@ -271,7 +271,7 @@ fn e7_what_a_pass_that_hung_began_to_follow_is_not_followed_in_place_of_what_is_
         w.apply(&agent("a", "other", &json!({}))).await;
         let told = w.until("it says so", "Agent/a", |agent| reason(agent, "Applied") == "ApplyFailed").await;
         assert!(text(&condition(&told, "Applied")["message"]).contains("30 s"), "{told:#}");
-        // What it needed before is what it needs again.
+        // The Agent gets the need back that it had before.
         w.apply(&agent("a", "llm", &json!({}))).await;
         w.mend();
         w.until_ready("Agent/a").await;
@@ -358,7 +358,7 @@ fn e10_a_trap_is_contained_counted_and_told_and_the_operator_goes_on() {
         let told = w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Accepted") == "PolicyFailed").await;
         assert!(!is_ready(&told));
         assert!(w.counted("kaos_operator_policy_failures_total", &["policy=\"gadget\""]) >= 1.0, "{}", w.metrics());
-        // What ran goes on running.
+        // The running Deployment stays unchanged.
         assert_eq!(w.look("Deployment/web").await["metadata"]["generation"], before["metadata"]["generation"]);
         w.apply(&gadget("other", &json!({}))).await;
         w.until_ready("Gadget/other").await;

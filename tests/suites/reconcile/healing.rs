@@ -1,4 +1,4 @@
-//! A1–A5, A8, A9, A14: what is broken heals.
+//! A1–A5, A8, A9, A14: the operator repairs deleted and changed children.
 
 use std::time::Duration;
 

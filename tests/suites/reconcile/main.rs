@@ -1,33 +1,33 @@
-//! What the reconcile loop must do, one test a rule.
+//! The rules of the reconcile loop, one test a rule.
 //!
-//! Tests are named after the rows of the checklist that the operator was specified by: `a1_…` shows row A1. They run on the
-//! embedded cluster; with `KAOS_TEST_KUBECONFIG` set, those that can run on a real control plane instead.
+//! Tests are named after the rows of the checklist in `checklist.md`: `a1_…` shows row A1. They run on the embedded
+//! cluster. With `KAOS_TEST_KUBECONFIG` set, the tests that can run on a real control plane do so instead.
 //!
 //! | module | rows |
 //! |---|---|
-//! | `healing` | A: what is broken heals |
-//! | `passes` | A: how passes are made |
-//! | `order` | A12, B9: in whatever order things are applied |
-//! | `rollout` | B: changes reach the pods, once |
-//! | `ownership` | C: whose objects are touched |
+//! | `healing` | A: the operator repairs children |
+//! | `passes` | A: how passes run |
+//! | `order` | A12, B9: the order of creation does not matter |
+//! | `rollout` | B: a change reaches the pods exactly once |
+//! | `ownership` | C: which objects the operator may touch |
 //! | `texts` | A15: characters that YAML would change |
 //! | `accounts` | a ServiceAccount for each Agent |
-//! | `stores` | stores of memories: claims, and what is waited for |
-//! | `unset` | B11: what is removed from an object |
+//! | `stores` | MemoryStores: claims, and the ModelAPI that they wait for |
+//! | `unset` | B11: fields that a user removes from an object |
 //! | `takeover` | C8: objects that the Go operator left |
-//! | `status` | D: what users are told |
-//! | `behind` | D: what is told while the newest generation does not run |
-//! | `errors` | E: what goes wrong, and for how long |
-//! | `backoff` | E: when it is tried again |
+//! | `status` | D: the status |
+//! | `behind` | D: the status while the running generation is not the newest |
+//! | `errors` | E: errors, and how long they last |
+//! | `backoff` | E: when the operator retries |
 //! | `deletion` | F: finalizers |
-//! | `needs` | E3, E4, G1: what policies ask to see |
-//! | `refusals` | E: what the API server does not do, and what helps |
+//! | `needs` | E3, E4, G1: needs of policies |
+//! | `refusals` | E: requests that the API server rejects, and the remedy |
 //! | `deletion` | F: finalizers |
 //! | `operations` | G: watches, Events, metrics, readiness |
-//! | `replicas` | G4: of several operators one writes |
-//! | `rights` | G3, G7, E8: what the operator may do |
+//! | `replicas` | G4: only one of several operators writes |
+//! | `rights` | G3, G7, E8: the operator's rights |
 //! | `costs` | writes, reads, silence |
-//! | `bad_input` | malformed objects, definitions that go, namespaces that end |
+//! | `bad_input` | malformed objects, deleted definitions, terminating namespaces |
 //! | `recorded` | the recorded cases that need a running operator |
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
 #![allow(clippy::float_cmp, reason = "metrics count in floats")]

@@ -1,4 +1,4 @@
-//! E3, E4, G1: what policies ask to see, when an object makes them ask for the impossible or for very much.
+//! E3, E4, G1: needs of policies for objects that cannot exist, and very many needs.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use kaos_tests::harness::samples::config_map;
 use kaos_tests::harness::{Scenario, World, condition, is_ready, play, reason};
 use serde_json::{Value, json};
 
-/// A Gadget whose policy selects ConfigMaps in so many ways that no other selects them in.
+/// A Gadget whose policy has this many needs by label, which no other Gadget has.
 fn selecting(name: &str, selectors: usize) -> Value {
     let hears: Vec<Value> = (0..selectors).map(|at| json!({"gadget": format!("{name}-{at}")})).collect();
     gadget(name, &json!({"hears": hears}))
@@ -80,7 +80,7 @@ fn g1_many_selectors_in_a_namespace_take_one_watch_and_each_sees_what_comes_and_
     });
 }
 
-/// Watches of ConfigMaps by the operator since.
+/// The number of ConfigMap watches that the operator has opened since the journal was cleared.
 fn watches(w: &World) -> usize {
     let entries = w.embedded().journal().entries();
     let is_watch = |entry: &&Entry| {
@@ -104,7 +104,7 @@ fn g1_of_objects_that_need_too_much_together_the_last_is_told_and_comes_in_when_
         for part in ["1200 label selectors", "follows 1000", "move objects to another namespace"] {
             assert!(text(&message).contains(part), "{message}");
         }
-        // Neither does it push another out, nor is it looked at again and again.
+        // The denied selector neither displaces another one nor causes repeated requests.
         w.apply(&labelled("m", "a-5")).await;
         hears(w, "Deployment/a", &json!("m")).await;
         w.quiet().await;

@@ -1,4 +1,4 @@
-//! A12, B9: in whatever order things are applied, they end the same.
+//! A12, B9: the order in which objects are applied does not change the result.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,7 +21,7 @@ fn objects() -> [Value; 4] {
     ]
 }
 
-/// Every order of four.
+/// All permutations of four indices.
 fn permutations() -> Vec<[usize; 4]> {
     let mut all = Vec::new();
     for a in 0..4 {
@@ -34,7 +34,7 @@ fn permutations() -> Vec<[usize; 4]> {
     all
 }
 
-/// Children and statuses without what differs from run to run.
+/// The children and statuses, without values that differ between runs.
 async fn end(w: &World) -> BTreeMap<String, Value> {
     w.until_all("everything is ready", &ALL, |all| all.iter().all(is_ready)).await;
     w.quiet().await;
@@ -52,7 +52,7 @@ async fn end(w: &World) -> BTreeMap<String, Value> {
         for condition in status["conditions"].as_array_mut().unwrap() {
             condition.as_object_mut().unwrap().remove("lastTransitionTime");
         }
-        // Names of ReplicaSets.
+        // Holds the names of ReplicaSets.
         status.as_object_mut().unwrap().remove("deployment");
         end.insert(at.to_owned(), status);
     }
@@ -105,7 +105,7 @@ fn a12_every_order_with_time_between_ends_the_same_too() {
 fn b9_everything_in_one_apply_ends_with_one_replica_set_for_each_deployment() {
     play(Scenario::default(), async |w| {
         if w.try_embedded().is_some() {
-            // As long as a pod takes at the least.
+            // The shortest start of a pod.
             w.pods(PodFate::ReadyAfter(Duration::from_secs(1)));
         }
         let mut objects = objects();
@@ -126,7 +126,7 @@ fn b9_everything_in_one_apply_ends_with_one_replica_set_for_each_deployment() {
 #[test]
 fn b9_agents_that_come_together_to_a_ready_model_get_one_replica_set_each() {
     let [model, tools, worker, boss] = objects();
-    // Each names the other.
+    // The two Agents refer to each other.
     let partner = agent("partner", "llm", &json!({"agentNetwork": {"access": ["worker", "boss"]}}));
     let mut worker = worker;
     worker["spec"]["agentNetwork"] = json!({"access": ["partner"]});
@@ -162,7 +162,7 @@ fn b9_an_agent_whose_peer_never_comes_starts_after_a_moment() {
         w.pass_time(Duration::from_secs(2)).await;
         assert!(!w.look("Deployment/agent-boss").await.is_null());
         w.until_ready("Agent/boss").await;
-        // It comes after all, and one that runs is not held up.
+        // The missing Agent appears, and the running one is not held back.
         w.apply(&agent("nobody", "llm", &json!({}))).await;
         w.until_all("both are ready", &["Agent/boss", "Agent/nobody"], |all| all.iter().all(is_ready)).await;
         w.quiet().await;

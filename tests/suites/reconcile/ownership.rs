@@ -1,4 +1,4 @@
-//! C1–C7: whose objects are touched.
+//! C1–C7: which objects the operator may touch.
 
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ fn c2_a_workload_under_its_old_name_serves_until_the_one_under_the_new_name_does
         }
         w.until_gone("Deployment/web").await;
         w.until_ready("Gadget/web").await;
-        // Where the new one cannot serve, perhaps for what the old one holds, the wait has an end.
+        // The new workload may be unable to serve because the old one holds a resource. So the wait is limited.
         w.pods_of("web-three", PodFate::Unschedulable);
         w.apply(&gadget("web", &json!({"deployment": "web-three"}))).await;
         w.until("the newest is there", "Deployment/web-three", |child| !child.is_null()).await;
@@ -67,7 +67,7 @@ fn c2_a_workload_under_its_old_name_serves_until_the_one_under_the_new_name_does
         assert!(!w.look("Deployment/web-two").await.is_null());
         w.until_true("it is told", async || w.list("Event").await.iter().any(|event| event["reason"] == "HandingOver"))
             .await;
-        // Another process counts on from where this one was.
+        // A new process continues the wait where the old one stopped.
         w.restart().await;
         w.pass_time(Duration::from_mins(2)).await;
         assert!(w.look("Deployment/web-two").await.is_null());
@@ -80,7 +80,7 @@ fn c3_what_is_not_ours_is_not_deleted_whatever_its_labels_say() {
         let mut stranger = config_map("stranger", &json!({"a": "b"}));
         stranger["metadata"]["labels"] = json!({"app.kubernetes.io/managed-by": "kaos-operator", "gadget-of": "web"});
         stranger["metadata"]["annotations"] = json!({"kaos.tools/applied-digest": "sha256:0"});
-        // It has an owner that is not the controller.
+        // It has an owner that is not its controller.
         let owner = w.apply(&web()).await;
         let mut shared = config_map("shared", &json!({"a": "b"}));
         shared["metadata"]["labels"] = stranger["metadata"]["labels"].clone();
@@ -237,7 +237,7 @@ fn c5_what_an_object_of_the_same_name_left_is_cleared_away_before_the_collector_
         let history = w.history("ModelAPI/llm").await;
         let ours = |child: &Value| controller(child)["uid"] == uid(&successor);
         let all = w.until_all("they belong to it", &children, |all| all.iter().all(ours)).await;
-        // Its own pods wait for those of the other to go.
+        // The new pods wait until the other object's pods are gone.
         w.embedded().call_back(Controller::Garbage);
         w.until_ready("ModelAPI/llm").await;
         w.quiet().await;
@@ -263,7 +263,7 @@ fn c5_an_operator_that_missed_its_objects_successor_does_not_clear_away_what_is_
         let mut owner = controller(&of_successor);
         owner["uid"] = successor["metadata"]["uid"].clone();
         w.forget_requests();
-        // Another replica came first.
+        // Another replica was faster.
         w.patch("Service/modelapi-llm", &json!({"metadata": {"ownerReferences": [owner]}})).await;
         w.pass_time(Duration::from_mins(1)).await;
         assert_eq!(uid(&w.look("Service/modelapi-llm").await), uid(&of_successor));

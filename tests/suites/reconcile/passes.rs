@@ -1,4 +1,4 @@
-//! A6, A7, A10, A11, A13, A15: how passes are made.
+//! A6, A7, A10, A11, A13, A15: how passes run.
 
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ fn a10_an_object_that_is_gone_before_its_pass_is_no_error() {
         w.apply(&model_api("llm")).await;
         w.pass_time(Duration::from_secs(4)).await;
         w.delete("ModelAPI/llm").await;
-        // The first event is on its way; the second is told right behind it.
+        // The first event is still on its way; the second follows right behind it.
         w.mend();
         w.pass_time(Duration::from_mins(1)).await;
         assert!(w.list("Deployment").await.is_empty());
@@ -81,7 +81,7 @@ fn a10_an_object_whose_end_is_not_told_yet_is_not_given_children_without_end() {
             all.iter().all(Value::is_null)
         })
         .await;
-        // What is made for an object that is gone is collected as fast as it is made.
+        // Children of a deleted object are collected as fast as they are created.
         let writes = w.requests(Sort::Write).len();
         assert!((1..=200).contains(&writes), "{writes} writes for an object that is gone");
     });
@@ -89,7 +89,7 @@ fn a10_an_object_whose_end_is_not_told_yet_is_not_given_children_without_end() {
 
 const SLOW: Duration = Duration::from_secs(7);
 
-/// Whether two slow requests were under way at the same time.
+/// Whether two slow requests overlapped in time.
 fn overlap(one: &Entry, other: &Entry) -> bool {
     one.at.duration_since(other.at).unsigned_abs() < SLOW
 }
@@ -166,7 +166,7 @@ fn a15_what_a_late_event_hides_is_put_right_by_it_and_duplicates_nothing() {
 fn a15_a_lost_answer_is_no_second_child() {
     play(Scenario::embedded("answers are lost"), async |w| {
         w.break_it(Fault::on_writes().lose_answer().times(12));
-        // Once so many had their effect, there may be nothing left to write.
+        // Lost responses still take effect. After enough of them, nothing may be left to write.
         w.break_it(Fault::on_writes().fail(Failure::Disconnect).times(5).if_ever());
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;

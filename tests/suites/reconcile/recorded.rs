@@ -1,4 +1,5 @@
-//! The recorded cases that need a running operator: pods that become ready, second applies, drift, a stranger's object.
+//! The recorded cases that need a running operator: pods that become ready, second applies, drift, and a stranger's
+//! object.
 
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ async fn make_ready(w: &World, pods: &[case::Ready]) {
     w.quiet().await;
 }
 
-/// An edit of a child is somebody's patch; everything else is applied by the user.
+/// Applies the update of a case: an edit of a child as another client's patch, all other objects as the user.
 async fn update(w: &World, case: &Case) {
     for object in &case.update {
         let at = At::of(object, &w.namespace).to_string();
@@ -41,7 +42,7 @@ async fn update(w: &World, case: &Case) {
     }
 }
 
-/// What differs from run to run in the Deployment's own conditions.
+/// Masks values in the Deployment's conditions that differ between runs.
 fn masked(mut status: Value) -> Value {
     let conditions = status["deployment"].get_mut("conditions").and_then(Value::as_array_mut);
     for condition in conditions.into_iter().flatten().filter(|condition| condition["type"] == "Progressing") {
@@ -94,7 +95,7 @@ fn with_masks(mut wanted: Value) -> Value {
     wanted
 }
 
-/// Where a rollout is desired that the recording does not have, old pods run beside new ones.
+/// Drops the replica count if the wanted result has a rollout that the recording lacks: old pods run next to new ones.
 fn without_surge(case: &Case, outcome: &mut Value) {
     if case.about.desired.is_some()
         && let Some(deployment) = outcome["status"]["deployment"].as_object_mut()

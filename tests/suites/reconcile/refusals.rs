@@ -1,4 +1,4 @@
-//! E1, E2: what the API server does not do, told in its words and with what helps.
+//! E1, E2: requests that the API server rejects. The status repeats its message and names a remedy.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ fn e2_a_field_that_never_changes_is_named_with_what_helps() {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         w.stop_all().await;
-        // As an earlier operator may have made it.
+        // Recreate the child as an earlier operator could have made it.
         let mut child = w.look("Deployment/web").await;
         w.delete("Deployment/web").await;
         w.until_gone("Deployment/web").await;

@@ -6,10 +6,10 @@ use kaos_tests::harness::samples::model_api;
 use kaos_tests::harness::{Scenario, World, play};
 use tokio::time::Instant;
 
-/// How often the one that writes is killed.
+/// How often the leader is killed.
 const KILLS: usize = 6;
 
-/// Waits until another replica than this one leads.
+/// Waits until a replica other than this one leads.
 async fn until_other(w: &World, than: Option<&str>) -> String {
     let other = async || w.leader().await.filter(|leader| Some(leader.as_str()) != than);
     w.until_true("another one leads", async || other().await.is_some()).await;
@@ -29,14 +29,15 @@ fn g4_when_the_one_that_writes_is_killed_another_does_within_the_lease_time_and_
             if kill % 2 == 0 {
                 w.until_ready(&format!("ModelAPI/{early}")).await;
             } else {
-                // In the middle of its work.
+                // Kill the leader in the middle of its work.
                 w.until_true("work has begun", async || !w.list("Deployment").await.is_empty()).await;
             }
             w.crash_one(&leader).await;
             let killed = Instant::now();
             w.apply(&model_api(&late)).await;
             let next = until_other(w, Some(&leader)).await;
-            // Whoever waits looks at the Lease every so often: at its last renewal, and at its end, it may be late by that.
+            // A waiting replica polls the Lease. It may notice both the last renewal and the expiry one poll interval
+            // late.
             let Timing { duration, retry_period, .. } = Timing::default();
             let took = killed.elapsed();
             assert!(took <= duration + 3 * retry_period, "it took {took:?}");

@@ -1,4 +1,4 @@
-//! G3, G7: what the operator may do; E3: what objects may ask for.
+//! G3, G7: the operator's rights; E3: the needs that objects may cause.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::support::{CHILDREN, image, web, web_with};
 
-/// What was asked of the API server by the operator, and whether it was refused.
+/// The operator's requests that were accepted, or those that were rejected.
 fn asked(w: &World, refused: bool) -> BTreeSet<(String, String, String)> {
     let entries = w.embedded().journal().entries();
     let fits = |entry: &&Entry| {
@@ -29,7 +29,7 @@ fn asked(w: &World, refused: bool) -> BTreeSet<(String, String, String)> {
     entries.iter().filter(fits).map(of).collect()
 }
 
-/// A life: made, with what an earlier operator left, changed, healed, pruned, deleted.
+/// Runs objects through a life: created next to objects of an earlier operator, changed, repaired, pruned, deleted.
 async fn live(w: &World) {
     let objects = [
         web(),
@@ -57,7 +57,7 @@ async fn live(w: &World) {
     w.until_all("its children are gone", &CHILDREN, |all| all.iter().all(Value::is_null)).await;
 }
 
-/// A store loses a claim that nobody planned, moves to a database, and has one pod in the end.
+/// A MemoryStore loses a claim that its plan does not contain, moves to a database, and has one pod at the end.
 async fn store_lives(w: &World) {
     let store = w.look("MemoryStore/notes").await;
     let owner = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "MemoryStore", "name": "notes", "controller": true,
@@ -88,14 +88,14 @@ fn g3_the_rights_that_are_printed_are_enough_for_a_life() {
 
 #[test]
 fn g3_every_right_that_is_printed_is_used_in_a_life() {
-    // As on a server that streams no lists.
+    // Behave as on an API server without streaming lists.
     let scenario = Scenario::embedded("access is decided by the stored roles").idle();
     play(scenario.tuned(|options| options.streaming_lists = false), async |w| {
         let rights = w.grant_what_is_printed().await;
         w.start().await;
         live(w).await;
         let used = asked(w, false);
-        // What the API server asks for on the way, or what is used when a watch cannot say.
+        // Rights that the API server checks indirectly, or that the operator uses only when a watch cannot answer.
         let implied = |verb: &str, resource: &str| {
             resource.ends_with("/finalizers") || ["get", "create"].contains(&verb) || resource == "events"
         };
@@ -117,8 +117,8 @@ fn g3_every_right_that_is_printed_is_used_in_a_life() {
                 }
             }
         }
-        // No life here has routes, and of the KAOS kinds only Gadgets lose children. Policies that somebody installs have
-        // a suite of their own.
+        // This life has no routes, and of the KAOS kinds only Gadgets lose children. Another suite covers installed
+        // policies.
         idle.retain(|right| !right.contains("gateway.networking.k8s.io") && !right.contains("policyrevisions"));
         assert_eq!(idle, Vec::<String>::new());
     });
@@ -142,7 +142,7 @@ fn g7_roles_in_the_listed_namespaces_are_enough() {
     });
 }
 
-/// Gadgets with these images.
+/// Gadgets with this edition of their image.
 fn gadgets(count: usize, image: u32) -> Vec<Value> {
     let image = format!("registry.example/gadget:{image}");
     (0..count).map(|at| gadget(&format!("g-{at}"), &json!({"image": image}))).collect()
@@ -160,7 +160,7 @@ fn e8_when_rights_come_back_all_objects_and_watches_use_them_at_once() {
         w.until_true("all are there", async || w.list("Deployment").await.len() == 30).await;
         w.quiet().await;
         for (edit, reads) in [(10, true), (20, false)] {
-            // The watches that are open stay so, as on a real API server, unless reading is refused as well.
+            // Open watches continue, as on a real API server, unless reads are rejected as well.
             w.embedded().authorise(move |attempt| {
                 attempt.user != OPERATOR || (reads && !attempt.verb.is_write()) || attempt.resource == "leases"
             });
@@ -179,7 +179,7 @@ fn e8_when_rights_come_back_all_objects_and_watches_use_them_at_once() {
                 assert!(missing.iter().any(|it| it.contains("Gadget: the operator may not read it")), "{missing:?}");
             }
             w.embedded().allow_everything();
-            // The longest wait of a watch, and of the object that tries for all.
+            // The longest backoff of a watch, and of the object that probes on behalf of all.
             w.pass_time(Duration::from_secs(if reads { 35 } else { 65 })).await;
             assert!(all_have(w, edit + 4).await, "{:?}", w.probe().queue());
             assert_eq!((w.probe().denied(), w.probe().ready()), (0, Ok(())));

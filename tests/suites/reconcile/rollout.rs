@@ -1,4 +1,4 @@
-//! B: a change reaches the pods, once, and nothing else does.
+//! B: a change reaches the affected pods exactly once, and no other pods.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ fn b2_a_change_inside_what_is_referred_to_rolls_those_who_refer_to_it_and_no_oth
         let far = w.look("Deployment/far").await;
         w.apply(&config_map("two", &json!({"value": "new"}))).await;
         w.until("it has the value", "Deployment/near", |now| variable(now, "CHAIN") == "new").await;
-        // A template that is there for a moment only may be passed over.
+        // The operator may skip a template that exists only for a moment.
         w.until_true("that rolled", async || w.rollouts("near").await == 2).await;
         w.apply(&config_map("three", &json!({"value": "newest"}))).await;
         w.apply(&config_map("one", &json!({"next": "three"}))).await;
@@ -106,7 +106,7 @@ fn b5_what_changes_nothing_rolls_nothing() {
         let before = w.look("Deployment/agent-a").await;
         w.patch("Agent/a", &json!({"metadata": {"labels": {"team": "x"}, "annotations": {"note": "y"}}})).await;
         w.patch("ModelAPI/llm", &json!({"metadata": {"annotations": {"note": "y"}}})).await;
-        // The same in another order of keys.
+        // Apply the same spec with another order of keys.
         let same = json!({"config": {"env": [{"value": "1", "name": "A"}], "instructions": "x"}});
         w.apply(&agent("a", "llm", &same)).await;
         w.pass_time(Duration::from_secs(5)).await;

@@ -1,4 +1,4 @@
-//! D: what users are told.
+//! D: the status.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -81,7 +81,7 @@ fn d4_an_edit_that_comes_while_a_pass_writes_is_not_told_as_seen_or_applied() {
         let mut gadget = web();
         gadget["metadata"]["finalizers"] = json!([RETIRED]);
         w.break_it(Fault::on(&["patch"]).of("gadgets").slow(Duration::from_secs(30)).times(1));
-        // The first generation is made, and the next one never.
+        // The first generation is applied, and the next one never is.
         w.break_it(Fault::on(&["patch"]).of("deployments").times(1));
         w.break_it(Fault::on(&["patch"]).of("deployments").fail(Failure::Server(500)));
         w.apply(&gadget).await;
@@ -107,7 +107,7 @@ fn d5_a_transition_time_moves_when_its_condition_flips_and_at_no_other_time() {
         let since = |gadget: &Value, of: &str| text(&condition(gadget, of)["lastTransitionTime"]).to_owned();
         let first = w.until_ready("Gadget/web").await;
         w.pass_time(Duration::from_secs(100)).await;
-        // As long as pods of the old template serve, it stays ready; so all of them have to fail.
+        // The object stays ready while pods of the old template serve. So all pods have to fail.
         w.pods(PodFate::NotReady);
         w.apply(&web_with(&json!({"image": "registry.example/gadget:2"}))).await;
         let down = w
@@ -157,7 +157,7 @@ fn is_camel_case(reason: &str) -> bool {
     reason.starts_with(|first: char| first.is_ascii_uppercase()) && reason.chars().all(|c| c.is_ascii_alphanumeric())
 }
 
-/// The reasons that are documented for the common conditions.
+/// The documented reasons of the common conditions.
 const REASONS: [(&str, &[&str]); 4] = [
     ("Accepted", &["Accepted", "InvalidSpec", "Unsupported", "NoPolicy", "PolicyFailed", "Waiting"]),
     ("Resolved", &["Resolved", "NotFound", "NotPermitted", "Waiting"]),
@@ -312,7 +312,7 @@ fn d11_scaling_tells_nothing_while_nobody_has_looked_at_the_deployment() {
         w.embedded().call_back(Controller::Deployments);
         w.until("all five are ready", "Agent/a", |agent| is_ready(agent) && message(agent).contains("5/5")).await;
         w.quiet().await;
-        // Three pods come up, one after the other or together: counts of a rollout in progress.
+        // Three pods start one after the other or together, so the number of intermediate counts varies.
         let statuses = w.writes_by_type()["agents/status"];
         assert!((2..=4).contains(&statuses), "{statuses} writes of the status: {:#?}", w.writes());
         let flapped = history.states().into_iter().find(|agent| condition(agent, "Ready")["status"] != "True");
@@ -371,7 +371,7 @@ fn d12_printer_columns_show_ready_and_what_keeps_it_from_being_so() {
     });
 }
 
-/// Clears the screen, and goes on in a line of its own and from right to left.
+/// A text that clears the screen, starts a new line, and reverses the writing direction.
 const STEERS: &str = "all is well\u{1b}[2J\r\nINFO forged\u{202e}ydaer";
 const WRITTEN_OUT: &str = "all is well\\u{1b}[2J\\r\\nINFO forged\\u{202e}ydaer";
 

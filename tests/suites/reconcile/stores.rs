@@ -1,4 +1,4 @@
-//! Stores of memories: the claim that holds the data, and the ModelAPI that is waited for.
+//! MemoryStores: the claim that holds the data, and the ModelAPI that a store waits for.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ fn sized(size: &str) -> Value {
     store
 }
 
-/// A store whose claim is there and told of.
+/// Waits until a MemoryStore's claim exists and its status reports the claim. Returns the object.
 async fn settled(w: &World, store: &Value) -> Value {
     w.apply_all(&[model_api("llm"), store.clone()]).await;
     w.until("it is told of", STORE, |it| condition(it, "DataKept")["status"].is_string() && is_true(it, "Applied"))
@@ -150,7 +150,7 @@ fn a_claim_that_is_kept_costs_nothing_while_nothing_changes() {
         w.until_ready(STORE).await;
         w.quiet().await;
         w.forget_requests();
-        // A pass with nothing to do.
+        // Cause a pass that has nothing to do.
         w.patch(STORE, &json!({"metadata": {"labels": {"team": "x"}}})).await;
         w.pass_time(Duration::from_secs(5)).await;
         assert!(w.reads().is_empty() && w.writes_by_type().keys().all(|of| of == "memorystores"), "{:#?}", w.writes());

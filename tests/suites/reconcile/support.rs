@@ -1,4 +1,4 @@
-//! What the tests of this suite share.
+//! Helpers of this suite.
 
 use kaos_cluster::faults::{Attempt, Entry};
 use kaos_tests::gadget::gadget;
@@ -15,7 +15,7 @@ pub(crate) fn web() -> Value {
     web_with(&json!({}))
 }
 
-/// The same; `more` goes into its spec.
+/// Like [`web`], with `more` in its spec.
 pub(crate) fn web_with(more: &Value) -> Value {
     let mut spec = json!({"config": {"a": "1"}, "secret": {"k": "v"}});
     spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -27,13 +27,13 @@ pub(crate) fn image(deployment: &Value) -> &str {
     deployment["spec"]["template"]["spec"]["containers"][0]["image"].as_str().unwrap_or_default()
 }
 
-/// Writes to objects of a type, subresources apart.
+/// Writes to objects of a type, without subresources.
 pub(crate) fn of_type<'a>(entries: &'a [Entry], plural: &str) -> Vec<&'a Entry> {
     let fits = |entry: &&Entry| entry.attempt.resource == plural && entry.attempt.subresource.is_empty();
     entries.iter().filter(fits).collect()
 }
 
-/// A rule that lets the operator write the status of Gadgets, and nothing else of them.
+/// A rule that lets the operator write only the status of Gadgets.
 pub(crate) fn may_not_change_gadgets(attempt: &Attempt) -> bool {
     !is_operator(&attempt.user)
         || !attempt.verb.is_write()
@@ -41,12 +41,12 @@ pub(crate) fn may_not_change_gadgets(attempt: &Attempt) -> bool {
         || attempt.subresource == "status"
 }
 
-/// How many passes over Gadgets were made.
+/// The number of passes over Gadgets.
 pub(crate) fn passes(world: &World) -> f64 {
     world.counted("kaos_operator_passes_total", &["kind=\"Gadget\""])
 }
 
-/// How many of them are to be made again.
+/// The number of passes over Gadgets that have to be repeated.
 pub(crate) fn retries(world: &World) -> f64 {
     world.counted("kaos_operator_retries_total", &["kind=\"Gadget\""])
 }

@@ -19,7 +19,7 @@ async fn create(w: &World, object: &Value) {
     w.create(object, &params).await;
 }
 
-/// Lets the operator make a child, and puts it there again as the Go operator would have.
+/// Lets the operator create a child, and replaces it by the child that the Go operator would have created.
 async fn as_go_left_it(w: &World, at: &str, change: impl Fn(&mut Value)) {
     let mut child = w.look(at).await;
     w.delete(at).await;
@@ -126,7 +126,7 @@ fn c8_a_child_of_the_go_operator_that_is_no_longer_wanted_is_pruned() {
     });
 }
 
-/// A workload that the Go operator made and somebody scaled since, and the object that it belongs to after the takeover.
+/// Creates a workload of the Go operator that a user scaled later. Returns its object after the takeover.
 async fn scaled_by_hand(w: &World, spec: &Value) -> Value {
     let object = || {
         let mut object = model_api("llm");
@@ -146,7 +146,7 @@ async fn scaled_by_hand(w: &World, spec: &Value) -> Value {
         .await;
     }
     w.scale(CHILDREN[0], 4).await;
-    // The watch keeps this annotation of nobody.
+    // The cache strips this annotation from every object.
     let applied = json!({"metadata": {"annotations": {LAST_APPLIED: "{}"}}});
     w.patch("ModelAPI/llm", &applied).await;
     w.start().await;
@@ -225,7 +225,7 @@ fn c8_what_runs_is_seen_although_the_object_is_refused() {
     });
 }
 
-/// A condition that is not the operator's.
+/// A condition of another controller.
 const THEIRS: &str = "Audited";
 
 fn another_condition(of: &str) -> Value {
@@ -233,14 +233,14 @@ fn another_condition(of: &str) -> Value {
         "lastTransitionTime": "2026-01-01T00:00:00Z"})
 }
 
-/// Adds a condition as every controller does that was made with kubebuilder: by an update, as `manager`.
+/// Adds a condition as other kubebuilder controllers do: by an update with the field manager `manager`.
 async fn add_condition(w: &World, at: &str, of: &str) {
     let mut conditions = w.look(at).await["status"]["conditions"].as_array().cloned().unwrap_or_default();
     conditions.push(another_condition(of));
     w.patch_status_as(GO, at, &json!({"conditions": conditions})).await;
 }
 
-/// Edits an object, and waits until the operator told of that. Gives the object.
+/// Edits an object, and waits until the status has observed the edit. Returns the object.
 async fn edited(w: &World, at: &str, replicas: i64) -> Value {
     let generation = w.patch(at, &json!({"spec": {"replicas": replicas}})).await["metadata"]["generation"].clone();
     w.until("the edit is told", at, |object| is_ready(object) && object["status"]["observedGeneration"] == generation)

@@ -1,21 +1,21 @@
-//! A15: a text arrives in a child as it stands in the object, whatever characters it has.
+//! A15: every text reaches a child unchanged, whatever characters it contains.
 
 use kaos_tests::gadget::gadget;
 use kaos_tests::harness::{Scenario, play};
 use kube::api::PostParams;
 use serde_json::json;
 
-/// Characters of one object: so many that its ConfigMap stays below the server's limit.
+/// Characters in one object, few enough that its ConfigMap stays below the server's limit.
 const AT_ONCE: usize = 1 << 16;
 
 #[test]
 fn every_character_of_unicode_arrives_in_a_child_as_it_was_written() {
     play(Scenario::default(), async |w| {
-        // Nobody can write a NUL into a ConfigMap that a file is made of.
+        // Leave out NUL: a ConfigMap that a container mounts as a file cannot contain it.
         let all: Vec<char> = ('\u{1}'..=char::MAX).collect();
         let texts: Vec<String> = all.chunks(AT_ONCE).map(|some| some.iter().collect()).collect();
         for (at, text) in texts.iter().enumerate() {
-            // By a create, whose body no server reads as YAML.
+            // Use a create request, because no server reads its body as YAML.
             w.create(&gadget(&format!("text{at:02}"), &json!({"config": {"k": text}})), &PostParams::default()).await;
         }
         for (at, text) in texts.iter().enumerate() {

@@ -8,9 +8,9 @@ use kaos_tests::harness::samples::{agent, mcp_server, model_api};
 use kaos_tests::harness::{Scenario, World, condition, is_real, play};
 use serde_json::{Value, json};
 
-/// How deep below the spec fields are taken away. Deeper ones belong to lists and to Kubernetes' own types.
+/// The depth below the spec to which fields are removed. Deeper fields belong to lists and to Kubernetes' own types.
 const DEPTH: usize = 3;
-/// Fields of an object, of a child and of a workload that differ between two objects that are otherwise alike.
+/// Fields of an object, a child and a workload that differ between two otherwise equal objects.
 const OWN: [&str; 8] = [
     "uid",
     "resourceVersion",
@@ -45,7 +45,7 @@ fn pods_leave_a_service_account_that_was_removed_from_their_object() {
         w.apply(&agent("older", "models", &json!({}))).await;
         let runs_as_nobody = |all: &[Value]| all.iter().all(|child| account(child) == (&Value::Null, &Value::Null));
         w.until_all("pods run as it no longer", &children, runs_as_nobody).await;
-        // Once for the account, and once for leaving it.
+        // One rollout for setting the account, and one for removing it.
         w.quiet().await;
         for child in children {
             assert!(w.rollouts(child.trim_start_matches("Deployment/")).await <= 2, "{child}");
@@ -59,7 +59,7 @@ fn pods_leave_a_service_account_that_an_earlier_version_of_the_operator_left() {
         w.apply(&mcp_server("tools")).await;
         w.until("there are pods", "Deployment/mcpserver-tools", |child| !child.is_null()).await;
         w.stop_all().await;
-        // Somebody sets the field, and gives it up without a value of their own: the alias stays, and nobody owns it.
+        // A user sets the field and releases it without another value: the alias stays, without an owner.
         let mut edited = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "mcpserver-tools"},
             "spec": {"template": {"spec": {"serviceAccountName": "sa"}}}});
         w.apply_as("left", &edited).await.unwrap();
@@ -141,7 +141,7 @@ fn without_each(object: &Value) -> Vec<(String, Value)> {
     paths.iter().filter_map(without).collect()
 }
 
-/// A child without what tells two objects that are otherwise alike apart.
+/// A child without the values that distinguish two otherwise equal objects.
 fn alike(mut child: Value, name: &str) -> Value {
     fn strip(value: &mut Value) {
         match value {
@@ -190,7 +190,8 @@ async fn is_answered(w: &World, kind: &str, names: &[String]) -> bool {
     true
 }
 
-/// Plays the first primary of a case: `set` has a field and loses it, `never` is made without. Gives what differs.
+/// Plays the first primary of a case twice: `set` has a field and loses it, `never` never has it. Returns the
+/// differences.
 async fn differing(w: &World, case: &Case) -> Vec<String> {
     let (kind, name) = case.about.primary[0].split_once('/').unwrap();
     let is_primary = |object: &&Value| object["kind"] == kind && object["metadata"]["name"] == name;
@@ -200,7 +201,7 @@ async fn differing(w: &World, case: &Case) -> Vec<String> {
     let mut variants = Vec::new();
     for (at, (path, without)) in without_each(primary).into_iter().enumerate() {
         let (set, never) = (format!("set{at:03}"), format!("nev{at:03}"));
-        // The definition may require the field, or refuse the case as a whole.
+        // Skip a field that the definition requires, and a case that the server rejects.
         if w.try_apply(&renamed(primary, &set)).await.is_ok() && w.try_apply(&renamed(&without, &never)).await.is_ok() {
             variants.push((path, without, set, never));
         }
@@ -216,7 +217,7 @@ async fn differing(w: &World, case: &Case) -> Vec<String> {
     let mut differing = Vec::new();
     for (path, _, set, never) in &variants {
         let object = w.look(&format!("{kind}/{never}")).await;
-        // What is refused, by us or by the server, keeps the children of before.
+        // An object that the policy or the server rejects keeps its earlier children.
         if ["Accepted", "Applied"].iter().any(|of| condition(&object, of)["status"] != "True") {
             continue;
         }
@@ -232,7 +233,7 @@ async fn differing(w: &World, case: &Case) -> Vec<String> {
     differing
 }
 
-/// The cases that together have every field that any of them has. A real cluster takes seconds for each case.
+/// A subset of the cases that has every field of all cases. A real cluster takes seconds for each case.
 fn with_every_field(mut cases: Vec<Case>) -> Vec<Case> {
     let fields = |case: &Case| -> BTreeSet<String> {
         let (kind, name) = case.about.primary[0].split_once('/').unwrap();
@@ -250,7 +251,7 @@ fn with_every_field(mut cases: Vec<Case>) -> Vec<Case> {
     cases
 }
 
-/// Each recorded case of a kind that takes no environment of its own, on one operator after another.
+/// Runs each recorded case of a kind that needs no special environment, on one operator after another.
 fn set_and_removed(kind: &str, at_least: usize) {
     let environment = case::default_environment().unwrap();
     let fits = |case: &Case| {
@@ -265,7 +266,7 @@ fn set_and_removed(kind: &str, at_least: usize) {
     }
     let mut found = Vec::new();
     for case in &mut cases {
-        // The registry of runtimes is there already, and a stranger's child is another story.
+        // The registry of runtimes exists already, and other tests cover foreign children.
         case.input.retain(|object| object["metadata"]["namespace"] != "kaos-system" && object["kind"] != "Deployment");
         for object in &mut case.input {
             object["metadata"].as_object_mut().unwrap().remove("namespace");

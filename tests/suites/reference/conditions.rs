@@ -1,9 +1,9 @@
-//! `docs/reference/conditions.md` is written by hand, and has a row for every word that the sources can put into a
+//! `docs/reference/conditions.md` is written by hand. It has a row for every word that the sources can put into a
 //! condition, an Event, a revision or a note.
 //!
-//! A word is a text in the sources that is written like a reason: `CamelCase` and nothing else. Those that mean
-//! something else are listed here, so that a new reason cannot be forgotten. Phases and states of revisions are those of the
-//! definitions.
+//! A word is a text in the sources that is written like a reason: in `CamelCase`, without other characters. Words with
+//! another meaning are listed here, so that a new reason cannot be forgotten. Phases and states of revisions come from
+//! the definitions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -24,10 +24,10 @@ const FOLDERS: [&str; 8] = [
     "guest-policies/workload/src",
 ];
 
-/// Words here are values that Kubernetes' own fields may have.
+/// The words in this folder are values of Kubernetes' own fields.
 const OF_KUBERNETES: &str = "host/policy/src/kubernetes/";
 
-/// Types and names of Kubernetes, units, names of Rust types and of values.
+/// Types and names of Kubernetes, units, Rust types and values.
 const OTHER_WORDS: &str = "
     AccessGrant Agent AlreadyExists Always Apply Binding Cache Catalogue CertificateSigningRequest Cluster ClusterIP ClusterRole
     ClusterRoleBinding ClusterTrustBundle ComponentStatus ConfigMap CronJob CustomResourceDefinition DaemonSet
@@ -42,7 +42,7 @@ const OTHER_WORDS: &str = "
     Update ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration
     VolumeAttachment VolumeAttributesClass VolumeSnapshotClass VolumeSnapshotContent Warning Watch WatchOptions Website";
 
-/// Fails when a word has no row, or a row no word.
+/// Fails if a word has no row, or if a row has no word.
 pub(crate) fn check() {
     let others: BTreeSet<&str> = OTHER_WORDS.split_whitespace().collect();
     let mut words: BTreeMap<String, String> = BTreeMap::new();
@@ -70,7 +70,7 @@ pub(crate) fn check() {
     assert!(unused.is_empty(), "these words are not in the sources any more: {unused:?}");
 }
 
-/// What a phase and the state of a revision can be.
+/// All phases, and all states of a revision.
 fn states() -> Vec<String> {
     let definitions = kaos_crds::manifests::ALL.map(|text| serde_saphyr::from_str::<Value>(text).unwrap());
     let values = definitions.iter().flat_map(|definition| {
@@ -87,7 +87,7 @@ fn is_reason(word: &str) -> bool {
         && word.chars().nth(1).is_some_and(|c| c.is_ascii_lowercase())
 }
 
-/// The first two cells of a row of a table: a condition and a reason of it, or a reason and what it belongs to.
+/// The first two cells of a table row: a condition and its reason, or a reason and the object that has it.
 fn first_cells(line: &str) -> impl Iterator<Item = &str> {
     line.strip_prefix("| ").into_iter().flat_map(|line| line.split(" | ").take(2))
 }

@@ -1,7 +1,7 @@
-//! `docs/reference/conformance.md`: each row of the checklist of the loop, and the tests that show it.
+//! `docs/reference/conformance.md`: each row of the loop's checklist, with the tests that show it.
 //!
-//! Rows come from `tests/suites/reconcile/checklist.md`; tests of the suite `reconcile` say by their names which row they
-//! are for, and by their scenario whether they run on real Kubernetes too.
+//! Rows come from `tests/suites/reconcile/checklist.md`. The name of a test in the suite `reconcile` states its row,
+//! and its scenario states whether it also runs on real Kubernetes.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,18 +11,18 @@ use std::path::Path;
 use crate::page::{ROOT, head, table};
 use crate::sources;
 
-/// Suites that run on real Kubernetes alone.
+/// Suites that run only on real Kubernetes.
 const REAL: [&str; 2] = ["tests/suites/e2e/", "tests/suites/chaos/"];
 
 /// A test of the suite `reconcile`.
 struct Test {
     file: String,
     name: String,
-    /// Why it is shown on the embedded cluster only.
+    /// Why the test runs only on the embedded cluster.
     embedded: Option<String>,
 }
 
-/// The page. Fails when a row has no test, or names one that is not there.
+/// Generates the page. Fails if a row has no test, or if it names a test that does not exist.
 pub(crate) fn page() -> String {
     let tests = tests();
     let checklist = fs::read_to_string(Path::new(ROOT).join("tests/suites/reconcile/checklist.md")).unwrap();
@@ -53,7 +53,7 @@ fn close(body: &mut String, rows: &mut Vec<Vec<String>>) {
     }
 }
 
-/// A line of the checklist as a row of the page, and whether real Kubernetes shows it.
+/// Converts a line of the checklist to a row of the page. Also returns whether a test shows it on real Kubernetes.
 fn row(line: &str, tests: &BTreeMap<String, Vec<Test>>) -> Option<(Vec<String>, bool)> {
     let cells: Vec<&str> = line.strip_prefix('|')?.strip_suffix('|')?.split('|').map(str::trim).collect();
     let [id, rule, also, remark] = cells[..] else { return None };
@@ -94,7 +94,7 @@ fn link(file: &str, test: &str) -> String {
     format!("[{}](../../{file})", test.replace('_', " "))
 }
 
-/// Tests by the row that they are for.
+/// The tests of each row.
 fn tests() -> BTreeMap<String, Vec<Test>> {
     let folder = Path::new(ROOT).join("tests/suites/reconcile");
     let mut tests: BTreeMap<String, Vec<Test>> = BTreeMap::new();
@@ -114,7 +114,7 @@ fn tests() -> BTreeMap<String, Vec<Test>> {
     tests
 }
 
-/// Why a test wants the embedded cluster; a test may leave it to a function of its file.
+/// Why a test needs the embedded cluster. The reason may stand in a function of the same file that the test calls.
 fn embedded(body: &str, functions: &BTreeMap<&str, &str>) -> Option<String> {
     let body = &body[..body.find("\n}\n").unwrap_or(body.len())];
     let why = |text: &str| {

@@ -1,10 +1,10 @@
-//! The contract as a page: `docs/reference/contract.md`, made from `wit/policy.wit`.
+//! Generates `docs/reference/contract.md` from `wit/policy.wit`.
 
 use std::fmt::Write as _;
 
 use wit_parser::{Docs, Function, Interface, Resolve, Type, TypeDef, TypeDefKind, TypeOwner, World, WorldItem};
 
-/// The page for a contract.
+/// Generates the page for a contract.
 pub(crate) fn page(file: &str, text: &str) -> anyhow::Result<String> {
     let mut resolve = Resolve::default();
     let package = resolve.push_str(file, text)?;
@@ -112,7 +112,7 @@ fn primitive(of: &Type) -> &'static str {
         Type::U32 => "u32",
         Type::U64 => "u64",
         Type::S64 => "s64",
-        // The contract has no others yet.
+        // The contract has no other types yet.
         _ => "?",
     }
 }
@@ -121,7 +121,7 @@ fn paragraphs(docs: &Docs) -> String {
     docs.contents.as_ref().map_or_else(String::new, |text| format!("{}\n\n", text.trim()))
 }
 
-/// Within a table.
+/// Formats documentation for a table cell.
 fn line(docs: &Docs) -> String {
     let text = docs.contents.as_deref().unwrap_or_default();
     text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")

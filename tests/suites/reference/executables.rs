@@ -1,11 +1,12 @@
-//! Few executables hold all tests, so cargo finds no file of tests by itself: one that no executable names is never run.
+//! Checks that every test file is part of a test executable. A few executables hold all tests, so cargo finds no test
+//! file by itself, and would never run a file that no executable names.
 
 use std::fs;
 use std::path::Path;
 
 use crate::page::ROOT;
 
-/// The folders with files of tests, the manifest that lists their executables, and the one file that lists the others.
+/// The folders with test files, the manifest that lists their executables, and the file that lists all other files.
 const FOLDERS: [(&str, &str, &str); 5] = [
     ("crds/tests", "crds/Cargo.toml", "main.rs"),
     ("host/cluster/tests", "host/cluster/Cargo.toml", "main.rs"),
@@ -14,7 +15,7 @@ const FOLDERS: [(&str, &str, &str); 5] = [
     ("tests/suites", "tests/Cargo.toml", "policies.rs"),
 ];
 
-/// Every file, and every folder with a `main.rs` or a `mod.rs`, is an executable or a module of one.
+/// Asserts that every file, and every folder with a `main.rs` or a `mod.rs`, is an executable or a module of one.
 pub(crate) fn check() {
     for (folder, manifest, list) in FOLDERS {
         let read = |path: &Path| fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

@@ -1,6 +1,6 @@
 //! `docs/reference/fields.md`: every field of every kind, from the CustomResourceDefinitions.
 //!
-//! A group of fields that several places have alike is shown once, and linked from there.
+//! Identical groups of fields appear once on the page, and links lead to them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use crate::page::{code, head, limits, plain, prose, table};
 
-/// Groups of fewer fields are quicker read in place.
+/// Smaller groups are easier to read in place.
 const WORTH_SHARING: usize = 2;
 
-/// The page.
+/// Generates the page.
 pub(crate) fn page() -> Result<String> {
     let definitions = kaos_crds::manifests::ALL.map(serde_saphyr::from_str::<Value>);
     let definitions = definitions.into_iter().collect::<Result<Vec<_>, _>>()?;
@@ -120,7 +120,7 @@ fn row(path: &str, field: &Value, required: bool, groups: &Groups, rows: &mut Ve
     }
 }
 
-/// What a list or a map consists of, and how the path goes on.
+/// The schema of the items of a list or a map, and the suffix for the path.
 fn inner(field: &Value) -> (&Value, &'static str) {
     match (field.get("items"), field.get("additionalProperties")) {
         (Some(items), _) => (items, "[]"),
@@ -145,11 +145,11 @@ fn kind_of(field: &Value) -> String {
     }
 }
 
-/// An object with the same fields at several places.
+/// Objects with the same fields in several places.
 #[derive(Default)]
 struct Groups {
     shapes: BTreeMap<String, Group>,
-    /// Those that are shared, in the order in which they are met, and their titles.
+    /// The shared groups in the order of their first use, and their titles.
     order: Vec<(String, String)>,
     met: Vec<String>,
 }
@@ -179,7 +179,7 @@ impl Groups {
         }
     }
 
-    /// Those that are met once are none; the others are called what most places call them.
+    /// Drops groups that are used once. Names each remaining group as most places name it.
     fn name(&mut self) {
         self.shapes.retain(|_, group| group.places.len() > 1);
         for shape in &self.met {
@@ -198,7 +198,7 @@ impl Groups {
     }
 }
 
-/// What two objects have to have in common: their fields, and everything below those.
+/// The part of a schema that must be equal for two objects to share a group: the fields and everything below them.
 fn shape(node: &Value) -> String {
     let mut node = node.clone();
     for own in ["description", "default"] {
@@ -208,7 +208,7 @@ fn shape(node: &Value) -> String {
     node.to_string()
 }
 
-/// What a place allows beside the fields is told at the place.
+/// Drops what a place allows in addition to the fields. The page states that at the place.
 fn without_leniency(node: &mut Value) {
     if let Some(node) = node.as_object_mut() {
         node.remove("nullable");
@@ -228,7 +228,7 @@ fn used_by(places: &[String]) -> String {
     format!("At {}.", names.join(", "))
 }
 
-/// As sites make anchors of headings.
+/// The anchor that sites generate for a heading.
 fn anchor(title: &str) -> String {
     let kept =
         title.to_lowercase().chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-')).collect::<String>();

@@ -1,4 +1,4 @@
-//! `docs/reference/flags.md`: every verb, flag and variable of the binary, from its own definition of them.
+//! `docs/reference/flags.md`: every verb, flag and variable of the binary, from its own definitions.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use kaos_operator::cli::Cli;
 
 use crate::page::{code, head, prose, table};
 
-/// Variables that no flag stands for: who reads one, and what for.
+/// Variables without a flag, with their reader and purpose.
 pub(crate) const OTHERS: [(&str, &str); 9] = [
     ("KUBECONFIG", "Files that tell how to reach the cluster, as kubectl reads them; `--kubeconfig` goes before it."),
     (
@@ -35,7 +35,7 @@ pub(crate) const OTHERS: [(&str, &str); 9] = [
     ),
 ];
 
-/// The page.
+/// Generates the page.
 pub(crate) fn page() -> String {
     let mut cli = Cli::command();
     cli.build();
@@ -58,7 +58,7 @@ pub(crate) fn page() -> String {
     page.trim_end().to_owned() + "\n"
 }
 
-/// The verbs that do something, with the names of those that they are verbs of.
+/// The verbs that can run, with the names of their parent verbs.
 fn verbs<'a>(command: &'a Command, above: &str) -> Vec<(String, &'a Command)> {
     let shown = command.get_subcommands().filter(|verb| !verb.is_hide_set() && verb.get_name() != "help");
     shown
@@ -94,7 +94,7 @@ fn of(name: &str, verb: &Command) -> String {
 fn row(argument: &Arg) -> Vec<String> {
     let values = argument.get_value_names().unwrap_or_default();
     let takes = argument.get_action().takes_values();
-    // One that may be left out is taken after `=` alone: without it, it would be the next argument.
+    // An optional value needs `=`: otherwise the next argument would be taken as the value.
     let value = match values.join(" ") {
         _ if !takes => String::new(),
         value if argument.is_require_equals_set() => format!("[={value}]"),

@@ -1,4 +1,4 @@
-//! Links between the pages lead somewhere: to a file that is there, and to a heading in it.
+//! Checks the links between the pages: the file exists, and so does the heading in it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use crate::page::ROOT;
 
 const FOLDERS: [&str; 2] = ["docs", "guest-policies/template"];
 
-/// Links that lead nowhere, with the page that they are on.
+/// The broken links, each with its page.
 pub(crate) fn broken() -> Vec<String> {
     let mut pages: Vec<PathBuf> = FOLDERS.iter().flat_map(|folder| below(&Path::new(ROOT).join(folder))).collect();
     pages.extend(marked(Path::new(ROOT)));
@@ -18,7 +18,7 @@ pub(crate) fn broken() -> Vec<String> {
 fn broken_on(page: &Path) -> Vec<String> {
     let text = fs::read_to_string(page).unwrap();
     let prose: String = text.split("```").step_by(2).collect();
-    // Within code there are no links.
+    // Ignore code, which contains no links.
     let prose: String = prose.split('`').step_by(2).collect::<Vec<_>>().join("`");
     let links = prose.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link);
     let leads = |link: &&str| {

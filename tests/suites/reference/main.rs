@@ -1,4 +1,4 @@
-//! Pages that are made from something else are what they would be if they were made now.
+//! Checks that generated pages are up to date.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod conditions;

@@ -1,16 +1,16 @@
-//! What pages are written with, and the check that one is what it would be if it were written now.
+//! Writes pages, and checks that an existing page is up to date.
 
 use std::{fs, path::Path};
 
 use serde_json::Value;
 
-/// The repository.
+/// The top of the repository.
 pub(crate) const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// How a page is made anew.
+/// The command that regenerates the pages.
 pub(crate) const COMMAND: &str = "`UPDATE_REFERENCE=1 cargo test --locked --workspace --all-features --test reference`";
 
-/// Fails if the page below `docs/reference` is not `made`; with `UPDATE_REFERENCE` set it is written instead.
+/// Fails if the page below `docs/reference` differs from `made`. With `UPDATE_REFERENCE` set, writes the page instead.
 pub(crate) fn stands(name: &str, made: &str) {
     let page = Path::new(ROOT).join("docs/reference").join(name);
     if std::env::var_os("UPDATE_REFERENCE").is_some() {
@@ -21,7 +21,7 @@ pub(crate) fn stands(name: &str, made: &str) {
     assert!(kept == made, "docs/reference/{name} is stale: make it anew with {COMMAND}\n{differing:#?}");
 }
 
-/// The first lines of a page.
+/// The head of a page.
 pub(crate) fn head(title: &str, source: &str) -> String {
     format!("# {title}\n\n<!-- Made from {source} by {COMMAND}. -->\n\n")
 }
@@ -35,9 +35,9 @@ pub(crate) fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
     format!("{}|{}\n{rows}\n", line(&heads), "---|".repeat(heads.len()))
 }
 
-/// Prose within a table.
+/// Formats prose for a table cell.
 pub(crate) fn prose(text: &str) -> String {
-    // Text between backticks stays as it is, apart from what would end the cell.
+    // Keep the text between backticks, except characters that would end the cell.
     let parts = text.split('`').enumerate().map(|(number, part)| {
         let part = part.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|");
         let spaced = |part: String, of: &str| {
@@ -51,7 +51,7 @@ pub(crate) fn prose(text: &str) -> String {
     parts.collect::<Vec<_>>().join("`").trim().to_owned()
 }
 
-/// Something typed, within a table.
+/// Formats code for a table cell.
 pub(crate) fn code(text: &str) -> String {
     let text = text.replace('|', "\\|");
     match text.as_str() {
@@ -61,7 +61,7 @@ pub(crate) fn code(text: &str) -> String {
     }
 }
 
-/// What a schema allows, besides the type.
+/// The limits in a schema apart from the type.
 pub(crate) fn limits(schema: &Value) -> Vec<String> {
     let words = [
         ("minimum", "at least", ""),
@@ -91,7 +91,7 @@ pub(crate) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// A number as it was meant: schemas write bounds as floating point.
+/// A bound without its fraction, because schemas write bounds as floating-point numbers.
 fn whole(value: &Value) -> Option<String> {
     let number = value.as_number()?.to_string();
     Some(number.strip_suffix(".0").map_or_else(|| number.clone(), str::to_owned))

@@ -1,5 +1,4 @@
-//! `docs/reference/settings.md`: the settings of the default policies, from the schemas that they describe themselves
-//! with.
+//! `docs/reference/settings.md`: the settings of the default policies, from the schemas in the policies' descriptions.
 
 use std::fmt::Write as _;
 
@@ -11,9 +10,9 @@ use serde_json::Value;
 
 use crate::page::{code, head, limits, prose, table};
 
-/// What is longer stands below its table.
+/// Longer defaults follow the table.
 const INLINE: usize = 60;
-/// Patterns that are longer say nothing to people; a message of a refusal does.
+/// Longer patterns help no reader. The refusal's message does.
 const LIMIT: usize = 60;
 
 const PROBE: &str = "Fields have the names and meanings of a Kubernetes probe; `handler` says which kind of probe it is, and \
@@ -21,7 +20,7 @@ const PROBE: &str = "Fields have the names and meanings of a Kubernetes probe; `
 
 const HEADS: [&str; 6] = ["Setting", "Type", "Default", "Variable", "Object", "Meaning"];
 
-/// The page.
+/// Generates the page.
 pub(crate) fn page() -> Result<String> {
     let mut page = head("Settings of the default policies", "guest-policies/*/settings.schema.json");
     page += "Every literal that the default policies use: images, ports, probes, timeouts, resources, security contexts. \
@@ -58,7 +57,7 @@ fn claims(policy: &Policy) -> String {
     kinds.join(", ")
 }
 
-/// A table for the settings that stand alone, and one for each group of them.
+/// A table for the ungrouped settings, and one for each group.
 fn of(policy: &Policy) -> String {
     let document = policy.schema().document();
     let fields = || document["properties"].as_object().into_iter().flatten();
@@ -116,7 +115,7 @@ fn leaves(policy: &Policy, path: &str, schema: &Value, rows: &mut Vec<Vec<String
     ]);
 }
 
-/// Defaults that are too long for a table.
+/// Shows the defaults that are too long for a table.
 fn shown(long: &mut Vec<(String, Value)>) -> String {
     let block = |(path, value): (String, Value)| format!("The default of `{path}`:\n\n```json\n{value:#}\n```\n\n");
     long.drain(..).map(block).collect()

@@ -1,12 +1,12 @@
-//! What the project's own sources say, without their tests.
+//! Reads the project's own sources without their tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::page::ROOT;
 
-/// The source files below these folders, as path in the repository and text. Tests are left out: whole files of them,
-/// and the module at the end of a file.
+/// The source files below these folders, as path in the repository and text. Omits test files and the test module at
+/// the end of a file.
 pub(crate) fn of(folders: &[&str]) -> Vec<(String, String)> {
     let mut files: Vec<PathBuf> = folders.iter().flat_map(|folder| below(&Path::new(ROOT).join(folder))).collect();
     files.sort();
@@ -26,7 +26,7 @@ pub(crate) fn of(folders: &[&str]) -> Vec<(String, String)> {
     own
 }
 
-/// Every Rust file below a folder, tests or not.
+/// Every Rust file below a folder, including tests.
 pub(crate) fn below(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let entries: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -36,7 +36,7 @@ pub(crate) fn below(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The text up to the module of tests at its end, without comments that are whole lines.
+/// The text before the test module at the end of a file, without whole-line comments.
 fn without_tests(text: &str) -> String {
     let end = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
     let lines = text[..end].lines().filter(|line| !line.trim_start().starts_with("//"));

@@ -1,5 +1,5 @@
-//! `docs/reference/variables.md` is written by hand, and has a row for every variable that the default policies set: each
-//! stands in what a recorded case ends in, and the other way round.
+//! `docs/reference/variables.md` is written by hand. It has exactly one row for each variable that the default policies
+//! set, and every variable appears in the result of a recorded case.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::page::ROOT;
 
-/// Set by a setting that no variable of the operator feeds, and a case has variables alone.
+/// Variables that come only from settings without an operator variable. Cases cannot set these.
 const OF_SETTINGS: [(&str, &str); 7] = [
     ("Agent", "AGENT_AUTH_IDENTITY"),
     ("Agent", "AGENT_AUTH_TOKEN_FILE"),
@@ -20,13 +20,13 @@ const OF_SETTINGS: [(&str, &str); 7] = [
     ("MemoryStore", "KAOS_MEMORY_REQUIRE_PRINCIPAL"),
     ("MemoryStore", "KAOS_MEMORY_REQUIRE_AGENT_IDENTITY"),
 ];
-/// Named by the registry of runtimes that the cases have.
+/// Variables that the cases' registry of runtimes names.
 const OF_THE_REGISTRY: [&str; 1] = ["FULL_CONFIG"];
-/// Variables that have a name in them, and the words around it.
+/// Variables whose name contains another name, with the words around it.
 const NAMED: [(&str, &str, &str); 2] =
     [("MCP_SERVER_<name>_URL", "MCP_SERVER_", "_URL"), ("PEER_AGENT_<NAME>_CARD_URL", "PEER_AGENT_", "_CARD_URL")];
 
-/// Fails when a variable has no row, or a row no variable.
+/// Fails if a variable has no row, or if a row has no variable.
 pub(crate) fn check() {
     let mut set: BTreeSet<(String, String)> = case::all().unwrap().iter().flat_map(variables).collect();
     set.extend(OF_SETTINGS.map(|(kind, name)| (kind.to_owned(), name.to_owned())));
@@ -37,7 +37,7 @@ pub(crate) fn check() {
     assert!(unset.is_empty(), "no recorded case ends in a pod with: {unset:?}");
 }
 
-/// The variables of the pods that a case ends in, with the kind of their object. A user's own do not count.
+/// The variables of the pods in a case's result, with the kind of their object. Omits variables that a user sets.
 fn variables(case: &Case) -> Vec<(String, String)> {
     let mut own = BTreeSet::new();
     case.input.iter().chain(&case.update).for_each(|object| names(object, &mut own));
@@ -68,7 +68,7 @@ fn names(value: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// The name as the page has it.
+/// The variable's name as the page writes it.
 fn as_told(name: &str) -> String {
     let is = |(_, before, after): &&(&str, &str, &str)| {
         name.strip_prefix(before).and_then(|rest| rest.strip_suffix(after)).is_some_and(|within| !within.is_empty())
@@ -76,7 +76,7 @@ fn as_told(name: &str) -> String {
     NAMED.iter().find(is).map_or(name, |(told, ..)| told).to_owned()
 }
 
-/// The variables of the page, with the kind whose chapter they stand in.
+/// The variables on the page, with the kind of their chapter.
 fn rows(page: &str) -> BTreeSet<(String, String)> {
     let mut kind = "";
     let mut rows = BTreeSet::new();

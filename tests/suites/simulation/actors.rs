@@ -1,4 +1,4 @@
-//! What users do while it lasts, and what they want in the end.
+//! The actions of users during the simulation, and the objects that they want at the end.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -30,12 +30,12 @@ const CHILDREN: [&str; 12] = [
     "Secret/net",
     "ServiceAccount/box",
 ];
-/// Definitions that come and go.
+/// Definitions that users delete and create again.
 const DEFINITIONS: [&str; 4] =
     ["agents.kaos.tools", "modelapis.kaos.tools", "mcpservers.kaos.tools", "gadgets.test.example.com"];
-/// Controllers that may be late.
+/// Controllers that may be slow.
 const LATE: [Controller; 2] = [Controller::Garbage, Controller::Deployments];
-/// Names that strangers take before the operator does.
+/// Child names that strangers take before the operator does.
 const COVETED: [&str; 3] = ["agent-helper", "modelapi-gpt", "net"];
 
 fn tool(rng: &mut Rng, name: &str, sane: bool) -> Value {
@@ -77,7 +77,7 @@ fn widget(rng: &mut Rng, name: &str, sane: bool) -> Value {
     gadget(name, &spec)
 }
 
-/// One thing that somebody does; what it was.
+/// Performs one random action of a user. Returns its description.
 pub(crate) async fn act(w: &World, rng: &mut Rng) -> String {
     if rng.u8(..24) == 0 {
         return upheaval(w, rng).await;
@@ -156,7 +156,7 @@ pub(crate) async fn act(w: &World, rng: &mut Rng) -> String {
     }
 }
 
-/// The ground goes from under the objects, or comes back: a definition, or the namespace.
+/// Deletes or restores a definition or the namespace.
 async fn upheaval(w: &World, rng: &mut Rng) -> String {
     let name = pick(rng, &DEFINITIONS);
     let (at, object) = if rng.u8(..3) == 0 {
@@ -167,7 +167,7 @@ async fn upheaval(w: &World, rng: &mut Rng) -> String {
     if w.look(&at).await.is_null() { apply(w, &object).await } else { delete(w, &at).await }
 }
 
-/// Brings back what is gone of it. What is still going is left to the next time.
+/// Restores missing definitions and the namespace. Skips those that are still being deleted.
 async fn restore_ground(w: &World) {
     for name in DEFINITIONS {
         if w.look(&format!("CustomResourceDefinition/{name}")).await.is_null() {
@@ -192,7 +192,7 @@ fn fate(rng: &mut Rng) -> PodFate {
     }
 }
 
-/// Somebody changes a field of a child that is not theirs.
+/// Changes a field of a child as a stranger.
 async fn meddle(w: &World, rng: &mut Rng) -> String {
     let at = pick(rng, &CHILDREN);
     let kind = at.split('/').next().unwrap_or_default();
@@ -224,7 +224,7 @@ async fn delete(w: &World, at: &str) -> String {
     format!("delete {at}")
 }
 
-/// What users want in the end: everything in order, so that what was before does not matter.
+/// The objects that users want at the end. All of them are valid, so the history of the run does not matter.
 #[derive(Debug)]
 pub(crate) struct Ending {
     pub(crate) objects: Vec<Value>,
@@ -253,7 +253,7 @@ impl Ending {
         self.objects.iter().map(name).collect()
     }
 
-    /// Puts everything in order, and waits until it is what is stored.
+    /// Applies the wanted objects, and waits until they are stored.
     pub(crate) async fn bring_about(&self, w: &World) -> Result<(), String> {
         let wanted = self.names();
         let all = [("ModelAPI", &MODELS[..]), ("MCPServer", &TOOLS), ("Agent", &AGENTS), ("Gadget", &GADGETS)];
@@ -281,7 +281,7 @@ impl Ending {
             missing.clear();
             restore_ground(w).await;
             for object in &self.objects {
-                // What it stands on may not be back yet.
+                // A definition or the namespace may still be missing.
                 if let Err(error) = w.try_apply(object).await {
                     missing.push(format!("{} is refused: {error}", object["metadata"]["name"]));
                 }

@@ -1,11 +1,11 @@
-//! What must hold when it is quiet.
+//! The checks once nothing changes any more.
 
 use kaos_tests::harness::World;
 pub(crate) use kaos_tests::harness::replicas::second_writers;
 use kaos_tests::harness::requests::Sort;
 pub(crate) use kaos_tests::harness::state::{State, differences, strays};
 
-/// Requests of an operator that has nothing to do.
+/// The requests of an idle operator.
 pub(crate) fn noise(w: &World) -> Vec<String> {
     let sorts = [Sort::Write, Sort::Refused, Sort::DryRun, Sort::Event, Sort::Read, Sort::Discovery];
     let requests = sorts.into_iter().flat_map(|sort| w.requests(sort));

@@ -1,17 +1,16 @@
-//! Convergence under faults: whatever goes wrong on the way, once it is quiet the cluster holds what it would hold had
-//! nothing gone wrong.
+//! Convergence under faults: once the faults end, the cluster must hold the same objects as without faults.
 //!
-//! A seed decides everything: what users do, what the API server and the network do, where the operator crashes. One run of
-//! a seed is one simulated cluster in simulated time, and the same in every run.
+//! A seed decides everything: the users' actions, the behaviour of the API server and the network, and the crashes of
+//! the operator. One run of a seed is one simulated cluster in simulated time. Every run of a seed is the same.
 //!
-//! | module | what is in it |
+//! | module | contents |
 //! |---|---|
-//! | `actors` | what users do while it lasts, and what they want in the end |
-//! | `trouble` | what goes wrong with the operator's requests and watches |
+//! | `actors` | the actions of users during the simulation, and the objects that they want at the end |
+//! | `trouble` | the faults in the operator's requests and watches |
 //! | `run` | one seed from start to end |
-//! | `check` | what must hold when it is quiet |
+//! | `check` | the checks once nothing changes any more |
 //!
-//! `KAOS_SEEDS` says how many seeds are run, `KAOS_SEED` runs one and prints what happened.
+//! `KAOS_SEEDS` sets the number of seeds. `KAOS_SEED` runs one seed and prints its events.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
 
 mod actors;
@@ -24,7 +23,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use run::{Ended, simulate};
 
-/// How many CI runs. The nightly runs 10,000.
+/// The number of seeds in CI. The nightly run uses 10,000.
 const SEEDS: u64 = 100;
 
 fn number(variable: &str) -> Option<u64> {
@@ -32,7 +31,7 @@ fn number(variable: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text} is no number")))
 }
 
-/// What a failed seed leaves for whoever reads it.
+/// The report on a failed seed.
 fn report(seed: u64, ended: &Ended) -> String {
     format!(
         "=== seed {seed}: replay it with KAOS_SEED={seed} tests/run simulate\n--- what happened\n{}\n--- the last requests of the \
@@ -76,13 +75,13 @@ fn whatever_goes_wrong_it_ends_as_if_nothing_had() {
     let numbers: Vec<u64> = failed.iter().map(|(seed, _)| *seed).collect();
     let reports: Vec<&str> = failed.iter().take(3).map(|(_, report)| report.as_str()).collect();
     assert!(failed.is_empty(), "{}\n{} of {seeds} seeds fail: {numbers:?}", reports.join("\n"), failed.len());
-    // Of four seeds in a row one has no trouble.
+    // One seed in four has no trouble.
     assert!(seeds < 4 || hits.into_inner() > 0, "nothing ever went wrong, so nothing was shown");
 }
 
 #[test]
 fn a_seed_repeats_its_run_request_by_request() {
-    // On threads of their own, which share nothing that a run could depend on.
+    // Run them on separate threads, which share no state that a run could depend on.
     for seed in [3, 7] {
         let runs = std::thread::scope(|scope| {
             let runs = [(); 2].map(|()| scope.spawn(move || simulate(seed)));

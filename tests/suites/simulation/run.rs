@@ -21,21 +21,21 @@ use crate::actors::{Ending, act};
 use crate::check::{self, State};
 use crate::trouble::{Cut, Trouble};
 
-/// How a seed ended.
+/// The result of a seed.
 #[derive(Debug, Default)]
 pub(crate) struct Ended {
-    /// What happened, in simulated time.
+    /// The events, in simulated time.
     pub(crate) trace: Vec<String>,
-    /// Every request, whoever made it.
+    /// Every request of every user.
     pub(crate) journal: Vec<String>,
-    /// How many requests and events something went wrong with.
+    /// The number of requests and watch events with a fault.
     pub(crate) hits: usize,
-    /// What should be otherwise; nothing if it converged.
+    /// The differences from the wanted state; empty if the run converged.
     pub(crate) wrong: Vec<String>,
 }
 
 impl Ended {
-    /// The last of the operator's requests, renewals of watches apart.
+    /// The last requests of the operator, without renewed watches.
     pub(crate) fn last_requests(&self, count: usize) -> Vec<String> {
         let told = |entry: &&String| entry.contains(OPERATOR) && !entry.contains("Z watch ");
         let of_operator: Vec<&String> = self.journal.iter().filter(told).collect();
@@ -49,7 +49,7 @@ pub(crate) fn simulate(seed: u64) -> Ended {
     let ending = Ending::draw(&mut Rng::with_seed(seed ^ 0xe4d));
     let told = catch_unwind(AssertUnwindSafe(|| {
         let scenario = Scenario::embedded("everything is simulated").seeded(seed).idle();
-        // One server streams lists, another does not.
+        // Some seeds run on a server that streams lists, others on one that does not.
         let scenario = scenario.tuned(|options| options.streaming_lists = (options.seed / 16).is_multiple_of(2));
         play(scenario, async |w| {
             let mut run = Run {
@@ -79,7 +79,7 @@ struct Run<'w> {
     rng: Rng,
     ended: Rc<RefCell<Ended>>,
     start: Instant,
-    /// Operators that take turns; without them there is one that does not care.
+    /// Replicas that take turns on a Lease; empty if the run has a single operator without leader election.
     replicas: Vec<String>,
     cut: Cut,
 }
@@ -127,13 +127,13 @@ impl Run<'_> {
         if let Err(why) = ending.bring_about(self.w).await {
             return vec![why];
         }
-        // As long as the longest backoff; where events were lost, until everything was listed anew.
+        // Wait for the longest backoff. If events were lost, wait until the operator has listed everything again.
         let quiet = if trouble.loses_events() { Duration::from_hours(7) } else { Duration::from_mins(15) };
         self.pass(quiet).await;
         self.note("it should be quiet");
         let mut wrong = check::differences(&State::of(self.w).await, &fault_free(ending));
         wrong.extend(check::strays(self.w).await);
-        // They went with their namespace.
+        // A deleted namespace takes the strangers' objects with it.
         let gone = uid(&self.w.look(&self.namespace()).await) != namespace;
         for (at, version) in strangers.iter().filter(|_| !gone) {
             let now = self.w.look(at).await["metadata"]["resourceVersion"].clone();
@@ -148,7 +148,7 @@ impl Run<'_> {
         wrong
     }
 
-    /// Objects that look like the operator's and are not.
+    /// Creates objects that look like the operator's children and are not.
     async fn strangers(&self) -> Vec<(String, Value)> {
         let mut strangers = Vec::new();
         for (name, more) in [
@@ -197,7 +197,7 @@ impl Run<'_> {
                 self.note(did);
             }
         }
-        // Often at once, sometimes within a pass, now and then when it has settled.
+        // Often wait not at all, sometimes within a pass, and now and then until the operator has settled.
         let time = match self.rng.u8(..6) {
             0..3 => 0,
             3 => self.rng.u64(..300),
@@ -207,7 +207,7 @@ impl Run<'_> {
         self.pass(Duration::from_millis(time)).await;
     }
 
-    /// Something happens to the replica that leads.
+    /// Lets a random fault hit the leading replica.
     async fn unsettle_leader(&mut self) {
         let Some(leader) = self.w.leader().await else { return };
         if self.rng.bool() {
@@ -228,7 +228,7 @@ impl Run<'_> {
         format!("Namespace/{}", self.w.namespace)
     }
 
-    /// Lets time pass; where an operator crashes, or loses the Lease, another is started.
+    /// Lets time pass. When an operator crashes or loses the Lease, starts another.
     async fn pass(&mut self, time: Duration) {
         let end = Instant::now() + time;
         while let Ok(user) = timeout(end.saturating_duration_since(Instant::now()), self.w.crash_point.reached()).await
@@ -242,12 +242,12 @@ impl Run<'_> {
     }
 }
 
-/// The end where nothing ever went wrong.
+/// The final state without any faults.
 fn fault_free(ending: &Ending) -> State {
     let state = RefCell::new(State::default());
     let scenario = Scenario::embedded("everything is simulated").idle();
     std::thread::scope(|scope| {
-        // A runtime cannot be started within another.
+        // Use a separate thread: a runtime cannot start within another.
         let run = scope.spawn(|| {
             let state = RefCell::new(State::default());
             play(scenario, async |w| {

@@ -1,4 +1,4 @@
-//! What goes wrong with the operator's requests and watches. Users and controllers have better luck.
+//! The faults in the operator's requests and watches. Requests of users and controllers have none.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,15 +8,15 @@ use fastrand::Rng;
 use kaos_cluster::faults::{Attempt, EventFate, Failure, FaultPlan, Outcome, SeededFaults, Verdict};
 use kaos_tests::harness::faults::is_operator;
 
-/// Who is cut off from the API server. Clones are the same cut.
+/// The user who is cut off from the API server, if any. Clones share the same cut.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cut(Arc<Mutex<Option<Off>>>);
 
-/// How somebody is cut off.
+/// How a user is cut off.
 #[derive(Debug, Clone)]
 struct Off {
     user: String,
-    /// Requests get no answer for ever so long, rather than an error at once.
+    /// Whether requests hang instead of failing at once.
     hangs: bool,
 }
 
@@ -41,28 +41,28 @@ impl Cut {
     }
 }
 
-/// How bad it is.
+/// The severity of the faults.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Trouble {
-    /// Of each kind of fault, how often.
+    /// The rate of each kind of fault.
     rate: f64,
-    /// How many events are lost without anybody being told.
+    /// The rate of watch events that are silently lost.
     dropped: f64,
 }
 
 impl Trouble {
-    /// Every seed has its own; some have none.
+    /// The faults of a seed. Some seeds have none.
     pub(crate) fn of(seed: u64) -> Self {
         let rate = [0.0, 0.02, 0.05, 0.1][usize::try_from(seed % 4).unwrap_or(0)];
         Self { rate, dropped: if seed % 16 == 15 { 0.02 } else { 0.0 } }
     }
 
-    /// Whether only listing everything anew heals it.
+    /// Whether only a new list can repair the operator's cache.
     pub(crate) fn loses_events(self) -> bool {
         self.dropped > 0.0
     }
 
-    /// As the cluster takes it; `hits` counts what goes wrong.
+    /// The fault plan for the cluster. `hits` counts the faults.
     pub(crate) fn plan(self, cut: &Cut, hits: &Arc<AtomicUsize>) -> impl FaultPlan + use<> {
         let (cut, hits) = (cut.clone(), Arc::clone(hits));
         OfOperator { faults: SeededFaults::everything(self.rate), dropped: self.dropped, cut, hits }
