@@ -16,7 +16,7 @@ use crate::asked::otherwise;
 use crate::generate::{Generator, beside};
 use crate::server::Server;
 
-/// The renderers of a default policy, with all, with some and without the host's checks.
+/// The renderers of a default policy: one checks fields and values, one only values, and one nothing.
 struct Renderers {
     checked: Renderer,
     values_alone: Renderer,

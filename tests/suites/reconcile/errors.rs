@@ -64,7 +64,7 @@ fn e2_a_field_that_the_api_server_does_not_know_is_told_once_and_not_tried_again
     });
 }
 
-/// The rejected write of a Gadget, as the operator's debug endpoint shows it.
+/// The rejected write of a Gadget, from the explanation that the operator gives on request.
 async fn rejected(w: &World) -> Value {
     let known = w.probe().explain("gadgets", &w.namespace, "web").await.unwrap();
     known["last"]["rejected"].clone()
