@@ -6,7 +6,8 @@ use serde_json::Value;
 
 /// Loads any bytes as a policy, compressed or not, up to compilation. Returns a result or a typed error.
 ///
-/// # Panics If an invariant that fuzzing checks is broken.
+/// # Panics
+/// If an invariant that fuzzing checks is broken.
 pub fn loader(data: &[u8]) -> Result<Inspection, LoadError> {
     let bounds = Bounds::default();
     let inspected = unpacked(data, &bounds).and_then(|component| Ok(inspect(&component, &bounds)?));
@@ -19,7 +20,8 @@ pub fn loader(data: &[u8]) -> Result<Inspection, LoadError> {
 /// Takes two lines of JSON as a base and a patch. Expects a result or a typed error. If the result is an object, it
 /// holds no directive and no null, so that an empty patch does not change it.
 ///
-/// # Panics If an invariant that fuzzing checks is broken.
+/// # Panics
+/// If an invariant that fuzzing checks is broken.
 pub fn patch(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let mut lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap_or(Value::Null));

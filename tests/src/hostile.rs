@@ -124,7 +124,8 @@ impl Subject {
 impl Subject {
     /// The value at a path.
     ///
-    /// # Panics If there is no value.
+    /// # Panics
+    /// If there is no value.
     pub fn at(&self, path: &[String]) -> &Value {
         path.iter().fold(&self.object, |value, key| match value {
             Value::Array(items) => &items[key.parse::<usize>().unwrap_or_default()],

@@ -1,4 +1,4 @@
-//! The chart warns about exactly the values that the default policies refuse or ignore. Each CEL rule repeats an answer
+//! The chart warns only about values that the default policies refuse or ignore. Each CEL rule repeats an answer
 //! of a policy, and the two must not drift apart. The e2e suite shows that an API server issues the warnings.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -1,5 +1,6 @@
 //! The events in which a fleet is measured. An operator starts for the first time, and another one replaces it. Then a
-//! ModelAPI that a thousand Agents use changes, once without and once with an effect on their manifests.
+//! ModelAPI that a thousand Agents use changes twice: first its labels, which changes no manifest, then its models,
+//! which changes only its own manifests.
 
 use std::fs;
 use std::time::Duration;
@@ -32,7 +33,7 @@ pub(crate) struct Told {
     pub(crate) settled: (u64, u64),
     /// The ModelAPI gets a label.
     pub(crate) label: Option<Span>,
-    /// The ModelAPI gets a name that Agents do not see.
+    /// The ModelAPI gets another model, which no Agent uses.
     pub(crate) model: Option<Span>,
     pub(crate) quiet: Span,
 }

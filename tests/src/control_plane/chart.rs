@@ -29,8 +29,8 @@ pub struct Account {
     name: String,
 }
 
-/// Applies manifests except those in [`LEFT_OUT`]. Waits until all parts of the API server serve the definitions among
-/// them. Returns the first service account among them.
+/// Applies manifests except Deployments and webhook configurations. Waits until all parts of the API server serve the
+/// definitions among them. Returns the first service account among them.
 pub async fn install(client: &Client, manifests: &Path) -> Result<Account> {
     let objects = case::documents(manifests)?;
     let installed: Vec<&Value> =

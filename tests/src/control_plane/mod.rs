@@ -86,7 +86,8 @@ impl ControlPlane {
 
     /// The cluster that all tests of this process share. The first caller starts it.
     ///
-    /// # Panics If the cluster cannot start.
+    /// # Panics
+    /// If the cluster cannot start.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<ControlPlane> = OnceLock::new();

@@ -24,7 +24,8 @@ pub struct Ran {
 impl Ran {
     /// Returns the standard output.
     ///
-    /// # Panics If the command failed.
+    /// # Panics
+    /// If the command failed.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub fn expect(self) -> String {
         if self.ok { self.out } else { panic!("{}\n{}\n{}", self.shown, self.out, self.err) }
@@ -32,7 +33,8 @@ impl Ran {
 
     /// Returns the standard error.
     ///
-    /// # Panics If the command succeeded.
+    /// # Panics
+    /// If the command succeeded.
     pub fn expect_failure(self) -> String {
         assert!(!self.ok, "{} should have failed\n{}", self.shown, self.out);
         self.err
@@ -53,7 +55,8 @@ impl ControlPlane {
     /// Whether a user may use a verb on `resource.group` in a namespace. The API server's authorizer learns about
     /// changed bindings some moments later.
     ///
-    /// # Panics If the API server does not respond.
+    /// # Panics
+    /// If the API server does not respond.
     #[expect(clippy::expect_used, reason = "that is how a test fails")]
     pub fn may(&self, user: &str, verb: &str, what: &str, namespace: &str) -> bool {
         // `kubectl auth can-i` accepts only groups that the API server serves. Some rights name resources that it does

@@ -47,7 +47,8 @@ impl World {
     /// Restricts the operator to the rights that `kaos-operator rbac` prints, on the embedded cluster. Returns these
     /// rights.
     ///
-    /// # Panics If the API server rejects the roles or bindings.
+    /// # Panics
+    /// If the API server rejects the roles or bindings.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn grant_what_is_printed(&self) -> Rights {
         let granted = grant(self, &self.setting.options()).await;

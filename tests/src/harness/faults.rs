@@ -216,7 +216,8 @@ impl FaultPlan for Script {
 
 /// Fails the test if a planned fault had no hit.
 ///
-/// # Panics If `missed` is not empty.
+/// # Panics
+/// If `missed` is not empty.
 pub(super) fn none_missed(missed: impl IntoIterator<Item = String>) {
     let missed: Vec<String> = missed.into_iter().collect();
     assert!(missed.is_empty(), "nothing met this fault, so nothing was shown of it: {}", missed.join("; "));

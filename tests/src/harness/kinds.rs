@@ -62,7 +62,8 @@ const KINDS: [Kind; 29] = [
 impl Kind {
     /// Finds a kind by name.
     ///
-    /// # Panics If the kind is missing from the list above. Add it there.
+    /// # Panics
+    /// If the kind is missing from the list above. Add it there.
     #[expect(clippy::panic, reason = "a test that names an unknown kind is wrong")]
     pub fn named(name: &str) -> Self {
         KINDS.into_iter().find(|kind| kind.kind == name).unwrap_or_else(|| panic!("no kind {name} in the harness"))
@@ -99,7 +100,8 @@ pub struct At {
 impl At {
     /// Parses a key; `namespace` is the test's own.
     ///
-    /// # Panics If the text is not a key.
+    /// # Panics
+    /// If the text is not a key.
     #[expect(clippy::panic, reason = "a test that names nothing is wrong")]
     pub fn parse(text: &str, namespace: &str) -> Self {
         let (namespace, rest) = text.split_once(':').unwrap_or((namespace, text));

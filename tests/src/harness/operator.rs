@@ -216,7 +216,8 @@ impl Setting {
 impl World {
     /// Starts an operator and waits until its caches are complete.
     ///
-    /// # Panics If the operator does not become ready.
+    /// # Panics
+    /// If the operator does not become ready.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn start(&self) {
         self.spawn();
@@ -228,7 +229,8 @@ impl World {
 
     /// Starts an operator.
     ///
-    /// # Panics If the operator cannot be assembled.
+    /// # Panics
+    /// If the operator cannot be assembled.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub fn spawn(&self) {
         let running = self.assemble().unwrap_or_else(|error| panic!("the operator cannot start: {error:#}"));
@@ -275,7 +277,8 @@ impl World {
 
     /// The health probe of the most recently started operator.
     ///
-    /// # Panics If no operator runs.
+    /// # Panics
+    /// If no operator runs.
     #[expect(clippy::panic, reason = "the test is wrong")]
     pub fn probe(&self) -> Probe {
         self.try_probe().unwrap_or_else(|| panic!("no operator runs"))
@@ -298,7 +301,8 @@ impl World {
 
     /// Stops all operators gracefully.
     ///
-    /// # Panics If an operator ends with an error.
+    /// # Panics
+    /// If an operator ends with an error.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn stop_all(&self) {
         let running: Vec<Running> = self.running.borrow_mut().drain(..).collect();
@@ -330,7 +334,8 @@ impl World {
 
     /// Replaces the test policy with another edition.
     ///
-    /// # Panics If the swap fails.
+    /// # Panics
+    /// If the swap fails.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub fn swap(&self, edition: Edition) {
         self.setting.edition.set(edition);
@@ -340,7 +345,8 @@ impl World {
 
     /// Removes the policy of a kind: its objects have no policy from now on.
     ///
-    /// # Panics If the removal fails.
+    /// # Panics
+    /// If the removal fails.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub fn withdraw(&self, kind: &str) {
         let withdrawn = self.setting.stacks().and_then(|mut stacks| {
@@ -360,7 +366,8 @@ impl World {
 
     /// The policies of this world.
     ///
-    /// # Panics If a policy does not describe itself.
+    /// # Panics
+    /// If a policy does not describe itself.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub fn policies(&self) -> Vec<Arc<Policy>> {
         self.setting.policies().unwrap_or_else(|error| panic!("the policies are not in order: {error:#}"))

@@ -47,7 +47,8 @@ pub fn second_writers(entries: &[Entry]) -> Vec<String> {
 impl World {
     /// Starts a replica on the embedded cluster. When it loses the Lease it ends, and the crash point reports that.
     ///
-    /// # Panics If the replica cannot be assembled.
+    /// # Panics
+    /// If the replica cannot be assembled.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub fn spawn_replica(&self, user: &str) {
         let running = self.assemble_replica(user).unwrap_or_else(|error| panic!("the replica cannot start: {error:#}"));

@@ -152,7 +152,8 @@ pub fn is_real() -> bool {
 
 /// Runs a test's story, on an embedded cluster in simulated time or on the real one.
 ///
-/// # Panics If the story or its setup fails, or if a planned fault had no hit.
+/// # Panics
+/// If the story or its setup fails, or if a planned fault had no hit.
 #[expect(clippy::panic, reason = "that is how a test fails")]
 pub fn play(scenario: Scenario, story: impl AsyncFnOnce(&World)) {
     let real = kubeconfig();

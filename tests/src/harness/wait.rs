@@ -18,14 +18,16 @@ const MEANWHILE: Duration = Duration::from_mins(2);
 impl World {
     /// Waits until an object meets a condition; null stands for a missing object.
     ///
-    /// # Panics If the deadline passes. The message holds everything that may explain it.
+    /// # Panics
+    /// If the deadline passes. The message holds everything that may explain it.
     pub async fn until(&self, what: &str, at: &str, holds: impl Fn(&Value) -> bool) -> Value {
         self.until_all(what, &[at], |objects| holds(&objects[0])).await.remove(0)
     }
 
     /// Waits until several objects meet a condition at the same time.
     ///
-    /// # Panics As [`Self::until`].
+    /// # Panics
+    /// As [`Self::until`].
     pub async fn until_all(&self, what: &str, at: &[&str], holds: impl Fn(&[Value]) -> bool) -> Vec<Value> {
         let deadline = Instant::now() + self.patience();
         loop {
@@ -53,7 +55,8 @@ impl World {
 
     /// Waits until a count or another fact of the world meets a condition.
     ///
-    /// # Panics If the deadline passes.
+    /// # Panics
+    /// If the deadline passes.
     pub async fn until_true(&self, what: &str, holds: impl AsyncFn() -> bool) {
         let deadline = Instant::now() + self.patience();
         while !holds().await {
@@ -64,7 +67,8 @@ impl World {
 
     /// Like [`Self::until_true`], while a blocked thread stops simulated time.
     ///
-    /// # Panics If the deadline in real time passes.
+    /// # Panics
+    /// If the deadline in real time passes.
     pub async fn until_meanwhile(&self, what: &str, holds: impl AsyncFn() -> bool) {
         let began = std::time::Instant::now();
         while !holds().await {
@@ -83,7 +87,8 @@ impl World {
 
     /// Waits until nothing in the test's namespace has changed for a while.
     ///
-    /// # Panics If changes do not end.
+    /// # Panics
+    /// If changes do not end.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn quiet(&self) {
         let (mut before, mut still) = (self.fingerprint().await, 0);

@@ -26,7 +26,8 @@ struct State {
 
 /// Runs a story, and panics if it takes longer than `time` of real time.
 ///
-/// # Panics If the time runs out.
+/// # Panics
+/// If the time runs out.
 #[expect(clippy::panic, reason = "that is how a test fails")]
 pub(super) async fn within<T>(time: Duration, story: impl Future<Output = T>) -> T {
     let shared: Arc<(Mutex<State>, Condvar)> = Arc::default();

@@ -7,7 +7,8 @@ use super::samples::model_api_for;
 
 /// Picks one of several values.
 ///
-/// # Panics If there are no values.
+/// # Panics
+/// If there are no values.
 pub fn pick<T: Clone>(rng: &mut Rng, of: &[T]) -> T {
     of[rng.usize(..of.len())].clone()
 }

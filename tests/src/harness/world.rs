@@ -40,7 +40,8 @@ const USER: &str = "user";
 impl World {
     /// The embedded cluster.
     ///
-    /// # Panics On a real cluster: the test's scenario must require the embedded cluster.
+    /// # Panics
+    /// On a real cluster: the test's scenario must require the embedded cluster.
     #[expect(clippy::panic, reason = "the scenario is wrong")]
     pub fn embedded(&self) -> &Cluster {
         self.try_embedded().unwrap_or_else(|| panic!("this test has to say `embedded` in its scenario"))
@@ -91,7 +92,8 @@ impl World {
 
     /// Applies an object as the user.
     ///
-    /// # Panics If the API server rejects the object.
+    /// # Panics
+    /// If the API server rejects the object.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn apply(&self, object: &Value) -> Value {
         self.try_apply(object).await.unwrap_or_else(|error| panic!("{object} is refused: {error}"))
@@ -106,7 +108,8 @@ impl World {
 
     /// Creates an object by a POST.
     ///
-    /// # Panics If the API server rejects the object.
+    /// # Panics
+    /// If the API server rejects the object.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn create(&self, object: &Value, params: &PostParams) {
         let at = At::of(object, &self.namespace);
@@ -119,7 +122,8 @@ impl World {
 
     /// Changes an object by a merge patch, as a client that is neither the user nor the operator.
     ///
-    /// # Panics If the API server rejects the patch.
+    /// # Panics
+    /// If the API server rejects the patch.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn patch(&self, at: &str, patch: &Value) -> Value {
         self.try_patch(at, patch).await.unwrap_or_else(|error| panic!("the patch of {at} is refused: {error}"))
@@ -132,7 +136,8 @@ impl World {
 
     /// Like [`Self::patch`], as a given field manager.
     ///
-    /// # Panics If the API server rejects the patch.
+    /// # Panics
+    /// If the API server rejects the patch.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn patch_as(&self, manager: &str, at: &str, patch: &Value) -> Value {
         let patched = self.try_patch_as(manager, at, patch).await;
@@ -146,7 +151,8 @@ impl World {
 
     /// Sets replicas as `kubectl scale` and autoscalers do.
     ///
-    /// # Panics If the API server rejects the request.
+    /// # Panics
+    /// If the API server rejects the request.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn scale(&self, at: &str, replicas: i32) {
         let (place, api) = self.at(at);
@@ -175,7 +181,8 @@ impl World {
 
     /// Deletes an object if it exists.
     ///
-    /// # Panics If the API server rejects the deletion.
+    /// # Panics
+    /// If the API server rejects the deletion.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn delete(&self, at: &str) {
         self.try_delete(at).await.unwrap_or_else(|error| panic!("the deletion of {at} is refused: {error}"));
@@ -183,7 +190,8 @@ impl World {
 
     /// Deletes an object and keeps the objects that it owns.
     ///
-    /// # Panics If the API server rejects the deletion.
+    /// # Panics
+    /// If the API server rejects the deletion.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn orphan(&self, at: &str) {
         let (place, api) = self.at(at);
@@ -203,7 +211,8 @@ impl World {
 
     /// Reads an object; null if it does not exist.
     ///
-    /// # Panics If the object cannot be read.
+    /// # Panics
+    /// If the object cannot be read.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn look(&self, at: &str) -> Value {
         self.try_look(at).await.unwrap_or_else(|error| panic!("{at} cannot be read: {error}"))
@@ -226,7 +235,8 @@ impl World {
 
     /// The objects of a kind in a namespace; none if the kind is not served.
     ///
-    /// # Panics If the objects cannot be listed.
+    /// # Panics
+    /// If the objects cannot be listed.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn list_in(&self, kind: Kind, namespace: &str) -> Vec<Value> {
         let listed = self.try_list_in(kind, namespace).await;
@@ -264,7 +274,8 @@ impl World {
 
     /// Lists objects as a table, as `kubectl get` does.
     ///
-    /// # Panics If the API server does not return a table.
+    /// # Panics
+    /// If the API server does not return a table.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn table(&self, path: &str) -> Value {
         let accept = "application/json;as=Table;v=v1;g=meta.k8s.io";

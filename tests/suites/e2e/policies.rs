@@ -150,7 +150,7 @@ async fn policies_in_the_charts_values_serve_and_go_with_the_values() {
     let serves = |told: &Value| told["status"]["policy"]["digest"] == policy["spec"]["digest"];
     world.until("it tells which policy that was", "Agent/a", serves).await;
 
-    // Remove one image policy, as the guide describes it.
+    // Remove one of the policies, as the guide describes it.
     let upgrade = ["upgrade", RELEASE, CHART, "--namespace", SYSTEM, "--wait", "--timeout", "2m"];
     let without = ["--reset-then-reuse-values", "--set", "policies.images=null"];
     release.cluster.helm(&[&upgrade[..], &without].concat()).expect();

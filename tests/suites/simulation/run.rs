@@ -35,7 +35,7 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    /// The last requests of the operator, without renewed watches.
+    /// The last requests of the operator, without watches.
     pub(crate) fn last_requests(&self, count: usize) -> Vec<String> {
         let told = |entry: &&String| entry.contains(OPERATOR) && !entry.contains("Z watch ");
         let of_operator: Vec<&String> = self.journal.iter().filter(told).collect();
