@@ -22,7 +22,7 @@ const GATEWAY: [&str; 2] = ["--set", "gatewayAPI.enabled=true"];
 const HOME: Role = Role { name: "kaos-kaos-operator-home", namespace: Some(SYSTEM) };
 const EVERYWHERE: Role = Role { name: "kaos-kaos-operator-kaos-operator", namespace: None };
 
-/// A role of the operator. Without a namespace it is a ClusterRole.
+/// A role of the operator. Without a namespace it is a `ClusterRole`.
 struct Role {
     name: &'static str,
     namespace: Option<&'static str>,

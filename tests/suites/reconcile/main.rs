@@ -12,7 +12,7 @@
 //! | `ownership` | C: which objects the operator may touch |
 //! | `texts` | A15: characters that YAML would change |
 //! | `accounts` | a ServiceAccount for each Agent |
-//! | `stores` | MemoryStores: claims, and the ModelAPI that they wait for |
+//! | `stores` | `MemoryStores`: claims, and the ModelAPI that they wait for |
 //! | `unset` | B11: fields that a user removes from an object |
 //! | `takeover` | C8: objects that the Go operator left |
 //! | `status` | D: the status |

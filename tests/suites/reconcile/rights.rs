@@ -57,7 +57,7 @@ async fn live(w: &World) {
     w.until_all("its children are gone", &CHILDREN, |all| all.iter().all(Value::is_null)).await;
 }
 
-/// A MemoryStore loses a claim that its plan does not contain, moves to a database, and has one pod at the end.
+/// A `MemoryStore` loses a claim that its plan does not contain, moves to a database, and has one pod at the end.
 async fn store_lives(w: &World) {
     let store = w.look("MemoryStore/notes").await;
     let owner = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "MemoryStore", "name": "notes", "controller": true,

@@ -1,4 +1,4 @@
-//! MemoryStores: the claim that holds the data, and the ModelAPI that a store waits for.
+//! `MemoryStores`: the claim that holds the data, and the ModelAPI that a store waits for.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ fn sized(size: &str) -> Value {
     store
 }
 
-/// Waits until a MemoryStore's claim exists and its status reports the claim. Returns the object.
+/// Waits until a `MemoryStore`'s claim exists and its status reports the claim. Returns the object.
 async fn settled(w: &World, store: &Value) -> Value {
     w.apply_all(&[model_api("llm"), store.clone()]).await;
     w.until("it is told of", STORE, |it| condition(it, "DataKept")["status"].is_string() && is_true(it, "Applied"))
