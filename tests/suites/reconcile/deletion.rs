@@ -265,7 +265,7 @@ fn f6_an_object_that_is_deleted_while_referred_to_leaves_conditions_and_running_
     });
 }
 
-/// Removes the finalizers of all policies from all objects. Returns the events of that.
+/// Removes the finalizers of all policies from all objects. Returns the reported events.
 async fn release_all(w: &World) -> Vec<Event> {
     let policies = w.policies();
     let finalizers_of_all = finalizers_of(policies.iter().map(|policy| &**policy), &[]);

@@ -88,7 +88,7 @@ fn e2_what_was_refused_is_forgotten_when_the_object_asks_for_it_no_longer() {
     });
 }
 
-/// Lets the server reject a type's child of a Gadget with a new image.
+/// Lets the server reject writes of a type, changes a Gadget's image, and waits until the status reports the error.
 async fn is_refused(w: &World, plural: &'static str) {
     w.break_it(Fault::on_writes().of(plural).fail(Failure::Server(422)));
     w.apply(&web_with(&json!({"image": "registry.example/gadget:2"}))).await;
