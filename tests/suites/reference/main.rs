@@ -1,6 +1,7 @@
 //! Checks that generated pages are up to date.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod circles;
 mod conditions;
 mod conformance;
 mod contract;
@@ -9,6 +10,7 @@ mod fields;
 mod flags;
 mod links;
 mod page;
+mod rust;
 mod settings;
 mod sources;
 mod values;
@@ -107,4 +109,9 @@ fn every_file_of_tests_is_part_of_an_executable() {
 #[test]
 fn every_link_between_the_pages_leads_somewhere() {
     assert_eq!(links::broken(), Vec::<String>::new());
+}
+
+#[test]
+fn no_files_of_a_crate_use_each_other_in_a_circle() {
+    assert_eq!(circles::all(), Vec::<String>::new());
 }

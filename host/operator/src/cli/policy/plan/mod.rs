@@ -2,18 +2,16 @@
 
 mod json;
 mod live;
+mod planned;
 mod sides;
 mod summary;
 mod table;
 
-use std::{collections::BTreeSet, path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::bail;
 use clap::Args;
-use kaos_policy::{
-    contract::{Reference, ResourceType},
-    kubernetes::Checks,
-};
+use kaos_policy::{contract::ResourceType, kubernetes::Checks};
 
 use super::{
     Beside, Form, HELD_BACK, UNUSABLE,
@@ -27,13 +25,14 @@ use super::{
     shipment::{Shipment, agreed},
 };
 use crate::{
-    input::{Document, Sources},
+    input::Sources,
     offline::Started,
     plan::{Child, Difference, Said, Side},
     policies::Loader,
     telling::told,
 };
 pub(super) use live::compared;
+pub(super) use planned::{Place, Planned};
 pub(super) use sides::Sides;
 use summary::{Fuel, Summary};
 
@@ -141,28 +140,6 @@ impl Plan {
         sides.tell_held(&documents);
         Ok(Planned::of(&sides, &documents, comparison.differences))
     }
-}
-
-/// The result of a comparison.
-pub(super) struct Planned {
-    /// Number of objects that the package answers for, or that change.
-    objects: usize,
-    differences: Vec<Difference>,
-}
-
-impl Planned {
-    fn of(sides: &Sides, documents: &[Document], differences: Vec<Difference>) -> Self {
-        let answered = sides.answered(documents).map(|document| Reference::of_object(&document.object));
-        let differing = differences.iter().map(|difference| difference.object.clone());
-        let objects = answered.chain(differing).collect::<BTreeSet<_>>().len();
-        Self { objects, differences }
-    }
-}
-
-/// The operator's start options, and the namespace to look at; none for all.
-pub(super) struct Place {
-    pub(super) started: Started,
-    pub(super) namespace: Option<String>,
 }
 
 fn show(planned: &Planned, form: Form, out: &mut Output) -> anyhow::Result<ExitCode> {

@@ -1,0 +1,157 @@
+//! Finds files of a crate that use each other in a circle. It reads `use` declarations and paths as text.
+//!
+//! A file uses another file when it names an item that the other one defines. Declaring a module and re-exporting its items
+//! do not count. The test skips code under `#[cfg(test)]`.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    page::ROOT,
+    rust::{declared_modules, defines, paths, reduced, uses},
+};
+
+/// The root of a crate without modules.
+type Module = Vec<String>;
+
+struct File {
+    module: Module,
+    text: String,
+    /// What each name of a `use` declaration stands for.
+    imports: BTreeMap<String, Vec<String>>,
+    handed_on: BTreeSet<String>,
+}
+
+struct Crate {
+    name: String,
+    files: Vec<File>,
+    by_module: BTreeMap<Module, usize>,
+}
+
+/// Folders with crates that ship.
+const FOLDERS: [&str; 3] = ["crds", "guest-policies", "host"];
+
+/// Returns every circle, as the files in it.
+pub(crate) fn all() -> Vec<String> {
+    let sources: Vec<PathBuf> = FOLDERS.iter().flat_map(|folder| sources(&Path::new(ROOT).join(folder))).collect();
+    assert!(sources.len() > 8, "{sources:?}");
+    sources.iter().flat_map(|source| Crate::read(source).circles()).collect()
+}
+
+/// The `src` folders of the repository's crates.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let folders = entries.filter(|path| path.is_dir() && !path.ends_with("target") && !path.ends_with(".git"));
+    let below = folders.flat_map(|folder| sources(&folder));
+    let own = folder.join("src");
+    let is_crate = folder.join("Cargo.toml").exists() && own.exists();
+    is_crate.then_some(own).into_iter().chain(below).collect()
+}
+
+impl Crate {
+    fn read(source: &Path) -> Self {
+        let name = source.strip_prefix(ROOT).unwrap().display().to_string();
+        let mut made = Self { name, files: Vec::new(), by_module: BTreeMap::new() };
+        let roots = ["lib.rs", "main.rs"].map(|root| source.join(root));
+        if let Some(root) = roots.iter().find(|root| root.exists()) {
+            made.add(root, Vec::new(), source);
+        }
+        made
+    }
+
+    /// Reads a file, and those of the modules that it declares.
+    fn add(&mut self, path: &Path, module: Module, folder: &Path) {
+        let text = reduced(&fs::read_to_string(path).unwrap());
+        for name in declared_modules(&text) {
+            let (inner, below) = (module.iter().cloned().chain([name.clone()]).collect(), folder.join(&name));
+            let files = [folder.join(format!("{name}.rs")), below.join("mod.rs")];
+            if let Some(file) = files.iter().find(|file| file.exists()) {
+                self.add(file, inner, &below);
+            }
+        }
+        let (mut imports, mut handed_on) = (BTreeMap::new(), BTreeSet::new());
+        for used in uses(&text) {
+            if used.is_public {
+                handed_on.insert(used.name.clone());
+            }
+            imports.insert(used.name, used.path);
+        }
+        self.by_module.insert(module.clone(), self.files.len());
+        self.files.push(File { module, text, imports, handed_on });
+    }
+
+    /// The file that defines what a path names, as the file `from` sees it.
+    fn target(&self, from: usize, path: &[String], depth: usize) -> Option<usize> {
+        let file = &self.files[from];
+        let (first, rest) = path.split_first()?;
+        let (mut module, mut rest) = match first.as_str() {
+            "crate" => (Vec::new(), rest),
+            "self" => (file.module.clone(), rest),
+            "super" => {
+                let up = path.iter().take_while(|step| *step == "super").count();
+                (file.module[..file.module.len().checked_sub(up)?].to_vec(), &path[up..])
+            }
+            _ if self.is_module(&file.module, first) => (file.module.clone(), path),
+            _ => {
+                let import = file.imports.get(first).filter(|import| import.first() != Some(first) && depth < 8)?;
+                let whole: Vec<String> = import.iter().chain(rest).cloned().collect();
+                return self.target(from, &whole, depth + 1);
+            }
+        };
+        while let Some((step, further)) = rest.split_first().filter(|(step, _)| self.is_module(&module, step)) {
+            module.push(step.clone());
+            rest = further;
+        }
+        let found = *self.by_module.get(&module)?;
+        let (name, further) = rest.split_first()?;
+        let holder = &self.files[found];
+        match holder.imports.get(name) {
+            Some(import) if !defines(&holder.text, name) && depth < 8 => {
+                let whole: Vec<String> = import.iter().chain(further).cloned().collect();
+                self.target(found, &whole, depth + 1)
+            }
+            _ => Some(found),
+        }
+    }
+
+    fn is_module(&self, module: &[String], name: &str) -> bool {
+        self.by_module.contains_key(&module.iter().cloned().chain([name.to_owned()]).collect::<Module>())
+    }
+
+    /// The files that a file uses.
+    fn used_by(&self, from: usize) -> BTreeSet<usize> {
+        let file = &self.files[from];
+        let mentioned = paths(&file.text);
+        let is_used = |name: &String| !file.handed_on.contains(name) || mentioned.iter().any(|path| path[0] == *name);
+        let imported = file.imports.iter().filter(|(name, _)| is_used(name)).map(|(_, path)| path);
+        let named = mentioned.iter().filter(|path| path.len() > 1);
+        imported.chain(named).filter_map(|path| self.target(from, path, 0)).filter(|to| *to != from).collect()
+    }
+
+    /// The sets of files of which each leads to each.
+    fn circles(&self) -> Vec<String> {
+        let uses: Vec<BTreeSet<usize>> = (0..self.files.len()).map(|file| self.used_by(file)).collect();
+        let reach: Vec<BTreeSet<usize>> = (0..uses.len()).map(|from| reached(&uses, from)).collect();
+        let mut found = BTreeSet::new();
+        for from in 0..uses.len() {
+            let circle: BTreeSet<usize> = reach[from].iter().copied().filter(|to| reach[*to].contains(&from)).collect();
+            if circle.len() > 1 {
+                let names: Vec<String> = circle.iter().map(|file| self.files[*file].module.join("::")).collect();
+                found.insert(format!("{}: {}", self.name, names.join(", ")));
+            }
+        }
+        found.into_iter().collect()
+    }
+}
+
+/// The files that can be reached from one.
+fn reached(uses: &[BTreeSet<usize>], from: usize) -> BTreeSet<usize> {
+    let (mut seen, mut open) = (BTreeSet::new(), vec![from]);
+    while let Some(file) = open.pop() {
+        open.extend(uses[file].iter().copied().filter(|to| seen.insert(*to)));
+    }
+    seen
+}
