@@ -130,20 +130,20 @@ fn expanded(tree: &str) -> Vec<String> {
 
 /// Every path in code outside of `use` declarations; single names, too.
 pub(crate) fn paths(text: &str) -> Vec<Vec<String>> {
-    let code: String = text.split(';').filter(|part| !is_use(part)).flat_map(|part| [part, ";"]).collect();
+    let code: String = text.split(';').map(without_use).flat_map(|part| [part, ";"]).collect();
     let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
     let words = code.split(|c| !is_part(c)).map(|word| word.trim_matches(':'));
     let steps = words.map(|word| word.split("::").map(str::to_owned).collect::<Vec<_>>());
     steps.filter(|path| path.iter().all(|step| !step.is_empty() && !step.contains(':'))).collect()
 }
 
-fn is_use(statement: &str) -> bool {
-    let mut words = statement.split_whitespace();
-    match words.next() {
-        Some("use") => true,
-        Some(first) if first.starts_with("pub") => words.next() == Some("use"),
-        _ => false,
-    }
+/// A statement up to the `use` declaration that it ends with.
+fn without_use(statement: &str) -> &str {
+    let is_use = |(at, _): &(usize, &str)| {
+        let before = statement[..*at].rsplit('\n').next().unwrap_or_default().trim();
+        before.is_empty() || before.starts_with("pub")
+    };
+    statement.match_indices("use ").find(is_use).map_or(statement, |(at, _)| &statement[..at])
 }
 
 /// Whether a text defines an item of this name.
