@@ -12,7 +12,7 @@ struct Case {
     changes: Vec<(&'static str, Value)>,
 }
 
-fn case(api_version: &str, kind: &str, spec: Value, changes: Vec<(&'static str, Value)>) -> Case {
+fn case(api_version: &str, kind: &str, spec: &Value, changes: Vec<(&'static str, Value)>) -> Case {
     let metadata = json!({"name": "it", "namespace": NAMESPACE});
     Case { object: json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}), changes }
 }
@@ -39,17 +39,17 @@ fn cases() -> Vec<Case> {
     other["containers"][0]["image"] = json!("i:2");
     let storage = json!({"requests": {"storage": "1Gi"}});
     let volume = json!({"accessModes": ["ReadWriteOnce"], "resources": storage, "storageClassName": "a"});
-    let mut settings = case("v1", "ConfigMap", Value::Null, vec![("/data", json!({"a": "2"}))]);
+    let mut settings = case("v1", "ConfigMap", &Value::Null, vec![("/data", json!({"a": "2"}))]);
     settings.object.as_object_mut().unwrap().remove("spec");
     (settings.object["data"], settings.object["immutable"]) = (json!({"a": "1"}), json!(true));
-    let mut open = case("v1", "ConfigMap", Value::Null, vec![("/data", json!({"a": "2"}))]);
+    let mut open = case("v1", "ConfigMap", &Value::Null, vec![("/data", json!({"a": "2"}))]);
     open.object.as_object_mut().unwrap().remove("spec");
     open.object["data"] = json!({"a": "1"});
     vec![
         case(
             "apps/v1",
             "StatefulSet",
-            set,
+            &set,
             vec![
                 ("/spec/volumeClaimTemplates", claim("2Gi")),
                 ("/spec/serviceName", json!("t")),
@@ -68,7 +68,7 @@ fn cases() -> Vec<Case> {
         case(
             "apps/v1",
             "Deployment",
-            workload(),
+            &workload(),
             vec![
                 ("/spec/selector", other_selector.clone()),
                 ("/spec/replicas", json!(2)),
@@ -76,11 +76,11 @@ fn cases() -> Vec<Case> {
                 ("/spec/progressDeadlineSeconds", json!(60)),
             ],
         ),
-        case("apps/v1", "DaemonSet", workload(), vec![("/spec/selector", other_selector)]),
+        case("apps/v1", "DaemonSet", &workload(), vec![("/spec/selector", other_selector)]),
         case(
             "batch/v1",
             "Job",
-            job(&pod),
+            &job(&pod),
             vec![
                 ("/spec/template/spec/restartPolicy", json!("OnFailure")),
                 ("/spec/completionMode", json!("Indexed")),
@@ -91,7 +91,7 @@ fn cases() -> Vec<Case> {
         case(
             "v1",
             "PersistentVolumeClaim",
-            volume,
+            &volume,
             vec![
                 ("/spec/accessModes", json!(["ReadWriteMany"])),
                 ("/spec/storageClassName", json!("b")),

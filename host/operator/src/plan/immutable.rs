@@ -11,7 +11,7 @@ enum Fixed {
     AllBut(&'static [&'static str]),
 }
 
-/// The fields of a StatefulSet's spec that Kubernetes 1.36 lets change.
+/// The fields of a `StatefulSet`'s spec that Kubernetes 1.36 lets change.
 const STATEFUL_SET: [&str; 7] = [
     "minReadySeconds",
     "ordinals",

@@ -123,7 +123,7 @@ impl Play<'_> {
             let revisions = self.stage.cluster.objects("kaos.tools", "policyrevisions");
             let versions = |of: &[Value]| of.iter().map(|it| it["metadata"]["resourceVersion"].to_string()).collect();
             let now: Vec<String> = versions(&self.dump());
-            let now = format!("{now:?}{}", revisions.iter().map(|it| it.to_string()).collect::<String>());
+            let now = format!("{now:?}{}", revisions.iter().map(ToString::to_string).collect::<String>());
             let is_quiet = now == before
                 && self.objects().iter().all(is_told)
                 && self.drawn.packages().count() <= revisions.len()

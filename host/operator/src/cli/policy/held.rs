@@ -42,10 +42,10 @@ impl Beside<'_> {
     pub(in crate::cli) fn standing(
         &self,
         documents: &[Document],
-        shared: Vec<Layer>,
+        shared: &[Layer],
         but: Option<&(String, String)>,
     ) -> anyhow::Result<Standing> {
-        let mut standing = Standing::new(self.own, shared.clone(), self.home)?;
+        let mut standing = Standing::new(self.own, shared.to_vec(), self.home)?;
         let config_maps = packed(documents)?;
         let mut indexes: Vec<(Age, &Document, &ConfigMap)> = config_maps
             .iter()
@@ -71,7 +71,7 @@ impl Beside<'_> {
             let taken = unpack(index, chunk)
                 .map_err(anyhow::Error::from)
                 .and_then(|package| self.shipped(package, age))
-                .and_then(|new| standing.let_in(new, &shared, self.loader));
+                .and_then(|new| standing.let_in(new, shared, self.loader));
             match taken {
                 Ok(with) => standing = with,
                 Err(why) => {

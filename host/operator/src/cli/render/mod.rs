@@ -38,6 +38,7 @@ use unserved::Unserved;
 #[derive(Debug, Args)]
 #[command(after_help = "Exit codes: 0 everything was rendered; 1 something was refused, waits for something, or its \
     policy failed; 2 the input cannot be used.")]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(super) struct Render {
     /// File or directory with objects in YAML or JSON, or - for standard input; may be given several times
     #[arg(short = 'f', long = "filename", value_name = "FILE|DIR|-", required = true)]
@@ -127,7 +128,7 @@ impl Render {
         let (grantable, home) = (grantable.grantable(), &*cluster.operator_namespace);
         let beside =
             Beside { loader: &loader, own: &policies, home, grantable: &grantable, in_namespaces: namespace_policies };
-        let standing = beside.standing(&documents, layers, None)?;
+        let standing = beside.standing(&documents, &layers, None)?;
         let Installed { snapshot, conflicts } = standing.install(&Catalogue::default())?;
         for (package, why) in &conflicts {
             complain("warning", format_args!("ConfigMap {package} does not serve: {why}"));

@@ -129,7 +129,7 @@ impl Plan {
         let in_namespaces = namespace_policies;
         let beside = Beside { loader: &loader, own: &own, home: &home, grantable: &grantable, in_namespaces };
         // The files may contain this package already, or its former version. `standing` leaves out its ConfigMap.
-        let standing = beside.standing(&documents, layers, Some(&new.source))?;
+        let standing = beside.standing(&documents, &layers, Some(&new.source))?;
         let sides = Sides::of(&standing, new)?;
         warn_of_strangers(&documents, &catalogue, &sides.kinds());
         if !sides.answer_for(&documents) {
