@@ -102,7 +102,7 @@ pub fn carried_hash(manifest: &Value) -> Option<&str> {
     pods::template(manifest)?["metadata"]["annotations"][POD_SPEC_HASH].as_str()
 }
 
-/// Sets the hash of a workload's pod template. The caller must [seal](seal) the manifest again afterwards.
+/// Sets the hash of a workload's pod template. The caller must [`seal`] the manifest again afterwards.
 pub fn set_hash(manifest: &mut Value, hash: &str) {
     if let Some(template) = pods::template_mut(manifest) {
         entry(entry(template, "metadata"), "annotations")[POD_SPEC_HASH] = json!(hash);
