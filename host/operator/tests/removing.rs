@@ -17,6 +17,7 @@ fn plant_chunk(stage: &Stage, name: &str, index: &str) {
         "apiVersion": "v1", "kind": "ConfigMap", "binaryData": {"part": "AAAA"},
         "metadata": {
             "name": name, "namespace": HOME, "labels": {"kaos.tools/policy": "chunk"},
+            "creationTimestamp": "2026-01-01T00:00:00Z",
             "annotations": {"kaos.tools/policy-index": index},
         },
     });
@@ -94,7 +95,33 @@ async fn remove_deletes_index_and_chunks_and_a_dry_run_deletes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn remove_finds_one_of_several_by_scope_and_reports_an_unknown_name() {
+async fn a_record_that_came_to_serve_while_the_others_were_waited_for_stays() {
+    let stage = Stage::start("remove-serves-again").await;
+    stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Superseded", "policy": "agent"}));
+    stage.revision("agent-2", &package("x:2"), 2, &json!({"state": "Active", "policy": "agent"}));
+    plant(&stage, &package("x:2"));
+    let takes_notice = async {
+        while is_there(&stage, "policy-agent-settings") {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        // The one that serves now first, so that the verb goes on to delete only afterwards.
+        for (name, state) in [("agent-1", "Active"), ("agent-2", "Superseded")] {
+            let record = stage.cluster.object("kaos.tools", "policyrevisions", HOME, name).unwrap();
+            let mut record = (*record).clone();
+            record["status"]["state"] = json!(state);
+            stage.cluster.plant("kaos.tools", "policyrevisions", record);
+        }
+    };
+    let removes = stage.policy(&["remove", "agent", "--with-history"]);
+    let (ran, ()) = tokio::join!(removes, takes_notice);
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("PolicyRevision kaos-system/agent-1 stays: it serves again"), "{}", ran.stderr);
+    let is_known = |name| stage.cluster.object("kaos.tools", "policyrevisions", HOME, name).is_some();
+    assert!(is_known("agent-1") && !is_known("agent-2"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn which_of_several_is_meant_is_said_by_scope_and_what_is_not_there_is_told() {
     let stage = Stage::start("remove-which").await;
     for scope in ["blue", "team"] {
         let file =

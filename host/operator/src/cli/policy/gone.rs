@@ -32,20 +32,21 @@ pub(in crate::cli) async fn forget_gone(
             there.insert(source);
         }
     }
-    let gone = gone(&all, |source| there.contains(source));
-    if !dry_run {
-        for name in &gone {
-            revisions.remove(name).await?;
+    let mut forgotten = Vec::new();
+    for revision in gone(&all, |source| there.contains(source)) {
+        // A record that changed since was of use to somebody.
+        if dry_run || revisions.remove(revision).await? {
+            forgotten.push(name(revision).to_owned());
         }
     }
-    Ok(gone)
+    Ok(forgotten)
 }
 
-/// Returns the names of the records to delete.
-fn gone(all: &[Revision], is_there: impl Fn(&PolicySource) -> bool) -> Vec<String> {
+/// Those that nobody needs.
+fn gone(all: &[Revision], is_there: impl Fn(&PolicySource) -> bool) -> Vec<&Revision> {
     let needed = needed(all, is_there);
     let goes = |revision: &&Revision| !needed.contains(name(revision)) && state(revision) != RevisionState::Quarantined;
-    all.iter().filter(goes).map(|revision| name(revision).to_owned()).collect()
+    all.iter().filter(goes).collect()
 }
 
 /// Returns the names of revisions whose source exists, and of all their predecessors.
@@ -91,7 +92,8 @@ mod tests {
             revision("before-that", "gone", Superseded, None),
             revision("served", "gone", Active, Some("never-there")),
         ];
-        assert_eq!(gone(&all, |source| source.config_map == "there"), ["before-that", "served"]);
-        assert_eq!(gone(&all, |_| true), [""; 0]);
+        let names = |gone: Vec<&Revision>| gone.into_iter().map(|it| name(it).to_owned()).collect::<Vec<_>>();
+        assert_eq!(names(gone(&all, |source| source.config_map == "there")), ["before-that", "served"]);
+        assert_eq!(names(gone(&all, |_| true)), [""; 0]);
     }
 }

@@ -6,6 +6,7 @@ use std::{
 };
 
 use clap::Args;
+use jiff::Timestamp;
 use kaos_crds::{PolicyRevisionSpec, PolicyRevisionStatus, PolicySource, RevisionState};
 use kube::{Api, Client};
 use serde_json::{Value, json};
@@ -115,9 +116,10 @@ fn is_over(revision: &Revision, holds: &BTreeMap<PolicySource, Holds>) -> bool {
 async fn left_over(client: &Client, home: &str, all: &[Revision]) -> anyhow::Result<BTreeMap<String, Vec<String>>> {
     let mut namespaces: BTreeSet<&str> = all.iter().map(|revision| revision.spec.source.namespace.as_str()).collect();
     namespaces.insert(home);
+    let now = Timestamp::now();
     let mut left = BTreeMap::new();
     for namespace in namespaces {
-        let chunks = chunks::left_over(client, namespace).await?;
+        let chunks = chunks::left_over(client, namespace, now).await?;
         if !chunks.is_empty() {
             left.insert(namespace.to_owned(), chunks);
         }

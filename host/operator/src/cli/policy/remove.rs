@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep};
 use super::{
     Form, HELD_BACK,
     answering::Standing,
-    chunks,
+    chunks::{self, Chunk, Fate},
     connection::Connection,
     facts::Facts,
     gone::needed,
@@ -75,11 +75,11 @@ pub(super) struct Remove {
 struct Going {
     source: PolicySource,
     index: Option<ConfigMap>,
-    chunks: Vec<String>,
-    /// The revisions of the package that are accepted: active, or in conflict.
+    chunks: Vec<Chunk>,
+    /// The revisions that serve, or would if nothing else had their place.
     serving: BTreeSet<Arc<str>>,
-    /// The records to delete, and the records that stay because other revisions fall back to them.
-    records: Vec<String>,
+    /// The records that go, and those that stay because others fall back to them.
+    records: Vec<Revision>,
     kept: Vec<String>,
 }
 
@@ -119,12 +119,19 @@ impl Remove {
                 complain("error", unnoticed(&home, with_history));
                 return Ok(ExitCode::from(HELD_BACK));
             }
+            let mut code = ExitCode::SUCCESS;
             for record in &going.records {
-                revisions.remove(record).await?;
-                complain("removed", format_args!("PolicyRevision {home}/{record}"));
+                let record_name = name(record);
+                match revisions.forget(record).await? {
+                    Ok(()) => complain("removed", format_args!("PolicyRevision {home}/{record_name}")),
+                    Err(why) => {
+                        complain("error", format_args!("PolicyRevision {home}/{record_name} stays: {why}"));
+                        code = ExitCode::from(HELD_BACK);
+                    }
+                }
             }
             out.text(&format!("{}\n", going.way_back(&all, &home, with_history)))?;
-            Ok(ExitCode::SUCCESS)
+            Ok(code)
         })
     }
 }
@@ -143,10 +150,10 @@ impl Going {
         let chunks = chunks::of_namespace(client, &source.namespace).await?;
         let chunks = chunks.get(&source.config_map).cloned().unwrap_or_default();
         let serving = serving_of(revisions, &source, all).await?;
-        let of_source = all.iter().filter(|revision| revision.spec.source == source).map(name);
+        let of_source = all.iter().filter(|revision| with_history && revision.spec.source == source);
         let needed = needed(all, |other| *other != source);
-        let (kept, records) = of_source.map(str::to_owned).partition(|record: &String| needed.contains(record));
-        let (kept, records) = if with_history { (kept, records) } else { (Vec::new(), Vec::new()) };
+        let (kept, records): (Vec<_>, Vec<_>) = of_source.cloned().partition(|record| needed.contains(name(record)));
+        let kept = kept.iter().map(|record| name(record).to_owned()).collect();
         let going = Self { source, index, chunks, serving, records, kept };
         if going.index.is_none() && going.chunks.is_empty() && going.records.is_empty() {
             let stays = all.iter().filter(|it| it.spec.source == going.source).find(|it| state(it).is_let_in());
@@ -173,10 +180,10 @@ impl Going {
             out.text(&format!("goes: ConfigMap {} ({states})\n", shown(&self.source)))?;
         }
         for chunk in &self.chunks {
-            out.text(&format!("goes: ConfigMap {namespace}/{chunk} (a chunk)\n"))?;
+            out.text(&format!("goes: ConfigMap {namespace}/{} (a chunk)\n", chunk.name))?;
         }
         for record in &self.records {
-            out.text(&format!("goes: PolicyRevision {record}, with the bytes that were kept of it\n"))?;
+            out.text(&format!("goes: PolicyRevision {}, with the bytes that were kept of it\n", name(record)))?;
         }
         for record in &self.kept {
             complain("note", format_args!("PolicyRevision {record} stays: another policy falls back to it"));
@@ -218,16 +225,16 @@ impl Going {
             let (uid, resource_version) = (index.metadata.uid.clone(), index.metadata.resource_version.clone());
             // Fails if the ConfigMap changed since it was read: its author may want to keep it.
             let preconditions = Some(Preconditions { uid, resource_version });
-            delete(
-                &api,
-                &self.source.namespace,
-                &self.source.config_map,
-                DeleteParams { preconditions, ..DeleteParams::default() },
-            )
-            .await?;
+            delete(&api, &self.source, DeleteParams { preconditions, ..DeleteParams::default() }).await?;
         }
+        let PolicySource { namespace, config_map } = &self.source;
         for chunk in &self.chunks {
-            delete(&api, &self.source.namespace, chunk, DeleteParams::default()).await?;
+            let place = format!("ConfigMap {namespace}/{}", chunk.name);
+            match chunks::remove(client, namespace, config_map, chunk).await? {
+                Fate::Gone => complain("removed", place),
+                Fate::Listed => complain("note", format_args!("{place} stays: ConfigMap {config_map} lists it")),
+                Fate::Changed => complain("note", format_args!("{place} stays: somebody changed it meanwhile")),
+            }
         }
         Ok(())
     }
@@ -272,14 +279,15 @@ async fn serving_of(
     Ok(serving)
 }
 
-async fn delete(api: &Api<ConfigMap>, namespace: &str, name: &str, parameters: DeleteParams) -> anyhow::Result<()> {
-    match api.delete(name, &parameters).await {
-        Ok(_) => complain("removed", format_args!("ConfigMap {namespace}/{name}")),
+async fn delete(api: &Api<ConfigMap>, source: &PolicySource, parameters: DeleteParams) -> anyhow::Result<()> {
+    let name = shown(source);
+    match api.delete(&source.config_map, &parameters).await {
+        Ok(_) => complain("removed", format_args!("ConfigMap {name}")),
         Err(kube::Error::Api(answer)) if answer.code == 404 => {}
         Err(kube::Error::Api(answer)) if answer.is_conflict() => {
-            bail!("ConfigMap {namespace}/{name} was changed meanwhile: ask again what would serve without it")
+            bail!("ConfigMap {name} was changed meanwhile: ask again what would serve without it")
         }
-        Err(error) => return Err(error).with_context(|| format!("ConfigMap {namespace}/{name}")),
+        Err(error) => return Err(error).with_context(|| format!("ConfigMap {name}")),
     }
     Ok(())
 }

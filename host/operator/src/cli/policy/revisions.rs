@@ -5,7 +5,7 @@ use k8s_openapi::{api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::T
 use kaos_crds::{PolicyRevisionSpec, PolicyRevisionStatus, PolicySource, RevisionState};
 use kube::{
     Api, Client,
-    api::{DeleteParams, ListParams},
+    api::{DeleteParams, ListParams, Preconditions},
     core::Object,
 };
 
@@ -17,7 +17,10 @@ use crate::{
 /// A `PolicyRevision` object.
 pub(super) type Revision = Object<PolicyRevisionSpec, PolicyRevisionStatus>;
 
-/// All revisions that an operator recorded, and the bytes that it kept.
+/// How often a record is read again that somebody changes while it is to go.
+const FORGETS: usize = 5;
+
+/// All revisions that an operator wrote, and the bytes that it kept.
 pub(super) struct Revisions {
     client: Client,
     written: Api<Revision>,
@@ -76,16 +79,41 @@ impl Revisions {
         }
     }
 
-    /// Deletes a revision. The garbage collector deletes its kept bytes.
-    pub(super) async fn remove(&self, name: &str) -> anyhow::Result<()> {
-        match self.written.delete(name, &DeleteParams::background()).await {
-            Ok(_) => Ok(()),
-            Err(kube::Error::Api(answer)) if answer.code == 404 => Ok(()),
-            Err(error) => Err(error).with_context(|| format!("PolicyRevision {name}")),
+    /// Removes a revision as it was read; what the operator kept of it goes with it. Says whether it is gone: a revision that
+    /// somebody changed meanwhile stays.
+    pub(super) async fn remove(&self, revision: &Revision) -> anyhow::Result<bool> {
+        let (uid, resource_version) = (revision.metadata.uid.clone(), revision.metadata.resource_version.clone());
+        let preconditions = Some(Preconditions { uid, resource_version });
+        let parameters = DeleteParams { preconditions, ..DeleteParams::background() };
+        match self.written.delete(name(revision), &parameters).await {
+            Ok(_) => Ok(true),
+            Err(kube::Error::Api(answer)) if answer.code == 404 => Ok(true),
+            Err(kube::Error::Api(answer)) if answer.is_conflict() => Ok(false),
+            Err(error) => Err(error).with_context(|| format!("PolicyRevision {}", name(revision))),
         }
     }
 
-    /// Reads the package of a revision from the bytes that the operator kept.
+    /// Removes a revision that serves no more, whatever else changed of it since it was read. Says why it stays if it does.
+    pub(super) async fn forget(&self, revision: &Revision) -> anyhow::Result<Result<(), &'static str>> {
+        for _ in 0..FORGETS {
+            let read = self.written.get_opt(name(revision)).await;
+            let Some(now) = read.with_context(|| format!("PolicyRevision {}", name(revision)))? else {
+                return Ok(Ok(()));
+            };
+            if now.metadata.uid != revision.metadata.uid {
+                return Ok(Err("another one has its name now"));
+            }
+            if state(&now).is_let_in() {
+                return Ok(Err("it serves again"));
+            }
+            if self.remove(&now).await? {
+                return Ok(Ok(()));
+            }
+        }
+        Ok(Err("somebody changes it all the time"))
+    }
+
+    /// The package that a revision was made from, as the operator kept it.
     pub(super) async fn kept(&self, revision: &Revision) -> anyhow::Result<Result<Package, Lost>> {
         let package = match read(&self.config_maps, name(revision)).await {
             Ok(Some(package)) => package,
