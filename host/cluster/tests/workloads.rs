@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 fn api(client: &Client, kind: &str) -> Api<DynamicObject> {
     let group = match kind {
-        "StatefulSet" => "apps",
+        "StatefulSet" | "ReplicaSet" => "apps",
         "Job" => "batch",
         "PodDisruptionBudget" => "policy",
         _ => "",
@@ -202,4 +202,26 @@ async fn a_missing_feature_is_refused_with_an_alternative() {
     let ingresses = api_of(&client, "networking.k8s.io", "v1", "Ingress", Some("t"));
     let error = ingresses.list(&ListParams::default()).await.unwrap_err();
     assert_eq!(message(&error), "the server could not find the requested resource: it serves Pods");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_of_two_billion_pods_gets_a_thousand_and_an_event_says_so() {
+    let many = 2_000_000_000_i64;
+    let mut parallel = set(many);
+    parallel["podManagementPolicy"] = json!("Parallel");
+    let mut replicas = set(many);
+    replicas.as_object_mut().unwrap().remove("serviceName");
+    let job = json!({"parallelism": many, "completions": many, "template": template("job:1", "Never")});
+    for (kind, spec) in [("StatefulSet", parallel), ("ReplicaSet", replicas), ("Job", job)] {
+        let (cluster, client) = start().await;
+        cluster.set_pods(PodFate::ReadyAfter(Duration::from_hours(1)));
+        create(&client, kind, "many", spec).await.unwrap();
+        cluster.settled().await;
+        assert_eq!(pods(&client).await.len(), 1000, "{kind}");
+        let events = cluster.objects("", "events");
+        let told: Vec<_> = events.iter().filter(|event| event["reason"] == "TooManyPods").collect();
+        assert_eq!(told.len(), 1, "{kind}");
+        let message = told[0]["message"].as_str().unwrap();
+        assert!(message.contains(&format!("2000000000 pods are wanted, and {kind} many gets 1000")), "{message}");
+    }
 }

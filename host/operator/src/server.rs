@@ -6,7 +6,9 @@ use kaos_policy::gate::{self, Server};
 use kube::Client;
 use tokio::runtime::Handle;
 
-/// Whether the API server may have fields that this program does not know.
+use crate::telling::told;
+
+/// Whether an API server may have fields that this program does not know.
 pub(crate) async fn is_newer(client: &Client) -> Result<bool, kube::Error> {
     let told = client.apiserver_version().await?;
     Ok(gate::is_newer(&told.major, &told.minor))
@@ -15,8 +17,8 @@ pub(crate) async fn is_newer(client: &Client) -> Result<bool, kube::Error> {
 /// A server check that any thread may call.
 pub(crate) type Asked = Arc<dyn Server + Send + Sync>;
 
-/// Asks the server each time, from threads that may block, because the server may be upgraded while this program runs.
-/// A server that does not answer counts as newer.
+/// A server that is asked each time, from threads that may wait: it can become newer while this program runs. One that does
+/// not answer is neither newer nor older: what depends on that waits.
 pub(crate) struct Asking {
     client: Client,
     runtime: Handle,
@@ -30,7 +32,7 @@ impl Asking {
 }
 
 impl Server for Asking {
-    fn is_newer(&self) -> bool {
-        self.runtime.block_on(is_newer(&self.client)).unwrap_or(true)
+    fn is_newer(&self) -> Result<bool, String> {
+        self.runtime.block_on(is_newer(&self.client)).map_err(|error| told(&error))
     }
 }

@@ -5,7 +5,9 @@ use std::{sync::Arc, time::Duration};
 use serde_json::{Value, json};
 
 use super::{
-    Moment, adopt, controlled, deployment_objects, replica_set_objects,
+    Moment, adopt, controlled, deployment_objects,
+    events::{self, Told},
+    replica_set_objects,
     rollout::{self, Bounds},
     served, template,
 };
@@ -280,14 +282,7 @@ fn touch_condition(conditions: &mut Vec<Value>, kind: &str, texts: (&str, &str),
 fn tell(state: &mut State, deployment: &Value, set: &str, before: i64, after: i64, moment: &Moment<'_>) {
     let direction = if after > before { "up" } else { "down" };
     let message = format!("Scaled {direction} replica set {set} from {before} to {after}");
-    let (namespace, now) = (meta(deployment, "namespace").to_owned(), moment.text());
     let name = format!("{}.{}", meta(deployment, "name"), state.uid().replace('-', "").get(..16).unwrap_or_default());
-    let event = json!({"apiVersion": "v1", "kind": "Event",
-        "metadata": {"name": name, "namespace": namespace, "uid": state.uid(), "creationTimestamp": now},
-        "involvedObject": {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": namespace,
-            "name": meta(deployment, "name"), "uid": meta(deployment, "uid"), "resourceVersion": meta(deployment, "resourceVersion")},
-        "reason": "ScalingReplicaSet", "message": message, "type": "Normal", "count": 1, "eventTime": null,
-        "firstTimestamp": now, "lastTimestamp": now, "source": {"component": "deployment-controller"},
-        "reportingComponent": "deployment-controller", "reportingInstance": ""});
-    state.store.put(&crate::storage::GroupResource::new("", "events"), &Key::new(&namespace, &name), event);
+    let told = Told { kind: "Normal", reason: "ScalingReplicaSet", message, by: "deployment-controller" };
+    events::record(state, deployment, &name, &told, moment);
 }

@@ -3,16 +3,44 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Moment;
 use crate::{
     state::State,
-    storage::{GroupResource, Key},
+    storage::{GroupResource, Key, meta},
 };
 
 /// The lifetime of an Event.
 const TTL: Duration = Duration::from_hours(1);
+
+/// What a controller tells of an object.
+pub(super) struct Told<'a> {
+    /// `Normal` or `Warning`.
+    pub(super) kind: &'a str,
+    pub(super) reason: &'a str,
+    pub(super) message: String,
+    /// The controller.
+    pub(super) by: &'a str,
+}
+
+/// Records an Event about an object under this name, unless it is there.
+pub(super) fn record(state: &mut State, about: &Value, name: &str, told: &Told<'_>, moment: &Moment<'_>) {
+    let (events, namespace, now) = (GroupResource::new("", "events"), meta(about, "namespace"), moment.text());
+    let key = Key::new(namespace, name);
+    if state.store.get(&events, &key).is_some() {
+        return;
+    }
+    let Told { kind, reason, message, by } = told;
+    let event = json!({"apiVersion": "v1", "kind": "Event",
+        "metadata": {"name": name, "namespace": namespace, "uid": state.uid(), "creationTimestamp": now},
+        "involvedObject": {"apiVersion": about["apiVersion"], "kind": about["kind"], "namespace": namespace,
+            "name": meta(about, "name"), "uid": meta(about, "uid"), "resourceVersion": meta(about, "resourceVersion")},
+        "reason": reason, "message": message, "type": kind, "count": 1, "eventTime": null,
+        "firstTimestamp": now, "lastTimestamp": now, "source": {"component": by},
+        "reportingComponent": by, "reportingInstance": ""});
+    state.store.put(&events, &key, event);
+}
 
 /// Deletes an expired Event. For another Event, returns the time until it expires.
 pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<Duration> {

@@ -80,7 +80,7 @@ fn step(
         None if succeeded > 0 => 0,
         None => count(&spec["parallelism"]),
     };
-    let wanted = usize::try_from(wanted).unwrap_or_default();
+    let wanted = usize::try_from(workers::bounded(state, job, wanted, moment)).unwrap_or_default();
     // A Job without completions stops creating pods after the first success; its running pods may finish.
     let surplus = if completions.is_none() && succeeded > 0 { active.len() } else { wanted };
     delete_all(state, active.get(surplus..).unwrap_or_default(), moment);

@@ -26,7 +26,8 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
         .partition(|pod| !meta(pod, "deletionTimestamp").is_empty());
     let mut failure = None;
     if meta(&set, "deletionTimestamp").is_empty() {
-        let wanted = usize::try_from(count(&set["spec"]["replicas"])).unwrap_or_default();
+        let wanted = workers::bounded(state, &set, count(&set["spec"]["replicas"]), moment);
+        let wanted = usize::try_from(wanted).unwrap_or_default();
         if staying.len() < wanted {
             failure = workers::missing_account(state, &set);
         }
@@ -34,7 +35,7 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
             staying.extend(workers::create(state, &set, None, moment, |_| ()));
         }
         // Deletes unready pods first, then the youngest.
-        staying.sort_by_key(|pod| (!pod_status::is_ready(pod), std::cmp::Reverse(meta(pod, "name").to_owned())));
+        staying.sort_by_cached_key(|pod| (!pod_status::is_ready(pod), std::cmp::Reverse(meta(pod, "name").to_owned())));
         staying.reverse();
         while staying.len() > wanted {
             let Some(pod) = staying.pop() else { break };

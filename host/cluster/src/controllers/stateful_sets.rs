@@ -53,7 +53,8 @@ fn step(state: &mut State, set: &Value, revision: &str, moment: &Moment<'_>) {
     let serves = |pod: &Arc<Value>| {
         meta(pod, "deletionTimestamp").is_empty() && pod_status::availability(pod, min_ready, moment.now).is_ok()
     };
-    let (first, wanted) = (count(&spec["ordinals"]["start"]), count(&spec["replicas"]));
+    let first = count(&spec["ordinals"]["start"]);
+    let wanted = workers::bounded(state, set, count(&spec["replicas"]), moment);
     let last = first.saturating_add(wanted);
     let there = ordinals(state, set);
     for ordinal in first..last {

@@ -4,13 +4,20 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Moment, pods, served};
+use super::{
+    Moment,
+    events::{self, Told},
+    pods, served,
+};
 use crate::{
     api::{self, Deletion},
     kinds,
     state::State,
     storage::{GroupResource, Key, meta},
 };
+
+/// The most pods of one owner.
+const MOST: i64 = 1000;
 
 /// Returns why no pod can be created, if the service account is missing.
 pub(super) fn missing_account(state: &State, owner: &Value) -> Option<String> {
@@ -22,6 +29,24 @@ pub(super) fn missing_account(state: &State, owner: &Value) -> Option<String> {
             "pods \"{name}-\" is forbidden: error looking up service account {namespace}/{account}: serviceaccount \"{account}\" not found"
         )
     })
+}
+
+/// Returns how many of the wanted pods an owner gets. An Event tells of the rest: every step of this cluster holds its lock,
+/// and would for hours with millions of pods.
+pub(super) fn bounded(state: &mut State, owner: &Value, wanted: i64, moment: &Moment<'_>) -> i64 {
+    if wanted > MOST {
+        let kind = owner["kind"].as_str().unwrap_or_default();
+        let message = format!(
+            "{wanted} pods are wanted, and {kind} {} gets {MOST}: this cluster runs no more for one owner",
+            meta(owner, "name")
+        );
+        let by = format!("{}-controller", kind.to_ascii_lowercase());
+        let told = Told { kind: "Warning", reason: "TooManyPods", message, by: &by };
+        let mark = meta(owner, "uid").replace('-', "");
+        let name = format!("{}.{}-pods", meta(owner, "name"), mark.get(..16).unwrap_or(&mark));
+        events::record(state, owner, &name, &told, moment);
+    }
+    wanted.min(MOST)
 }
 
 /// Creates a pod from an owner's template, with this name or a generated one. `more` adds the properties of this pod.

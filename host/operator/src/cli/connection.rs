@@ -37,9 +37,8 @@ impl Connection {
     }
 }
 
-/// Runs a check of something that the API server of a cluster will get. If the guard objects, the server may be newer
-/// than this program and know the fields. Only then does this function read the server's version. If the server is
-/// newer, the check runs again and admits unknown fields. If the server does not answer, the first result stands.
+/// Checks something that is for the API server of a cluster. What is refused for fields that this program does not know is
+/// checked once more where the server is newer, which is asked only then: one that does not answer changes nothing, and the error says so.
 pub(super) fn for_server<T>(
     loader: &Loader,
     connection: &Connection,
@@ -51,8 +50,15 @@ pub(super) fn for_server<T>(
         };
         let may_be_newer = error.chain().any(of_guard);
         let asked = || on_cluster(connection.clone(), async |client| Ok(is_newer(&client).await?));
-        if !may_be_newer || !asked().unwrap_or(false) {
+        if !may_be_newer {
             return Err(error);
+        }
+        match asked() {
+            Ok(true) => {}
+            Ok(false) => return Err(error),
+            Err(why) => {
+                return Err(error.context(format!("a newer API server may take this, and this one was asked: {why:#}")));
+            }
         }
         loader.expect_newer();
         check()

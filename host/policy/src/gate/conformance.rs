@@ -69,7 +69,7 @@ pub(super) fn run(policy: &Arc<Policy>, settings: &[Layer], terms: &Terms<'_>) -
                 return Err(LoadError::SamplesTooCostly { allowed, before: sample.name.clone() });
             }
             let said = case.evaluate(settings, terms.cluster).or_else(|error| {
-                if !case.leaves_fields(&error, terms.server) {
+                if !case.leaves_fields(&error, terms.server)? {
                     return Err(error);
                 }
                 newer = Some(error.to_string());
@@ -115,7 +115,7 @@ pub(super) fn with_settings(
             }
             let case = Case { turns: None, policy, claim, sample, used: &used, dropped: &dropped, checks: &checks };
             case.once(settings, cluster).or_else(|error| {
-                if case.leaves_fields(&error, server) { case.once(settings, cluster) } else { Err(error) }
+                if case.leaves_fields(&error, server)? { case.once(settings, cluster) } else { Err(error) }
             })?;
         }
     }
@@ -177,14 +177,18 @@ impl Case<'_> {
     }
 
     /// Leaves it to the API server which fields there are, from now on, where an error may be one of fields that only a newer
-    /// one has. Says whether it did.
-    fn leaves_fields(&self, error: &LoadError, server: &dyn Server) -> bool {
+    /// one has. Says whether it did; fails if the server does not say how new it is.
+    fn leaves_fields(&self, error: &LoadError, server: &dyn Server) -> Result<bool, LoadError> {
         let may_be_fields = matches!(error, LoadError::FailsSample { failure: Failure::Guard(_), .. });
-        let leaves = self.checks.get() == Checks::Fields && may_be_fields && server.is_newer();
+        if !may_be_fields || self.checks.get() != Checks::Fields {
+            return Ok(false);
+        }
+        let unanswered = |why| LoadError::Unanswered { error: Box::new(error.clone()), why };
+        let leaves = server.is_newer().map_err(unanswered)?;
         if leaves {
             self.checks.set(Checks::Values);
         }
-        leaves
+        Ok(leaves)
     }
 
     fn turn(&self) -> Result<Option<Turn>, LoadError> {

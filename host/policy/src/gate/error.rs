@@ -83,6 +83,14 @@ pub enum LoadError {
         /// The failure.
         failure: Failure,
     },
+    /// The policy fails on a sample unless the API server is newer, and the server does not say whether it is.
+    #[error("{error}; a newer API server may take this, and the API server does not say its version: {why}")]
+    Unanswered {
+        /// The failure.
+        error: Box<LoadError>,
+        /// The reason why there is no answer.
+        why: String,
+    },
     /// The policy answers the same question differently.
     #[error("sample {sample} of {kind}: two passes differ in their {what}: a policy is a pure function")]
     NotDeterministic {
@@ -138,6 +146,7 @@ impl LoadError {
             Self::Settings(_) => "BadSettings",
             Self::BadSample { .. } => "BadSample",
             Self::FailsSample { .. } => "FailsSample",
+            Self::Unanswered { .. } => "ServerDoesNotAnswer",
             Self::NotDeterministic { .. } => "NotDeterministic",
             Self::KeepsState { .. } => "KeepsState",
             Self::SamplesTooCostly { .. } => "SamplesTooCostly",
@@ -149,6 +158,7 @@ impl LoadError {
     pub fn is_lasting(&self) -> bool {
         match self {
             Self::Compile(error) => error.is_lasting(),
+            Self::Unanswered { .. } => false,
             // The bytes decide what a component exports; other engine errors come from this machine.
             Self::Engine(error) => matches!(error, EngineError::World { .. }),
             Self::Instantiate(failure) | Self::Silent(failure) | Self::FailsSample { failure, .. } => {
@@ -171,6 +181,7 @@ impl LoadError {
             Self::Settings(_) => Step::Settings,
             Self::BadSample { .. }
             | Self::FailsSample { .. }
+            | Self::Unanswered { .. }
             | Self::NotDeterministic { .. }
             | Self::KeepsState { .. }
             | Self::SamplesTooCostly { .. }

@@ -5,8 +5,9 @@ use crate::kubernetes::VERSION;
 
 /// The API server that a policy is checked for.
 pub trait Server {
-    /// Whether it may have fields that this program does not know. Asked only where that decides something.
-    fn is_newer(&self) -> bool;
+    /// Whether it may have fields that this program does not know, or why it did not say. Asked only where that decides
+    /// something.
+    fn is_newer(&self) -> Result<bool, String>;
 }
 
 /// One of which nothing is known, or what was found out beforehand.
@@ -17,8 +18,8 @@ pub struct Known {
 }
 
 impl Server for Known {
-    fn is_newer(&self) -> bool {
-        self.is_newer
+    fn is_newer(&self) -> Result<bool, String> {
+        Ok(self.is_newer)
     }
 }
 

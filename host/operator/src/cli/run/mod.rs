@@ -19,6 +19,7 @@ use anyhow::Context;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kaos_policy::{
     contract::Cluster,
+    gate,
     settings::{Layer, Origin},
 };
 use kube::{Api, Client, Config};
@@ -34,7 +35,6 @@ use crate::{
     operator::{Operator, Options},
     policies::{Loaded, Loader, select},
     serve::{Listeners, Pages, Report},
-    server::is_newer,
     telling::told,
 };
 use board::{Board, Stage};
@@ -113,14 +113,12 @@ impl Run {
         let layer = CallLayer { deadline: request_deadline, fence: fence.clone(), metrics: Arc::clone(metrics) };
         let client = client::connect(config.clone(), &layer)?;
         let url = config.cluster_url.to_string();
-        if stop.run_until_cancelled(reach(&client, &url, board)).await.is_none() {
+        let Some(is_newer) = stop.run_until_cancelled(reach(&client, &url, board)).await else {
             return Ok(ExitCode::SUCCESS);
-        }
+        };
         let apart = tell_apart(&client, &options.operator_namespace, settings);
         let Some(settings) = stop.run_until_cancelled(apart).await else { return Ok(ExitCode::SUCCESS) };
-        // If the server does not answer, assume that it is newer: it can then refuse fields itself.
-        let Some(newer) = stop.run_until_cancelled(is_newer(&client)).await else { return Ok(ExitCode::SUCCESS) };
-        if newer.unwrap_or(true) {
+        if is_newer {
             loader.expect_newer();
         }
         let installing =
@@ -239,13 +237,16 @@ pub(super) fn installing(
     Ok(Installing { own, settings, gatekeeper: loader.gatekeeper(), in_namespaces })
 }
 
-/// Waits until the API server answers.
-async fn reach(client: &Client, url: &str, board: &Board) {
+/// Waits until the API server answers. Says whether it may have fields that this program does not know.
+async fn reach(client: &Client, url: &str, board: &Board) -> bool {
     let mut pause = Duration::from_millis(250);
     board.set(Stage::Starting(format!("the API server at {url} was not reached yet")));
     loop {
         match client.apiserver_version().await {
-            Ok(version) => return info!(url, version = version.git_version, "the API server answers"),
+            Ok(version) => {
+                info!(url, version = version.git_version, "the API server answers");
+                return gate::is_newer(&version.major, &version.minor);
+            }
             Err(error) => {
                 let why = told(&error);
                 warn!(url, "the API server does not answer, and is asked again: {why}");

@@ -115,10 +115,14 @@ fn tried(fickle: Fickle) -> Result<Told, LoadError> {
 }
 
 fn tried_for(fickle: Fickle, is_newer: bool) -> Result<Told, LoadError> {
+    tried_on(fickle, &Known { is_newer })
+}
+
+fn tried_on(fickle: Fickle, server: &dyn Server) -> Result<Told, LoadError> {
     let code = Arc::new(Counting(fickle, AtomicU64::new(0)));
     let limits = Limits::default();
     let policy = Policy::admit(code, Digest::of(b"counting"), &crate::manifest::PolicyFile::default(), limits)?;
-    let terms = Terms { fuel: limits.fuel, cluster: &Cluster::default(), turns: &AtOnce, server: &Known { is_newer } };
+    let terms = Terms { fuel: limits.fuel, cluster: &Cluster::default(), turns: &AtOnce, server };
     run(&Arc::new(policy), &[], &terms)
 }
 
@@ -129,6 +133,22 @@ fn a_field_that_nobody_knows_is_refused_unless_the_server_is_newer_and_told_then
     let told = tried_for(Fickle::Newer, true).unwrap().newer.unwrap();
     assert!(told.contains("has no field \"newer\"") && told.contains("the API server is newer"), "{told}");
     assert_eq!(tried_for(Fickle::Nothing, true).unwrap().newer, None);
+}
+
+#[test]
+fn a_server_that_does_not_say_its_version_is_neither_newer_nor_older() {
+    struct Silent;
+    impl Server for Silent {
+        fn is_newer(&self) -> Result<bool, String> {
+            Err("it is away".to_owned())
+        }
+    }
+    let Err(waits) = tried_on(Fickle::Newer, &Silent) else { panic!("it is let in") };
+    assert!(!waits.is_lasting() && waits.reason() == "ServerDoesNotAnswer", "{waits}");
+    for told in ["has no field \"newer\"", "does not say its version: it is away"] {
+        assert!(waits.to_string().contains(told), "{waits}");
+    }
+    assert_eq!(tried_on(Fickle::Nothing, &Silent).unwrap().newer, None, "it is not asked");
 }
 
 #[test]
