@@ -2,21 +2,19 @@
 
 use std::time::Duration;
 
-use kaos_tests::harness::read::name;
+use kaos_tests::harness::read::{finalizers, name};
+use kaos_tests::harness::samples::{agent, model_api};
 use kaos_tests::harness::{World, condition, play};
 use serde_json::{Value, json};
 
 use crate::support::{
-    define, namespace, own_edition_serves, package, package_in, scenario, settings, until_edition, until_state, widget,
-    widget_in,
+    define, namespace, own_edition_serves, package, package_in, packed, scenario, settings, states, until_edition,
+    until_state, widget, widget_in,
 };
 
-/// Whether the operator reports that it waits for a policy of the namespace `test`.
-fn waits_for_test(world: &World) -> bool {
-    world
-        .probe()
-        .ready()
-        .is_err_and(|missing| missing.iter().any(|it| it.contains("in test: its policy is being loaded")))
+/// Whether the operator says that it loads a policy of the namespace `test`, and waits for nothing else.
+fn loads_for_test(world: &World) -> bool {
+    world.probe().ready().is_ok() && world.probe().loading().iter().any(|it| it.ends_with(" Widget in test"))
 }
 
 /// The second edition of a namespace's own policy serves one Widget, `w`. At its start the operator could not load the
@@ -56,16 +54,16 @@ fn a_namespaces_policy_that_is_slow_to_load_holds_nobody_else_up_and_nothing_sta
         let is_made = async |place: &str| !world.look(&format!("{place}:ConfigMap/w")).await.is_null();
         let others = async || is_made("other").await && is_made("default").await;
         world.until_meanwhile("the others are served", others).await;
-        assert!(waits_for_test(world), "{:?}", world.probe().ready());
+        assert!(loads_for_test(world), "{:?} {:?}", world.probe().ready(), world.probe().loading());
         world.apply(&package("widgets", "4", "")).await;
         let is_new = async || world.look("default:ConfigMap/w").await["data"]["edition"] == "4";
         world.until_meanwhile("the owner's next edition serves", is_new).await;
         assert!(!is_made("test").await, "nothing stands in for it");
-        assert!(waits_for_test(world), "{:?}", world.probe().ready());
+        assert!(loads_for_test(world), "{:?} {:?}", world.probe().ready(), world.probe().loading());
 
         world.hold_compiler_over(None);
         until_edition(world, "ConfigMap/w", "1").await;
-        world.until_true("it is ready", async || world.probe().ready().is_ok()).await;
+        world.until_true("all is loaded", async || world.probe().loading().is_empty()).await;
         let is_unserved = |state: &Value| condition(state, "Accepted")["reason"] == "NoPolicy";
         let told = told.states();
         assert!(!told.iter().any(is_unserved), "{told:#?}");
@@ -76,16 +74,155 @@ fn a_namespaces_policy_that_is_slow_to_load_holds_nobody_else_up_and_nothing_sta
 fn a_new_package_of_a_namespace_waits_for_what_was_let_in_before() {
     play(scenario().installing(true), async |world| {
         own_edition_serves(world).await;
-        world.apply(&namespace("other")).await;
-        world.hold_compiler_over(Some("EDITION=1"));
+        world.hold_compiler_over(Some("EDITION=2"));
         world.stop_all().await;
-        world.apply(&package_in("other", "theirs", "2", "")).await;
+        world.apply(&package_in("test", "more", "2", "scope: {pinned: true}")).await;
+        world.delete("ConfigMap/w").await;
         world.spawn();
-        world.until_meanwhile("it is being loaded", async || world.held() == (1, 1)).await;
+        world.until_meanwhile("the new one is checked", async || world.held() == (1, 1)).await;
+        let is_made = async || world.look("ConfigMap/w").await["data"]["edition"] == "1";
+        world.until_meanwhile("the one before serves", is_made).await;
+        world.hold_compiler_over(None);
+        until_state(world, "more", "Active").await;
+    });
+}
+
+#[test]
+fn a_new_package_of_a_namespace_waits_for_one_that_another_namespace_loads_and_not_for_all() {
+    play(scenario().installing(true), async |world| {
+        own_edition_serves(world).await;
+        world.apply(&package_in("test", "more", "2", "scope: {pinned: true}")).await;
+        until_state(world, "more", "Active").await;
+        world.apply(&namespace("other")).await;
+        world.hold_compiler_over(Some("EDITION=4"));
+        world.stop_all().await;
+        world.apply(&package_in("other", "theirs", "4", "")).await;
+        world.spawn();
+        world.until_meanwhile("the new one is checked", async || world.held() == (1, 1)).await;
+        assert!(!world.probe().loading().is_empty(), "the other namespace has more to load");
         world.hold_compiler_over(None);
         until_state(world, "theirs", "Active").await;
+        world.until_true("all is loaded", async || world.probe().loading().is_empty()).await;
         world.delete("ConfigMap/w").await;
         until_edition(world, "ConfigMap/w", "1").await;
+    });
+}
+
+#[test]
+fn a_package_that_replaces_what_is_to_be_loaded_goes_first() {
+    play(scenario().installing(true), async |world| {
+        own_edition_serves(world).await;
+        world.apply(&namespace("other")).await;
+        world.apply(&package_in("other", "theirs", "1", "")).await;
+        until_state(world, "theirs", "Active").await;
+        world.hold_compiler_over(Some("EDITION=1"));
+        world.stop_all().await;
+        world.apply(&package_in("test", "own", "2", "")).await;
+        world.spawn();
+        let is_new = async || world.look("ConfigMap/w").await["data"]["edition"] == "2";
+        world.until_meanwhile("the replacement serves", is_new).await;
+        world.hold_compiler_over(None);
+        world.until_true("all is loaded", async || world.probe().loading().is_empty()).await;
+    });
+}
+
+#[test]
+fn a_policy_to_be_named_that_is_slow_to_load_keeps_only_those_waiting_that_name_it() {
+    play(scenario().installing(true), async |world| {
+        define(world).await;
+        world.apply(&package("widgets", "3", "")).await;
+        world.apply(&package_in("test", "more", "2", "scope: {pinned: true}")).await;
+        let more = until_state(world, "more", "Active").await;
+        world.apply(&widget("w", &json!({}))).await;
+        let mut naming = widget("naming", &json!({}));
+        naming["metadata"]["annotations"] = json!({"kaos.tools/policy": more["spec"]["digest"]});
+        world.apply(&naming).await;
+        until_edition(world, "ConfigMap/w", "3").await;
+        until_edition(world, "ConfigMap/naming", "2").await;
+        world.quiet().await;
+        let told = world.history("Widget/naming").await;
+        world.hold_compiler_over(Some("EDITION=2"));
+        world.stop_all().await;
+        world.delete("ConfigMap/w").await;
+        world.delete("ConfigMap/naming").await;
+        world.spawn();
+        world.until_meanwhile("it is being loaded", async || world.held() == (1, 1)).await;
+        let is_made = async || world.look("ConfigMap/w").await["data"]["edition"] == "3";
+        world.until_meanwhile("one that names nothing is served", is_made).await;
+        assert!(world.look("ConfigMap/naming").await.is_null() && loads_for_test(world));
+        world.hold_compiler_over(None);
+        until_edition(world, "ConfigMap/naming", "2").await;
+        let told = told.states();
+        assert!(told.iter().all(|state| condition(state, "Accepted")["status"] != "False"), "{told:#?}");
+    });
+}
+
+#[test]
+fn what_is_compiled_to_serve_again_in_one_namespace_holds_no_other_up() {
+    play(scenario().installing(true), async |world| {
+        own_edition_serves(world).await;
+        world.apply(&namespace("other")).await;
+        world.apply(&widget_in("other", "w", &json!({}))).await;
+        until_edition(world, "other:ConfigMap/w", "3").await;
+        let bad = package_in("test", "own", "2 traps", "");
+        world.apply(&widget("w", &json!({"fragile": true}))).await;
+        world.apply(&bad).await;
+        until_state(world, "own", "Quarantined").await;
+        until_state(world, "own", "Active").await;
+        world.delete("ConfigMap/own").await;
+        world
+            .until_true("nothing of it serves", async || !states(world, "own").await.contains(&"Active".to_owned()))
+            .await;
+        until_edition(world, "ConfigMap/w", "3").await;
+        world.quiet().await;
+
+        world.hold_compiler_over(Some("EDITION=1"));
+        world.stop_all().await;
+        world.apply(&bad).await;
+        world.spawn();
+        world.until_meanwhile("what served before is compiled", async || world.held() == (1, 1)).await;
+        world.until_meanwhile("it is ready", async || loads_for_test(world)).await;
+        for place in ["other", "test"] {
+            world.delete(&format!("{place}:ConfigMap/w")).await;
+        }
+        let is_made = async || world.look("other:ConfigMap/w").await["data"]["edition"] == "3";
+        world.until_meanwhile("another namespace is served", is_made).await;
+        world.apply(&package("widgets", "4", "")).await;
+        let is_new = async || world.look("other:ConfigMap/w").await["data"]["edition"] == "4";
+        world.until_meanwhile("the owner's next edition serves", is_new).await;
+        assert!(world.look("ConfigMap/w").await.is_null() && loads_for_test(world), "nothing stands in for it");
+        world.hold_compiler_over(None);
+        until_edition(world, "ConfigMap/w", "1").await;
+        world.until_true("all is loaded", async || world.probe().loading().is_empty()).await;
+    });
+}
+
+#[test]
+fn an_object_that_is_deleted_while_its_policy_is_loaded_is_let_go_in_time() {
+    play(scenario().installing(true), async |world| {
+        let (component, file) = kaos_tests::shipped::embedded("agent").unwrap();
+        let component = kaos_tests::shipped::with_section(component, "edition", b"EDITION=1").unwrap();
+        let mut own = packed("own", Some(&component), file);
+        own["metadata"]["namespace"] = json!("test");
+        world.apply(&settings("agents", "{name: agent, settings: {finalizer: kaos.tools/first}}")).await;
+        world.apply(&own).await;
+        until_state(world, "own", "Active").await;
+        world.apply_all(&[model_api("llm"), agent("a", "llm", &json!({}))]).await;
+        world.until("it is held", "Agent/a", |agent| finalizers(agent) == ["kaos.tools/first"]).await;
+        world.until_ready("Agent/a").await;
+        world.quiet().await;
+        world.hold_compiler_over(Some("EDITION=1"));
+        world.stop_all().await;
+        world.delete("Agent/a").await;
+        world.spawn();
+        world.until_meanwhile("it is being loaded", async || world.held() == (1, 1)).await;
+        let is_gone = async || {
+            tokio::time::advance(Duration::from_secs(1)).await;
+            world.look("Agent/a").await.is_null()
+        };
+        world.until_meanwhile("it is let go", is_gone).await;
+        assert!(!world.probe().loading().is_empty(), "its policy is not loaded yet");
+        world.hold_compiler_over(None);
     });
 }
 

@@ -20,8 +20,17 @@ pub const PIN: &str = "kaos.tools/policy";
 /// The minimum number of digits of a digest in a pin.
 const DIGITS: usize = 12;
 
-/// For each kind, the namespaces with a policy that was active before this process started and is still being loaded.
-pub type Loading = BTreeMap<ResourceType, BTreeSet<String>>;
+/// By kind, the namespaces in which a policy answers that was let in before this process began and is being loaded still.
+pub type Loading = BTreeMap<ResourceType, BTreeMap<String, Awaited>>;
+
+/// What is being loaded still for one kind in one namespace.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Awaited {
+    /// Whether that answers for objects that name no policy.
+    pub is_usual: bool,
+    /// The policies of it that only answer for objects that name them.
+    pub named: BTreeSet<String>,
+}
 
 /// The policies that answer at one moment.
 #[derive(Debug, Default)]
@@ -115,10 +124,18 @@ impl Snapshot {
         }
     }
 
-    /// Returns whether the policy for this kind and namespace is still being loaded. Until it is loaded, the operator
-    /// neither changes these objects nor writes their status.
-    pub fn is_loading(&self, of: &ResourceType, namespace: &str) -> bool {
-        self.loading.get(of).is_some_and(|namespaces| namespaces.contains(namespace))
+    /// Whether what answers for an object is being loaded still: until it is, nothing is done and nothing is told. A policy
+    /// that only answers for objects that name it keeps no others waiting.
+    pub fn is_loading(&self, object: &Value) -> bool {
+        let (of, namespace) = (ResourceType::of_object(object), object["metadata"]["namespace"].as_str());
+        let places = self.loading.get(&of);
+        let Some(awaited) = places.and_then(|places| places.get(namespace.unwrap_or_default())) else { return false };
+        let names = |pin: &str| {
+            // Of one that is not loaded the digest is not known.
+            let is_elsewhere = || matches!(self.answer_for(object), Answer::Kind(_));
+            awaited.named.contains(pin) || (!awaited.named.is_empty() && !is_elsewhere())
+        };
+        awaited.is_usual || pin(object).map(str::trim).is_some_and(names)
     }
 
     /// Returns the kinds and namespaces whose policies are still being loaded.

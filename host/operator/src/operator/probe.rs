@@ -29,11 +29,17 @@ impl Probe {
         let coverage = self.context.watch.coverage();
         let unwatched = snapshot.kinds().filter(|(of, _)| !coverage.is_primary(of));
         let unwatched: Vec<String> = unwatched.map(|(of, _)| format!("{of}: not watched yet")).collect();
-        let loading = snapshot.loading().iter().flat_map(|(of, namespaces)| {
-            namespaces.iter().map(move |namespace| format!("{of} in {namespace}: its policy is being loaded"))
-        });
-        let missing: Vec<String> = unwatched.into_iter().chain(loading.take(NAMED)).collect();
-        if missing.is_empty() { self.context.watch.follows_all() } else { Err(missing) }
+        if unwatched.is_empty() { self.context.watch.follows_all() } else { Err(unwatched) }
+    }
+
+    /// Namespaces that are not waited for although a policy of theirs is being loaded still, by kind; the first few.
+    pub fn loading(&self) -> Vec<String> {
+        let Some(snapshot) = self.context.catalogue.load() else { return Vec::new() };
+        let places = snapshot
+            .loading()
+            .iter()
+            .flat_map(|(of, namespaces)| namespaces.keys().map(move |namespace| format!("{of} in {namespace}")));
+        places.take(NAMED).collect()
     }
 
     /// Returns the listed namespaces that the operator may not read. It does not wait for them.

@@ -52,11 +52,17 @@ impl Context {
             return Ended { result: PassResult::Waiting, next: Next::After(LOOK_AGAIN) };
         }
         let Some(object) = self.watch.object(key) else { return self.gone(key) };
-        if self.catalogue.load().is_some_and(|snapshot| snapshot.is_loading(&key.of, &key.namespace)) {
-            // The swap that loads the policy wakes the object.
+        let uid = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+        if self.catalogue.load().is_some_and(|snapshot| snapshot.is_loading(&object)) {
+            if is_going(&object) {
+                // It ends as one whose policy is gone, if the policy does not come in time.
+                let mut memory = self.memories.take(key, &uid);
+                let ended = self.end_unserved(key, &object, &mut memory).await;
+                return self.ended(key, ended, memory);
+            }
+            // The swap wakes it that brings the policy.
             return Ended { result: PassResult::Waiting, next: Next::After(LOOK_AGAIN) };
         }
-        let uid = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
         let Some(selected) = self.select(key, &object) else {
             let mut memory = self.memories.take(key, &uid);
             memory.unserved = Some(Unserved::NoPolicy);

@@ -59,9 +59,12 @@ impl Turns {
         }
     }
 
-    /// Records that a revision of the namespace was loaded again. This counts as a turn of the namespace, but does not
-    /// end the round.
+    /// What a namespace had let in before is loaded. That counts as a turn of it, and ends no round. The operator's namespace
+    /// takes no turns.
     pub(super) fn give(&mut self, namespace: &str) {
+        if namespace == self.home {
+            return;
+        }
         let had = self.had(namespace);
         self.now = had.time;
         self.had.insert(namespace.to_owned(), Had { round: self.rounds, ..had });
@@ -118,6 +121,18 @@ mod tests {
         }
         let more = [&all[..], &[source("c", "1")]].concat();
         assert_eq!(checked(&mut turns, &more), ["home", "home", "c"], "who had none yet comes first");
+    }
+
+    #[test]
+    fn what_is_loaded_for_the_operators_own_namespace_leaves_the_turns_of_the_others_alone() {
+        let mut turns = Turns::new("home");
+        let all = [source("slow", "1"), source("quick", "1")];
+        assert_eq!(checked(&mut turns, &all[1..]), ["quick"]);
+        turns.took("quick", Duration::from_secs(10));
+        turns.give("home");
+        turns.took("home", Duration::from_hours(1));
+        turns.give("home");
+        assert!(turns.had("slow") < turns.had("quick"), "neither is moved to where the operator's own is");
     }
 
     #[test]

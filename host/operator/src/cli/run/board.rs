@@ -48,7 +48,7 @@ impl Report for Board {
                 Standing::Behind(holder) => Ok(format!("ok: standing by for {holder}, which holds the lease")),
                 Standing::Leading => Err(vec!["the operator is being started".to_owned()]),
             },
-            Stage::Working(probe) => probe.ready().map(|()| works(&probe.barred(), probe.denied())),
+            Stage::Working(probe) => probe.ready().map(|()| works(&probe.barred(), probe.denied(), &probe.loading())),
             Stage::Stopping => Err(vec!["the process is stopping".to_owned()]),
         }
     }
@@ -62,9 +62,9 @@ impl Report for Board {
     }
 }
 
-/// Formats the answer of a working operator. Adds namespaces that it may not read, and the number of objects whose
-/// children it may not write.
-fn works(barred: &BTreeSet<String>, denied: usize) -> String {
+/// What is said of an operator that works, beside namespaces in which it may read nothing, objects that it may not write for,
+/// and places whose own policies are being loaded.
+fn works(barred: &BTreeSet<String>, denied: usize, loading: &[String]) -> String {
     let mut said = "ok".to_owned();
     if !barred.is_empty() {
         let names: Vec<&str> = barred.iter().map(String::as_str).collect();
@@ -72,6 +72,9 @@ fn works(barred: &BTreeSet<String>, denied: usize) -> String {
     }
     if denied > 0 {
         said += &format!(", but {denied} objects wait for rights that the operator lacks: their conditions name them");
+    }
+    if !loading.is_empty() {
+        said += &format!(", but the namespaces' own policies are being loaded for {}", loading.join(", "));
     }
     said
 }
@@ -83,12 +86,16 @@ mod tests {
     #[test]
     fn what_lacks_rights_is_told_beside_the_ok() {
         let none = BTreeSet::new();
-        assert_eq!(works(&none, 0), "ok");
+        assert_eq!(works(&none, 0, &[]), "ok");
         assert_eq!(
-            works(&none, 3),
+            works(&none, 3, &[]),
             "ok, but 3 objects wait for rights that the operator lacks: their conditions name them"
         );
-        let told = works(&BTreeSet::from(["a".to_owned()]), 1);
+        let told = works(&BTreeSet::from(["a".to_owned()]), 1, &[]);
         assert!(told.starts_with("ok, but nothing may be read in a: ") && told.contains(", but 1 objects"), "{told}");
+        assert_eq!(
+            works(&none, 0, &["example.com/v1 Widget in a".to_owned()]),
+            "ok, but the namespaces' own policies are being loaded for example.com/v1 Widget in a"
+        );
     }
 }

@@ -138,10 +138,7 @@ impl Lifecycle {
             Stand::Ended => return Ok(true),
             Stand::UnderWay => return Ok(false),
             Stand::Open if !self.checks.has_room_for(namespace) => return Ok(false),
-            // Policies that served before are loaded before any new package is checked.
-            Stand::Open if *namespace != self.tools.duties.operator_namespace && !self.loading.is_empty() => {
-                return Ok(false);
-            }
+            Stand::Open if self.waits_for_loading(&found.source) => return Ok(false),
             Stand::Open => {}
         }
         if !self.checking.contains(name) {

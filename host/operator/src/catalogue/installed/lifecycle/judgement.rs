@@ -173,6 +173,9 @@ impl Lifecycle {
         let name = before.metadata.name.clone().unwrap_or_default();
         let is_compiled = self.is_compiled(&name, before, found).await;
         if !is_compiled {
+            if is_alone {
+                self.hold_open(before, found);
+            }
             self.restoring.insert(name, is_alone);
         }
         is_compiled
@@ -191,10 +194,18 @@ impl Lifecycle {
                 // The end of the compilation starts a new round.
                 return Ok(());
             }
+            let was_open = self.is_held_open(&restored);
             match self.reload(&before, found).await? {
+                // Another thing answers now, although the same revisions serve.
+                Loaded::Serves if was_open => self.installed = None,
                 Loaded::Serves => {}
-                // An older revision may still be available.
-                Loaded::Never | Loaded::Withheld => continue,
+                // What served before that may still be there.
+                Loaded::Never | Loaded::Withheld => {
+                    if self.is_held_open(&restored) {
+                        self.roster.entries.remove(&restored);
+                    }
+                    continue;
+                }
                 Loaded::NotYet(error) => {
                     self.due.insert(restored, Instant::now() + LOOK_AGAIN);
                     return Err(error);

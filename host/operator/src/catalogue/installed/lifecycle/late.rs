@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use kaos_crds::{PolicyRevisionSpec, RevisionState};
+use kaos_crds::{PolicyRevisionSpec, PolicySource, RevisionState};
 use kaos_policy::manifest::OnRefusal;
 use tokio::time::Instant;
 
@@ -50,7 +50,27 @@ impl Lifecycle {
         true
     }
 
-    /// Returns whether a revision contains a component for a namespace other than the operator's.
+    /// Has nothing answer in the place of a namespace's own policy that is compiled to serve again there.
+    pub(super) fn hold_open(&mut self, revision: &Revision, found: &[Found]) {
+        let name = revision.metadata.name.clone().unwrap_or_default();
+        if self.is_local_policy(revision) && !self.is_held_open(&name) {
+            self.roster.entries.insert(name, unloaded(revision, found));
+        }
+    }
+
+    /// Whether nothing answers in the place of this revision until it serves again, and others are served.
+    pub(super) fn is_held_open(&self, name: &str) -> bool {
+        let entry = self.roster.entries.get(name);
+        entry.is_some_and(|it| matches!((&it.reach, &it.content), (Reach::Own(_), Content::Unloaded(..))))
+    }
+
+    /// Those of them.
+    pub(super) fn held_open(&self) -> impl Iterator<Item = &String> {
+        let alone = self.restoring.iter().filter(|(_, is_alone)| **is_alone).map(|(name, _)| name);
+        alone.filter(|name| self.is_held_open(name))
+    }
+
+    /// Whether a revision brings a component for the namespace that it came from.
     fn is_local_policy(&self, revision: &Revision) -> bool {
         let PolicyRevisionSpec { source, digest, .. } = &revision.spec;
         source.namespace != self.tools.duties.operator_namespace && digest.is_some()
@@ -64,17 +84,34 @@ impl Lifecycle {
         self.loading.retain(|name, _| serving.contains(name) && is_unloaded(name));
     }
 
-    /// Returns the places of the revisions that are being loaded.
+    /// Whether a new package waits for what was let in before: for all of its own namespace, unless it replaces something of
+    /// that, and for the next of a namespace that had no more than its own.
+    pub(super) fn waits_for_loading(&self, source: &PolicySource) -> bool {
+        if source.namespace == self.tools.duties.operator_namespace {
+            return false;
+        }
+        let loading = || self.loading.keys().filter_map(|name| Some(&self.roster.entries.get(name)?.source));
+        let (replaces, had) = (loading().any(|it| it == source), self.turns.had(&source.namespace));
+        loading().any(|it| match (self.turns.had(&it.namespace), it.namespace == source.namespace) {
+            (_, true) => !replaces,
+            (before, false) if replaces => before < had,
+            (before, false) => before <= had,
+        })
+    }
+
+    /// Where those answer that are being loaded.
     pub(super) fn loading_places(&self, serving: &BTreeSet<String>) -> Loading {
         let mut places = Loading::new();
-        let entries = self.loading.keys().filter(|name| serving.contains(*name)).filter_map(|name| {
-            let entry = self.roster.entries.get(name)?;
-            let Content::Unloaded(_, kinds, _) = &entry.content else { return None };
-            Some((&entry.source.namespace, kinds))
-        });
-        for (namespace, kinds) in entries {
+        let loading = self.loading.keys().chain(self.held_open()).filter(|name| serving.contains(*name));
+        for entry in loading.filter_map(|name| self.roster.entries.get(name)) {
+            let Content::Unloaded(policy, kinds, _) = &entry.content else { continue };
             for of in kinds {
-                places.entry(of.clone()).or_default().insert(namespace.clone());
+                let place = places.entry(of.clone()).or_default().entry(entry.source.namespace.clone()).or_default();
+                if entry.pinned {
+                    place.named.insert(policy.clone());
+                } else {
+                    place.is_usual = true;
+                }
             }
         }
         places
@@ -215,9 +252,9 @@ impl Lifecycle {
 fn unloaded(revision: &Revision, found: &[Found]) -> Entry {
     let PolicyRevisionSpec { source, scope, .. } = &revision.spec;
     let status = revision.status.clone().unwrap_or_default();
-    // A revision that lost a conflict holds no place.
-    let serves = status.state == RevisionState::Active;
-    let kinds = if serves { kinds_of(&status).collect() } else { Vec::new() };
+    // One that an older package keeps out holds no place.
+    let is_kept_out = status.state == RevisionState::Conflict;
+    let kinds = if is_kept_out { Vec::new() } else { kinds_of(&status).collect() };
     Entry {
         source: source.clone(),
         age: age_of(revision, found),

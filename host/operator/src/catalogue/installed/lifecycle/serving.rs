@@ -15,13 +15,15 @@ use crate::catalogue::{Conflict, OPERATOR_CONFIG, installed::roster::Unfit};
 impl Lifecycle {
     /// Swaps in the revisions that should serve, if they or the settings changed.
     pub(super) async fn serve(&mut self) -> Result<(), StepError> {
-        if self.restoring.values().any(|is_alone| *is_alone) {
-            // Otherwise a weaker policy would answer in this place and change its children.
+        if self.restoring.iter().any(|(name, is_alone)| *is_alone && !self.is_held_open(name)) {
+            // Something else would answer in its place, which is everywhere, and make its objects otherwise.
             let what = "what served before a policy that was put aside is being loaded";
             self.tools.catalogue.waits_for(what.to_owned());
             return Ok(());
         }
-        let (serving, config) = (self.serving(), self.config());
+        let (mut serving, config) = (self.serving(), self.config());
+        // Nothing answers in the place of one that is to serve again there.
+        serving.extend(self.held_open().cloned());
         self.inherit(&serving);
         if self.installed.as_ref().is_some_and(|installed| installed.0 == serving && installed.1 == config) {
             self.fits();
