@@ -4,10 +4,11 @@
 
 use std::sync::Arc;
 
-use kaos_policy::contract::Cluster;
+use kaos_policy::contract::{Cluster, Refusal};
+use kaos_policy::guard::UserPrivileges;
 use kaos_policy::lookup::Fixed;
 use kaos_policy::policy::Stack;
-use kaos_policy::render::Renderer;
+use kaos_policy::render::{Renderer, Verdict};
 use kaos_policy::settings::{Content, Layer, Origin, Path};
 use kaos_tests::policies;
 use serde_json::{Value, json};
@@ -136,8 +137,48 @@ fn no_annotation_gives_a_pod_more_power() {
             assert!(!annotatable(policy, name), "{policy} {name}");
         }
     }
+    assert!(!annotatable("agent", "serviceAccount.audience"));
     for path in ["modelStore.source", "modelPull.script", "proxyConfig.extraArgs"] {
         assert!(!annotatable("modelapi", path), "{path}");
+    }
+}
+
+/// What becomes of an agent with an account, with these settings of the policy, where objects may raise no privileges.
+fn with_account(layers: &[Layer]) -> Verdict {
+    let policies = policies::native().expect("the policies describe themselves");
+    let policy = policies.iter().find(|it| it.id().name == "agent").expect("there is such a policy");
+    let stack = Stack::single(Arc::clone(policy)).unwrap();
+    let renderer = Renderer::new(&stack, layers, Cluster::default()).unwrap();
+    let renderer = renderer.with_user_privileges(UserPrivileges::Forbidden);
+    let of = |kind: &str, name: &str| json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "metadata": {"name": name, "namespace": "t"}});
+    let (mut agent, mut model) = (of("Agent", "a"), of("ModelAPI", "llm"));
+    agent["metadata"]["annotations"] = json!({"settings.kaos.tools/serviceAccount.enabled": "true"});
+    agent["spec"] = json!({"modelAPI": "llm", "model": "m"});
+    model["spec"] = json!({"mode": "Proxy", "proxyConfig": {"models": ["*"]}});
+    model["status"] = json!({"ready": true, "endpoint": "http://llm"});
+    renderer.render(&agent, &Fixed::new([model])).unwrap().verdict
+}
+
+#[test]
+fn the_owner_says_for_whom_the_token_of_an_agent_is_and_no_namespace_does() {
+    let set = |origin: Origin, audience: &str| {
+        Layer::tree(origin, "agent", json!({"serviceAccount": {"audience": audience}}))
+    };
+    let environment = [("SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_AUDIENCE".to_owned(), "kaos-gateway".to_owned())];
+    for layer in [
+        Layer::env(Origin::Environment, environment),
+        set(Origin::OperatorConfig, "kaos-gateway"),
+        set(Origin::ClusterPolicy("p".to_owned()), "kaos-gateway"),
+        set(Origin::CommandLine, "kaos-gateway"),
+    ] {
+        let verdict = with_account(&[layer]);
+        assert!(matches!(verdict, Verdict::Planned(_)), "{verdict:?}");
+    }
+    let of_a_namespace = || set(Origin::NamespacePolicy("t/p".to_owned()), "sts.amazonaws.com");
+    for layers in [vec![of_a_namespace()], vec![set(Origin::OperatorConfig, "kaos-gateway"), of_a_namespace()]] {
+        let Verdict::Refused(Refusal::Invalid(told)) = with_account(&layers) else { panic!("it has a token") };
+        assert_eq!(told[0].path, "settings.agent.serviceAccount.audience");
+        assert!(told[0].message.contains("settings of a namespace raise no privilege"), "{}", told[0].message);
     }
 }
 

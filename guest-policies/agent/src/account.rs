@@ -5,7 +5,7 @@
 
 use alloc::{borrow::ToOwned, string::String};
 use kaos_policy_sdk::env::ContainerEnv;
-use kaos_policy_sdk::object;
+use kaos_policy_sdk::{Violations, object};
 use kaos_workload::{Extra, PodParts, Workload};
 use serde_json::Value;
 
@@ -30,6 +30,16 @@ pub(crate) fn manifest(workload: &Workload<'_>, extra: &Extra<'_>) -> Value {
         "kind": "ServiceAccount",
         "metadata": metadata,
         "automountServiceAccountToken": false,
+    }
+}
+
+/// Collects what is wrong with the settings. A token without an audience would be one for the cluster, and for whom a
+/// token may be is for the operator's owner to say.
+pub(crate) fn check(settings: &AccountSettings, wrong: &mut Violations) {
+    if settings.enabled && settings.audience.is_empty() {
+        let message = "is not set, and serviceAccount.enabled gives the agent a token: set it for the cluster to the service \
+                       that takes the token, for example kaos-gateway, or set serviceAccount.enabled to false";
+        wrong.add("settings.serviceAccount.audience", message);
     }
 }
 

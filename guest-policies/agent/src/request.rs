@@ -6,6 +6,7 @@ use kaos_policy_sdk::types::{Need, Note, Refusal, Subject};
 use kaos_policy_sdk::{Kept, Memo, Object, SubjectExt, refusal};
 use kaos_workload::{Exposure, Kind, Telemetry, Workload, bounds};
 
+use crate::account;
 use crate::harness::{self, Entry};
 use crate::linked::{self, Linked};
 use crate::memory::{self, Remembering};
@@ -69,6 +70,7 @@ impl Request {
         let (settings, spec) = (settings(subject)?, spec(subject)?);
         let mut wrong = workload(&object, subject).check_name(spec.exposed());
         wanted::check(&spec, &mut wrong);
+        account::check(&settings.service_account, &mut wrong);
         if let Some(harness) = &spec.harness {
             harness::check(harness, &mut wrong);
         }

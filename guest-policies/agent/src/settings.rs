@@ -104,8 +104,8 @@ pub struct HarnessSettings {
 pub struct AccountSettings {
     /// Whether each agent has one, with a token of its own for those that it calls and no other token.
     pub enabled: bool,
-    /// For whom the token is.
-    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
+    /// For whom the token is. Needed where `enabled` is true, and set for the cluster: the settings of a namespace
+    /// raise no privilege.
     pub audience: String,
     /// For how many seconds a token holds before it is renewed.
     #[cfg_attr(feature = "schema", schemars(range(min = 600, max = 4_294_967_295_u32)))]
@@ -185,7 +185,7 @@ impl Default for Settings {
             },
             service_account: AccountSettings {
                 enabled: false,
-                audience: "kaos-gateway".to_owned(),
+                audience: String::new(),
                 expiration_seconds: 3600,
                 token_path: "/var/run/secrets/kaos-agent/token".to_owned(),
             },

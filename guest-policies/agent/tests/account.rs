@@ -4,21 +4,36 @@
 
 use kaos_agent::{Agent, Settings};
 use kaos_policy_sdk::testing;
+use kaos_policy_sdk::types::{Plan, Refusal};
 use kaos_workload::schema::{leaves, with};
 use serde_json::{Value, json};
 
-#[test]
-fn an_agent_with_an_account_mounts_one_token_and_none_for_the_cluster() {
+/// What becomes of an agent that has an account, with a token for this audience.
+fn planned(audience: &str) -> Result<Plan, Refusal> {
     let schema: Value = serde_json::from_str(&Settings::schema_text()).unwrap();
     let defaults = leaves(&schema).into_iter();
     let settings = defaults.fold(json!({}), |all, (path, leaf)| with(&all, &path, leaf["default"].clone()));
     let settings = with(&settings, "serviceAccount.enabled", json!(true));
+    let settings = with(&settings, "serviceAccount.audience", json!(audience));
     let agent = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "Agent", "metadata": {"name": "a", "namespace": "ns"},
         "spec": {"modelAPI": "llm", "model": "m", "container": {"env": [{"name": "B", "value": "1"}]}}});
     let api = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "ModelAPI", "metadata": {"name": "llm", "namespace": "ns"},
         "spec": {"mode": "Proxy", "proxyConfig": {"models": ["*"]}}, "status": {"ready": true, "endpoint": "http://llm"}});
     let subject = testing::subject(&agent).settings(&settings).beside::<Agent>(&[api]).build();
-    let plan = testing::plan::<Agent>(&subject).unwrap();
+    testing::plan::<Agent>(&subject)
+}
+
+#[test]
+fn an_agent_gets_no_token_whose_audience_no_setting_names() {
+    let Err(Refusal::Invalid(wrong)) = planned("") else { panic!("it has a token") };
+    let [wrong] = &wrong[..] else { panic!("{wrong:?}") };
+    assert_eq!(wrong.path, "settings.serviceAccount.audience");
+    assert!(wrong.message.contains("set it for the cluster"), "{}", wrong.message);
+}
+
+#[test]
+fn an_agent_with_an_account_mounts_one_token_and_none_for_the_cluster() {
+    let plan = planned("kaos-gateway").unwrap();
     let account = testing::manifest(&plan, "ServiceAccount").value().clone();
     assert_eq!(account["metadata"]["name"], "kaos-agent-a");
     assert_eq!(account["metadata"]["labels"], json!({"app": "agent", "agent": "a", "kaos.tools/agent": "a"}));

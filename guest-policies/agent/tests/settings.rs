@@ -207,6 +207,7 @@ fn base() -> (Value, Value) {
         ("gateway.namespace", json!("gw")),
         ("telemetry.enabled", json!(true)),
         ("telemetry.endpoint", json!("http://o")),
+        ("serviceAccount.audience", json!("kaos-gateway")),
     ] {
         settings = with(&settings, path, value);
     }

@@ -17,8 +17,13 @@ use serde_json::{Value, json};
 
 use crate::support::{CHART, LEASE, Release, SYSTEM, USER, at, until, until_active, until_ready, until_state};
 
-/// Makes Agents and the objects that they use reachable through a Gateway.
-const GATEWAY: [&str; 2] = ["--set", "gatewayAPI.enabled=true"];
+/// Agents and what they use are reached by a Gateway, and it takes the tokens of Agents.
+const GATEWAY: [&str; 4] = [
+    "--set",
+    "gatewayAPI.enabled=true",
+    "--set",
+    "extraConfig.SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_AUDIENCE=kaos-gateway",
+];
 const HOME: Role = Role { name: "kaos-kaos-operator-home", namespace: Some(SYSTEM) };
 const EVERYWHERE: Role = Role { name: "kaos-kaos-operator-kaos-operator", namespace: None };
 

@@ -1,12 +1,21 @@
 //! A ServiceAccount for each Agent.
 
+use kaos_policy::guard::UserPrivileges;
+use kaos_tests::case;
 use kaos_tests::harness::read::{controller, uid};
 use kaos_tests::harness::samples::{agent, model_api};
-use kaos_tests::harness::{Scenario, play};
+use kaos_tests::harness::{Scenario, condition, play, reason};
 use serde_json::{Value, json};
 
 const ACCOUNT: &str = "ServiceAccount/kaos-agent-a";
 const ENABLED: &str = "settings.kaos.tools/serviceAccount.enabled";
+
+/// The operator's owner says for whom the tokens of agents are.
+fn scenario() -> Scenario {
+    let mut environment = case::default_environment().unwrap();
+    environment.insert("SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_AUDIENCE".to_owned(), "kaos-gateway".to_owned());
+    Scenario::default().environment(&environment)
+}
 
 fn with_account() -> Value {
     let mut agent = agent("a", "llm", &json!({}));
@@ -16,7 +25,8 @@ fn with_account() -> Value {
 
 #[test]
 fn an_agent_gets_an_account_by_a_setting_and_loses_it_with_that() {
-    play(Scenario::default(), async |w| {
+    // The audience is the owner's word, and no privilege that the object asks for.
+    play(scenario().tuned(|options| options.user_privileges = UserPrivileges::Forbidden), async |w| {
         w.apply_all(&[model_api("llm"), with_account()]).await;
         w.until_ready("Agent/a").await;
         let account = w.look(ACCOUNT).await;
@@ -38,7 +48,7 @@ fn an_agent_gets_an_account_by_a_setting_and_loses_it_with_that() {
 
 #[test]
 fn an_account_that_an_earlier_operator_made_for_the_agent_is_taken_over() {
-    play(Scenario::default().idle(), async |w| {
+    play(scenario().idle(), async |w| {
         let made = w.apply(&with_account()).await;
         let owner = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "Agent", "name": "a", "uid": uid(&made),
             "controller": true, "blockOwnerDeletion": true});
@@ -52,5 +62,29 @@ fn an_account_that_an_earlier_operator_made_for_the_agent_is_taken_over() {
         w.quiet().await;
         let taken = w.look(ACCOUNT).await;
         assert_eq!((uid(&taken), &taken["metadata"]["labels"]["agent"]), (uid(&left), &json!("a")));
+    });
+}
+
+#[test]
+fn an_agent_gets_no_token_for_others_by_its_own_word_where_that_is_refused_or_by_nobodys() {
+    let refused = Scenario::default().tuned(|options| options.user_privileges = UserPrivileges::Forbidden);
+    play(refused, async |w| {
+        let token = json!({"serviceAccountToken": {"path": "t", "audience": "sts.amazonaws.com"}});
+        let volume = json!({"name": "cloud", "projected": {"sources": [token]}});
+        let own = agent("own", "llm", &json!({"podSpec": {"volumes": [volume]}}));
+        w.apply_all(&[model_api("llm"), own, with_account()]).await;
+        let told = async |which: &str| {
+            let told = w.until("it is refused", which, |it| reason(it, "Accepted") == "InvalidSpec").await;
+            condition(&told, "Accepted")["message"].as_str().unwrap().to_owned()
+        };
+        let message = told("Agent/own").await;
+        let field = "spec.podSpec.volumes[0].projected.sources[0].serviceAccountToken.audience: ";
+        assert!(message.starts_with(field) && message.contains("privilege tokenAudiences"), "{message}");
+        let message = told("Agent/a").await;
+        assert!(message.starts_with("settings.serviceAccount.audience: is not set"), "{message}");
+        w.quiet().await;
+        for none in ["Deployment/agent-own", "Deployment/agent-a", ACCOUNT] {
+            assert!(w.look(none).await.is_null(), "{none}");
+        }
     });
 }

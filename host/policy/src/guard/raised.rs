@@ -149,7 +149,8 @@ fn of_volume<'a>(at: &str, volume: &'a Value) -> Vec<Raised<'a>> {
         }
         let audience = &source["serviceAccountToken"]["audience"];
         if is_filled(audience) {
-            raise(Privilege::TokenAudiences, &at, ("serviceAccountToken", &["audience"]), audience);
+            // A setting for it is in no `serviceAccountToken`: `serviceAccount.audience`.
+            raise(Privilege::TokenAudiences, &format!("{at}.serviceAccountToken"), ("audience", &[]), audience);
         }
     }
     raised
