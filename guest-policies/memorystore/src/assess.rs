@@ -1,6 +1,6 @@
 //! What the user is told: phase, endpoint, and the conditions of this kind.
 
-use kaos_policy_sdk::types::{Observation, Report, Subject};
+use kaos_policy_sdk::types::{Observation, Refusal, Report, Subject};
 use kaos_policy_sdk::{SubjectExt, Violations};
 use kaos_workload::{Phase, assess};
 
@@ -23,9 +23,15 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     }
     if let Some(spec) = &spec {
         let served = Served::of(subject, &spec.models, &mut Violations::new());
-        said.conditions.push(assess::dependencies_ready(&served.depends.wanting(&seen.outcome)));
         let claims = Claims::of(subject, &workload, spec, &settings.volume, &mut Violations::new());
-        said.conditions.extend(claims.conditions());
+        let mut wanting = served.depends.wanting(&seen.outcome);
+        match claims {
+            Ok(claims) => said.conditions.extend(claims.conditions()),
+            // For a name that no claim can have, nothing was asked.
+            Err(Refusal::Waiting(blockers)) if workload.check_name(true).is_empty() => wanting.extend(blockers),
+            Err(_) => {}
+        }
+        said.conditions.push(assess::dependencies_ready(&wanting));
         said.conditions.extend(request::telemetry(spec, &settings).condition());
     }
     said.into_report()

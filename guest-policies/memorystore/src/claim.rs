@@ -1,7 +1,8 @@
 //! The claim for storage: what a store asks for, what there is, and what becomes of the data.
 //!
 //! A claim that is there goes on as it is but for its size: everything else of it never changes. A claim that the store
-//! does not use any more stays in the plan for as long as it is there, so that no edit deletes data.
+//! does not use any more stays in the plan for as long as it is there, so that no edit deletes data. A store whose claim cannot
+//! be read waits: a plan that knows nothing of the claim would leave it out.
 
 use alloc::{
     borrow::ToOwned,
@@ -12,8 +13,8 @@ use kaos_crds::MemoryStoreSpec;
 use kaos_crds::memorystore::StorageType;
 use kaos_policy_sdk::need::{named, reference};
 use kaos_policy_sdk::quantity::Quantity;
-use kaos_policy_sdk::types::{Condition, Need, Note, Subject};
-use kaos_policy_sdk::{Object, SubjectExt, Violations, condition, note, object};
+use kaos_policy_sdk::types::{Condition, Need, Note, Refusal, Subject};
+use kaos_policy_sdk::{Lookup, Object, SubjectExt, Violations, condition, note, object};
 use kaos_workload::{Extra, Workload};
 use serde_json::Value;
 
@@ -64,16 +65,19 @@ pub(crate) fn need(workload: &Workload<'_>) -> Need {
 }
 
 impl Claims {
-    /// Reads what was found; collects what is wrong with the size.
+    /// Reads what was found; collects what is wrong with the size. Waits while nobody knows whether there is a claim.
     pub(crate) fn of(
         subject: &Subject,
         workload: &Workload<'_>,
         spec: &MemoryStoreSpec,
         volume: &Volume,
         wrong: &mut Violations,
-    ) -> Self {
+    ) -> Result<Self, Refusal> {
         let name = own_name(workload);
-        let found = subject.one(OWN).there();
+        let found = match subject.one(OWN) {
+            Lookup::Absent => None,
+            other => Some(other.or_wait(reference("v1", KIND, &name))?),
+        };
         let is_local = spec.storage.type_ == StorageType::Local;
         let given = Some(&volume.claim).filter(|given| is_local && !given.is_empty() && **given != name);
         let mut claims = Self { mounted: None, own: None, notes: Vec::new() };
@@ -82,7 +86,7 @@ impl Claims {
             claims.notes.extend(own.as_it_was(volume));
             claims.own = Some(own);
             claims.mounted = Some(name);
-            return claims;
+            return Ok(claims);
         }
         claims.mounted = given.cloned();
         if let Some(found) = found.filter(|found| is_owned(found, &subject.object())) {
@@ -93,7 +97,7 @@ impl Claims {
             claims.notes.push(note::at("spec.storage", note::info("ClaimUnused", message)));
             claims.own = Some(Own::left(name, &found, volume));
         }
-        claims
+        Ok(claims)
     }
 
     /// The names of claims that stay when the store goes.

@@ -62,6 +62,7 @@ impl Request {
         if !served.depends.missing.is_empty() {
             return Err(refusal::waiting(served.depends.missing));
         }
+        let claims = claims?;
         Ok(Self { object, spec, settings, served, claims })
     }
 

@@ -5,7 +5,7 @@
 mod support;
 
 use kaos_memorystore::MemoryStore;
-use kaos_policy_sdk::types::{Condition, Outcome, Plan, Refusal, Report, Subject, Truth};
+use kaos_policy_sdk::types::{Answer, Condition, Outcome, Plan, Refusal, Report, Subject, Truth};
 use kaos_policy_sdk::{Policy, testing};
 use serde_json::{Value, json};
 
@@ -175,6 +175,23 @@ fn both_models_are_asked_of_one_model_api_or_the_object_is_refused() {
     assert_eq!(url, Some("http://modelapi-llm.n.svc.cluster.local:8000/v1"));
     let missing = plan(&subject(&store(&json!({})), &[api("llm", &["small"])]));
     assert_eq!(missing.notes[0].reason, "ModelNotOffered");
+}
+
+#[test]
+fn a_store_whose_claim_cannot_be_read_waits_and_makes_no_plan_without_it() {
+    for spec in [json!({}), external()] {
+        for (answer, reason) in
+            [(Answer::Forbidden("no right".to_owned()), "Forbidden"), (Answer::Unserved, "Unserved")]
+        {
+            let mut subject = subject(&store(&spec), &[api("llm", &["*"]), claim("5Gi")]);
+            subject.found.iter_mut().find(|found| found.id == "claim").unwrap().answer = answer;
+            let refusal = refused(&subject);
+            let Refusal::Waiting(on) = &refusal else { panic!("{refusal:?}") };
+            assert_eq!((on[0].on.name.as_str(), on[0].reason.as_str()), (DATA, reason));
+            let told = condition(&told(&subject, Outcome::Refused(refusal.clone())), "DependenciesReady").unwrap();
+            assert_eq!(told.status, Truth::No);
+        }
+    }
 }
 
 fn sized(size: &str) -> Value {

@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use kaos_cluster::PodFate;
 use kaos_tests::case;
+use kaos_tests::harness::faults::OPERATOR;
 use kaos_tests::harness::read::{controller, name, uid, variable};
 use kaos_tests::harness::samples::{agent, memory_store, model_api};
 use kaos_tests::harness::{Scenario, World, condition, is_ready, is_true, play, reason};
 use serde_json::{Value, json};
+
+use crate::support::{web, web_with};
 
 const STORE: &str = "MemoryStore/notes";
 const DATA: &str = "PersistentVolumeClaim/memorystore-notes-data";
@@ -173,6 +176,58 @@ fn a_store_that_moves_to_a_database_keeps_its_claim_until_somebody_deletes_it() 
         let left: Vec<String> = w.list("PersistentVolumeClaim").await.iter().map(|it| name(it).to_owned()).collect();
         assert_eq!(left, [""; 0]);
         assert!(is_ready(&w.look(STORE).await));
+    });
+}
+
+#[test]
+fn a_claim_that_cannot_be_read_stays_whatever_the_store_wants_meanwhile() {
+    play(Scenario::embedded("rights are taken away"), async |w| {
+        let claim = settled(w, &memory_store("notes", "llm")).await;
+        w.embedded().authorise(|attempt| {
+            attempt.user != OPERATOR || attempt.verb.is_write() || attempt.resource != "persistentvolumeclaims"
+        });
+        w.embedded().cut_watches();
+        // What was seen is answered for the first minute of refusals.
+        w.pass_time(Duration::from_mins(3)).await;
+        w.apply(&external("notes")).await;
+        let waits = |it: &Value| reason(it, "Accepted") == "Waiting";
+        let waiting = w.until("it waits", STORE, waits).await;
+        let message = condition(&waiting, "DependenciesReady")["message"].to_string();
+        assert!(message.contains("PersistentVolumeClaim memorystore-notes-data cannot be read"), "{message}");
+        w.pass_time(Duration::from_mins(3)).await;
+        assert_eq!(uid(&w.look(DATA).await), uid(&claim));
+        w.embedded().allow_everything();
+        let moved = |it: &Value| variable(it, "KAOS_MEMORY_STORAGE_TYPE") == "external";
+        w.until("its pods use the database", "Deployment/memorystore-notes", moved).await;
+        w.until_ready(STORE).await;
+        w.quiet().await;
+        assert_eq!(uid(&w.look(DATA).await), uid(&claim));
+    });
+}
+
+#[test]
+fn no_child_is_deleted_while_its_type_is_not_followed() {
+    play(Scenario::embedded("rights are taken away"), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.quiet().await;
+        w.embedded()
+            .authorise(|attempt| attempt.user != OPERATOR || attempt.verb.is_write() || attempt.resource != "services");
+        w.embedded().cut_watches();
+        for (wait, image) in [(Duration::from_secs(5), "gadget:2"), (Duration::from_mins(3), "gadget:3")] {
+            w.pass_time(wait).await;
+            w.apply(&web_with(&json!({"leaveOut": ["Service"], "image": image}))).await;
+            let follows = |it: &Value| it["spec"]["template"]["spec"]["containers"][0]["image"] == image;
+            w.until("the rest follows", "Deployment/web", follows).await;
+            w.pass_time(Duration::from_secs(30)).await;
+            assert!(w.look("Service/web").await.is_object(), "{image}");
+            let known = w.probe().explain("gadgets", &w.namespace, "web").await.unwrap();
+            let stays = "Service web stays, although the plan has it no longer";
+            assert!(known["last"]["decisions"].to_string().contains(stays), "{known:#}");
+        }
+        w.embedded().allow_everything();
+        w.until_gone("Service/web").await;
+        w.until_ready("Gadget/web").await;
     });
 }
 

@@ -1,6 +1,9 @@
-//! Deletes children that are no longer in the plan.
+//! Children that are no longer wanted.
+//!
+//! While the watch on their type is in trouble they stay: a policy that is not shown a child may leave it out of a plan for
+//! that reason alone, and data that is deleted does not come back.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use kaos_policy::contract::{Reference, ResourceType};
 use kube::api::PropagationPolicy;
@@ -9,7 +12,11 @@ use serde_json::Value;
 use super::{api::Calls, apply::Applied, context::Context, decide::is_going, error::CallError};
 use crate::watch::Seen;
 
-/// Identifies a child by group, kind and name. The version is only a view of the same object.
+/// After how long children that stay for a watch in trouble are looked at again. A watch that works again wakes nobody if
+/// nothing changed meanwhile.
+pub(super) const AGAIN: Duration = Duration::from_secs(15);
+
+/// A child by group, kind and name: versions are views on the same object.
 fn identity(of: &ResourceType, name: &str) -> (String, String, String) {
     (of.group().to_owned(), of.kind.clone(), name.to_owned())
 }
@@ -24,7 +31,21 @@ impl Context {
         children.filter(|child| !child.object().is_some_and(|live| is_going(&live))).collect()
     }
 
-    /// Deletes these children. Records deletions and failures in `applied`.
+    /// Takes out those whose type is not followed now, and tells why they stay. Says whether there are any.
+    pub(super) fn spare_unseen(&self, unwanted: &mut Vec<Seen>, applied: &mut Applied) -> bool {
+        let before = unwanted.len();
+        unwanted.retain(|child| {
+            let Some(why) = self.watch.trouble_in(&child.of, &child.namespace) else { return true };
+            let (kind, name) = (&child.of.kind, &child.name);
+            let decision =
+                format!("{kind} {name} stays, although the plan has it no longer, while {kind} is not followed: {why}");
+            applied.decisions.push(decision);
+            false
+        });
+        unwanted.len() < before
+    }
+
+    /// Deletes these children. What was deleted, and what could not be, is noted.
     pub(crate) async fn prune(&self, unwanted: &[Seen], applied: &mut Applied) {
         for child in unwanted {
             if let Err(error) = self.remove(child, PropagationPolicy::Background).await {

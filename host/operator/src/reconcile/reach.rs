@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::{
     apply::Applied, context::Context, error::CallError, finalize::Held, gates, handover::stays, mark::Mark,
-    memory::Memory, rejected::Rejected, subject::Subject,
+    memory::Memory, prune::AGAIN, rejected::Rejected, subject::Subject,
 };
 use crate::{hashing::hash, status::Hindrance};
 
@@ -111,12 +111,15 @@ impl Context {
         // claim is gone for good.
         if applied.in_full() && !subject.selected.stands_in() {
             let mut unwanted = self.unwanted(&subject.uid, plan);
+            if self.spare_unseen(&mut unwanted, &mut applied) {
+                again = Some(AGAIN);
+            }
             if let Some(handover) = self.handover(&unwanted, plan) {
                 unwanted.retain(|child| !stays(child, plan));
                 let told = handover.told();
                 applied.decisions.push(told.message.clone());
                 self.tell(&subject.object, &told).await;
-                again = Some(handover.left);
+                again = Some(again.map_or(handover.left, |again: Duration| again.min(handover.left)));
             }
             self.prune(&unwanted, &mut applied).await;
         }

@@ -274,7 +274,13 @@ impl Watch {
         self.0.with(|state| state.trouble(of))
     }
 
-    /// The reason why the operator may not watch a type.
+    /// Why objects of a type in this namespace are not followed now, if that is so. What is known of them may be old, and a
+    /// policy may have been told that it may not see them.
+    pub fn trouble_in(&self, of: &ResourceType, namespace: &str) -> Option<String> {
+        self.0.with(|state| state.trouble_in(of, namespace))
+    }
+
+    /// Why the operator may not watch a type, if that is so.
     pub fn forbidden(&self, of: &ResourceType) -> Option<String> {
         self.0.with(|state| {
             let troubles = state.slots_of(of).filter_map(|(_, slot)| slot.shelf.trouble.as_ref());

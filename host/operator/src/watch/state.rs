@@ -284,7 +284,15 @@ impl State {
         ready.flat_map(|(primary, _)| self.keys(primary)).map(|key| (key, Urgency::Bulk)).collect()
     }
 
-    /// Returns the reason why a type cannot be watched now.
+    /// Why objects of a type in a namespace are not followed now, if that is so.
+    pub(super) fn trouble_in(&self, of: &ResourceType, namespace: &str) -> Option<String> {
+        let covers = |spec: &Spec| spec.namespace.as_deref().is_none_or(|at| at == namespace);
+        let mut slots = self.slots_of(of).filter(|(spec, _)| covers(spec));
+        let undiscovered = self.undiscovered.get(&of.api_version).cloned();
+        undiscovered.or_else(|| slots.find_map(|(_, slot)| Some(slot.shelf.trouble.as_ref()?.text.clone())))
+    }
+
+    /// Why a type cannot be watched now, if that is so.
     pub(super) fn trouble(&self, of: &ResourceType) -> Option<String> {
         let undiscovered = self.undiscovered.get(&of.api_version).cloned();
         let troubles = self.slots_of(of).filter_map(|(_, slot)| slot.shelf.trouble.as_ref());
