@@ -23,8 +23,9 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     let mut said = assess::assess(&workload, exposed.then_some(settings.service_port), replicas, seen);
     if let Ok(spec) = request::spec(subject) {
         let links = Links::of(&spec, object.name());
-        let linked = Linked::of(subject, &spec.model_api, spec.model(), &links, &mut Violations::new());
+        let mut linked = Linked::of(subject, &spec.model_api, spec.model(), &links, &mut Violations::new());
         let memory = Remembering::of(subject, &spec, &settings.memory, &mut Violations::new());
+        linked.depends.missing.extend(memory.unreadable.clone());
         if matches!(seen.outcome, Outcome::Applied | Outcome::Gated) {
             said.fields.insert("linkedResources".into(), resources(&linked, &memory));
         }

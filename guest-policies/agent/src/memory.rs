@@ -2,6 +2,9 @@
 //!
 //! A store that is missing or not ready holds back the first creation and nothing else: an Agent that runs goes on without.
 //! Its address stays as long as the store has one, ready or not, so that a store that flaps rolls no pod.
+//! While the operator may not read a store, nothing is known of it: the Agent waits, and its pods stay as they are. A store
+//! that is deleted takes its address and its scope with it: the pods of its Agents roll once and go on without, and roll
+//! again when it comes back.
 
 use alloc::{borrow::ToOwned, string::String};
 use kaos_crds::agent::{Memory, MemoryType, ReadScope};
@@ -19,6 +22,8 @@ use crate::settings::MemorySettings;
 const KIND: &str = "MemoryStore";
 /// The field of what may be read.
 const SCOPE: &str = "spec.config.memory.maxReadScope";
+/// The field with the name of the store.
+const STORE: &str = "spec.config.memory.memoryStore";
 /// The variable of the store's address.
 pub(crate) const ENDPOINT: &str = "MEMORY_STORE_ENDPOINT";
 /// The type of the condition on the store.
@@ -35,10 +40,21 @@ pub(crate) struct Remembering {
     pub(crate) scope: Option<(ReadScope, String)>,
     /// Why the first creation waits.
     pub(crate) gate: Option<Blocker>,
+    /// Why nothing is known of the store, where it may not be read.
+    pub(crate) unreadable: Option<Blocker>,
     /// What is wrong with the store for an Agent that runs.
     degraded: Option<String>,
     /// Why the scope cannot be.
-    invalid: Option<String>,
+    invalid: Option<Invalid>,
+}
+
+/// A scope that cannot be.
+#[derive(Debug)]
+struct Invalid {
+    /// The field of the Agent that decides it.
+    path: &'static str,
+    /// Why it cannot be, and what to do.
+    why: String,
 }
 
 /// The memory block of a spec.
@@ -83,12 +99,12 @@ impl Remembering {
         let Some(memory) = block(spec) else { return known };
         let own = memory.max_read_scope.map(|scope| (scope, SCOPE.to_owned()));
         let most = named_store(spec).and_then(|name| known.find(subject, name));
-        known.scope = own.or_else(|| most.clone());
+        known.scope = own.clone().or_else(|| most.clone());
         if named_store(spec).is_some() {
-            known.invalid = invalid(known.scope.as_ref(), most.as_ref(), known.store.as_deref(), settings);
+            known.invalid = invalid(own.as_ref(), most.as_ref(), known.store.as_deref(), settings);
         }
         if let Some(invalid) = &known.invalid {
-            wrong.add(SCOPE, invalid.as_str());
+            wrong.add(invalid.path, invalid.why.as_str());
         }
         known
     }
@@ -100,7 +116,8 @@ impl Remembering {
             Lookup::There(found) => found,
             Lookup::Forbidden(why) => {
                 let message = format!("{KIND} {} cannot be read: {why}", shown(name, 253));
-                self.is_without(blocker::new(to(name), "Forbidden", message));
+                self.degraded = Some(message.clone());
+                self.unreadable = Some(blocker::new(to(name), "Forbidden", message));
                 return None;
             }
             Lookup::Absent | Lookup::Unserved | Lookup::Unasked => {
@@ -130,7 +147,7 @@ impl Remembering {
             (None, None) => condition::no(DEGRADED, "MemoryHealthy", "Memory is healthy"),
         });
         let invalid = self.invalid.as_ref();
-        let invalid = invalid.map(|message| condition::no("Ready", "InvalidMemoryReadScope", message.clone()));
+        let invalid = invalid.map(|it| condition::no("Ready", "InvalidMemoryReadScope", it.why.clone()));
         degraded.into_iter().chain(invalid)
     }
 }
@@ -144,27 +161,37 @@ fn most(store: &Object) -> ReadScope {
     }
 }
 
-/// Why a scope cannot be, as the store and the cluster are.
+/// Why a scope cannot be, as the store and the cluster are: the Agent's own, or the one that it has from the store.
 fn invalid(
-    scope: Option<&(ReadScope, String)>,
+    own: Option<&(ReadScope, String)>,
     most: Option<&(ReadScope, String)>,
     store: Option<&str>,
     settings: &MemorySettings,
-) -> Option<String> {
+) -> Option<Invalid> {
     let rank = |scope: ReadScope| scope as u8;
-    let (scope, _) = scope?;
+    let is_beyond_cluster = |scope: ReadScope| scope == ReadScope::User && !settings.user_identity;
+    let Some((scope, _)) = own else {
+        let (_, store) = most.filter(|(most, _)| is_beyond_cluster(*most)).zip(store)?;
+        let why = format!(
+            "MemoryStore \"{store}\" lets user scope be read, but cluster security posture has no user identity: set \
+             config.memory.maxReadScope to session or agent, change spec.maxReadScope of the store, or set \
+             memory.userIdentity of the policy where requests carry one"
+        );
+        return Some(Invalid { path: STORE, why });
+    };
     if let (Some((most, _)), Some(store)) = (most, store)
         && rank(*scope) > rank(*most)
     {
         let (scope, most) = (word(*scope), word(*most));
-        return Some(format!(
+        let why = format!(
             "config.memory.maxReadScope \"{scope}\" exceeds MemoryStore \"{store}\" maxReadScope \"{most}\": name {most}, \
              or have the store allow more"
-        ));
+        );
+        return Some(Invalid { path: SCOPE, why });
     }
-    (*scope == ReadScope::User && !settings.user_identity).then(|| {
-        "config.memory.maxReadScope references user scope, but cluster security posture has no user identity: name session or \
-         agent, or set memory.userIdentity of the policy where requests carry one"
-            .to_owned()
+    is_beyond_cluster(*scope).then(|| {
+        let why = "config.memory.maxReadScope references user scope, but cluster security posture has no user identity: name \
+                   session or agent, or set memory.userIdentity of the policy where requests carry one";
+        Invalid { path: SCOPE, why: why.to_owned() }
     })
 }

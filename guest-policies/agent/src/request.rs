@@ -77,6 +77,7 @@ impl Request {
         let links = Links::of(&spec, object.name());
         let mut linked = Linked::of(subject, &spec.model_api, spec.model(), &links, &mut wrong);
         let memory = Remembering::of(subject, &spec, &settings.memory, &mut wrong);
+        linked.depends.missing.extend(memory.unreadable.clone());
         let own_image =
             spec.container.as_ref().and_then(|own| own.image.as_ref()).is_some_and(|image| !image.is_empty());
         let read = |harness| Entry::of(subject, harness, &settings.harness, own_image);

@@ -3,7 +3,7 @@
 #![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure should stop them
 
 use kaos_agent::{Agent, Settings};
-use kaos_policy_sdk::types::{Condition, Outcome, Plan, Refusal, Subject, Truth};
+use kaos_policy_sdk::types::{Answer, Condition, Outcome, Plan, Refusal, Subject, Truth};
 use kaos_policy_sdk::{Policy, testing};
 use kaos_workload::schema::{leaves, with};
 use serde_json::{Value, json};
@@ -57,8 +57,6 @@ fn condition(subject: &Subject, outcome: Outcome, of: &str) -> Option<Condition>
 
 #[test]
 fn an_agent_of_a_store_that_is_ready_has_its_address_its_scope_and_an_identity() {
-    let subject = seen(&agent(&json!({"memoryStore": "s"})), Some(store("user", &up())));
-    assert!(matches!(testing::plan::<Agent>(&subject), Err(Refusal::Invalid(_))), "the scope is the store's");
     let subject = seen(&agent(&json!({"memoryStore": "s"})), Some(store("agent", &up())));
     let plan = plan(&subject);
     assert!(plan.gates.is_empty());
@@ -132,6 +130,37 @@ fn a_scope_that_cannot_be_is_refused_and_is_the_reason_of_ready() {
     let with_users = [("memory.userIdentity", json!(true))];
     let taken = plan(&seen_with(&object, Some(store("user", &up())), &with_users));
     assert_eq!(value(&taken, "MEMORY_MAX_READ_SCOPE"), Some("user"));
+}
+
+#[test]
+fn a_scope_of_the_store_that_the_cluster_cannot_have_is_told_with_the_store_and_its_field() {
+    let object = agent(&json!({"memoryStore": "s"}));
+    let subject = seen(&object, Some(store("user", &up())));
+    let Err(Refusal::Invalid(wrong)) = testing::plan::<Agent>(&subject) else { panic!("it is taken") };
+    assert_eq!(wrong[0].path, "spec.config.memory.memoryStore");
+    let message = "MemoryStore \"s\" lets user scope be read, but cluster security posture has no user identity";
+    assert!(wrong[0].message.starts_with(message), "{}", wrong[0].message);
+    let ready = condition(&subject, Outcome::Refused(Refusal::Invalid(wrong)), "Ready").unwrap();
+    assert_eq!(ready.reason, "InvalidMemoryReadScope");
+    let narrower = agent(&json!({"memoryStore": "s", "maxReadScope": "agent"}));
+    plan(&seen(&narrower, Some(store("user", &up()))));
+}
+
+#[test]
+fn an_agent_waits_while_its_store_may_not_be_read_so_that_nothing_rolls() {
+    let object = agent(&json!({"memoryStore": "s"}));
+    let mut subject = seen(&object, Some(store("agent", &up())));
+    let of_store = subject.found.iter_mut().find(|found| found.id == "MemoryStore/s").unwrap();
+    of_store.answer = Answer::Forbidden("no right to list".to_owned());
+    let Err(refusal) = testing::plan::<Agent>(&subject) else { panic!("it has a plan without its store") };
+    let Refusal::Waiting(on) = &refusal else { panic!("{refusal:?}") };
+    assert_eq!((on.len(), on[0].reason.as_str()), (1, "Forbidden"));
+    let message = "MemoryStore s cannot be read: no right to list";
+    assert_eq!(on[0].message, message);
+    for of in ["MemoryDegraded", "DependenciesReady"] {
+        let told = condition(&subject, Outcome::Refused(refusal.clone()), of).unwrap();
+        assert!(told.message.contains(message), "{of}: {}", told.message);
+    }
 }
 
 #[test]
