@@ -37,12 +37,13 @@ pub(super) fn assess(subject: &Subject, seen: &Observation) -> Report {
     };
     let service = live("Service").map_or((Truth::No, "Missing"), |_| (Truth::Yes, "Created"));
     let metadata = &object["metadata"];
+    let settings: Value = serde_json::from_str(&subject.settings).unwrap_or_default();
+    let port = if object["spec"]["port"].is_null() { &settings["port"] } else { &object["spec"]["port"] };
     let endpoint = format!(
-        "http://{}.{}.svc.{}:{}",
+        "http://{}.{}.svc.{}:{port}",
         text(&metadata["name"]),
         text(&metadata["namespace"]),
         subject.cluster.domain,
-        object["spec"]["port"]
     );
     let says = |usual: &str| object["spec"]["says"].as_str().unwrap_or(usual).to_owned();
     Report {
