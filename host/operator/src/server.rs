@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use kaos_policy::gate::{self, Server};
+#[cfg(test)]
+use kaos_policy::gate::Known;
+use kaos_policy::gate::{self, LoadError, Server};
 use kube::Client;
-use tokio::runtime::Handle;
 
-use crate::telling::told;
+use crate::{blocking::off_thread, telling::told};
 
 /// Whether an API server may have fields that this program does not know.
 pub(crate) async fn is_newer(client: &Client) -> Result<bool, kube::Error> {
@@ -14,25 +15,57 @@ pub(crate) async fn is_newer(client: &Client) -> Result<bool, kube::Error> {
     Ok(gate::is_newer(&told.major, &told.minor))
 }
 
-/// A server check that any thread may call.
-pub(crate) type Asked = Arc<dyn Server + Send + Sync>;
-
-/// A server that is asked each time, from threads that may wait: it can become newer while this program runs. One that does
-/// not answer is neither newer nor older: what depends on that waits.
-pub(crate) struct Asking {
-    client: Client,
-    runtime: Handle,
+/// The API server that checks are for.
+#[derive(Clone)]
+pub(crate) enum Asked {
+    /// A running one. It is asked each time, because it can be upgraded while this program runs.
+    Running(Client),
+    /// One whose version is known.
+    #[cfg(test)]
+    Known(Known),
 }
 
-impl Asking {
-    /// Creates the check for a client's server. Call it within a runtime.
-    pub(crate) fn new(client: Client) -> Self {
-        Self { client, runtime: Handle::current() }
+/// What is known of the version while a check runs.
+#[derive(Clone, Copy)]
+enum Version {
+    Unasked,
+    Newer,
+}
+
+impl Server for Version {
+    fn is_newer(&self) -> Result<bool, String> {
+        match self {
+            Self::Unasked => Err("it was not asked".to_owned()),
+            Self::Newer => Ok(true),
+        }
     }
 }
 
-impl Server for Asking {
-    fn is_newer(&self) -> Result<bool, String> {
-        self.runtime.block_on(is_newer(&self.client)).map_err(|error| told(&error))
+impl Asked {
+    /// Runs a check on a thread that may block. Asks for the server's version only if the result depends on it, and runs
+    /// the check again if the server is newer. The check itself never waits for the server.
+    pub(crate) async fn check<T: Send + 'static>(
+        &self,
+        check: impl Fn(&dyn Server) -> Result<T, LoadError> + Send + Sync + 'static,
+    ) -> Result<T, LoadError> {
+        let check = Arc::new(check);
+        let run = |version: Version| {
+            let check = Arc::clone(&check);
+            off_thread(move || check(&version))
+        };
+        let error = match run(Version::Unasked).await {
+            Err(LoadError::Unanswered { error, .. }) => error,
+            checked => return checked,
+        };
+        let is_newer = match self {
+            Self::Running(client) => is_newer(client).await.map_err(|error| told(&error)),
+            #[cfg(test)]
+            Self::Known(known) => known.is_newer(),
+        };
+        match is_newer {
+            Ok(true) => run(Version::Newer).await,
+            Ok(false) => Err(*error),
+            Err(why) => Err(LoadError::Unanswered { error, why }),
+        }
     }
 }

@@ -157,8 +157,12 @@ async fn writes_come_in_order_from_few_watches_and_with_few_events() {
     let wanted = [
         "agents",
         "mcpservers",
+        "memorystores",
         "modelapis",
+        "persistentvolumeclaims",
+        "poddisruptionbudgets",
         "policyrevisions",
+        "serviceaccounts",
         "configmaps",
         "deployments",
         "services",

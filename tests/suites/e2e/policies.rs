@@ -96,7 +96,8 @@ async fn policy_remove_says_what_serves_then_and_takes_out_what_kubectl_applied_
     let policy = |arguments: &[&str]| {
         release.cluster.operator(&release.cluster.kubeconfig(), &[&["policy"], arguments].concat())
     };
-    assert!(policy(&["list"]).err.contains("policy-agent-0000-1"), "chunks that nothing lists are told");
+    let listed = policy(&["list"]).err;
+    assert!(!listed.contains("policy-agent-0000-1"), "a young chunk may be part of a push: {listed}");
     let told = policy(&["remove", "policy-agent", "--dry-run"]).expect();
     for part in [
         "goes: ConfigMap kaos-system/policy-agent (",

@@ -155,7 +155,7 @@ impl Checks {
         namespace: &str,
     ) -> Result<(), LoadError> {
         let _permit = self.processors.permit(namespace != self.home).await;
-        self.gatekeeper.try_settings(policy, settings, Arc::clone(&self.server)).await
+        self.gatekeeper.try_settings(policy, settings, &self.server).await
     }
 
     /// Ends the checks of revisions that are no longer wanted.
@@ -178,7 +178,7 @@ impl Checks {
 
     fn share(&self, namespace: &str) -> Share {
         let (processors, is_local) = (self.processors.clone(), namespace != self.home);
-        Share { processors, is_local, ends: CancellationToken::new(), server: Arc::clone(&self.server) }
+        Share { processors, is_local, ends: CancellationToken::new(), server: self.server.clone() }
     }
 }
 
@@ -227,7 +227,7 @@ mod tests {
         let compiler = Compiler::default();
         let engine = Engine::new().unwrap();
         let gatekeeper = Gatekeeper::new(engine, Box::new(compiler.clone()), Cluster::default());
-        let server = Arc::new(Known::default());
+        let server = Asked::Known(Known::default());
         (Checks::new(gatekeeper, Processors::of_this_machine(Compute::Pool), server, "home"), compiler)
     }
 

@@ -7,7 +7,7 @@ use kaos_policy::{
     compile::Compile,
     contract::Cluster,
     engine::Engine,
-    gate::{Bounds, Candidate, Gate, LoadError, Turn, Turns, try_settings},
+    gate::{Bounds, Candidate, Gate, LoadError, Server, Turn, Turns, try_settings},
     limits::Limits,
     policy::Policy,
     settings::{Layer, Origin},
@@ -15,7 +15,7 @@ use kaos_policy::{
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use crate::{blocking::off_thread, kinds, package::Package, processors::Processors, server::Asked};
+use crate::{kinds, package::Package, processors::Processors, server::Asked};
 
 /// Checks packages at the gate.
 #[derive(Clone)]
@@ -68,10 +68,9 @@ impl Gatekeeper {
             file: package.file.clone(),
             settings_from: Some(Origin::ClusterPolicy(package.name.clone())),
         };
-        let inner = Arc::clone(&self.0);
-        let server = Arc::clone(&share.server);
-        let turns = Waiting(share, Handle::current());
-        off_thread(move || {
+        let server = share.server.clone();
+        let (inner, turns) = (Arc::clone(&self.0), Waiting(share, Handle::current()));
+        let check = move |server: &dyn Server| {
             let Inner { engine, compiler, cluster, clock } = &*inner;
             let gate = Gate {
                 engine,
@@ -84,11 +83,11 @@ impl Gatekeeper {
                 cluster: cluster.clone(),
                 clock,
                 turns: &turns,
-                server: &*server,
+                server,
             };
             gate.load(&candidate)
-        })
-        .await
+        };
+        server.check(check).await
     }
 
     /// Checks that a policy's plans are valid with these settings.
@@ -96,9 +95,10 @@ impl Gatekeeper {
         &self,
         policy: Arc<Policy>,
         settings: Vec<Layer>,
-        server: Asked,
+        server: &Asked,
     ) -> Result<(), LoadError> {
         let inner = Arc::clone(&self.0);
-        off_thread(move || try_settings(&policy, &settings, &inner.cluster, &*server)).await
+        let check = move |server: &dyn Server| try_settings(&policy, &settings, &inner.cluster, server);
+        server.check(check).await
     }
 }

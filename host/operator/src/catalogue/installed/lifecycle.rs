@@ -42,7 +42,7 @@ use super::{
     store::Store,
     turns::Turns,
 };
-use crate::{package::Package, server::Asking};
+use crate::{package::Package, server::Asked};
 
 /// The state of all installed policies.
 pub(super) struct Lifecycle {
@@ -111,7 +111,7 @@ impl Lifecycle {
         let fitted = Fitted::new(tools.client.clone(), &tools.duties.operator_namespace);
         let news = News::new(tools.client.clone(), tools.instance.clone());
         let turns = Turns::new(&tools.duties.operator_namespace);
-        let server = Arc::new(Asking::new(tools.client.clone()));
+        let server = Asked::Running(tools.client.clone());
         let checks = Checks::new(gatekeeper, tools.processors.clone(), server, &tools.duties.operator_namespace);
         let questions = Questions::new(tools.client.clone(), &tools.duties.operator_namespace);
         let roster = Roster { own, entries: BTreeMap::new() };
