@@ -151,12 +151,22 @@ async fn removed_settings_stop_serving_can_return_and_can_be_erased() {
     let settings = stage.settings("registry.example/x:1");
     let ran = stage.policy(&["push", "--settings", &settings, "--for", "agent"]).await;
     assert_eq!((ran.code, image()), (0, json!("registry.example/x:1")), "{}", ran.stderr);
+    for (wanted, args) in [
+        (true, ["list", "--namespace", HOME]),
+        (false, ["list", "--namespace", "team"]),
+        (false, ["list", "--operator-namespace", "team"]),
+    ] {
+        let ran = stage.policy(&args).await;
+        assert_eq!(ran.stdout.contains("policy-agent-settings"), wanted, "{args:?}: {}{}", ran.stdout, ran.stderr);
+    }
     let ran = stage.policy(&["remove", "agent"]).await;
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert!(!is_there(&stage, "policy-agent-settings"));
     let listed = stage.policy(&["list"]).await;
     assert!(listed.stdout.contains("No policy that was shipped serves"), "{}", listed.stdout);
-    let ran = stage.policy(&["rollback", "agent"]).await;
+    let ran = stage.policy(&["rollback", "agent", "--namespace", "team"]).await;
+    assert!(ran.code == 2 && ran.stderr.contains("see `policy list --all`"), "{}", ran.stderr);
+    let ran = stage.policy(&["rollback", "agent", "--namespace", HOME]).await;
     assert_eq!((ran.code, image()), (0, json!("registry.example/x:1")), "{}", ran.stderr);
     let ran = stage.policy(&["remove", "agent", "--with-history"]).await;
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);

@@ -232,7 +232,7 @@ async fn there_is_no_rollback_to_what_is_not_kept_or_was_changed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn list_shows_states_object_counts_and_digests() {
     let stage = Stage::start("list").await;
-    let ran = stage.policy(&["list", "-n", "team"]).await;
+    let ran = stage.policy(&["list", "--operator-namespace", "team"]).await;
     assert!(ran.code == 0 && ran.stdout.contains("in namespace team: "), "{}{}", ran.stdout, ran.stderr);
     let ran = stage.policy(&["list"]).await;
     let none = "No policies were shipped to an operator in namespace kaos-system";

@@ -24,9 +24,12 @@ use super::{
 pub(super) struct List {
     #[command(flatten)]
     connection: Connection,
+    /// Only the policies whose ConfigMap is in this namespace
+    #[arg(short, long, value_parser = super::namespace)]
+    namespace: Option<String>,
     /// Namespace that the operator runs in
-    #[arg(short, long, env = "SYSTEM_NAMESPACE", default_value = super::HOME, value_parser = super::namespace)]
-    namespace: String,
+    #[arg(long, env = "SYSTEM_NAMESPACE", default_value = super::HOME, value_parser = super::namespace)]
+    operator_namespace: String,
     /// List also what is over: what something else replaced, and what was refused or put aside and is in no ConfigMap
     #[arg(short, long)]
     all: bool,
@@ -38,10 +41,11 @@ pub(super) struct List {
 impl List {
     /// Lists the revisions, the oldest first.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
-        let Self { connection, namespace, all: with_over, output } = self;
+        let Self { connection, namespace, operator_namespace: home, all: with_over, output } = self;
         let (listed, over, left) = super::on_cluster(connection, async |client| {
-            let all = Revisions::new(client.clone(), &namespace).all().await?;
-            let left = left_over(&client, &namespace, &all).await?;
+            let mut all = Revisions::new(client.clone(), &home).all().await?;
+            all.retain(|revision| namespace.as_ref().is_none_or(|only| revision.spec.source.namespace == *only));
+            let left = left_over(&client, namespace.as_ref().unwrap_or(&home), &all).await?;
             let holds = if with_over { BTreeMap::new() } else { holds(&client, &all).await? };
             let (over, listed): (Vec<_>, Vec<_>) =
                 all.into_iter().partition(|revision| !with_over && is_over(revision, &holds));
@@ -50,8 +54,9 @@ impl List {
         match output {
             Form::Json => out.json(&listed.iter().map(document).collect::<Vec<Value>>())?,
             Form::Text if listed.is_empty() && over == 0 => {
-                let who = "if one runs there, those of its own binary answer; -n names another namespace";
-                out.text(&format!("No policies were shipped to an operator in namespace {namespace}: {who}.\n"))?;
+                let from = namespace.map(|only| format!(" from namespace {only}")).unwrap_or_default();
+                let hint = "if one runs there, its own policies answer; --operator-namespace names another operator";
+                out.text(&format!("No policies were shipped{from} to an operator in namespace {home}: {hint}.\n"))?;
             }
             Form::Text if listed.is_empty() => out.text("No policy that was shipped serves, or waits to.\n")?,
             Form::Text => {
@@ -112,10 +117,10 @@ fn is_over(revision: &Revision, holds: &BTreeMap<PolicySource, Holds>) -> bool {
     }
 }
 
-/// Lists chunks that no package lists any more, by namespace.
-async fn left_over(client: &Client, home: &str, all: &[Revision]) -> anyhow::Result<BTreeMap<String, Vec<String>>> {
+/// Lists chunks that no package lists any more, by namespace: `first`, and the namespaces of the revisions.
+async fn left_over(client: &Client, first: &str, all: &[Revision]) -> anyhow::Result<BTreeMap<String, Vec<String>>> {
     let mut namespaces: BTreeSet<&str> = all.iter().map(|revision| revision.spec.source.namespace.as_str()).collect();
-    namespaces.insert(home);
+    namespaces.insert(first);
     let now = Timestamp::now();
     let mut left = BTreeMap::new();
     for namespace in namespaces {

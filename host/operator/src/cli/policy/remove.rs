@@ -25,7 +25,7 @@ use super::{
     gone::needed,
     grantable::GrantablePrivileges,
     in_force::standing,
-    named::{Named, known, meant},
+    named::{Only, known},
     output::{Output, complain},
     plan::{Place, Sides, compared, tell},
     revisions::{Revision, Revisions, name, shown, state, status},
@@ -45,17 +45,12 @@ const HELM: &str = "meta.helm.sh/release-name";
     to remove, or what would serve then is not known."
 )]
 pub(super) struct Remove {
-    /// The ConfigMap of the policy, as NAME or NAMESPACE/NAME, or the policy; of several, the one in the operator's
-    /// namespace
+    /// The ConfigMap of the policy, as NAME or NAMESPACE/NAME, or the policy
     name: String,
     #[command(flatten)]
     connection: Connection,
-    /// Namespace of the ConfigMap; of several, the operator's counts first
-    #[arg(short, long, value_parser = super::namespace)]
-    namespace: Option<String>,
-    /// Of several ConfigMaps of one policy, the one that holds in these namespaces
-    #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = super::namespace)]
-    scope: Vec<String>,
+    #[command(flatten)]
+    only: Only,
     /// Remove its records as well, with the bytes that the operator kept: there is nothing to go back to then
     #[arg(long)]
     with_history: bool,
@@ -86,7 +81,7 @@ struct Going {
 impl Remove {
     /// Prints the consequences and removes the package.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
-        let Self { name: named, connection, namespace, scope, with_history, dry_run, timeout, facts, grantable } = self;
+        let Self { name: named, connection, only, with_history, dry_run, timeout, facts, grantable } = self;
         let started = Started { cluster: facts.cluster(), grantable: grantable.listed(), checks: Checks::Fields };
         let home = started.cluster.operator_namespace.clone();
         let loader = Loader::cached(started.cluster.clone())?;
@@ -94,11 +89,8 @@ impl Remove {
         super::on_cluster(connection, async |client| {
             let revisions = Revisions::new(client.clone(), &home);
             let all = revisions.all().await?;
-            let place = named.split_once('/').map(|(place, _)| place).or(namespace.as_deref()).unwrap_or(&home);
-            let known = known(&client, place, &all).await?;
-            let scope = scope.iter().cloned().collect();
-            let named = Named { name: &named, namespace: namespace.as_deref(), scope: &scope, home: &home };
-            let source = meant(&known, &named)?;
+            let place = only.namespace_of(&named).unwrap_or(&home);
+            let source = only.meant(&named, &home, &known(&client, place, &all).await?)?;
             let going = Going::of(&client, &revisions, source, &all, with_history).await?;
             going.tell(&all, out)?;
             let standing = standing(&client, &loader, &own, &home).await?;

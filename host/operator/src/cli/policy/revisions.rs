@@ -1,6 +1,6 @@
 //! Reads `PolicyRevision`s for the verbs: the state of each shipped package.
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use k8s_openapi::{api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::Time};
 use kaos_crds::{PolicyRevisionSpec, PolicyRevisionStatus, PolicySource, RevisionState};
 use kube::{
@@ -171,30 +171,6 @@ pub(super) async fn read(config_maps: &Api<ConfigMap>, name: &str) -> anyhow::Re
         |name: String| async move { config_maps.get_opt(&name).await.with_context(|| format!("ConfigMap {name}")) };
     let Some(index) = get(name.to_owned()).await? else { return Ok(None) };
     Ok(Some(unpack_reading(&index, get).await??))
-}
-
-/// Returns the revisions that a name means: those of a ConfigMap, given with or without namespace, or those of a
-/// policy. If several sources have the name, revisions in the operator's namespace `home` win.
-pub(super) fn of_name<'a>(all: &'a [Revision], named: &str, home: &str) -> anyhow::Result<Vec<&'a Revision>> {
-    let is_named = |source: &PolicySource| source.config_map == named || shown(source) == named;
-    let of_source = all.iter().filter(|revision| is_named(&revision.spec.source)).collect::<Vec<_>>();
-    let of_policy = all.iter().filter(|revision| status(revision).policy.as_deref() == Some(named)).collect::<Vec<_>>();
-    let at_home = |of: &[&'a Revision]| -> Vec<&'a Revision> {
-        of.iter().copied().filter(|revision| revision.spec.source.namespace == home).collect()
-    };
-    let meant = [at_home(&of_source), at_home(&of_policy), of_source, of_policy];
-    let found = meant.into_iter().find(|meant| !meant.is_empty()).unwrap_or_default();
-    let mut sources: Vec<&PolicySource> = found.iter().map(|revision| &revision.spec.source).collect();
-    sources.sort_unstable();
-    sources.dedup();
-    match sources.as_slice() {
-        [] => bail!("{named}: no revision came from a ConfigMap or is of a policy of this name, see `policy list`"),
-        [_] => Ok(found),
-        several => {
-            let names: Vec<String> = several.iter().map(|source| shown(source)).collect();
-            bail!("{named}: came from several ConfigMaps, name one of {}", names.join(", "))
-        }
-    }
 }
 
 /// Formats a source as `namespace/name`.

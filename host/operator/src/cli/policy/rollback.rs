@@ -13,8 +13,9 @@ use super::{
     connection::Connection,
     follow::{Follower, Until},
     install::Installer,
+    named::{Only, recorded},
     output::{Output, complain},
-    revisions::{Lost, Revision, Revisions, is_passing, name, of_name, read, shown, state, status},
+    revisions::{Lost, Revision, Revisions, is_passing, name, read, shown, state, status},
 };
 use crate::{
     catalogue::installed::is_withheld,
@@ -28,14 +29,15 @@ use crate::{
     come in time; 2 there is none to go back to, or nobody can be asked."
 )]
 pub(super) struct Rollback {
-    /// The ConfigMap that the policy came from, as NAME or NAMESPACE/NAME, or the policy; of several, the one in the
-    /// operator's namespace
+    /// The ConfigMap that the policy came from, as NAME or NAMESPACE/NAME, or the policy
     name: String,
     #[command(flatten)]
     connection: Connection,
+    #[command(flatten)]
+    only: Only,
     /// Namespace that the operator runs in
-    #[arg(short, long, env = "SYSTEM_NAMESPACE", default_value = super::HOME, value_parser = super::namespace)]
-    namespace: String,
+    #[arg(long, env = "SYSTEM_NAMESPACE", default_value = super::HOME, value_parser = super::namespace)]
+    operator_namespace: String,
     /// The revision to go back to; otherwise the one that served before
     #[arg(long, value_name = "REVISION")]
     to: Option<String>,
@@ -50,11 +52,12 @@ pub(super) struct Rollback {
 impl Rollback {
     /// Writes the kept bytes of the earlier revision into the ConfigMap.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
-        let Self { name: named, connection, namespace, to, wait, timeout } = self;
+        let Self { name: named, connection, only, operator_namespace: home, to, wait, timeout } = self;
         super::on_cluster(connection, async |client| {
-            let revisions = Revisions::new(client.clone(), &namespace);
+            let revisions = Revisions::new(client.clone(), &home);
             let all = revisions.all().await?;
-            let of_source = of_name(&all, &named, &namespace)?;
+            let source = only.meant(&named, &home, &recorded(&all))?;
+            let of_source: Vec<&Revision> = all.iter().filter(|revision| revision.spec.source == source).collect();
             // With `--to`, the current content does not matter, so the user need not be allowed to read it.
             let holds = if to.is_some() { Holds::Nothing } else { held(&client, &of_source).await? };
             let target = target(&of_source, &holds, to.as_deref()).with_context(|| named.clone())?;
