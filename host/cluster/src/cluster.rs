@@ -29,6 +29,8 @@ use crate::{
 const CHANGES: usize = 4096;
 /// Default number of requests that the journal keeps.
 const REQUESTS: usize = 200_000;
+/// Default number of Events that the cluster keeps.
+const EVENTS: usize = 100_000;
 
 /// The options of a new cluster.
 pub struct Builder {
@@ -38,6 +40,7 @@ pub struct Builder {
     controllers: bool,
     changes: usize,
     requests: usize,
+    events: usize,
     instead: Option<String>,
 }
 
@@ -72,6 +75,13 @@ impl Builder {
         self
     }
 
+    /// Sets the number of Events that the cluster keeps. Above it, the controllers delete the oldest ones.
+    #[must_use]
+    pub fn events(mut self, most: usize) -> Self {
+        self.events = most;
+        self
+    }
+
     /// Turns off the controllers: Deployments get no pods, and no garbage is collected. Definitions are still served.
     #[must_use]
     pub fn without_controllers(mut self) -> Self {
@@ -88,7 +98,7 @@ impl Builder {
 
     /// Starts the cluster on the current tokio runtime.
     pub fn start(self) -> Cluster {
-        let mut state = State::new(self.seed, self.changes);
+        let mut state = State::new(self.seed, self.changes, self.events);
         bootstrap::fill(&mut state, &clock::text(self.clock.now()));
         let inner = Inner {
             settled: signal::Sender::default(),
@@ -130,6 +140,7 @@ impl Cluster {
             controllers: true,
             changes: CHANGES,
             requests: REQUESTS,
+            events: EVENTS,
             instead: None,
         }
     }

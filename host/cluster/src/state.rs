@@ -24,17 +24,20 @@ pub(crate) struct State {
     pub(crate) snapshots: Snapshots,
     /// The second number of the version that it says it is.
     pub(crate) minor: u32,
+    /// The number of Events above which the oldest are deleted.
+    pub(crate) events: usize,
     rng: Rng,
 }
 
 impl State {
-    pub(crate) fn new(seed: u64, window: usize) -> Self {
+    pub(crate) fn new(seed: u64, window: usize, events: usize) -> Self {
         Self {
             store: Store::new(window),
             catalogue: Catalogue::new(),
             addresses: Addresses::default(),
             snapshots: Snapshots::default(),
             minor: MINOR,
+            events,
             rng: Rng::with_seed(seed),
         }
     }

@@ -8,7 +8,7 @@ use k8s_openapi::api::{
     apps::v1::{Deployment, ReplicaSet},
     core::v1::{Namespace, Pod},
 };
-use kaos_cluster::{Cluster, PodFate};
+use kaos_cluster::{Cluster, PodFate, TokioClock};
 use kube::{
     Api, Client,
     api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, PropagationPolicy},
@@ -257,4 +257,21 @@ async fn an_event_expires_one_hour_after_its_last_occurrence() {
     assert!(cluster.object("", "events", "t", "e").is_some());
     tokio::time::sleep(Duration::from_mins(2)).await;
     assert!(cluster.object("", "events", "t", "e").is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn above_the_limit_the_oldest_events_go() {
+    let clock = TokioClock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
+    let cluster = Cluster::builder().clock(clock).events(8).start();
+    for number in 0..12_u8 {
+        let event = json!({"apiVersion": "v1", "kind": "Event",
+            "metadata": {"name": format!("e{number:02}"), "namespace": "default",
+                "creationTimestamp": format!("2026-01-01T00:00:{number:02}Z")},
+            "involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"}});
+        cluster.plant("", "events", event);
+        cluster.settled().await;
+    }
+    let kept = |number: u8| cluster.object("", "events", "default", &format!("e{number:02}")).is_some();
+    let names: Vec<u8> = (0..12).filter(|number| kept(*number)).collect();
+    assert!(names.len() <= 8 && names.contains(&11) && !names.contains(&0), "{names:?}");
 }

@@ -1,4 +1,5 @@
-//! Events: expire one hour after their last occurrence, the default of the API server's `--event-ttl`.
+//! Events: expire one hour after their last occurrence, the default of the API server's `--event-ttl`. A cluster that
+//! has too many loses the oldest before: they are in memory, where a real cluster has a disk.
 
 use std::time::Duration;
 
@@ -52,7 +53,21 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
         state.store.remove(&events, key);
         return None;
     }
+    trim(state, &events);
     TTL.checked_sub(age)
+}
+
+/// Deletes the oldest Events above the limit. Deletes some more than needed, so that the next Events need no search.
+fn trim(state: &mut State, events: &GroupResource) {
+    let count = state.store.list(events, "").count();
+    if count <= state.events {
+        return;
+    }
+    let mut by_age: Vec<_> = state.store.list(events, "").map(|(key, event)| (last_time(event), key.clone())).collect();
+    by_age.sort_unstable();
+    for (_, key) in by_age.into_iter().take(count - state.events + state.events / 8) {
+        state.store.remove(events, &key);
+    }
 }
 
 /// Returns the last occurrence of an Event, the latest of its times.

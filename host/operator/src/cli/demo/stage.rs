@@ -35,6 +35,8 @@ const POD_STARTS: Duration = Duration::from_millis(1500);
 const CHANGES: usize = 128;
 /// Requests that the journal of the cluster keeps.
 const REQUESTS: usize = 1_000;
+/// Events that the cluster keeps. An hour of edits makes many times as many.
+const EVENTS: usize = 1_000;
 
 /// A kind that the table leaves out: the step that ships a policy already reports its revision.
 const REVISION: &str = "PolicyRevision";
@@ -67,7 +69,7 @@ impl Stage {
     /// Starts a cluster and writes a kubeconfig for it.
     pub(super) async fn start(port: u16) -> anyhow::Result<Self> {
         let there_is = format!("{}; for anything else take a real cluster", super::served::served());
-        let cluster = Cluster::builder().history(CHANGES, REQUESTS).instead(there_is).start();
+        let cluster = Cluster::builder().history(CHANGES, REQUESTS).events(EVENTS).instead(there_is).start();
         cluster.set_pods(PodFate::ReadyAfter(POD_STARTS));
         let address = SocketAddr::from(([127, 0, 0, 1], port));
         let server = cluster.listen(address).await.with_context(|| {
