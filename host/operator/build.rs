@@ -13,10 +13,16 @@ mod environment;
 mod prebuilt;
 #[path = "src/sections.rs"]
 mod sections;
+#[path = "build/shipped.rs"]
+mod shipped;
 #[path = "build/sources.rs"]
 mod sources;
 
-use std::{env, path::PathBuf, process::ExitCode};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 /// A policy that is ready to be embedded.
 pub(crate) struct Component {
@@ -50,20 +56,28 @@ fn main() -> ExitCode {
 
 fn run() -> Result<()> {
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set: this is a build script of cargo")?);
+    let workspace = environment::manifest_directory()?.join("../../guest-policies");
+    let workspace = workspace.canonicalize().map_err(|error| format!("{}: {error}", workspace.display()))?;
+    let policies = sources::find(&workspace)?;
+    shipped::write(&out, &policies)?;
     let components = match env::var_os(prebuilt::VARIABLE).filter(|dir| !dir.is_empty()) {
         Some(dir) => prebuilt::read(&PathBuf::from(dir))?,
-        None => build(&environment::target_directory(&out)?.join("policies"))?,
+        None => build(&workspace, &policies, &environment::target_directory(&out)?.join("policies"))?,
     };
     let code = code::Folder::named()?;
     embed::write_table(&out, &components, code.as_ref())
 }
 
-fn build(target_dir: &std::path::Path) -> Result<Vec<Component>> {
-    let here = environment::manifest_directory()?;
-    let workspace = here.join("../../guest-policies");
-    let workspace = workspace.canonicalize().map_err(|error| format!("{}: {error}", workspace.display()))?;
-    let policies = sources::find(&workspace)?;
+fn build(workspace: &Path, policies: &[sources::Policy], target_dir: &Path) -> Result<Vec<Component>> {
     compile::ensure_target()?;
-    let modules = compile::build(&workspace, target_dir, &policies)?;
+    let modules = compile::build(workspace, target_dir, policies)?;
     policies.iter().zip(modules).map(|(policy, module)| embed::componentize(policy, &module)).collect()
+}
+
+/// Writes a file if its content differs, so that its readers are not built again for nothing.
+pub(crate) fn write_if_changed(path: &Path, content: &[u8]) -> Result<()> {
+    if fs::read(path).is_ok_and(|old| old == content) {
+        return Ok(());
+    }
+    fs::write(path, content).map_err(|error| format!("{}: {error}", path.display()))
 }

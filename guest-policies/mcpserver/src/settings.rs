@@ -159,15 +159,8 @@ mod tests {
 
     #[test]
     fn the_schema_in_the_tree_has_the_defaults_of_the_code() {
-        let schema: serde_json::Value = serde_json::from_str(include_str!("../settings.schema.json")).unwrap();
-        let settings: Settings = kaos_policy_sdk::decode(&defaults(&schema)).unwrap();
+        let defaults = kaos_policy_sdk::testing::defaults(include_str!("../settings.schema.json"));
+        let settings: Settings = kaos_policy_sdk::decode(&defaults).unwrap();
         assert_eq!(settings, Settings::default(), "write it anew: cargo test -p kaos-mcpserver --features schema");
-    }
-
-    fn defaults(schema: &serde_json::Value) -> serde_json::Value {
-        match schema.get("properties").and_then(serde_json::Value::as_object) {
-            Some(properties) => properties.iter().map(|(name, schema)| (name.clone(), defaults(schema))).collect(),
-            None => schema["default"].clone(),
-        }
     }
 }

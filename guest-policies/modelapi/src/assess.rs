@@ -111,21 +111,11 @@ mod tests {
             "metadata": {"name": "llm", "namespace": "ns"},
             "spec": {"mode": "Proxy", "proxyConfig": proxy, "telemetry": telemetry},
         });
-        let subject = testing::subject(&object).settings(&settings()).build();
+        let subject =
+            testing::subject(&object).settings(&testing::defaults(include_str!("../settings.schema.json"))).build();
         let plan = testing::plan::<ModelApi>(&subject).unwrap();
         let report = assess(&subject, &testing::observation(Outcome::Applied).plan(&plan).build());
         report.conditions.into_iter().find(|condition| condition.type_ == "TelemetryConfigured").unwrap()
-    }
-
-    /// Returns the defaults of the schema.
-    fn settings() -> Value {
-        fn defaults(schema: &Value) -> Value {
-            match schema.get("properties").and_then(Value::as_object) {
-                Some(properties) => properties.iter().map(|(name, schema)| (name.clone(), defaults(schema))).collect(),
-                None => schema["default"].clone(),
-            }
-        }
-        defaults(&serde_json::from_str(include_str!("../settings.schema.json")).unwrap())
     }
 
     #[test]

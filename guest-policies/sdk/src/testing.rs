@@ -1,5 +1,11 @@
 //! Helpers for short tests of policies. Not part of the shipped Wasm.
 
+mod recorded;
+#[cfg(test)]
+mod tests;
+
+pub use recorded::{assert_recorded_plans, defaults};
+
 use crate::types::{
     Answer, Blocker, Child, Cluster, EnvSource, EnvVar, Found, Note, Observation, Outcome, Plan, Reference, Refusal,
     SecretFacts, Selector, Subject, Target,
@@ -232,6 +238,3 @@ pub fn env_value<'a>(env: &'a [EnvVar], container: &str, name: &str) -> Option<&
         _ => None,
     })
 }
-
-#[cfg(test)]
-mod tests;

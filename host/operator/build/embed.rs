@@ -5,7 +5,7 @@ use std::{fmt::Write, fs, path::Path};
 use sha2::{Digest, Sha256};
 use wit_component::ComponentEncoder;
 
-use crate::{Component, Result, code::Folder, sections::slim, sources::Policy};
+use crate::{Component, Result, code::Folder, sections::slim, sources::Policy, write_if_changed};
 
 /// Makes a valid component from a policy's core module.
 pub(crate) fn componentize(policy: &Policy, module: &[u8]) -> Result<Component> {
@@ -47,11 +47,4 @@ pub(crate) fn write_table(out: &Path, components: &[Component], code: Option<&Fo
     }
     table.push_str("]\n");
     write_if_changed(&out.join("embedded.rs"), table.as_bytes())
-}
-
-fn write_if_changed(path: &Path, content: &[u8]) -> Result<()> {
-    if fs::read(path).is_ok_and(|old| old == content) {
-        return Ok(());
-    }
-    fs::write(path, content).map_err(|error| format!("{}: {error}", path.display()))
 }

@@ -17,6 +17,10 @@ pub(crate) struct Policy {
     pub(crate) library: String,
     /// The text of the `policy.yaml` next to its Cargo.toml.
     pub(crate) manifest: String,
+    /// The directory of its Cargo.toml.
+    pub(crate) directory: PathBuf,
+    /// What `cargo metadata` says of the package.
+    pub(crate) metadata: Value,
 }
 
 /// Returns the policies of a workspace, ordered by package name.
@@ -62,5 +66,7 @@ fn policy(package: &Value, manifest_path: &Path) -> Result<Policy> {
     println!("cargo::rerun-if-changed={}", manifest_file.display());
     let manifest =
         fs::read_to_string(&manifest_file).map_err(|error| format!("{}: {error}", manifest_file.display()))?;
-    Ok(Policy { package: name.to_owned(), library: library.replace('-', "_"), manifest })
+    let directory = manifest_path.parent().map(Path::to_owned).unwrap_or_default();
+    let library = library.replace('-', "_");
+    Ok(Policy { package: name.to_owned(), library, manifest, directory, metadata: package.clone() })
 }

@@ -67,3 +67,25 @@ fn new_explains_invalid_names_kinds_and_sdks() {
         assert!(ran.stderr.contains(told), "{}", ran.stderr);
     }
 }
+
+#[test]
+fn new_starts_from_a_policy_that_the_operator_ships() {
+    let folder = Folder::new("new-from");
+    let dir = format!("{}/own", folder.path());
+    let ran = run(["policy", "new", "red-agent", "--from", "agent", "--dir", &dir, "--sdk", REPOSITORY], "");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let read = |name: &str| fs::read_to_string(format!("{dir}/{name}")).unwrap();
+    assert!(read("src/lib.rs").contains("name: \"red-agent\".to_owned()"));
+    assert!(read("Cargo.toml").contains("guest-policies/workload\""), "{}", read("Cargo.toml"));
+    assert!(read("samples/plans/minimal.json").contains("Deployment"));
+    assert!(read("README.md").contains("policy push red-agent.wasm"));
+
+    let other = format!("{}/other", folder.path());
+    let ran = run(["policy", "new", "own", "--from", "agnt", "--dir", &other, "--sdk", SDK], "");
+    assert!(ran.code == 2 && ran.stderr.contains("use one of agent, mcpserver"), "{}", ran.stderr);
+    let ran = run(["policy", "new", "own", "--from", "agent", "--kind", "Agent", "--sdk", SDK], "");
+    assert!(ran.code == 2 && ran.stderr.contains("cannot be used with"), "{}", ran.stderr);
+    let kind = ["--kind", "Agent", "--api-version", "kaos.tools/v1alpha1", "--dir", &other, "--sdk", SDK];
+    let ran = run(["policy", "new", "own"].iter().chain(&kind), "");
+    assert!(ran.code == 0 && ran.stderr.contains("`policy new own --from agent`"), "{}", ran.stderr);
+}

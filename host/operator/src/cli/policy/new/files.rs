@@ -1,24 +1,16 @@
-//! The files of a new project: the template of this repository, with the names replaced.
+//! The files of a new project: the template of this repository with the names replaced, or a default policy.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
 
 use kube::core::{ApiResource, GroupVersionKind};
+
+use super::{sdk::Sdk, shipped::Shipped};
 
 /// The names to put into the template.
 pub(super) struct Names<'a> {
     pub(super) name: &'a str,
     pub(super) kind: &'a str,
     pub(super) api_version: &'a str,
-}
-
-/// Location of the SDK.
-pub(super) enum Sdk {
-    /// A directory.
-    Path(PathBuf),
-    /// A repository.
-    Git(String),
-    /// A version in the registry.
-    Version(String),
 }
 
 /// Embeds a file of the template, which this repository also builds and tests.
@@ -31,21 +23,42 @@ macro_rules! template {
 /// The dependency on the SDK in the template's manifest.
 const NEAR: &str = "kaos-policy-sdk = { path = \"../sdk\" }";
 
-/// Returns every file, with its path in the project.
-pub(super) fn project(names: &Names<'_>, sdk: &Sdk) -> Vec<(&'static str, String)> {
-    let manifest = template!("Cargo.toml").replace(NEAR, &format!("kaos-policy-sdk = {}", sdk.dependency()));
-    let mut files = vec![
-        ("Cargo.toml", named(&manifest, names) + include_str!("project/manifest.toml")),
-        ("src/lib.rs", named(template!("src/lib.rs"), names)),
-        ("settings.schema.json", named(template!("settings.schema.json"), names)),
-        ("policy.yaml", named(template!("policy.yaml"), names)),
-        ("README.md", named(include_str!("project/README.md"), names)),
-        (".cargo/config.toml", include_str!("project/config.toml").to_owned()),
-        (".github/workflows/policy.yml", named(include_str!("project/ci.yml"), names)),
-        (".gitignore", "/target\n/*.wasm\n".to_owned()),
-    ];
-    files.extend(definition(names).map(|definition| ("crd.yaml", definition)));
-    files
+/// The files of a project, by path.
+pub(super) type Files = BTreeMap<String, String>;
+
+/// Returns the files of a project that starts from the template.
+pub(super) fn from_template(names: &Names<'_>, sdk: &Sdk) -> anyhow::Result<Files> {
+    let manifest = template!("Cargo.toml").replace(NEAR, &format!("kaos-policy-sdk = {}", sdk.dependency()?));
+    let mut files = surroundings(names, include_str!("project/README.md"));
+    files.extend([
+        ("Cargo.toml".to_owned(), named(&manifest, names) + include_str!("project/manifest.toml")),
+        ("src/lib.rs".to_owned(), named(template!("src/lib.rs"), names)),
+        ("settings.schema.json".to_owned(), named(template!("settings.schema.json"), names)),
+        ("policy.yaml".to_owned(), named(template!("policy.yaml"), names)),
+    ]);
+    files.extend(definition(names).map(|definition| ("crd.yaml".to_owned(), definition)));
+    Ok(files)
+}
+
+/// Returns the files of a project that starts from a default policy.
+pub(super) fn from_shipped(shipped: &Shipped, name: &str, sdk: &Sdk) -> anyhow::Result<Files> {
+    let names = Names { name, kind: "", api_version: "" };
+    let mut files = surroundings(&names, include_str!("project/README-from.md"));
+    files.extend(shipped.project(name, sdk)?);
+    if let Some(manifest) = files.get_mut("Cargo.toml") {
+        *manifest += include_str!("project/manifest.toml");
+    }
+    Ok(files)
+}
+
+/// Returns the files that every project has.
+fn surroundings(names: &Names<'_>, readme: &str) -> Files {
+    Files::from([
+        ("README.md".to_owned(), named(readme, names)),
+        (".cargo/config.toml".to_owned(), include_str!("project/config.toml").to_owned()),
+        (".github/workflows/policy.yml".to_owned(), named(include_str!("project/ci.yml"), names)),
+        (".gitignore".to_owned(), "/target\n/*.wasm\n".to_owned()),
+    ])
 }
 
 /// Returns the CRD of the kind. Kinds of the default policies need none: their CRDs come with the operator.
@@ -101,26 +114,14 @@ fn shielded(text: &str) -> String {
     text.chars().flat_map(|c| [c, SHIELD]).collect()
 }
 
-impl Sdk {
-    fn dependency(&self) -> String {
-        // A JSON string is a valid TOML string.
-        let quoted = |text: &str| serde_json::Value::from(text).to_string();
-        match self {
-            Self::Path(path) => format!("{{ path = {} }}", quoted(&path.display().to_string())),
-            Self::Git(url) => format!("{{ git = {} }}", quoted(url)),
-            Self::Version(version) => quoted(version),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn made(name: &str, kind: &str) -> String {
         let names = Names { name, kind, api_version: "sky.io/v2" };
-        let files = project(&names, &Sdk::Version("0.1.0".to_owned()));
-        files.into_iter().flat_map(|(path, text)| [path.to_owned(), "\n".to_owned(), text, "\n".to_owned()]).collect()
+        let files = from_template(&names, &Sdk::Version("0.1.0".to_owned())).unwrap();
+        files.into_iter().flat_map(|(path, text)| [path, "\n".to_owned(), text, "\n".to_owned()]).collect()
     }
 
     #[test]
@@ -131,7 +132,7 @@ mod tests {
         }
         for there in [
             "name = \"red-kite-policy\"",
-            "kaos-policy-sdk = \"0.1.0\"",
+            "kaos-policy-sdk = { version = \"0.1.0\" }",
             "pub struct KitePolicy;",
             "export_policy!(KitePolicy)",
             "need::resource_type(API_VERSION, \"Kite\")",
@@ -150,8 +151,8 @@ mod tests {
     #[test]
     fn the_version_stands_in_one_file() {
         let names = Names { name: "red-kite", kind: "Kite", api_version: "sky.io/v2" };
-        let files = project(&names, &Sdk::Version("0.1.0".to_owned()));
-        let text = |wanted: &str| files.iter().find(|(path, _)| *path == wanted).unwrap().1.clone();
+        let files = from_template(&names, &Sdk::Version("0.1.0".to_owned())).unwrap();
+        let text = |wanted: &str| files[wanted].clone();
         let file = kaos_policy::manifest::PolicyFile::parse(&text("policy.yaml")).unwrap();
         assert_eq!((file.name, file.version), (None, None));
         assert!(text("Cargo.toml").contains("version = \"0.1.0\""));
@@ -160,8 +161,8 @@ mod tests {
     #[test]
     fn a_kind_that_the_operator_brings_along_is_not_defined_again() {
         let names = Names { name: "own-agents", kind: "Agent", api_version: "kaos.tools/v1alpha1" };
-        let files = project(&names, &Sdk::Version("0.1.0".to_owned()));
-        assert!(files.iter().all(|(path, _)| *path != "crd.yaml"));
+        let files = from_template(&names, &Sdk::Version("0.1.0".to_owned())).unwrap();
+        assert!(!files.contains_key("crd.yaml"));
     }
 
     #[test]
@@ -170,11 +171,5 @@ mod tests {
         assert!(all.contains("name = \"website-two-policy\"") && !all.contains("two-two"), "{all}");
         let all = made("policy", "Policy");
         assert!(all.contains("impl Policy for PolicyPolicy"), "{all}");
-    }
-
-    #[test]
-    fn the_sdk_is_named_as_cargo_wants_it() {
-        assert_eq!(Sdk::Path("/a \"b\"".into()).dependency(), r#"{ path = "/a \"b\"" }"#);
-        assert_eq!(Sdk::Git("https://x.io/y".into()).dependency(), r#"{ git = "https://x.io/y" }"#);
     }
 }

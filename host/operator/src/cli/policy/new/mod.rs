@@ -1,6 +1,8 @@
 //! `policy new`: writes a project for a new policy. It builds and passes its tests without changes.
 
 mod files;
+mod sdk;
+mod shipped;
 
 use std::{
     fs,
@@ -8,12 +10,14 @@ use std::{
     process::ExitCode,
 };
 
-use anyhow::{Context, bail};
+use anyhow::{Context as _, bail};
 use clap::Args;
 use kaos_policy::{describe::is_policy_name, names::is_label};
 
 use super::output::complain;
-use files::{Names, Sdk};
+use files::Names;
+use sdk::Sdk;
+use shipped::Shipped;
 
 /// Arguments of `policy new`.
 #[derive(Debug, Args)]
@@ -21,12 +25,15 @@ pub(super) struct New {
     /// Name of the policy: lower-case letters, digits and inner hyphens
     #[arg(value_parser = name)]
     name: String,
+    /// Start from a policy that the operator ships: agent, mcpserver, memorystore or modelapi
+    #[arg(long, value_name = "POLICY", conflicts_with_all = ["kind", "api_version"])]
+    from: Option<String>,
     /// The kind that it answers for
-    #[arg(long, value_parser = kind)]
-    kind: String,
+    #[arg(long, value_parser = kind, required_unless_present = "from")]
+    kind: Option<String>,
     /// API version of that kind
-    #[arg(long, value_name = "GROUP/VERSION", value_parser = api_version)]
-    api_version: String,
+    #[arg(long, value_name = "GROUP/VERSION", value_parser = api_version, required_unless_present = "from")]
+    api_version: Option<String>,
     /// Where the project goes; otherwise a directory with the policy's name
     #[arg(long)]
     dir: Option<PathBuf>,
@@ -38,13 +45,30 @@ pub(super) struct New {
 impl New {
     /// Writes the project and prints the next step.
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
-        let Self { name, kind, api_version, dir, sdk } = self;
+        let Self { name, from, kind, api_version, dir, sdk } = self;
         let place = dir.unwrap_or_else(|| PathBuf::from(&name));
         if fs::read_dir(&place).is_ok_and(|mut entries| entries.next().is_some()) {
             bail!("{}: is there already and not empty: name another directory with --dir", place.display());
         }
-        let names = Names { name: &name, kind: &kind, api_version: &api_version };
-        for (path, content) in files::project(&names, &located(&sdk)?) {
+        let sdk = Sdk::located(&sdk)?;
+        let files = match (from, kind.as_deref(), api_version.as_deref()) {
+            (Some(from), ..) => files::from_shipped(&Shipped::named(&from)?, &name, &sdk)?,
+            (None, kind, api_version) => {
+                let (kind, api_version) = (kind.unwrap_or_default(), api_version.unwrap_or_default());
+                if let Some(shipped) = Shipped::of_kind(api_version, kind) {
+                    let start = format!("policy new {name} --from {shipped}");
+                    complain(
+                        "note",
+                        format_args!(
+                            "the operator ships the policy {shipped} for {kind}, and this one would answer in its place \
+                             with other children: `{start}` starts from what is shipped"
+                        ),
+                    );
+                }
+                files::from_template(&Names { name: &name, kind, api_version }, &sdk)?
+            }
+        };
+        for (path, content) in files {
             let path = place.join(path);
             write(&path, &content).with_context(|| path.display().to_string())?;
         }
@@ -56,31 +80,6 @@ impl New {
 fn write(path: &Path, content: &str) -> std::io::Result<()> {
     path.parent().map_or(Ok(()), fs::create_dir_all)?;
     fs::write(path, content)
-}
-
-/// Finds the SDK. A directory may be the SDK itself, or the repository that contains it.
-fn located(sdk: &str) -> anyhow::Result<Sdk> {
-    if sdk.contains("://") || sdk.starts_with("git@") {
-        return Ok(Sdk::Git(sdk.to_owned()));
-    }
-    let path = Path::new(sdk);
-    if path.is_dir() {
-        let found = [path.to_owned(), path.join("guest-policies/sdk")].into_iter().find(|path| is_sdk(path));
-        let Some(found) = found else {
-            bail!("{sdk}: has no kaos-policy-sdk: name the directory guest-policies/sdk of its repository");
-        };
-        return Ok(Sdk::Path(found.canonicalize().with_context(|| sdk.to_owned())?));
-    }
-    if sdk.starts_with(|c: char| c.is_ascii_digit())
-        && sdk.chars().all(|c| c.is_ascii_alphanumeric() || ".-+".contains(c))
-    {
-        return Ok(Sdk::Version(sdk.to_owned()));
-    }
-    bail!("{sdk}: is no directory, no URL of a repository and no version: name where kaos-policy-sdk is")
-}
-
-fn is_sdk(path: &Path) -> bool {
-    fs::read_to_string(path.join("Cargo.toml")).is_ok_and(|text| text.contains("name = \"kaos-policy-sdk\""))
 }
 
 fn name(text: &str) -> Result<String, String> {

@@ -1,0 +1,85 @@
+//! Compares plans with files: the plan for each sample that a policy ships.
+
+use crate::types::{Plan, Refusal, Sample};
+use crate::{Policy, testing};
+use serde_json::{Map, Value, json};
+use std::fs;
+use std::path::Path;
+
+/// Returns the default of every setting that a schema declares, as the host fills them in.
+///
+/// # Panics
+///
+/// Fails the test if the schema is not JSON.
+#[allow(clippy::panic, reason = "a test with a broken schema has failed")]
+pub fn defaults(schema: &str) -> Value {
+    let schema = serde_json::from_str(schema).unwrap_or_else(|error| panic!("the schema of the settings: {error}"));
+    of_schema(&schema).unwrap_or_else(|| json!({}))
+}
+
+fn of_schema(schema: &Value) -> Option<Value> {
+    if let Some(default) = schema.get("default") {
+        return Some(default.clone());
+    }
+    let properties = schema.get("properties")?.as_object()?;
+    let filled = properties.iter().filter_map(|(name, schema)| Some((name.clone(), of_schema(schema)?)));
+    Some(Value::Object(filled.collect::<Map<_, _>>()))
+}
+
+/// Compares the plan of `P` for each of its samples, under the default settings, with `<folder>/<sample>.json`. Writes
+/// the files instead if the variable `UPDATE_GOLDEN` is set.
+///
+/// # Panics
+///
+/// Fails the test if a plan differs, or a file cannot be read or written.
+#[allow(clippy::panic, reason = "a difference fails the test")]
+pub fn assert_recorded_plans<P: Policy>(folder: &Path) {
+    let descriptor = P::describe();
+    let settings = defaults(&descriptor.settings_schema);
+    for Sample { name, object, beside } in descriptor.claims.into_iter().flat_map(|claim| claim.samples) {
+        let beside: Vec<Value> = beside.iter().map(|object| parsed(object)).collect();
+        let subject = testing::subject(&parsed(&object)).settings(&settings).beside::<P>(&beside).build();
+        let plan = format!("{:#}\n", document(&testing::plan::<P>(&subject)));
+        let file = folder.join(format!("{name}.json"));
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            let written = fs::create_dir_all(folder).and_then(|()| fs::write(&file, &plan));
+            written.unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+            continue;
+        }
+        let recorded = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        assert!(
+            recorded == plan,
+            "the plan for sample {name} differs from {}: check it, then write it with UPDATE_GOLDEN=1 cargo test\n{plan}",
+            file.display(),
+        );
+    }
+}
+
+#[allow(clippy::panic, reason = "a sample that is no JSON fails the test")]
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("a sample: {error}"))
+}
+
+/// Returns a plan or refusal as one JSON document.
+fn document(plan: &Result<Plan, Refusal>) -> Value {
+    match plan {
+        Ok(plan) => {
+            let manifests: Vec<Value> = plan.manifests.iter().map(|text| parsed(text)).collect();
+            let gates = plan.gates.iter().map(|gate| format!("{}/{}: {}", gate.on.kind, gate.on.name, gate.reason));
+            let origin =
+                |it: &crate::types::EnvVar| (format!("{}/{}", it.container, it.name), Value::String(it.origin.clone()));
+            json!({
+                "manifests": manifests, "gates": gates.collect::<Vec<_>>(),
+                "origins": plan.env.iter().map(origin).collect::<Map<_, _>>(),
+            })
+        }
+        Err(Refusal::Invalid(violations)) => {
+            json!({"invalid": violations.iter().map(|it| format!("{}: {}", it.path, it.message)).collect::<Vec<_>>()})
+        }
+        Err(Refusal::Waiting(blockers)) => {
+            let names = blockers.iter().map(|it| format!("{}/{}: {}", it.on.kind, it.on.name, it.reason));
+            json!({"waiting": names.collect::<Vec<_>>()})
+        }
+        Err(Refusal::Unsupported(message)) => json!({"unsupported": message}),
+    }
+}

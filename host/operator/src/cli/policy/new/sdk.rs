@@ -1,0 +1,92 @@
+//! Where a project finds the SDK, and the other crates of its repository.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+
+/// The directory of the SDK in its repository.
+const DIRECTORY: &str = "guest-policies/sdk";
+
+/// Location of the SDK.
+#[derive(Debug)]
+pub(super) enum Sdk {
+    /// Its directory.
+    Path(PathBuf),
+    /// Its repository.
+    Git(String),
+    /// A version in the registry.
+    Version(String),
+}
+
+impl Sdk {
+    /// Finds the SDK. A directory may be the SDK itself, or the repository that contains it.
+    pub(super) fn located(sdk: &str) -> anyhow::Result<Self> {
+        if sdk.contains("://") || sdk.starts_with("git@") {
+            return Ok(Self::Git(sdk.to_owned()));
+        }
+        let path = Path::new(sdk);
+        if path.is_dir() {
+            let found = [path.to_owned(), path.join(DIRECTORY)].into_iter().find(|path| is_sdk(path));
+            let Some(found) = found else {
+                bail!("{sdk}: has no kaos-policy-sdk: name the directory {DIRECTORY} of its repository");
+            };
+            return Ok(Self::Path(found.canonicalize().with_context(|| sdk.to_owned())?));
+        }
+        if sdk.starts_with(|c: char| c.is_ascii_digit())
+            && sdk.chars().all(|c| c.is_ascii_alphanumeric() || ".-+".contains(c))
+        {
+            return Ok(Self::Version(sdk.to_owned()));
+        }
+        bail!("{sdk}: is no directory, no URL of a repository and no version: name where kaos-policy-sdk is")
+    }
+
+    /// Returns where the crate in this directory of the SDK's repository is, as fields of a dependency in Cargo.toml.
+    pub(super) fn near(&self, directory: &str) -> anyhow::Result<String> {
+        // A JSON string is a valid TOML string.
+        let quoted = |text: &str| Value::from(text).to_string();
+        Ok(match self {
+            Self::Path(sdk) => {
+                let root = sdk.ancestors().nth(Path::new(DIRECTORY).components().count());
+                let found = if directory == DIRECTORY { Some(sdk.clone()) } else { root.map(|it| it.join(directory)) };
+                let found = found.filter(|path| path.join("Cargo.toml").is_file());
+                let Some(found) = found else {
+                    bail!("{}: its repository has no {directory}: name a whole checkout with --sdk", sdk.display());
+                };
+                format!("path = {}", quoted(&found.display().to_string()))
+            }
+            Self::Git(url) => format!("git = {}", quoted(url)),
+            Self::Version(version) => format!("version = {}", quoted(version)),
+        })
+    }
+
+    /// Returns the SDK as a dependency in Cargo.toml.
+    pub(super) fn dependency(&self) -> anyhow::Result<String> {
+        Ok(format!("{{ {} }}", self.near(DIRECTORY)?))
+    }
+}
+
+fn is_sdk(path: &Path) -> bool {
+    fs::read_to_string(path.join("Cargo.toml")).is_ok_and(|text| text.contains("name = \"kaos-policy-sdk\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locations_are_written_as_cargo_wants_them() {
+        let git = Sdk::Git("https://x.io/y".into()).dependency().unwrap();
+        assert_eq!(git, r#"{ git = "https://x.io/y" }"#);
+        let version = Sdk::Version("0.1.0".into()).dependency().unwrap();
+        assert_eq!(version, r#"{ version = "0.1.0" }"#);
+        let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+        let sdk = Sdk::located(&repository.display().to_string()).unwrap();
+        assert_eq!(sdk.near("crds").unwrap(), format!("path = {:?}", repository.join("crds")));
+        let error = sdk.near("nothing").unwrap_err().to_string();
+        assert!(error.contains("whole checkout"), "{error}");
+    }
+}
