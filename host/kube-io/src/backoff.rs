@@ -31,7 +31,7 @@ impl Backoff {
 
 /// Rounds a time down to whole milliseconds, the unit of timers. Otherwise the remainder would depend on the start time
 /// of the process, and no run could be repeated exactly.
-pub(crate) fn in_millis(time: Duration) -> Duration {
+pub fn in_millis(time: Duration) -> Duration {
     Duration::from_millis(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
 }
 

@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 
 /// Returns the hash of a value.
-pub(crate) fn hash(of: impl Hash) -> u64 {
+pub fn hash(of: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     of.hash(&mut hasher);
     hasher.finish()

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::queue::Urgency;
 
 /// Objects that need a pass, with their urgency.
-pub(super) type Wakes = Vec<(ObjectKey, Urgency)>;
+pub type Wakes = Vec<(ObjectKey, Urgency)>;
 
 /// The key of an object. The namespace is empty for a cluster-scoped object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

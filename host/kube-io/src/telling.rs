@@ -4,7 +4,7 @@
 use std::{error::Error, iter::successors};
 
 /// Formats an error with its causes.
-pub(crate) fn told(error: &(dyn Error + 'static)) -> String {
+pub fn told(error: &(dyn Error + 'static)) -> String {
     let mut text = String::new();
     for cause in causes(error) {
         match cause.downcast_ref::<kube::Error>() {
@@ -19,7 +19,7 @@ pub(crate) fn told(error: &(dyn Error + 'static)) -> String {
 }
 
 /// Whether an API server did not answer. False for an error that is an answer of the server.
-pub(crate) fn is_unanswered(error: &(dyn Error + 'static)) -> bool {
+pub fn is_unanswered(error: &(dyn Error + 'static)) -> bool {
     causes(error)
         .filter_map(|cause| cause.downcast_ref::<kube::Error>())
         .any(|error| matches!(error, kube::Error::Service(_) | kube::Error::HyperError(_)))
@@ -42,7 +42,7 @@ fn with(text: String, cause: &str) -> String {
 }
 
 /// Returns the API server's message. A proxy in front of it may answer with only a code.
-pub(crate) fn words(code: u16, message: &str) -> String {
+pub fn words(code: u16, message: &str) -> String {
     if message.is_empty() { format!("the API server answered {code}") } else { message.to_owned() }
 }
 

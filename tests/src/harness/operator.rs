@@ -240,7 +240,7 @@ impl World {
     fn assemble(&self) -> Result<Running> {
         let setting = &self.setting;
         let metrics = Arc::new(Metrics::new());
-        let layer = CallLayer { deadline: UNBOUNDED, fence: Fence::open(), metrics: Arc::clone(&metrics) };
+        let layer = CallLayer { deadline: UNBOUNDED, fence: Fence::open(), metrics: metrics.clone() };
         let client = match (&self.below, &setting.only) {
             (Below::Embedded(cluster), _) => {
                 let way = self.crash_point.on(&cluster.service(), OPERATOR);

@@ -61,7 +61,7 @@ impl World {
         let identity = format!("{user}-{}", lives.get());
         let metrics = Arc::new(Metrics::new());
         let client = |fence: &Fence| {
-            let layer = CallLayer { deadline: DEADLINE, fence: fence.clone(), metrics: Arc::clone(&metrics) };
+            let layer = CallLayer { deadline: DEADLINE, fence: fence.clone(), metrics: metrics.clone() };
             let way = self.crash_point.on(&self.embedded().service(), user);
             Client::new(layer.around(way), self.namespace.clone())
         };

@@ -13,7 +13,8 @@ use serde_json::Value;
 
 use crate::{page::ROOT, sources};
 
-const FOLDERS: [&str; 8] = [
+const FOLDERS: [&str; 9] = [
+    "host/kube-io/src",
     "host/operator/src",
     "host/policy/src",
     "guest-policies/agent/src",

@@ -16,7 +16,7 @@ use tokio::time::{Instant, Sleep};
 use tower::{BoxError, Layer, Service};
 
 use super::{apply_body, route::Route, throttled};
-use crate::{lead::Fence, metrics::Metrics};
+use crate::{lead::Fence, metrics::IoMetrics};
 
 /// The operator's user agent, with its version.
 const AGENT: &str = concat!("kaos-operator/", env!("CARGO_PKG_VERSION"));
@@ -52,7 +52,7 @@ pub struct CallLayer {
     /// Blocks writes while it is closed.
     pub fence: Fence,
     /// Counts the requests.
-    pub metrics: Arc<Metrics>,
+    pub metrics: Arc<dyn IoMetrics>,
 }
 
 impl CallLayer {
@@ -131,7 +131,7 @@ where
 /// Counts a request when it ends, in whatever way.
 #[derive(Debug)]
 struct Record {
-    metrics: Arc<Metrics>,
+    metrics: Arc<dyn IoMetrics>,
     route: Route,
     started: Instant,
     code: String,

@@ -14,19 +14,19 @@ use kube::{
 use serde_json::json;
 
 use super::*;
-use crate::{lead::Fence, metrics::Metrics};
+use crate::{lead::Fence, recorded::Recorded};
 
 struct Setup {
     cluster: Cluster,
     api: Api<ConfigMap>,
     fence: Fence,
-    metrics: Arc<Metrics>,
+    metrics: Arc<Recorded>,
 }
 
 fn setup() -> Setup {
     let cluster = Cluster::start();
-    let (fence, metrics) = (Fence::open(), Arc::new(Metrics::new()));
-    let layer = CallLayer { deadline: Duration::from_secs(5), fence: fence.clone(), metrics: Arc::clone(&metrics) };
+    let (fence, metrics) = (Fence::open(), Arc::new(Recorded::default()));
+    let layer = CallLayer { deadline: Duration::from_secs(5), fence: fence.clone(), metrics: metrics.clone() };
     let client: Client = ClientBuilder::new(cluster.service(), "default").with_layer(&layer).build();
     Setup { cluster, api: Api::default_namespaced(client), fence, metrics }
 }
@@ -43,11 +43,11 @@ async fn requests_are_counted_by_verb_resource_and_code() {
     api.create(&PostParams::default(), &config_map()).await.expect("it is created");
     api.get("absent").await.expect_err("nothing there");
     api.list(&ListParams::default()).await.expect("a list");
-    let text = metrics.encode().expect("metrics");
+    let text = metrics.text();
     for line in [
-        r#"kaos_operator_api_calls_total{verb="create",group="",resource="configmaps",code="201"} 1"#,
-        r#"kaos_operator_api_calls_total{verb="get",group="",resource="configmaps",code="404"} 1"#,
-        r#"kaos_operator_api_calls_total{verb="list",group="",resource="configmaps",code="200"} 1"#,
+        r#"api_calls_total{verb="create",group="",resource="configmaps",code="201"} 1"#,
+        r#"api_calls_total{verb="get",group="",resource="configmaps",code="404"} 1"#,
+        r#"api_calls_total{verb="list",group="",resource="configmaps",code="200"} 1"#,
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
@@ -65,7 +65,7 @@ async fn a_request_that_takes_too_long_ends_with_the_reason_and_a_watch_goes_on(
     cluster.set_faults(|_: &Attempt, _: &mut _| HOUR);
     let error = api.get("c").await.expect_err("nobody waits an hour").to_string();
     assert!(error.contains("no answer to get configmaps within 5s"), "{error}");
-    assert!(metrics.encode().expect("metrics").contains(r#"resource="configmaps",code="timeout"} 1"#));
+    assert!(metrics.text().contains(r#"resource="configmaps",code="timeout"} 1"#));
 }
 
 #[tokio::test(start_paused = true)]
@@ -88,7 +88,7 @@ async fn a_write_on_its_way_is_broken_off_when_the_fence_closes() {
     fence.shut();
     let error = writing.await.expect("it returns").expect_err("no answer").to_string();
     assert!(error.contains("does not hold the lease"), "{error}");
-    assert!(metrics.encode().expect("metrics").contains(r#"code="fenced"} 1"#));
+    assert!(metrics.text().contains(r#"code="fenced"} 1"#));
 }
 
 #[tokio::test]

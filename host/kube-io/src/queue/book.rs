@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 use super::{Urgency, line::Line};
-use crate::watch::ObjectKey;
+use crate::object_key::ObjectKey;
 
 /// After this number of fresh keys in a row, another key gets a turn.
 const TURN: u32 = 8;

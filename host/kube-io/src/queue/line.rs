@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use crate::watch::ObjectKey;
+use crate::object_key::ObjectKey;
 
 /// Keys by namespace.
 #[derive(Debug, Default)]

@@ -7,7 +7,6 @@
 //! number of passes at once. Each key has its own backoff. The callers of [`Queue::next`] decide how many passes run at
 //! once.
 
-mod backoff;
 mod book;
 mod line;
 #[cfg(test)]
@@ -27,13 +26,12 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-pub use backoff::Backoff;
-pub(crate) use backoff::in_millis;
+pub use crate::backoff::Backoff;
 pub use urgency::Urgency;
 
 use book::{Book, Next};
 
-use crate::{locking::lock, watch::ObjectKey};
+use crate::{locking::lock, object_key::ObjectKey};
 
 /// The queue. A clone is the same queue.
 #[derive(Clone)]
@@ -101,7 +99,7 @@ impl Queue {
 
     /// Number of failures of this key in a row.
     #[cfg(test)]
-    pub(crate) fn failures(&self, key: &ObjectKey) -> u32 {
+    pub fn failures(&self, key: &ObjectKey) -> u32 {
         self.book(|book| book.failures(key))
     }
 
@@ -136,13 +134,13 @@ impl Queue {
 
     /// Number of keys in work.
     #[cfg(test)]
-    pub(crate) fn leased(&self) -> usize {
+    pub fn leased(&self) -> usize {
         self.book(|book| book.leased())
     }
 
     /// Number of keys that are due later.
     #[cfg(test)]
-    pub(crate) fn delayed(&self) -> usize {
+    pub fn delayed(&self) -> usize {
         self.book(|book| book.delayed())
     }
 

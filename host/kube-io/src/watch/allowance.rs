@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kaos_policy::contract::Target;
 
-use super::{
-    key::{ObjectKey, Wakes},
-    needs::Needs,
+use super::needs::Needs;
+use crate::{
+    object_key::{ObjectKey, Wakes},
+    queue::Urgency,
 };
-use crate::queue::Urgency;
 
 /// The maximum number of distinct needs of all objects in a namespace, within that namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

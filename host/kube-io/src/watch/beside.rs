@@ -8,14 +8,14 @@ use super::{Watch, other::Other, shared::Shared};
 use crate::metrics::WatchState;
 
 /// A watch of another part. It is reported until this is dropped.
-pub(crate) struct Beside {
+pub struct Beside {
     shared: Arc<Shared>,
     id: u64,
 }
 
 impl Watch {
     /// Registers another part's watch on a type, with its purpose.
-    pub(crate) fn beside(&self, of: ResourceType, what: &'static str) -> Beside {
+    pub fn beside(&self, of: ResourceType, what: &'static str) -> Beside {
         let other = Other { of, what, state: WatchState::Listing, was_listed: false, trouble: String::new() };
         let id = self.0.with(|state| {
             state.last_id += 1;
@@ -28,12 +28,12 @@ impl Watch {
 
 impl Beside {
     /// Reports that it follows the cluster.
-    pub(crate) fn follows(&self) {
+    pub fn follows(&self) {
         self.set(WatchState::Synced, String::new());
     }
 
     /// Reports that it broke and will be reopened. `code` is the API server's status code, if there is one.
-    pub(crate) fn broke(&self, code: Option<u16>, why: &str) {
+    pub fn broke(&self, code: Option<u16>, why: &str) {
         let (state, reason) = match code {
             // An outdated version is no error: a new list follows.
             Some(410) => return,

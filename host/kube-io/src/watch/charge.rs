@@ -6,9 +6,9 @@ use kaos_policy::contract::Target;
 
 use super::{
     allowance::{Allowance, TooMany, Used},
-    key::ObjectKey,
     state::State,
 };
+use crate::object_key::ObjectKey;
 
 impl State {
     /// Checks the new needs of an object against the limits of its namespace. Needs in other namespaces require a

@@ -9,14 +9,16 @@ use serde_json::Value;
 use super::{
     Watch,
     item::Item,
-    key::{ObjectKey, Wakes},
     needs::named,
     plan::{Select, Spec},
     shelf::Change,
     slot::Slot,
     state::State,
 };
-use crate::queue::Urgency;
+use crate::{
+    object_key::{ObjectKey, Wakes},
+    queue::Urgency,
+};
 
 /// Maximum number of followed names in one namespace. The pass checks further names from time to time.
 const MOST: usize = 64;

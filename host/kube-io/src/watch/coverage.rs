@@ -145,7 +145,7 @@ impl Coverage {
 
 /// Whether a type is never watched or listed in full for reading. Clusters hold too many such objects, or sensitive
 /// ones.
-pub(crate) fn is_guarded(of: &ResourceType) -> bool {
+pub fn is_guarded(of: &ResourceType) -> bool {
     of.is_secret() || (of.group().is_empty() && of.kind == "ConfigMap")
 }
 

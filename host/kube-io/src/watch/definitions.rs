@@ -9,13 +9,12 @@ use super::{
     broken::Broken,
     event::Event,
     item::{Arrived, Extract},
-    key::Wakes,
     known::{Definition, group_of},
     reflector::{Collection, Sink},
     shared::Shared,
     state::State,
 };
-use crate::queue::Urgency;
+use crate::{object_key::Wakes, queue::Urgency};
 
 /// Watches the definitions until the future is dropped.
 pub(super) async fn watch(shared: Arc<Shared>) {

@@ -1,24 +1,22 @@
 //! Retries when rights return. Objects whose passes lacked a right wait ever longer, except one, which retries
 //! regularly. As soon as one pass succeeds, all others retry at once.
 
-use super::{
-    Watch,
-    key::{ObjectKey, Wakes},
-    slot::Handle,
-    state::State,
+use super::{Watch, slot::Handle, state::State};
+use crate::{
+    object_key::{ObjectKey, Wakes},
+    queue::Urgency,
 };
-use crate::queue::Urgency;
 
 impl Watch {
     /// A number that changes whenever rights return.
-    pub(crate) fn rights(&self) -> u64 {
+    pub fn rights(&self) -> u64 {
         self.0.with(|state| *state.rights.borrow())
     }
 
     /// Records that a pass lacked a right. `began` is the value of [`rights`](Self::rights) at its start. The object is
     /// woken when rights return, or at once if they returned during the pass. Returns whether this object is the one
     /// that retries regularly.
-    pub(crate) fn was_denied(&self, key: &ObjectKey, began: u64) -> bool {
+    pub fn was_denied(&self, key: &ObjectKey, began: u64) -> bool {
         let mut goes_on = false;
         self.0.tell(|state| {
             if *state.rights.borrow() != began {
@@ -32,12 +30,12 @@ impl Watch {
     }
 
     /// Number of objects that wait for rights.
-    pub(crate) fn denied(&self) -> usize {
+    pub fn denied(&self) -> usize {
         self.0.with(|state| state.denied.len())
     }
 
     /// Records that a pass ran to its end. If the object's last pass lacked a right, rights have returned.
-    pub(crate) fn was_let_in(&self, key: &ObjectKey) {
+    pub fn was_let_in(&self, key: &ObjectKey) {
         self.0.tell(|state| if state.denied.remove(key) { state.rights_are_back() } else { Wakes::new() });
     }
 }

@@ -38,7 +38,7 @@ impl Served {
 }
 
 /// The result of discovery. `None` for a type that is not served.
-pub(crate) type Discovered = BTreeMap<ResourceType, Option<Served>>;
+pub(super) type Discovered = BTreeMap<ResourceType, Option<Served>>;
 
 #[derive(Deserialize)]
 struct Resources {
@@ -59,10 +59,7 @@ struct Resource {
 }
 
 /// Asks for all versions of these types. Failed versions are returned with the reason, and their types are missing.
-pub(crate) async fn discover(
-    client: &Client,
-    types: &BTreeSet<ResourceType>,
-) -> (Discovered, BTreeMap<String, String>) {
+pub async fn discover(client: &Client, types: &BTreeSet<ResourceType>) -> (Discovered, BTreeMap<String, String>) {
     let versions: BTreeSet<&str> = types.iter().map(|of| of.api_version.as_str()).collect();
     let mut discovered = Discovered::new();
     let mut failed = BTreeMap::new();

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{
-    key::{ObjectKey, Wakes},
-    owners::Place,
+use super::owners::Place;
+use crate::{
+    object_key::{ObjectKey, Wakes},
+    queue::Urgency,
 };
-use crate::queue::Urgency;
 
 /// The owners that are writing a child now, with the versions of the child that the watch has reported meanwhile (0 if
 /// deleted). Until the answer shows which version is the owner's own write, that owner is not woken. Other owners are.

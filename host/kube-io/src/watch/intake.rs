@@ -11,14 +11,16 @@ use super::{
     event::Event,
     facts::Answer,
     item::{Arrived, Extract},
-    key::{ObjectKey, Wakes},
     owners::{Place, Stray},
     plan::{Select, Spec},
     shelf::Change,
     slot::{Handle, Slot},
     state::State,
 };
-use crate::queue::Urgency;
+use crate::{
+    object_key::{ObjectKey, Wakes},
+    queue::Urgency,
+};
 
 impl State {
     pub(super) fn slot(&mut self, handle: &Handle) -> Option<&mut Slot> {

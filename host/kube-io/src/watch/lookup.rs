@@ -38,7 +38,7 @@ impl PassLookup {
 
     /// Returns all pending targets.
     #[cfg(test)]
-    pub(crate) fn pending(&self) -> Vec<Target> {
+    pub fn pending(&self) -> Vec<Target> {
         self.pending.borrow().clone()
     }
 

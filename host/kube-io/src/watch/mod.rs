@@ -36,7 +36,6 @@ mod facts;
 mod in_flight;
 mod intake;
 mod item;
-mod key;
 mod known;
 mod look;
 mod lookup;
@@ -65,19 +64,19 @@ use kube::Client;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+pub use crate::object_key::ObjectKey;
 pub use allowance::{Allowance, TooMany};
-pub(crate) use beside::Beside;
-pub(crate) use coverage::is_guarded;
+pub use beside::Beside;
+pub use coverage::is_guarded;
 pub use coverage::{Claimed, Coverage};
 pub use discovery::Served;
-pub(crate) use discovery::discover;
-pub use key::ObjectKey;
+pub use discovery::discover;
 pub use lookup::{PassLookup, Seen};
 pub use options::{Wake, WatchOptions};
 pub use plan::Scope;
-pub(crate) use writing::Writing;
+pub use writing::Writing;
 
-use crate::{metrics::Metrics, queue::Urgency};
+use crate::{metrics::IoMetrics, queue::Urgency};
 use report::Reported;
 use shared::Shared;
 
@@ -96,17 +95,17 @@ impl Watch {
     pub fn new(
         client: Client,
         options: WatchOptions,
-        metrics: Arc<Metrics>,
+        metrics: Arc<dyn IoMetrics>,
         wake: impl Fn(ObjectKey, Urgency) + Send + Sync + 'static,
     ) -> Self {
         let shared = Arc::new(Shared::new(client, options, metrics, Box::new(wake)));
         let weak = Arc::downgrade(&shared);
         let reported = Reported::default();
-        shared.metrics.before_encoding(move |metrics| {
+        shared.metrics.before_reading(Box::new(move |metrics| {
             if let Some(shared) = weak.upgrade() {
                 shared.with(|state| reported.report(state, metrics));
             }
-        });
+        }));
         Self(shared)
     }
 

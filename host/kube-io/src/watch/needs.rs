@@ -7,7 +7,8 @@ use std::{
 
 use kaos_policy::contract::{Reference, ResourceType, Selector, Target};
 
-use super::{item::Item, key::ObjectKey};
+use super::item::Item;
+use crate::object_key::ObjectKey;
 
 /// The needs of all objects.
 #[derive(Debug, Default)]

@@ -2,8 +2,8 @@
 
 use std::{fmt, time::Duration};
 
-use super::{Allowance, ObjectKey, Scope};
-use crate::queue::{Backoff, Urgency};
+use super::{Allowance, Scope};
+use crate::{backoff::Backoff, object_key::ObjectKey, queue::Urgency};
 
 /// Callback for each object that needs a pass. The watch calls it often, so it must not block and must not call the
 /// watch.

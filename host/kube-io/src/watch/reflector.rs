@@ -26,7 +26,7 @@ use super::{
     item::{Arrived, Extract, Unusable, version_of},
     page::{self, Page},
 };
-use crate::queue::{Backoff, in_millis};
+use crate::backoff::{Backoff, in_millis};
 
 /// The annotation that ends the initial events of a streaming list.
 const INITIAL_END: &str = "k8s.io/initial-events-end";

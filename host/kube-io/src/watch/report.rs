@@ -10,7 +10,7 @@ use kaos_policy::contract::ResourceType;
 use super::{plan::Spec, slot::Slot, state::State};
 use crate::{
     locking::lock,
-    metrics::{Metrics, WatchState},
+    metrics::{IoMetrics, WatchState},
 };
 
 /// The state of a listed namespace.
@@ -134,7 +134,7 @@ pub(super) struct Reported(Mutex<BTreeSet<ResourceType>>);
 
 impl Reported {
     /// Updates the metrics.
-    pub(super) fn report(&self, state: &State, metrics: &Metrics) {
+    pub(super) fn report(&self, state: &State, metrics: &dyn IoMetrics) {
         let (mut types, barred) = (state.coverage.types(), state.barred());
         types.extend(state.others.values().map(|other| other.of.clone()));
         metrics.barred(barred.len());

@@ -13,13 +13,15 @@ use super::{
     event::Event,
     facts::Answer,
     item::{Arrived, Item},
-    key::{ObjectKey, Wakes},
     look::Look,
     plan::Spec,
     slot::{Handle, Slot},
     state::State,
 };
-use crate::queue::Urgency;
+use crate::{
+    object_key::{ObjectKey, Wakes},
+    queue::Urgency,
+};
 
 impl Slot {
     /// Returns the known objects with these labels.

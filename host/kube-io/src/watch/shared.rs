@@ -14,17 +14,16 @@ use super::{
     broken::Broken,
     event::Event,
     item::Arrived,
-    key::Wakes,
     reflector::{Collection, Pace, Reflector, Sink},
     slot::Handle,
     state::State,
 };
-use crate::{hashing::hash, locking::lock, metrics::Metrics};
+use crate::{hashing::hash, locking::lock, metrics::IoMetrics, object_key::Wakes};
 
 pub(super) struct Shared {
     pub(super) client: Client,
     pub(super) options: WatchOptions,
-    pub(super) metrics: Arc<Metrics>,
+    pub(super) metrics: Arc<dyn IoMetrics>,
     pub(super) wake: Box<Wake>,
     state: Mutex<State>,
     /// Notified when the set of watches may change.
@@ -36,7 +35,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(client: Client, options: WatchOptions, metrics: Arc<Metrics>, wake: Box<Wake>) -> Self {
+    pub(super) fn new(client: Client, options: WatchOptions, metrics: Arc<dyn IoMetrics>, wake: Box<Wake>) -> Self {
         let state = State {
             scope: options.scope.clone(),
             secrets: options.secrets,

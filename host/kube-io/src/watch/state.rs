@@ -14,7 +14,6 @@ use super::{
     discovery::{Discovered, Served},
     in_flight::InFlight,
     item::Extract,
-    key::{ObjectKey, Wakes},
     known::Known,
     needs::Needs,
     other::Other,
@@ -22,7 +21,10 @@ use super::{
     plan::{self, Scope, Select, Spec},
     slot::{Handle, Slot},
 };
-use crate::queue::Urgency;
+use crate::{
+    object_key::{ObjectKey, Wakes},
+    queue::Urgency,
+};
 
 /// All that is known.
 #[derive(Debug, Default)]

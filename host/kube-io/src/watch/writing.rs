@@ -6,10 +6,10 @@ use serde_json::Value;
 use super::{
     Watch,
     item::{owner_of, version_of},
-    key::ObjectKey,
     owners::Place,
     state::State,
 };
+use crate::object_key::ObjectKey;
 
 impl State {
     /// Returns the owner in a manifest, and the place of the child.
@@ -24,7 +24,7 @@ impl State {
 
 /// A child that its owner is writing, until this is dropped.
 #[must_use]
-pub(crate) struct Writing<'a> {
+pub struct Writing<'a> {
     watch: &'a Watch,
     writer: Option<(Place, ObjectKey)>,
     answered: Option<u64>,
@@ -32,7 +32,7 @@ pub(crate) struct Writing<'a> {
 
 impl Writing<'_> {
     /// Takes in the object from the write's answer.
-    pub(crate) fn answered(mut self, object: &Value) {
+    pub fn answered(mut self, object: &Value) {
         self.watch.wrote(object);
         self.answered = version_of(object["metadata"].get("resourceVersion"));
     }
@@ -48,7 +48,7 @@ impl Drop for Writing<'_> {
 
 impl Watch {
     /// Announces that the owner in the manifest is about to write the child.
-    pub(crate) fn writing(&self, child: &Value) -> Writing<'_> {
+    pub fn writing(&self, child: &Value) -> Writing<'_> {
         let writer = self.0.with(|state| {
             let writer = state.writer(child)?;
             state.in_flight.0.entry(writer.clone()).or_default();

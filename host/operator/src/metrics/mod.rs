@@ -19,6 +19,7 @@ use std::{
 };
 
 use kaos_crds::RevisionState;
+use kaos_kube_io::metrics::{IoMetrics, Refresh as IoRefresh, WatchState};
 use kaos_policy::{contract::ResourceType, policy::PolicyId};
 use prometheus_client::{
     encoding::text,
@@ -34,7 +35,7 @@ use prometheus_client::{
 
 use by_policy::ByPolicy;
 use sizes::Sizes;
-pub use states::{PassResult, Readiness, Tally, Unserved, WatchState};
+pub use states::{PassResult, Readiness, Tally, Unserved};
 pub use table::reference;
 
 use crate::locking::lock;
@@ -214,14 +215,6 @@ impl Metrics {
         }
     }
 
-    /// Records a request to the API server.
-    pub fn api_call(&self, verb: &'static str, group: &str, resource: &str, code: &str, took: Duration) {
-        let labels =
-            labels::ApiCall { verb, group: group.to_owned(), resource: resource.to_owned(), code: code.to_owned() };
-        self.api_calls.get_or_create(&labels).inc();
-        self.api_duration.get_or_create(&labels::Verb { verb }).observe(took.as_secs_f64());
-    }
-
     /// Sets whether this process holds the Lease.
     pub fn leader(&self, leads: bool) {
         self.leader.set(i64::from(leads));
@@ -230,33 +223,6 @@ impl Metrics {
     /// Sets whether this process writes in all namespaces.
     pub fn everywhere(&self, writes: bool) {
         self.everywhere.set(i64::from(writes));
-    }
-
-    /// Sets the state of the watch on a type. `None` if the type is no longer watched.
-    pub fn watch(&self, of: &ResourceType, state: Option<WatchState>) {
-        for each in WatchState::ALL {
-            let labels = labels::WatchState { of: of.into(), state: each.label() };
-            match state {
-                None => drop(self.watch_state.remove(&labels)),
-                Some(state) => drop(self.watch_state.get_or_create(&labels).set(i64::from(state == each))),
-            }
-        }
-    }
-
-    /// Counts an error of a watch.
-    pub fn watch_error(&self, of: &ResourceType, reason: &str) {
-        self.watch_errors.get_or_create(&labels::WatchError { of: of.into(), reason: reason.to_owned() }).inc();
-    }
-
-    /// Sets the number of listed namespaces in which the operator may read nothing, while it may read in others.
-    pub fn barred(&self, namespaces: usize) {
-        self.barred.set(count(namespaces));
-    }
-
-    /// Sets the number and size of the cached objects of a type.
-    pub fn stored(&self, of: &ResourceType, objects: usize, bytes: usize) {
-        self.stored.get_or_create(&of.into()).set(count(objects));
-        self.stored_size.get_or_create(&of.into()).set(count(bytes));
     }
 
     /// Returns all metrics as text of the type [`CONTENT_TYPE`].
@@ -269,6 +235,43 @@ impl Metrics {
         let mut text = String::new();
         text::encode(&mut text, &self.registry)?;
         Ok(text)
+    }
+}
+
+/// The measurements of the Kubernetes I/O.
+impl IoMetrics for Metrics {
+    fn api_call(&self, verb: &'static str, group: &str, resource: &str, code: &str, took: Duration) {
+        let labels =
+            labels::ApiCall { verb, group: group.to_owned(), resource: resource.to_owned(), code: code.to_owned() };
+        self.api_calls.get_or_create(&labels).inc();
+        self.api_duration.get_or_create(&labels::Verb { verb }).observe(took.as_secs_f64());
+    }
+
+    fn watch(&self, of: &ResourceType, state: Option<WatchState>) {
+        for each in WatchState::ALL {
+            let labels = labels::WatchState { of: of.into(), state: each.label() };
+            match state {
+                None => drop(self.watch_state.remove(&labels)),
+                Some(state) => drop(self.watch_state.get_or_create(&labels).set(i64::from(state == each))),
+            }
+        }
+    }
+
+    fn watch_error(&self, of: &ResourceType, reason: &str) {
+        self.watch_errors.get_or_create(&labels::WatchError { of: of.into(), reason: reason.to_owned() }).inc();
+    }
+
+    fn barred(&self, namespaces: usize) {
+        self.barred.set(count(namespaces));
+    }
+
+    fn stored(&self, of: &ResourceType, objects: usize, bytes: usize) {
+        self.stored.get_or_create(&of.into()).set(count(objects));
+        self.stored_size.get_or_create(&of.into()).set(count(bytes));
+    }
+
+    fn before_reading(&self, refresh: IoRefresh) {
+        self.before_encoding(move |metrics| refresh(metrics));
     }
 }
 

@@ -104,32 +104,3 @@ impl Tally {
         }
     }
 }
-
-/// The state of the watch on a type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum WatchState {
-    /// The cluster does not serve the type.
-    Unserved,
-    /// The operator may not watch the type.
-    Forbidden,
-    /// The first list is in progress.
-    Listing,
-    /// The cache follows the cluster.
-    Synced,
-    /// The watch broke and is retried.
-    Failing,
-}
-
-impl WatchState {
-    pub(super) const ALL: [Self; 5] = [Self::Unserved, Self::Forbidden, Self::Listing, Self::Synced, Self::Failing];
-
-    pub(super) fn label(self) -> &'static str {
-        match self {
-            Self::Unserved => "unserved",
-            Self::Forbidden => "forbidden",
-            Self::Listing => "listing",
-            Self::Synced => "synced",
-            Self::Failing => "failing",
-        }
-    }
-}

@@ -72,7 +72,7 @@ impl Operator {
             let queue = queue.clone();
             move |key: ObjectKey, urgency| queue.add(&key, urgency)
         };
-        let watch = Watch::new(client.clone(), options.watch(), Arc::clone(&metrics), wake);
+        let watch = Watch::new(client.clone(), options.watch(), metrics.clone(), wake);
         let cluster = Cluster {
             domain: options.cluster_domain.clone(),
             operator_namespace: options.operator_namespace.clone(),

@@ -15,7 +15,7 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::support::*;
-use crate::watch::{ObjectKey, WatchOptions};
+use crate::{object_key::ObjectKey, watch::WatchOptions};
 
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 const MANAGERS: [&str; 2] = ["helm", "kaos-operator"];
@@ -78,7 +78,7 @@ async fn edit(bench: &Bench, rng: &mut Rng) {
 
 async fn run(seed: u64, streaming_lists: bool, dropped: f64) {
     let relist = Duration::from_mins(30);
-    let backoff = crate::queue::Backoff { first: Duration::from_millis(100), max: Duration::from_secs(5) };
+    let backoff = crate::backoff::Backoff { first: Duration::from_millis(100), max: Duration::from_secs(5) };
     let bench = Bench::start_with(WatchOptions { streaming_lists, relist, backoff, seed, ..options() }).await;
     let mut rng = Rng::with_seed(seed);
     let mut targets: Vec<Target> = (0..5)

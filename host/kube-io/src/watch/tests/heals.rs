@@ -102,7 +102,7 @@ async fn a_malformed_object_is_counted_and_the_others_are_followed() {
     bench.cluster.cut_watches();
     bench.put(object(&widget(), "b", json!({}))).await;
     bench.wakes(&["t/b"]).await;
-    let text = bench.metrics.encode().unwrap();
+    let text = bench.metrics.text();
     let line = r#"watch_errors_total{group="test.io",kind="Widget",reason="malformed"}"#;
     assert!(text.contains(line), "{text}");
     assert!(bench.watch.synced().is_ok());
@@ -313,6 +313,6 @@ async fn a_type_that_is_covered_later_is_watched_and_one_that_is_not_any_more_is
     bench.wakes(&["t/g"]).await;
     assert!(bench.watch.keys(&widget()).is_empty());
     assert_eq!(bench.watch.keys(&gadget()).len(), 1);
-    let text = bench.metrics.encode().unwrap();
+    let text = bench.metrics.text();
     assert!(text.contains(r#"group="test.io",kind="Gadget",state="synced"} 1"#), "{text}");
 }

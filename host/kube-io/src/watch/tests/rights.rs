@@ -36,7 +36,7 @@ async fn rights_that_are_taken_away_are_told_and_heal_by_themselves() {
     bench.until("refused", |bench| bench.watch.forbidden(&gadget()).is_some()).await;
     assert!(bench.watch.trouble(&gadget()).unwrap().contains("cannot watch resource \"gadgets\""));
     assert!(bench.watch.waiting_for(&widget()).is_empty(), "what is refused is not waited for");
-    let text = bench.metrics.encode().unwrap();
+    let text = bench.metrics.text();
     assert!(text.contains(r#"watch_errors_total{group="test.io",kind="Gadget",reason="forbidden"}"#), "{text}");
     assert!(text.contains(r#"watch_state{group="test.io",kind="Gadget",state="forbidden"} 1"#), "{text}");
     // The known state counts for a while.
@@ -175,18 +175,18 @@ async fn a_listed_namespace_in_which_nothing_may_be_read_is_not_waited_for_while
     assert_eq!(bench.watch.barred(), BTreeSet::from(["u".to_owned()]));
     assert_eq!(bench.woken(), BTreeSet::from(["t/a".to_owned()]));
     // Its own metric reports it, and the watch does not count as broken while the namespace is listed.
-    let text = bench.metrics.encode().unwrap();
+    let text = bench.metrics.text();
     assert!(text.contains(r#"watch_state{group="test.io",kind="Widget",state="synced"} 1"#), "{text}");
-    assert!(text.contains("kaos_operator_namespaces_barred 1"), "{text}");
+    assert!(text.contains("namespaces_barred 1"), "{text}");
     // If something is readable, readiness waits for the rest.
     bench
         .cluster
         .authorise(|attempt| attempt.user != "operator" || attempt.namespace != "u" || attempt.resource == "gadgets");
     bench.until("waited for", |bench| bench.watch.synced().is_err()).await;
     assert!(bench.watch.barred().is_empty());
-    let text = bench.metrics.encode().unwrap();
+    let text = bench.metrics.text();
     assert!(text.contains(r#"watch_state{group="test.io",kind="Widget",state="forbidden"} 1"#), "{text}");
-    assert!(text.contains("kaos_operator_namespaces_barred 0"), "{text}");
+    assert!(text.contains("namespaces_barred 0"), "{text}");
     bench.cluster.allow_everything();
     bench.until("synced", |bench| bench.watch.synced().is_ok() && bench.watch.trouble(&widget()).is_none()).await;
     assert!(bench.watch.barred().is_empty());
@@ -256,7 +256,7 @@ async fn rights_that_are_missing_in_all_listed_namespaces_are_waited_for() {
     let missing = bench.watch.synced().unwrap_err();
     assert!(missing[0].contains("the operator may not read it"), "{missing:?}");
     assert!(bench.watch.barred().is_empty());
-    let text = bench.metrics.encode().unwrap();
+    let text = bench.metrics.text();
     assert!(text.contains(r#"watch_state{group="test.io",kind="Widget",state="forbidden"} 1"#), "{text}");
     bench.cluster.allow_everything();
     bench.until("synced", |bench| bench.watch.synced().is_ok()).await;

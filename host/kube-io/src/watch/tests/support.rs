@@ -17,16 +17,17 @@ use serde_json::{Value, json};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
-    metrics::Metrics,
+    object_key::ObjectKey,
     queue::Urgency,
-    watch::{Coverage, ObjectKey, Watch, WatchOptions},
+    recorded::Recorded,
+    watch::{Coverage, Watch, WatchOptions},
 };
 
 pub(super) struct Bench {
     pub(super) cluster: Cluster,
     pub(super) client: Client,
     pub(super) watch: Watch,
-    pub(super) metrics: Arc<Metrics>,
+    pub(super) metrics: Arc<Recorded>,
     woken: Arc<Mutex<Vec<(String, Urgency)>>>,
     _stop: DropGuard,
 }
@@ -108,9 +109,9 @@ impl Bench {
     pub(super) fn attach(cluster: Cluster, client: Client, options: WatchOptions) -> Self {
         let woken: Arc<Mutex<Vec<(String, Urgency)>>> = Arc::default();
         let sink = Arc::clone(&woken);
-        let metrics = Arc::new(Metrics::new());
+        let metrics = Arc::new(Recorded::default());
         let operator = Client::new(cluster.service().as_user("operator"), "t");
-        let watch = Watch::new(operator, options, Arc::clone(&metrics), move |key, urgency| {
+        let watch = Watch::new(operator, options, metrics.clone(), move |key, urgency| {
             sink.lock().unwrap().push((format!("{}/{}", key.namespace, key.name), urgency));
         });
         watch.cover(coverage());

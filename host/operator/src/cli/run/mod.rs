@@ -110,7 +110,7 @@ impl Run {
         let (loader, loaded, settings) = loading??;
         let config = connection.place().config().await?;
         let fence = if leader_elect { Fence::closed_at_first() } else { Fence::open() };
-        let layer = CallLayer { deadline: request_deadline, fence: fence.clone(), metrics: Arc::clone(metrics) };
+        let layer = CallLayer { deadline: request_deadline, fence: fence.clone(), metrics: metrics.clone() };
         let client = client::connect(config.clone(), &layer)?;
         let url = config.cluster_url.to_string();
         let Some(is_newer) = stop.run_until_cancelled(reach(&client, &url, board)).await else {

@@ -1,0 +1,60 @@
+//! What this crate measures. The caller keeps the registry, so that one table holds the names of all metrics.
+
+use std::{fmt, time::Duration};
+
+use kaos_policy::contract::ResourceType;
+
+/// Sets values that are only needed when a client reads the metrics.
+pub type Refresh = Box<dyn Fn(&dyn IoMetrics) + Send + Sync>;
+
+/// Takes the measurements of the client and of the watches. Every method is cheap and may be called from any thread.
+pub trait IoMetrics: fmt::Debug + Send + Sync {
+    /// Records a request to the API server.
+    fn api_call(&self, verb: &'static str, group: &str, resource: &str, code: &str, took: Duration);
+
+    /// Sets the state of the watch on a type. `None` if the type is no longer watched.
+    fn watch(&self, of: &ResourceType, state: Option<WatchState>);
+
+    /// Counts an error of a watch.
+    fn watch_error(&self, of: &ResourceType, reason: &str);
+
+    /// Sets the number of listed namespaces in which the operator may read nothing, while it may read in others.
+    fn barred(&self, namespaces: usize);
+
+    /// Sets the number and size of the cached objects of a type.
+    fn stored(&self, of: &ResourceType, objects: usize, bytes: usize);
+
+    /// Calls `refresh` before each time that a client reads the metrics.
+    fn before_reading(&self, refresh: Refresh);
+}
+
+/// The state of the watch on a type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WatchState {
+    /// The cluster does not serve the type.
+    Unserved,
+    /// The operator may not watch the type.
+    Forbidden,
+    /// The first list is in progress.
+    Listing,
+    /// The cache follows the cluster.
+    Synced,
+    /// The watch broke and is retried.
+    Failing,
+}
+
+impl WatchState {
+    /// All states.
+    pub const ALL: [Self; 5] = [Self::Unserved, Self::Forbidden, Self::Listing, Self::Synced, Self::Failing];
+
+    /// Returns the label of the metric.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Unserved => "unserved",
+            Self::Forbidden => "forbidden",
+            Self::Listing => "listing",
+            Self::Synced => "synced",
+            Self::Failing => "failing",
+        }
+    }
+}
