@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use kaos_policy::contract::ResourceType;
+use kaos_objects::ResourceType;
 
 /// Sets values that are only needed when a client reads the metrics.
 pub type Refresh = Box<dyn Fn(&dyn IoMetrics) + Send + Sync>;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use kaos_policy::contract::{Reference, ResourceType};
+use kaos_objects::{Reference, ResourceType};
 use serde_json::Value;
 
 use crate::queue::Urgency;

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _, sync::Mutex, time::Duration};
 
-use kaos_policy::contract::ResourceType;
+use kaos_objects::ResourceType;
 
 use crate::{
     locking::lock,

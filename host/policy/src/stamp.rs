@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+pub use kaos_objects::metadata::{LAST_APPLIED, MANAGED_BY, MANAGER, controller, owners};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -22,13 +23,6 @@ pub const HASH_STANDS_FOR: &str = "kaos.tools/pod-spec-hash-stands-for";
 pub const REPLICAS: &str = "kaos.tools/replicas";
 /// The value of [`REPLICAS`] for replicas that another client sets.
 pub const EXTERNAL: &str = "external";
-/// Label of every child.
-pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
-/// The value of [`MANAGED_BY`], and the operator's name as a field manager.
-pub const MANAGER: &str = "kaos-operator";
-
-/// Annotation that `kubectl apply` writes: the whole applied object, which repeats the object's own fields.
-pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// The manifests of an object as the host applies them. `extra` belongs to the plan.
 pub(crate) fn stamped(mut manifests: Vec<Value>, owner: &ObjectRef, object: &Value, extra: &str) -> Vec<Value> {
@@ -107,16 +101,6 @@ pub fn set_hash(manifest: &mut Value, hash: &str) {
     if let Some(template) = pods::template_mut(manifest) {
         entry(entry(template, "metadata"), "annotations")[POD_SPEC_HASH] = json!(hash);
     }
-}
-
-/// The owner references of an object.
-pub fn owners(object: &Value) -> &[Value] {
-    object["metadata"]["ownerReferences"].as_array().map_or(&[], Vec::as_slice)
-}
-
-/// The owner reference of an object's controller.
-pub fn controller(object: &Value) -> Option<&Value> {
-    owners(object).iter().find(|owner| owner["controller"] == true)
 }
 
 /// The JSON pointer to the pod template of a workload; empty for a bare Pod, which is its own template.

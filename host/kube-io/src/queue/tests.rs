@@ -1,6 +1,6 @@
 use std::{sync::Arc, time::Duration};
 
-use kaos_policy::contract::ResourceType;
+use kaos_objects::ResourceType;
 use tokio::{
     sync::Mutex,
     time::{Instant, advance, timeout},

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kaos_policy::contract::Target;
+use kaos_objects::Target;
 
 use super::needs::Needs;
 use crate::{

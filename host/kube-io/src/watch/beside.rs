@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kaos_policy::contract::ResourceType;
+use kaos_objects::ResourceType;
 
 use super::{Watch, other::Other, shared::Shared};
 use crate::metrics::WatchState;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use kaos_policy::contract::Target;
+use kaos_objects::Target;
 
 use super::{
     allowance::{Allowance, TooMany, Used},

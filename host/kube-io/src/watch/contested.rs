@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kaos_policy::contract::{Reference, Target};
+use kaos_objects::{Reference, Target};
 use serde_json::Value;
 
 use super::{
@@ -101,7 +101,7 @@ fn shared_out(specs: impl Iterator<Item = Spec>) -> Vec<Spec> {
 
 #[cfg(test)]
 mod tests {
-    use kaos_policy::contract::ResourceType;
+    use kaos_objects::ResourceType;
 
     use super::*;
 

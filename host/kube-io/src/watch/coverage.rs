@@ -2,10 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kaos_policy::{
-    contract::{Claim, ResourceType, Target},
-    names::is_subdomain,
-};
+use kaos_objects::{ResourceType, Target, names::is_subdomain};
 
 /// The combined claims on one kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -48,22 +45,12 @@ pub(super) enum Manner {
 }
 
 impl Coverage {
-    /// Creates the coverage of these claims. Several claims on one kind are merged, for example a policy and its
-    /// overlays.
-    pub fn of<'a>(claims: impl IntoIterator<Item = &'a Claim>) -> Self {
-        let mut coverage = Self::default();
-        for claim in claims {
-            coverage.add(claim);
-        }
-        coverage
-    }
-
-    /// Adds one claim.
-    pub fn add(&mut self, claim: &Claim) {
-        let claimed = self.primaries.entry(claim.primary.clone()).or_default();
-        claimed.emits.extend(claim.emits.iter().cloned());
-        claimed.reads.extend(claim.reads.iter().cloned());
-        claimed.wishes.extend(claim.wishes.iter().cloned());
+    /// Adds a claim on a kind. Several claims on one kind are merged, for example a policy and its overlays.
+    pub fn add(&mut self, primary: &ResourceType, claim: Claimed) {
+        let claimed = self.primaries.entry(primary.clone()).or_default();
+        claimed.emits.extend(claim.emits);
+        claimed.reads.extend(claim.reads);
+        claimed.wishes.extend(claim.wishes);
     }
 
     /// Keeps watching a kind without a claim. An error of that watch does no harm.
@@ -169,16 +156,9 @@ mod tests {
 
     fn coverage(primary: &str, emits: &[&str], reads: &[&str]) -> Coverage {
         let list = |types: &[&str]| types.iter().map(|text| of(text)).collect();
-        Coverage::of(&[Claim {
-            primary: of(primary),
-            emits: list(emits),
-            reads: list(reads),
-            wishes: Vec::new(),
-            finalizer: None,
-            retired_finalizers: Vec::new(),
-            samples: Vec::new(),
-            extra: "{}".to_owned(),
-        }])
+        let mut coverage = Coverage::default();
+        coverage.add(&of(primary), Claimed { emits: list(emits), reads: list(reads), ..Claimed::default() });
+        coverage
     }
 
     #[test]

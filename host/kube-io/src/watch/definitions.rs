@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
-use kaos_policy::contract::ResourceType;
+use kaos_objects::ResourceType;
 
 use super::{
     broken::Broken,

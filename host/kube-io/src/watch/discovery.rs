@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kaos_policy::contract::ResourceType;
+use kaos_objects::ResourceType;
 use kube::{
     Client,
     core::{ApiResource, GroupVersionKind},

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use kaos_policy::stamp;
+use kaos_objects::metadata;
 use kube::{
     api::{GetParams, ListParams},
     core::Request,
@@ -161,7 +161,7 @@ async fn sweep_once(shared: &Shared, handle: &Handle) -> Result<(), Broken> {
     let mut next = None;
     loop {
         let params = ListParams {
-            label_selector: Some(format!("{}!={}", stamp::MANAGED_BY, stamp::MANAGER)),
+            label_selector: Some(format!("{}!={}", metadata::MANAGED_BY, metadata::MANAGER)),
             limit: Some(shared.options.page),
             continue_token: next,
             ..ListParams::default()

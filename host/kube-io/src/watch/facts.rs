@@ -8,8 +8,8 @@ use std::{
 };
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use kaos_policy::{
-    contract::SecretFacts,
+use kaos_objects::{
+    SecretFacts,
     digest::{Digest, canonical},
 };
 use serde_json::Value;
@@ -221,7 +221,7 @@ mod tests {
     fn what_an_incomplete_list_took_away_the_next_list_brings_back() {
         let needed: BTreeSet<Arc<str>> = ["a".into()].into();
         let object = json!({"metadata": {"name": "a", "uid": "u", "resourceVersion": "3"}});
-        let of = kaos_policy::contract::ResourceType::new("v1", "Secret");
+        let of = kaos_objects::ResourceType::new("v1", "Secret");
         let listed = [Arrived::new(object, &of, crate::watch::item::Extract::default()).unwrap()];
         let mut facts = Facts::default();
         facts.relist(&[], 9, &needed);

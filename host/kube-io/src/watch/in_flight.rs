@@ -35,7 +35,7 @@ impl InFlight {
 
 #[cfg(test)]
 mod tests {
-    use kaos_policy::contract::ResourceType;
+    use kaos_objects::ResourceType;
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use kaos_policy::{contract::ResourceType, stamp};
+use kaos_objects::{ResourceType, metadata};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -183,7 +183,7 @@ impl State {
         let mut wakes = Wakes::new();
         let Some(key) = ObjectKey::of_object(object) else { return wakes };
         let Some(spec) = self.store(&key.of, &key.namespace).map(|(spec, _)| spec.clone()) else { return wakes };
-        if spec.select == Select::Own && object["metadata"]["labels"][stamp::MANAGED_BY] != stamp::MANAGER {
+        if spec.select == Select::Own && object["metadata"]["labels"][metadata::MANAGED_BY] != metadata::MANAGER {
             return wakes;
         }
         let change = self.slots.get_mut(&spec).and_then(|slot| {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kaos_policy::{contract::ResourceType, stamp};
+use kaos_objects::{ResourceType, metadata};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json, value::RawValue};
 
@@ -144,7 +144,7 @@ impl Arrived {
             metadata.remove(field);
         }
         if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
-            annotations.remove(stamp::LAST_APPLIED);
+            annotations.remove(metadata::LAST_APPLIED);
             if annotations.is_empty() {
                 metadata.remove("annotations");
             }
@@ -193,7 +193,7 @@ pub(super) fn version_of(value: Option<&Value>) -> Option<u64> {
 
 /// Returns the controller in an object's owner references.
 pub(super) fn owner_of(object: &Value) -> Option<Owner> {
-    let owner = stamp::controller(object)?;
+    let owner = metadata::controller(object)?;
     let text = |field: &str| owner[field].as_str().map(str::to_owned);
     Some(Owner { of: ResourceType::new(text("apiVersion")?, text("kind")?), name: text("name")?, uid: text("uid")? })
 }
@@ -201,7 +201,7 @@ pub(super) fn owner_of(object: &Value) -> Option<Owner> {
 /// Whether another field manager wrote into the spec, except through a subresource.
 fn is_shared(managed: Option<&Value>) -> bool {
     managed.and_then(Value::as_array).into_iter().flatten().any(|entry| {
-        entry["manager"] != stamp::MANAGER
+        entry["manager"] != metadata::MANAGER
             && entry["subresource"].as_str().unwrap_or_default().is_empty()
             && entry["fieldsV1"].get("f:spec").is_some()
     })
@@ -286,7 +286,7 @@ mod tests {
             arrived(object).item.shared
         };
         assert!(written("somebody", "", "f:spec"));
-        assert!(!written(stamp::MANAGER, "", "f:spec"));
+        assert!(!written(metadata::MANAGER, "", "f:spec"));
         assert!(!written("hpa", "scale", "f:spec"));
         assert!(!written("somebody", "", "f:metadata"));
     }

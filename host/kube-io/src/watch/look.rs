@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kaos_policy::contract::SecretFacts;
+use kaos_objects::SecretFacts;
 
 /// The content of a target, not parsed yet.
 #[derive(Debug)]

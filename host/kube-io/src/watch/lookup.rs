@@ -2,8 +2,8 @@
 
 use std::{cell::RefCell, sync::Arc};
 
-use kaos_policy::{
-    contract::{Reference, ResourceType, SecretFacts, Target},
+use kaos_objects::{
+    Reference, ResourceType, SecretFacts, Target,
     lookup::{Lookup, MOST, Sighting},
 };
 use serde_json::Value;

@@ -59,7 +59,7 @@ mod writing;
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
-use kaos_policy::contract::{Need, ResourceType};
+use kaos_objects::{ResourceType, Target};
 use kube::Client;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -173,9 +173,8 @@ impl Watch {
     /// Replaces the needs of an object. From now on, a change of any need wakes the object. Returns whether all needs
     /// are known. If not, the object is woken as soon as they are. If so, the pass may look up pending needs again at
     /// once. After an error the old needs stay in force, and the object is woken when there may be room.
-    pub fn set_needs(&self, key: &ObjectKey, needs: &[Need]) -> Result<bool, TooMany> {
-        let targets =
-            needs.iter().map(|need| &need.target).filter(|target| coverage::can_exist(target)).cloned().collect();
+    pub fn set_needs<'a>(&self, key: &ObjectKey, needs: impl IntoIterator<Item = &'a Target>) -> Result<bool, TooMany> {
+        let targets = needs.into_iter().filter(|target| coverage::can_exist(target)).cloned().collect();
         let (changed, wakes, known) = self.0.with(|state| {
             let (changed, wakes) = state.set_needs(key, targets)?;
             let known = state.needs.of_key(key).all(|target| !matches!(state.look(target), look::Look::Pending));
@@ -191,7 +190,7 @@ impl Watch {
     /// Forgets the needs and wanted names of an object that is gone.
     pub fn forget(&self, key: &ObjectKey) {
         // An empty set always fits.
-        drop(self.set_needs(key, &[]));
+        drop(self.set_needs(key, []));
         self.0.with(|state| state.denied.remove(key));
         self.contest(key, &BTreeSet::new());
     }

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use kaos_policy::contract::{Reference, ResourceType, Selector, Target};
+use kaos_objects::{Reference, ResourceType, Selector, Target};
 
 use super::item::Item;
 use crate::object_key::ObjectKey;

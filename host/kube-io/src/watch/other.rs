@@ -1,6 +1,6 @@
 //! The state of a watch that another part of the operator runs.
 
-use kaos_policy::contract::ResourceType;
+use kaos_objects::ResourceType;
 
 use crate::metrics::WatchState;
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use kaos_policy::contract::ResourceType;
+use kaos_objects::ResourceType;
 
 /// The place of a child.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

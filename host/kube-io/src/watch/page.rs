@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use kaos_policy::contract::ResourceType;
+use kaos_objects::ResourceType;
 use serde::{
     Deserialize, Deserializer as _,
     de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor},

@@ -5,10 +5,7 @@ use std::{
     fmt,
 };
 
-use kaos_policy::{
-    contract::{ResourceType, Target},
-    stamp,
-};
+use kaos_objects::{ResourceType, Target, metadata};
 
 use super::{coverage::is_guarded, item::Extract, needs::is_of};
 
@@ -96,7 +93,7 @@ impl Spec {
     /// The label selector of its requests.
     pub(super) fn labels(&self) -> Option<String> {
         match &self.select {
-            Select::Own => Some(format!("{}={}", stamp::MANAGED_BY, stamp::MANAGER)),
+            Select::Own => Some(format!("{}={}", metadata::MANAGED_BY, metadata::MANAGER)),
             Select::Labelled(labels) => {
                 let pairs: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
                 Some(pairs.join(","))

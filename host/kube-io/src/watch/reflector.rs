@@ -7,7 +7,7 @@ use std::{pin::pin, time::Duration};
 
 use fastrand::Rng;
 use futures_util::AsyncBufReadExt as _;
-use kaos_policy::contract::ResourceType;
+use kaos_objects::ResourceType;
 use kube::{
     Client,
     api::{ListParams, WatchParams},

@@ -5,7 +5,7 @@ use std::{
     sync::Mutex,
 };
 
-use kaos_policy::contract::ResourceType;
+use kaos_objects::ResourceType;
 
 use super::{plan::Spec, slot::Slot, state::State};
 use crate::{

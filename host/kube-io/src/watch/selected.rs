@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use kaos_policy::contract::Target;
+use kaos_objects::Target;
 
 use super::{
     by_label::{Labels, marks},

@@ -228,7 +228,7 @@ impl Shelf {
 
 #[cfg(test)]
 mod tests {
-    use kaos_policy::contract::ResourceType;
+    use kaos_objects::ResourceType;
     use serde_json::json;
 
     use super::*;

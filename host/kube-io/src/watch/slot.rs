@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kaos_policy::contract::ResourceType;
+use kaos_objects::ResourceType;
 use tokio::sync::Notify;
 
 use super::{by_label::ByLabel, discovery::Served, facts::Facts, item::Extract, plan::Spec, shelf::Shelf};

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use kaos_policy::contract::{ResourceType, Target};
+use kaos_objects::{ResourceType, Target};
 use tokio::sync::watch;
 
 use super::{

@@ -9,7 +9,7 @@ use crate::{
     catalogue::Snapshot,
     queue::{Queue, Urgency},
     reconcile::Context,
-    watch::{Coverage, ObjectKey},
+    watch::{Claimed, Coverage, ObjectKey},
 };
 
 /// Makes the watch cover the types that the active policies claim.
@@ -33,8 +33,12 @@ fn is_answered(snapshot: &Snapshot, of: &ResourceType) -> bool {
 }
 
 fn coverage(snapshot: &Snapshot) -> Coverage {
-    let claims: Vec<_> = snapshot.kinds().flat_map(|(_, answers)| answers.claims()).collect();
-    let mut coverage = Coverage::of(claims);
+    let mut coverage = Coverage::default();
+    for claim in snapshot.kinds().flat_map(|(_, answers)| answers.claims()) {
+        let types = |types: &[ResourceType]| types.iter().cloned().collect();
+        let (emits, reads, wishes) = (types(&claim.emits), types(&claim.reads), types(&claim.wishes));
+        coverage.add(&claim.primary, Claimed { emits, reads, wishes });
+    }
     for (of, answers) in snapshot.kinds() {
         for emitted in answers.emitted() {
             coverage.add_emitted(of, emitted.clone());

@@ -77,7 +77,7 @@ impl Context {
         // An aborted pass loses its memory, so the stored needs become uncertain.
         self.memories.doubt_needs(key);
         memory.needs = None;
-        let known = self.watch.set_needs(key, needs)?;
+        let known = self.watch.set_needs(key, needs.iter().map(|need| &need.target))?;
         memory.needs = Some(hash(needs));
         Ok(known)
     }

@@ -11,10 +11,8 @@ pub use answers::{
     Blocker, Child, Condition, EnvSource, EnvVar, KeySelector, Note, Observation, Outcome, Plan, Refusal, Report,
     Severity, Truth, Violation,
 };
-pub use questions::{
-    Answer, Claim, Cluster, Descriptor, Found, HOME, Need, Reference, ResourceType, Sample, SecretFacts, Selector,
-    Subject, Target,
-};
+pub use kaos_objects::{Reference, ResourceType, SecretFacts, Selector, Target};
+pub use questions::{Answer, Claim, Cluster, Descriptor, Found, HOME, Need, Sample, Subject};
 
 /// JSON text with sorted keys.
 pub type Json = String;

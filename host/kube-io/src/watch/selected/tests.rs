@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use kaos_policy::contract::{ResourceType, Selector};
+use kaos_objects::{ResourceType, Selector};
 use serde_json::json;
 
 use super::{super::by_label::ByLabel, *};

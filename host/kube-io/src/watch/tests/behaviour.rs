@@ -1,5 +1,5 @@
 use kaos_cluster::faults::{Entry, Verb};
-use kaos_policy::lookup::{Lookup as _, Sighting};
+use kaos_objects::lookup::{Lookup as _, Sighting};
 use kube::api::PatchParams;
 use serde_json::json;
 
@@ -26,7 +26,7 @@ async fn a_change_of_its_own_status_does_not_wake_an_object_but_those_that_need_
     for name in ["a", "b"] {
         bench.put(object(&widget(), name, json!({}))).await;
     }
-    assert!(bench.watch.set_needs(&Bench::key("b"), &needs([&named(&widget(), "t", "a")])).unwrap());
+    assert!(bench.watch.set_needs(&Bench::key("b"), [&named(&widget(), "t", "a")]).unwrap());
     bench.quiet().await;
     bench.woken();
     let patch = json!({"status": {"ready": true}});
@@ -42,7 +42,7 @@ async fn what_does_not_exist_is_needed_too_and_wakes_when_it_appears() {
     let lookup = bench.watch.lookup();
     assert_eq!(lookup.look_up(&target), Sighting::Objects(vec![]));
     assert!(lookup.pending().is_empty(), "it is known not to be there");
-    bench.watch.set_needs(&Bench::key("a"), &needs([&target])).unwrap();
+    bench.watch.set_needs(&Bench::key("a"), [&target]).unwrap();
     bench.put(object(&gadget(), "g", json!({}))).await;
     bench.put(object(&gadget(), "other", json!({}))).await;
     bench.wakes(&["t/a"]).await;
@@ -57,7 +57,7 @@ async fn what_does_not_exist_is_needed_too_and_wakes_when_it_appears() {
 async fn labelled_needs_see_what_comes_into_the_selection_and_what_leaves_it() {
     let bench = Bench::start().await;
     let target = labelled(&gadget(), "team", "one");
-    bench.watch.set_needs(&Bench::key("a"), &needs([&target])).unwrap();
+    bench.watch.set_needs(&Bench::key("a"), [&target]).unwrap();
     let with_label = |value: &str| {
         let mut gadget = object(&gadget(), "g", json!({}));
         gadget["metadata"]["labels"] = json!({"team": value});
@@ -112,7 +112,7 @@ async fn children_of_an_operator_before_us_are_found_once_by_their_owner() {
 async fn our_own_writes_count_at_once_and_wake_others_but_not_the_writer() {
     let bench = Bench::start().await;
     let owner = bench.put(object(&widget(), "a", json!({}))).await;
-    bench.watch.set_needs(&Bench::key("b"), &needs([&named(&widget(), "t", "a")])).unwrap();
+    bench.watch.set_needs(&Bench::key("b"), [&named(&widget(), "t", "a")]).unwrap();
     bench.quiet().await;
     bench.woken();
     let written = bench.put(child(&owner, "c", true)).await;
@@ -137,7 +137,7 @@ async fn needed_config_maps_are_watched_by_name_as_long_as_somebody_needs_them()
     let lookup = bench.watch.lookup();
     lookup.look_up(&target);
     assert_eq!(lookup.pending(), std::slice::from_ref(&target));
-    assert!(!bench.watch.set_needs(&Bench::key("a"), &needs([&target])).unwrap());
+    assert!(!bench.watch.set_needs(&Bench::key("a"), [&target]).unwrap());
     bench.wakes(&["t/a"]).await;
     let value = |bench: &Bench| {
         let lookup = bench.watch.lookup();
@@ -146,7 +146,7 @@ async fn needed_config_maps_are_watched_by_name_as_long_as_somebody_needs_them()
         found.first().map(|found| found["data"]["x"].as_str().unwrap().to_owned())
     };
     assert_eq!(value(&bench).as_deref(), Some("1"));
-    assert!(bench.watch.set_needs(&Bench::key("b"), &needs([&target])).unwrap(), "it is known already");
+    assert!(bench.watch.set_needs(&Bench::key("b"), [&target]).unwrap(), "it is known already");
     bench.put(config_map("c", "2")).await;
     bench.wakes(&["t/a", "t/b"]).await;
     assert_eq!(value(&bench).as_deref(), Some("2"));
@@ -169,7 +169,7 @@ async fn of_secrets_only_facts_are_kept() {
     let bench = Bench::start().await;
     bench.put(secret("s", "hunter2")).await;
     let target = named(&of("v1 Secret"), "t", "s");
-    bench.watch.set_needs(&Bench::key("a"), &needs([&target])).unwrap();
+    bench.watch.set_needs(&Bench::key("a"), [&target]).unwrap();
     bench.wakes(&["t/a"]).await;
     let facts = |bench: &Bench| {
         let Sighting::Secret(facts) = bench.watch.lookup().look_up(&target) else { panic!() };
@@ -189,7 +189,7 @@ async fn of_secrets_only_facts_are_kept() {
 async fn without_leave_secrets_are_not_looked_at_and_the_answer_names_the_flag() {
     let bench = Bench::start_with(WatchOptions { secrets: false, ..options() }).await;
     let target = named(&of("v1 Secret"), "t", "s");
-    assert!(bench.watch.set_needs(&Bench::key("a"), &needs([&target])).unwrap());
+    assert!(bench.watch.set_needs(&Bench::key("a"), [&target]).unwrap());
     let Sighting::Forbidden(why) = bench.watch.lookup().look_up(&target) else { panic!() };
     assert!(why.contains("--watch-secrets"), "{why}");
     bench.quiet().await;
@@ -206,7 +206,7 @@ async fn many_needed_names_become_one_watch_of_metadata_and_back() {
     }
     bench.quiet().await;
     bench.requests();
-    bench.watch.set_needs(&Bench::key("a"), &needs(&targets)).unwrap();
+    bench.watch.set_needs(&Bench::key("a"), &targets).unwrap();
     bench.wakes(&["t/a"]).await;
     let watches = |bench: &Bench| {
         let requests = bench.requests();
@@ -228,7 +228,7 @@ async fn many_needed_names_become_one_watch_of_metadata_and_back() {
     bench.delete(&map, "c03").await;
     bench.wakes(&["t/a"]).await;
     assert_eq!(count(&bench), (11, 0));
-    bench.watch.set_needs(&Bench::key("a"), &needs(&targets[..3])).unwrap();
+    bench.watch.set_needs(&Bench::key("a"), &targets[..3]).unwrap();
     bench.quiet().await;
     assert_eq!(watches(&bench), 3);
     let lookup = bench.watch.lookup();

@@ -7,8 +7,8 @@ use std::{
 
 use fastrand::Rng;
 use kaos_cluster::faults::{Attempt, EventFate, FaultPlan, NoFaults, SeededFaults, Verdict};
-use kaos_policy::{
-    contract::Target,
+use kaos_objects::{
+    Target,
     lookup::{Lookup as _, Sighting},
 };
 use kube::api::{DeleteParams, Patch, PatchParams};
@@ -91,7 +91,7 @@ async fn run(seed: u64, streaming_lists: bool, dropped: f64) {
     // Every other run has so many needs that one watch replaces the single ones.
     let more = if seed.is_multiple_of(2) { 0..0 } else { 0..10 };
     targets.extend(more.map(|i| labelled(&of("v1 ConfigMap"), "nobody-has", &i.to_string())));
-    bench.watch.set_needs(&Bench::key("needy"), &needs(&targets)).unwrap();
+    bench.watch.set_needs(&Bench::key("needy"), &targets).unwrap();
     bench.quiet().await;
     bench.cluster.set_faults(OfOperator(SeededFaults::everything(0.08), dropped));
     for _ in 0..120 {
@@ -99,13 +99,13 @@ async fn run(seed: u64, streaming_lists: bool, dropped: f64) {
         match rng.u8(..40) {
             0 => bench.cluster.cut_watches(),
             1 => bench.cluster.compact(),
-            2 => drop(bench.watch.set_needs(&Bench::key("needy"), &needs(&targets[..rng.usize(..targets.len())]))),
-            3 => drop(bench.watch.set_needs(&Bench::key("needy"), &needs(&targets))),
+            2 => drop(bench.watch.set_needs(&Bench::key("needy"), &targets[..rng.usize(..targets.len())])),
+            3 => drop(bench.watch.set_needs(&Bench::key("needy"), &targets)),
             4..20 => tokio::time::sleep(Duration::from_millis(rng.u64(..900))).await,
             _ => {}
         }
     }
-    bench.watch.set_needs(&Bench::key("needy"), &needs(&targets)).unwrap();
+    bench.watch.set_needs(&Bench::key("needy"), &targets).unwrap();
     bench.cluster.set_faults(NoFaults);
     let quiet = if dropped > 0.0 { Duration::from_hours(1) } else { Duration::from_mins(2) };
     tokio::time::sleep(quiet).await;
@@ -114,7 +114,7 @@ async fn run(seed: u64, streaming_lists: bool, dropped: f64) {
 
 fn check(bench: &Bench, targets: &[Target], seed: u64) {
     assert!(bench.watch.synced().is_ok(), "seed {seed}: {:?}", bench.watch.synced());
-    let kept = |of: &kaos_policy::contract::ResourceType, names: BTreeSet<String>| {
+    let kept = |of: &kaos_objects::ResourceType, names: BTreeSet<String>| {
         let objects = names.into_iter().filter_map(|name| {
             let seen = bench.watch.live(of, "t", &name)?;
             Some((name, seen.object().unwrap()))

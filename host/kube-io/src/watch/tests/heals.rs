@@ -10,13 +10,13 @@ use std::{
 };
 
 use kaos_cluster::faults::{Attempt, EventFate, Failure, FaultPlan, NoFaults, Outcome, Verb, Verdict};
-use kaos_policy::lookup::{Lookup as _, Sighting};
+use kaos_objects::lookup::{Lookup as _, Sighting};
 use kube::api::DeleteParams;
 use serde_json::json;
 use tokio::time::Instant;
 
 use super::support::*;
-use crate::watch::WatchOptions;
+use crate::watch::{Claimed, Coverage, WatchOptions};
 
 async fn remove_definition(bench: &Bench, name: &str) {
     let definitions = api(&bench.client, &of("apiextensions.k8s.io/v1 CustomResourceDefinition"), "");
@@ -37,7 +37,7 @@ async fn an_optional_type_goes_and_comes_and_who_uses_it_is_woken() {
         bench.put(object(&gadget(), "g", json!({}))).await;
         bench.wakes(&["t/a"]).await;
         let target = named(&gadget(), "t", "g");
-        bench.watch.set_needs(&Bench::key("a"), &needs([&target])).unwrap();
+        bench.watch.set_needs(&Bench::key("a"), [&target]).unwrap();
         remove_definition(&bench, "gadgets.test.io").await;
         bench.until("gone", |bench| bench.watch.served(&gadget()).is_none()).await;
         assert_eq!(bench.woken(), BTreeSet::from(["t/a".to_owned()]));
@@ -73,7 +73,7 @@ async fn cluster_scoped_objects_are_read_whatever_namespace_a_need_names() {
     let target = named(&of("v1 Namespace"), "t", "u");
     assert!(bench.watch.lookup().is_cluster_scoped(&of("v1 Namespace")));
     assert!(matches!(bench.watch.lookup().look_up(&target), Sighting::Objects(found) if found.len() == 1));
-    bench.watch.set_needs(&Bench::key("a"), &needs([&target])).unwrap();
+    bench.watch.set_needs(&Bench::key("a"), [&target]).unwrap();
     bench.put(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "u", "labels": {"x": "y"}}})).await;
     bench.wakes(&["t/a"]).await;
 }
@@ -121,12 +121,12 @@ async fn what_cannot_be_read_holds_up_nothing_that_can() {
         let is_it = attempt.verb == Verb::Get && attempt.name == "c7";
         if is_it { Verdict::from(Outcome::FailBefore(Failure::Server(500))) } else { Verdict::default() }
     });
-    bench.watch.set_needs(&Bench::key("a"), &needs(&targets)).unwrap();
+    bench.watch.set_needs(&Bench::key("a"), &targets).unwrap();
     // By now the retries are rare.
     tokio::time::sleep(Duration::from_mins(10)).await;
     assert!(bench.requests().iter().any(|entry| entry.attempt.name == "c7"), "it was asked for");
     targets.push(named(&map, "t", "c100"));
-    bench.watch.set_needs(&Bench::key("a"), &needs(&targets)).unwrap();
+    bench.watch.set_needs(&Bench::key("a"), &targets).unwrap();
     let is_seen = |bench: &Bench| matches!(bench.watch.lookup().look_up(&targets[100]), Sighting::Objects(found) if found.len() == 1);
     bench.until("seen", is_seen).await;
     let again = bench.requests().into_iter().filter(|entry| entry.attempt.name == "c7").count();
@@ -143,7 +143,7 @@ async fn a_settled_watch_asks_for_nothing_but_its_own_renewal() {
     bench.put(config_map("c", "1")).await;
     bench.put(secret("s", "1")).await;
     let (map, secrets) = (of("v1 ConfigMap"), of("v1 Secret"));
-    bench.watch.set_needs(&Bench::key("a"), &needs([&named(&map, "t", "c"), &named(&secrets, "t", "s")])).unwrap();
+    bench.watch.set_needs(&Bench::key("a"), [&named(&map, "t", "c"), &named(&secrets, "t", "s")]).unwrap();
     tokio::time::sleep(Duration::from_mins(1)).await;
     bench.requests();
     bench.woken();
@@ -295,20 +295,12 @@ async fn after_a_long_failure_a_server_that_forgot_where_we_were_is_asked_for_a_
 #[tokio::test(start_paused = true)]
 async fn a_type_that_is_covered_later_is_watched_and_one_that_is_not_any_more_is_dropped() {
     let bench = Bench::start().await;
-    let claim = |primary: &str| kaos_policy::contract::Claim {
-        primary: of(primary),
-        emits: vec![of("v1 Service")],
-        reads: Vec::new(),
-        wishes: Vec::new(),
-        finalizer: None,
-        retired_finalizers: Vec::new(),
-        samples: Vec::new(),
-        extra: "{}".to_owned(),
-    };
     bench.put(object(&widget(), "a", json!({}))).await;
     bench.put(object(&gadget(), "g", json!({}))).await;
     bench.wakes(&["t/a"]).await;
-    bench.watch.cover(crate::watch::Coverage::of(&[claim("test.io/v1 Gadget")]));
+    let mut coverage = Coverage::default();
+    coverage.add(&gadget(), Claimed { emits: [of("v1 Service")].into(), ..Claimed::default() });
+    bench.watch.cover(coverage);
     bench.until("synced", |bench| bench.watch.synced().is_ok()).await;
     bench.wakes(&["t/g"]).await;
     assert!(bench.watch.keys(&widget()).is_empty());

@@ -3,8 +3,8 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use kaos_cluster::faults::{Attempt, Failure, NoFaults, Outcome, Verb, Verdict};
-use kaos_policy::{
-    contract::Target,
+use kaos_objects::{
+    Target,
     lookup::{Lookup as _, Sighting},
 };
 use serde_json::json;
@@ -24,7 +24,7 @@ async fn one_needs_a_gadget() -> (Bench, Target) {
     bench.put(object(&gadget(), "g", json!({}))).await;
     bench.wakes(&["t/a"]).await;
     let target = named(&gadget(), "t", "g");
-    bench.watch.set_needs(&Bench::key("a"), &needs([&target])).unwrap();
+    bench.watch.set_needs(&Bench::key("a"), [&target]).unwrap();
     (bench, target)
 }
 
@@ -100,7 +100,7 @@ async fn a_needed_secret_that_may_no_longer_be_read_is_for_a_while_what_it_was()
     bench.put(object(&widget(), "a", json!({}))).await;
     bench.put(secret("s", "1")).await;
     let target = named(&of("v1 Secret"), "t", "s");
-    bench.watch.set_needs(&Bench::key("a"), &needs([&target])).unwrap();
+    bench.watch.set_needs(&Bench::key("a"), [&target]).unwrap();
     let look = |bench: &Bench| bench.watch.lookup().look_up(&target);
     let is_there = |bench: &Bench| matches!(look(bench), Sighting::Secret(facts) if facts.present);
     bench.until("it was read", is_there).await;

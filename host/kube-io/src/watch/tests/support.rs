@@ -7,7 +7,7 @@ use std::{
 };
 
 use kaos_cluster::{Cluster, TokioClock, faults::Entry};
-use kaos_policy::contract::{Claim, Need, Reference, ResourceType, Selector, Target};
+use kaos_objects::{Reference, ResourceType, Selector, Target};
 use kube::{
     Api, Client,
     api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams},
@@ -20,7 +20,7 @@ use crate::{
     object_key::ObjectKey,
     queue::Urgency,
     recorded::Recorded,
-    watch::{Coverage, Watch, WatchOptions},
+    watch::{Claimed, Coverage, Watch, WatchOptions},
 };
 
 pub(super) struct Bench {
@@ -48,16 +48,14 @@ pub(super) fn gadget() -> ResourceType {
 /// Widgets emit ConfigMaps, Secrets and Deployments, and read Gadgets, Widgets, ConfigMaps and Secrets.
 pub(super) fn coverage() -> Coverage {
     let list = |types: &[&str]| types.iter().map(|text| of(text)).collect();
-    Coverage::of(&[Claim {
-        primary: widget(),
+    let mut coverage = Coverage::default();
+    let claimed = Claimed {
         emits: list(&["v1 ConfigMap", "apps/v1 Deployment"]),
         reads: list(&["test.io/v1 Gadget", "test.io/v1 Widget", "v1 ConfigMap", "v1 Secret", "v1 Namespace"]),
         wishes: list(&["test.io/v1 Gadget"]),
-        finalizer: None,
-        retired_finalizers: Vec::new(),
-        samples: Vec::new(),
-        extra: "{}".to_owned(),
-    }])
+    };
+    coverage.add(&widget(), claimed);
+    coverage
 }
 
 pub(super) fn definition(kind: &str) -> Value {
@@ -225,8 +223,4 @@ pub(super) fn named(of: &ResourceType, namespace: &str, name: &str) -> Target {
 pub(super) fn labelled(of: &ResourceType, key: &str, value: &str) -> Target {
     let labels = vec![(key.to_owned(), value.to_owned())];
     Target::Labelled(Selector { of: of.clone(), namespace: Some("t".to_owned()), labels })
-}
-
-pub(super) fn needs<'a>(targets: impl IntoIterator<Item = &'a Target>) -> Vec<Need> {
-    targets.into_iter().enumerate().map(|(i, target)| Need { id: i.to_string(), target: target.clone() }).collect()
 }

@@ -27,7 +27,7 @@ impl Digest {
     }
 
     /// The digest of a value's JSON text. The value's type must always serialize in the same order: no unordered maps.
-    pub(crate) fn of_written(it: &impl Serialize) -> Self {
+    pub fn of_written(it: &impl Serialize) -> Self {
         let mut hasher = Hasher(Sha256::new());
         let _ = serde_json::to_writer(io::BufWriter::new(&mut hasher), it);
         hasher.0.into()

@@ -11,12 +11,12 @@ pub fn is_subdomain(text: &str) -> bool {
 }
 
 /// The value of a label: empty, or at most 63 letters, digits and inner `-_.`.
-pub(crate) fn is_label_value(text: &str) -> bool {
+pub fn is_label_value(text: &str) -> bool {
     text.is_empty() || (text.len() <= 63 && is_word(text))
 }
 
 /// The key of a label or annotation: a word of at most 63 characters, optionally after a domain and a slash.
-pub(crate) fn is_key(text: &str) -> bool {
+pub fn is_key(text: &str) -> bool {
     let (domain, name) = match text.split_once('/') {
         Some((domain, name)) => (Some(domain), name),
         None => (None, text),

@@ -1,0 +1,57 @@
+//! A view of the cluster, one target at a time.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{resource_type::ResourceType, target::Target};
+
+/// The most bytes, as JSON, of all objects that one policy sees in a pass. If there is more, the pass waits until there
+/// is less.
+pub const MOST: usize = 4 << 20;
+
+/// The cluster as it is now, or as files describe it.
+pub trait Lookup {
+    /// Looks up a target. The target's namespace is always filled in, and ignored for a cluster-scoped type. A Secret
+    /// is answered with [`Sighting::Secret`] only. An implementation may stop when the objects exceed [`MOST`] bytes in
+    /// total: policies do not see the rest.
+    fn look_up(&self, target: &Target) -> Sighting;
+
+    /// Whether a target does not exist, for callers that do not need the objects. False if the type is not served or
+    /// may not be read.
+    fn is_absent(&self, target: &Target) -> bool {
+        match self.look_up(target) {
+            Sighting::Objects(objects) => objects.is_empty(),
+            Sighting::Secret(facts) => !facts.present,
+            Sighting::Unserved | Sighting::Forbidden(_) => false,
+        }
+    }
+
+    /// Whether a type is cluster-scoped. A policy reads cluster-scoped objects by grant only.
+    fn is_cluster_scoped(&self, of: &ResourceType) -> bool;
+}
+
+/// The result of a lookup.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Sighting {
+    /// The unstripped objects; empty if there are none.
+    Objects(Vec<Arc<Value>>),
+    /// The facts of a Secret.
+    Secret(SecretFacts),
+    /// The cluster does not serve this type now.
+    Unserved,
+    /// The operator may not read the target. The text gives the reason.
+    Forbidden(String),
+}
+
+/// Facts of a Secret that a policy may know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecretFacts {
+    /// Whether the Secret exists.
+    pub present: bool,
+    /// The Secret's keys, sorted.
+    pub keys: Vec<String>,
+    /// A digest of the content, made with a key that only the operator has.
+    pub digest: String,
+}

@@ -1,0 +1,55 @@
+//! A kind in a version of its API group.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A kind in a version of its API group.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceType {
+    /// The API version, such as `v1` or `apps/v1`.
+    pub api_version: String,
+    /// The kind, such as `ConfigMap`.
+    pub kind: String,
+}
+
+impl ResourceType {
+    /// Makes a type of an API version and a kind.
+    pub fn new(api_version: impl Into<String>, kind: impl Into<String>) -> Self {
+        Self { api_version: api_version.into(), kind: kind.into() }
+    }
+
+    /// The type of an object. Missing fields are empty.
+    pub fn of_object(object: &Value) -> Self {
+        let text = |field: &str| object[field].as_str().unwrap_or_default();
+        Self::new(text("apiVersion"), text("kind"))
+    }
+
+    /// The API group; empty for the core group.
+    pub fn group(&self) -> &str {
+        self.api_version.rsplit_once('/').map_or("", |(group, _)| group)
+    }
+
+    /// Group and kind, which are the same for every version of a type.
+    pub fn group_kind(&self) -> (&str, &str) {
+        (self.group(), &self.kind)
+    }
+
+    /// Whether this is the type whose content no policy sees.
+    pub fn is_secret(&self) -> bool {
+        self.group().is_empty() && self.kind == "Secret"
+    }
+
+    /// Whether objects of this type need a DNS label as name.
+    pub fn is_service(&self) -> bool {
+        self.group().is_empty() && self.kind == "Service"
+    }
+}
+
+impl fmt::Display for ResourceType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.api_version, self.kind)
+    }
+}
