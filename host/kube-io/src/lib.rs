@@ -3,23 +3,23 @@
 //! | module | contents |
 //! |---|---|
 //! | [`client`] | the client of the API server: deadline, fence and metrics of every request |
-//! | [`lead`] | leader election, and the fence that stops writes without the Lease |
+//! | [`leader_election`] | leader election, and the fence that stops writes without the Lease |
 //! | [`watch`] | the objects in memory, the watches that keep them current, and the index of needs |
 //! | [`queue`] | which object is next |
 //! | [`backoff`] | waits that grow with each failure, with jitter |
 //! | [`object_key`] | type, namespace and name of an object |
 //! | [`metrics`] | what this crate measures, for a registry of the caller |
-//! | [`hashing`], [`locking`], [`telling`] | hashes without a seed, locks after a panic, texts of errors |
+//! | [`hashing`], [`locking`], [`error_text`] | hashes without a seed, locks after a panic, texts of errors |
 
 pub mod backoff;
 pub mod client;
+pub mod error_text;
 pub mod hashing;
-pub mod lead;
+pub mod leader_election;
 pub mod locking;
 pub mod metrics;
 pub mod object_key;
 pub mod queue;
 #[cfg(test)]
 mod recorded;
-pub mod telling;
 pub mod watch;

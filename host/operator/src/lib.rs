@@ -30,5 +30,12 @@ mod server;
 pub mod status;
 mod yaml;
 
-pub use kaos_kube_io::{client, lead, queue, watch};
-use kaos_kube_io::{hashing, locking, telling};
+pub use kaos_kube_io::{client, leader_election as lead, queue};
+use kaos_kube_io::{error_text as telling, hashing, locking};
+
+/// The watch, with a name that the rest of the operator still uses.
+pub mod watch {
+    pub use kaos_kube_io::watch::*;
+
+    pub(crate) use kaos_kube_io::watch::{ForeignWatch as Beside, WriteGuard as Writing};
+}

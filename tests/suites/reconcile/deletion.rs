@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kaos_cluster::faults::Failure;
-use kaos_operator::lead::seize;
+use kaos_operator::lead::take_over;
 use kaos_operator::release::{Event, finalizers as finalizers_of, release};
 use kaos_operator::watch::Scope;
 use kaos_tests::gadget::{FINALIZER, RETIRED};
@@ -306,7 +306,7 @@ fn f7_release_first_stops_the_operator_which_would_put_finalizers_on_again() {
         w.until_ready("Gadget/web").await;
         assert_eq!(finalizers(&w.look("Gadget/web").await), [FINALIZER]);
         let leader = w.leader().await.unwrap();
-        let before = seize(w.client.clone(), "kaos-system", "release", Duration::from_mins(10)).await.unwrap();
+        let before = take_over(w.client.clone(), "kaos-system", "release", Duration::from_mins(10)).await.unwrap();
         assert!(before.is_some_and(|holder| holder.starts_with(&leader)));
         // Restart the replica, as its kubelet does.
         w.crash_one(&leader).await;

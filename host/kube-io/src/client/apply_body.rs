@@ -9,11 +9,11 @@ use futures_util::FutureExt;
 use http::{HeaderValue, Request, header::CONTENT_LENGTH, header::CONTENT_TYPE};
 use kube::client::Body;
 
-const APPLY: &str = "application/apply-patch+yaml";
+const APPLY_CONTENT_TYPE: &str = "application/apply-patch+yaml";
 
 /// Returns the request, with an escaped body if the server reads it as YAML.
 pub(super) fn escaped(request: Request<Body>) -> Request<Body> {
-    if request.headers().get(CONTENT_TYPE).is_none_or(|media_type| media_type != APPLY) {
+    if request.headers().get(CONTENT_TYPE).is_none_or(|media_type| media_type != APPLY_CONTENT_TYPE) {
         return request;
     }
     let (mut parts, body) = request.into_parts();
@@ -84,7 +84,9 @@ mod tests {
     #[tokio::test]
     async fn only_bodies_that_are_read_as_yaml_are_changed() {
         let body = "{\"k\":\"a\u{85}b\"}";
-        for (media_type, wanted) in [(APPLY, r#"{"k":"a\u0085b"}"#), ("application/merge-patch+json", body)] {
+        for (media_type, wanted) in
+            [(APPLY_CONTENT_TYPE, r#"{"k":"a\u0085b"}"#), ("application/merge-patch+json", body)]
+        {
             let request = Request::patch("/").header(CONTENT_TYPE, media_type).header(CONTENT_LENGTH, body.len());
             let sent = escaped(request.body(Body::from(body.as_bytes().to_vec())).unwrap());
             assert_eq!(sent.headers()[CONTENT_LENGTH], wanted.len().to_string());

@@ -16,10 +16,10 @@ use tokio::time::{Instant, Sleep};
 use tower::{BoxError, Layer, Service};
 
 use super::{apply_body, route::Route, throttled};
-use crate::{lead::Fence, metrics::IoMetrics};
+use crate::{leader_election::Fence, metrics::IoMetrics};
 
 /// The operator's user agent, with its version.
-const AGENT: &str = concat!("kaos-operator/", env!("CARGO_PKG_VERSION"));
+const USER_AGENT_VALUE: &str = concat!("kaos-operator/", env!("CARGO_PKG_VERSION"));
 
 /// The operator's own reasons for ending a request without an answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -102,7 +102,7 @@ where
         if route.writes() && !fence.is_open() {
             return Box::pin(future::ready(Err(fenced.into())));
         }
-        request.headers_mut().insert(USER_AGENT, HeaderValue::from_static(AGENT));
+        request.headers_mut().insert(USER_AGENT, HeaderValue::from_static(USER_AGENT_VALUE));
         let (writes, watches) = (route.writes(), route.is_watch());
         let mut record = Record { metrics, route, started: Instant::now(), code: "cancelled".to_owned() };
         let answer = self.inner.call(apply_body::escaped(request));

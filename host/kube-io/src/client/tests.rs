@@ -14,7 +14,7 @@ use kube::{
 use serde_json::json;
 
 use super::*;
-use crate::{lead::Fence, recorded::Recorded};
+use crate::{leader_election::Fence, recorded::Recorded};
 
 struct Setup {
     cluster: Cluster,

@@ -7,8 +7,8 @@
 //! number of passes at once. Each key has its own backoff. The callers of [`Queue::next`] decide how many passes run at
 //! once.
 
-mod book;
-mod line;
+mod fair_queue;
+mod state;
 #[cfg(test)]
 mod tests;
 mod urgency;
@@ -29,7 +29,7 @@ use tokio::{
 pub use crate::backoff::Backoff;
 pub use urgency::Urgency;
 
-use book::{Book, Next};
+use state::{Next, State};
 
 use crate::{locking::lock, object_key::ObjectKey};
 
@@ -38,7 +38,7 @@ use crate::{locking::lock, object_key::ObjectKey};
 pub struct Queue(Arc<Inner>);
 
 struct Inner {
-    book: Mutex<Book>,
+    state: Mutex<State>,
     rng: Mutex<Rng>,
     backoff: Backoff,
     changed: Notify,
@@ -54,19 +54,19 @@ impl Queue {
     /// Creates an empty queue. `pace` is the minimum time between two paced keys, or zero for no limit.
     pub fn new(backoff: Backoff, pace: Duration, seed: u64) -> Self {
         let rng = Mutex::new(Rng::with_seed(seed));
-        Self(Arc::new(Inner { book: Mutex::new(Book::new(pace)), rng, backoff, changed: Notify::new() }))
+        Self(Arc::new(Inner { state: Mutex::new(State::new(pace)), rng, backoff, changed: Notify::new() }))
     }
 
     /// Limits the number of keys of one namespace that are in work at once.
     #[must_use]
     pub fn sharing(self, most: usize) -> Self {
-        self.book(|book| book.share(most));
+        self.state(|state| state.share(most));
         self
     }
 
     /// Adds a key, unless it is waiting already.
     pub fn add(&self, key: &ObjectKey, urgency: Urgency) {
-        if self.book(|book| book.add(key, urgency, Instant::now())) {
+        if self.state(|state| state.add(key, urgency, Instant::now())) {
             self.0.changed.notify_one();
         }
     }
@@ -74,19 +74,19 @@ impl Queue {
     /// Adds a key after a time, unless it comes earlier anyway. An earlier turn cancels this, because the pass then
     /// decides again.
     pub fn add_after(&self, key: &ObjectKey, wait: Duration) {
-        self.book(|book| book.add_at(key, Instant::now() + wait));
+        self.state(|state| state.add_at(key, Instant::now() + wait));
         self.0.changed.notify_one();
     }
 
     /// Adds a key again after a failure, with a backoff that grows with each failure in a row. An event brings the key
     /// back earlier, but not before `at_least`, which is limited to the maximum backoff. Returns the wait.
     pub fn retry(&self, key: &ObjectKey, at_least: Option<Duration>) -> Duration {
-        let failures = self.book(|book| book.failed(key));
+        let failures = self.state(|state| state.failed(key));
         let wait = self.0.backoff.after(failures, &mut lock(&self.0.rng));
         let at_least = at_least.unwrap_or_default().min(self.0.backoff.max);
         let wait = wait.max(at_least);
         if !at_least.is_zero() {
-            self.book(|book| book.hold(key, Instant::now() + at_least));
+            self.state(|state| state.hold(key, Instant::now() + at_least));
         }
         self.add_after(key, wait);
         wait
@@ -94,13 +94,13 @@ impl Queue {
 
     /// Resets the key's number of failures.
     pub fn succeeded(&self, key: &ObjectKey) {
-        self.book(|book| book.succeeded(key));
+        self.state(|state| state.succeeded(key));
     }
 
     /// Number of failures of this key in a row.
     #[cfg(test)]
     pub fn failures(&self, key: &ObjectKey) -> u32 {
-        self.book(|book| book.failures(key))
+        self.state(|state| state.failures(key))
     }
 
     /// Waits for the next key, and reserves it until the lease is dropped. Returns `None` once the queue is closed.
@@ -108,7 +108,7 @@ impl Queue {
         loop {
             let mut changed = pin!(self.0.changed.notified());
             changed.as_mut().enable();
-            match self.book(|book| book.next(Instant::now())) {
+            match self.state(|state| state.next(Instant::now())) {
                 Next::Closed => return None,
                 Next::Key(key) => return Some(Lease { queue: self.clone(), key }),
                 Next::At(Some(time)) => tokio::select! {
@@ -123,34 +123,34 @@ impl Queue {
 
     /// Closes the queue. Callers that wait for a key get `None`.
     pub fn close(&self) {
-        self.book(Book::close);
+        self.state(State::close);
         self.0.changed.notify_waiters();
     }
 
     /// Number of keys that wait, without those that are due later.
     pub fn depth(&self) -> usize {
-        self.book(|book| book.depth())
+        self.state(|state| state.depth())
     }
 
     /// Number of keys in work.
     #[cfg(test)]
     pub fn leased(&self) -> usize {
-        self.book(|book| book.leased())
+        self.state(|state| state.leased())
     }
 
     /// Number of keys that are due later.
     #[cfg(test)]
     pub fn delayed(&self) -> usize {
-        self.book(|book| book.delayed())
+        self.state(|state| state.delayed())
     }
 
     /// The longest time that a key has been waiting.
     pub fn oldest_age(&self) -> Duration {
-        self.book(|book| book.oldest(Instant::now()))
+        self.state(|state| state.oldest(Instant::now()))
     }
 
-    fn book<T>(&self, ask: impl FnOnce(&mut Book) -> T) -> T {
-        ask(&mut lock(&self.0.book))
+    fn state<T>(&self, ask: impl FnOnce(&mut State) -> T) -> T {
+        ask(&mut lock(&self.0.state))
     }
 }
 
@@ -170,7 +170,7 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        if self.queue.book(|book| book.done(&self.key, Instant::now())) {
+        if self.queue.state(|state| state.done(&self.key, Instant::now())) {
             self.queue.0.changed.notify_one();
         }
     }

@@ -304,7 +304,7 @@ async fn nothing_is_remembered_of_keys_that_are_done() {
         drop(queue.next().await);
         queue.succeeded(&key("a"));
     }
-    assert!(format!("{:?}", queue.0.book.lock().unwrap()).contains("entries: {}"));
+    assert!(format!("{:?}", queue.0.state.lock().unwrap()).contains("entries: {}"));
 }
 
 #[tokio::test(start_paused = true)]

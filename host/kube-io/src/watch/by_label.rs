@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use super::item::{Arrived, Item};
+use super::cached_object::{Arrived, CachedObject};
 use crate::hashing::hash;
 
 /// An index of objects by label. If two labels have the same hash, the operator reads an object needlessly, with no
@@ -33,7 +33,7 @@ pub(super) fn marks(labels: &Labels) -> Vec<u64> {
 
 impl ByLabel {
     /// Records the labels of an object's version. Returns whether the version is newer than the known one.
-    pub(super) fn put(&mut self, name: &Arc<str>, item: &Item) -> bool {
+    pub(super) fn put(&mut self, name: &Arc<str>, item: &CachedObject) -> bool {
         if self.of_name.get(name).is_some_and(|known| known.version >= item.version) {
             return false;
         }

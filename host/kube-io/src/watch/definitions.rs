@@ -6,13 +6,13 @@ use std::sync::{Arc, atomic::Ordering};
 use kaos_objects::ResourceType;
 
 use super::{
-    broken::Broken,
+    cached_object::{Arrived, Extract},
     event::Event,
-    item::{Arrived, Extract},
     known::{Definition, group_of},
     reflector::{Collection, Sink},
     shared::Shared,
     state::State,
+    watch_error::WatchError,
 };
 use crate::{object_key::Wakes, queue::Urgency};
 
@@ -115,11 +115,11 @@ impl Sink for Definitions {
         });
     }
 
-    fn trouble(&self, broken: Option<&Broken>) {
+    fn trouble(&self, broken: Option<&WatchError>) {
         if let Some(broken) = broken {
             tracing::debug!(%broken, "definitions are not watched; what is served is asked now and then");
         }
-        if broken.is_some_and(|broken| broken.is_denial() || *broken == Broken::Unserved) {
+        if broken.is_some_and(|broken| broken.is_denial() || *broken == WatchError::Unserved) {
             let watched = self.shared.definitions_watched.swap(false, Ordering::Relaxed);
             if watched {
                 self.shared.rediscover.notify_one();

@@ -53,7 +53,7 @@ impl State {
 
     fn is_refused(&self, handle: &Handle) -> bool {
         let slot = self.slots.get(&*handle.spec).filter(|slot| slot.id == handle.id);
-        slot.is_some_and(|slot| slot.shelf.is_refused())
+        slot.is_some_and(|slot| slot.cache.is_refused())
     }
 
     fn rights_are_back(&mut self) -> Wakes {

@@ -12,7 +12,7 @@ use kube::{
 };
 use serde::Deserialize;
 
-use super::broken::{Broken, in_time};
+use super::watch_error::{WatchError, in_time};
 
 /// A type as the API server serves it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,12 +78,12 @@ pub async fn discover(client: &Client, types: &BTreeSet<ResourceType>) -> (Disco
     (discovered, failed)
 }
 
-async fn resources(client: &Client, version: &str) -> Result<Vec<Resource>, Broken> {
+async fn resources(client: &Client, version: &str) -> Result<Vec<Resource>, WatchError> {
     let root = if version.contains('/') { "apis" } else { "api" };
     let request = http::Request::get(format!("/{root}/{version}")).body(Vec::new()).map_err(kube::Error::HttpError)?;
     match in_time(client.request::<Resources>(request)).await {
         Ok(found) => Ok(found.resources),
-        Err(Broken::Unserved) => Ok(Vec::new()),
+        Err(WatchError::Unserved) => Ok(Vec::new()),
         Err(broken) => Err(broken),
     }
 }

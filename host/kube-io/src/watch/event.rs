@@ -1,6 +1,6 @@
 //! Events of a watch.
 
-use super::item::Arrived;
+use super::cached_object::Arrived;
 
 /// One event of a watch.
 #[derive(Debug)]

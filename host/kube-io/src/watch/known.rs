@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::item::Item;
+use super::cached_object::CachedObject;
 use crate::hashing::hash;
 
 /// The known definitions by name, which is the plural and the group.
@@ -21,7 +21,7 @@ pub(super) struct Definition {
 }
 
 impl Definition {
-    pub(super) fn of(item: &Item) -> Self {
+    pub(super) fn of(item: &CachedObject) -> Self {
         let content = hash((&item.uid, item.value()["metadata"]["generation"].as_i64()));
         Self { version: item.version, content }
     }

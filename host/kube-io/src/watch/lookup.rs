@@ -9,9 +9,9 @@ use kaos_objects::{
 use serde_json::Value;
 
 use super::{
+    cached_object::{CachedObject, parse},
     coverage::{can_exist, is_guarded},
-    facts::Answer,
-    item::{Item, parse},
+    fetched_objects::Answer,
     look::Look,
     plan::Select,
     shared::Shared,
@@ -148,11 +148,11 @@ fn objects(slot: &Slot, namespace: &str, target: &Target) -> Look {
     if let Some(look) = unknown(slot) {
         return look;
     }
-    let text = |item: &Item| (item.text(), item.version);
+    let text = |item: &CachedObject| (item.text(), item.version);
     Look::Objects(match target {
-        Target::Named(reference) => slot.shelf.get(namespace, &reference.name).map(text).into_iter().collect(),
+        Target::Named(reference) => slot.cache.get(namespace, &reference.name).map(text).into_iter().collect(),
         Target::Labelled(selector) => {
-            let all = slot.shelf.iter(Some(namespace)).map(|(.., item)| item);
+            let all = slot.cache.iter(Some(namespace)).map(|(.., item)| item);
             all.filter(|item| item.carries(&selector.labels)).map(text).collect()
         }
     })
@@ -162,7 +162,7 @@ fn fact(slot: &Slot, name: &str) -> Look {
     if let Some(look) = unknown(slot) {
         return look;
     }
-    match slot.facts.get(name) {
+    match slot.fetched.get(name) {
         None => Look::Pending,
         Some(Answer::Absent) => absent(slot.of.is_secret()),
         Some(Answer::Object(item)) => Look::Objects(vec![(item.text(), item.version)]),
@@ -181,9 +181,9 @@ fn absent(is_secret: bool) -> Look {
 
 /// Returns the answer of a watch that cannot answer from its cache.
 fn unknown(slot: &Slot) -> Option<Look> {
-    match &slot.shelf.trouble {
-        Some(trouble) if slot.shelf.withheld => Some(Look::Forbidden(trouble.text.clone())),
-        _ if !slot.shelf.synced => Some(Look::Pending),
+    match &slot.cache.trouble {
+        Some(trouble) if slot.cache.withheld => Some(Look::Forbidden(trouble.text.clone())),
+        _ if !slot.cache.synced => Some(Look::Pending),
         _ => None,
     }
 }
@@ -210,7 +210,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    fn new(of: &ResourceType, namespace: &str, name: &str, item: &Item) -> Self {
+    fn new(of: &ResourceType, namespace: &str, name: &str, item: &CachedObject) -> Self {
         Self {
             of: of.clone(),
             namespace: namespace.to_owned(),
@@ -244,7 +244,7 @@ impl State {
     /// Returns the object of this type, namespace and name from its store.
     pub(super) fn live(&self, of: &ResourceType, namespace: &str, name: &str) -> Option<Seen> {
         let (_, slot) = self.store(of, namespace)?;
-        slot.shelf.get(namespace, name).map(|item| Seen::new(of, namespace, name, item))
+        slot.cache.get(namespace, name).map(|item| Seen::new(of, namespace, name, item))
     }
 
     /// Returns all known children of an owner.

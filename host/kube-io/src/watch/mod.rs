@@ -1,61 +1,63 @@
-//! Watches the types that the active policies claim, and no others. It knows no kind by name.
+//! Watches the types that the active policies claim, and no foreign. It knows no kind by name.
 //!
 //! | module | content |
 //! |---|---|
 //! | `coverage`, `plan` | the watched types, with the manner of watching; the resulting watches |
 //! | `discovery`, `known`, `definitions` | the served types, and their changes |
-//! | `reflector`, `page`, `event`, `broken` | follows one collection through all errors |
-//! | `item`, `shelf`, `facts`, `by_label`, `selected` | the cached objects |
+//! | `reflector`, `page`, `event`, `watch_error` | follows one collection through all errors |
+//! | `cached_object`, `cache`, `fetched_objects`, `by_label`, `selected` | the cached objects |
 //! | `needs`, `allowance`, `charge` | the reverse index of needs, and the limits per namespace |
-//! | `contested`, `owners` | names that another owner has; the children of each owner |
-//! | `state`, `slot`, `intake` | the whole state; incoming events, and the objects that they wake |
-//! | `in_flight`, `writing` | skips the events of an owner's own write |
+//! | `name_conflicts`, `owners` | names that another owner has; the children of each owner |
+//! | `state`, `slot`, `apply_event` | the whole state; incoming events, and the objects that they wake |
+//! | `in_flight_writes`, `write_guard` | skips the events of an owner's own write |
 //! | `denied` | retries when rights return |
 //! | `look`, `lookup`, `report` | reads for passes, metrics and readiness |
-//! | `other`, `beside` | reports watches that other parts of the operator run |
-//! | `supervise`, `errands`, `shared` | the tasks |
+//! | `foreign_state`, `foreign_watch` | reports watches that other parts of the operator run |
+//! | `supervise`, `fetch_referenced`, `shared` | the tasks |
 //!
 //! All readers of a type share one store. The operator watches claimed kinds and read types in full, and emitted types
 //! by the label that every child carries. It never watches all ConfigMaps or all Secrets in full. It watches the needed
 //! ones by name or by labels while an object needs them, and of Secrets only metadata. An event wakes the objects that
 //! it concerns, through the callback of [`Watch::new`]. The queue and `reconcile` decide what happens then, and when.
 
+mod adoption_sweep;
 mod allowance;
-mod beside;
-mod broken;
+mod apply_event;
 mod by_label;
+mod cache;
+mod cached_object;
 mod charge;
-mod contested;
 mod coverage;
 mod definitions;
 mod denied;
 mod discovery;
-mod errands;
 mod event;
-mod facts;
-mod in_flight;
-mod intake;
-mod item;
+mod fetch_referenced;
+mod fetched_objects;
+mod foreign_state;
+mod foreign_watch;
+mod in_flight_writes;
 mod known;
 mod look;
 mod lookup;
+mod name_conflicts;
 mod needs;
 mod options;
-mod other;
 mod owners;
 mod page;
 mod plan;
 mod reflector;
 mod report;
+mod secret_metadata;
 mod selected;
 mod shared;
-mod shelf;
 mod slot;
 mod state;
 mod supervise;
 #[cfg(test)]
 mod tests;
-mod writing;
+mod watch_error;
+mod write_guard;
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
@@ -66,15 +68,15 @@ use tokio_util::sync::CancellationToken;
 
 pub use crate::object_key::ObjectKey;
 pub use allowance::{Allowance, TooMany};
-pub use beside::Beside;
 pub use coverage::is_guarded;
 pub use coverage::{Claimed, Coverage};
 pub use discovery::Served;
 pub use discovery::discover;
+pub use foreign_watch::ForeignWatch;
 pub use lookup::{PassLookup, Seen};
 pub use options::{Wake, WatchOptions};
 pub use plan::Scope;
-pub use writing::Writing;
+pub use write_guard::WriteGuard;
 
 use crate::{metrics::IoMetrics, queue::Urgency};
 use report::Reported;
@@ -173,7 +175,11 @@ impl Watch {
     /// Replaces the needs of an object. From now on, a change of any need wakes the object. Returns whether all needs
     /// are known. If not, the object is woken as soon as they are. If so, the pass may look up pending needs again at
     /// once. After an error the old needs stay in force, and the object is woken when there may be room.
-    pub fn set_needs<'a>(&self, key: &ObjectKey, needs: impl IntoIterator<Item = &'a Target>) -> Result<bool, TooMany> {
+    pub fn set_needs<'a>(
+        &self,
+        key: &ObjectKey,
+        needs: impl IntoIterator<Item = &'a Target>,
+    ) -> Result<bool, TooMany> {
         let targets = needs.into_iter().filter(|target| coverage::can_exist(target)).cloned().collect();
         let (changed, wakes, known) = self.0.with(|state| {
             let (changed, wakes) = state.set_needs(key, targets)?;
@@ -202,7 +208,7 @@ impl Watch {
 
     /// The digest that a planned Secret will have once it is stored.
     pub fn secret_digest(&self, secret: &Value) -> String {
-        facts::secret_facts(secret, &self.0.options.digest_key).digest
+        secret_metadata::secret_facts(secret, &self.0.options.digest_key).digest
     }
 
     /// Whether the operator may read definitions.
@@ -255,12 +261,12 @@ impl Watch {
         let mut missing = self.synced().err().unwrap_or_default();
         self.0.with(|state| {
             missing.extend(state.lost(&state.barred()));
-            missing.extend(state.others.values().filter_map(other::Other::missing));
+            missing.extend(state.foreign.values().filter_map(foreign_state::ForeignState::missing));
         });
         if missing.is_empty() { Ok(()) } else { Err(missing) }
     }
 
-    /// Returns the listed namespaces in which the operator may read nothing, while it may read in others. Usually such
+    /// Returns the listed namespaces in which the operator may read nothing, while it may read in foreign. Usually such
     /// a namespace was deleted together with its Roles. The operator asks again regularly, but nothing waits for these
     /// namespaces.
     pub fn barred(&self) -> BTreeSet<String> {
@@ -281,7 +287,7 @@ impl Watch {
     /// Why the operator may not watch a type, if that is so.
     pub fn forbidden(&self, of: &ResourceType) -> Option<String> {
         self.0.with(|state| {
-            let troubles = state.slots_of(of).filter_map(|(_, slot)| slot.shelf.trouble.as_ref());
+            let troubles = state.slots_of(of).filter_map(|(_, slot)| slot.cache.trouble.as_ref());
             troubles.filter(|trouble| trouble.forbidden).map(|trouble| trouble.text.clone()).next()
         })
     }

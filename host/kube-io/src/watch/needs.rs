@@ -7,7 +7,7 @@ use std::{
 
 use kaos_objects::{Reference, ResourceType, Selector, Target};
 
-use super::item::Item;
+use super::cached_object::CachedObject;
 use crate::object_key::ObjectKey;
 
 /// The needs of all objects.
@@ -105,7 +105,7 @@ impl Needs {
         of: &ResourceType,
         namespace: &str,
         name: &str,
-        states: [Option<&Item>; 2],
+        states: [Option<&CachedObject>; 2],
     ) -> Vec<ObjectKey> {
         let mut keys: BTreeSet<&Arc<ObjectKey>> = BTreeSet::new();
         if namespace.is_empty() {
@@ -179,7 +179,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::watch::item::{Arrived, Extract};
+    use crate::watch::cached_object::{Arrived, Extract};
 
     fn of() -> ResourceType {
         ResourceType::new("x.io/v1", "Gadget")
@@ -194,7 +194,7 @@ mod tests {
         Target::Labelled(Selector { of: of(), namespace: Some("t".to_owned()), labels })
     }
 
-    fn item(label: &str) -> Item {
+    fn item(label: &str) -> CachedObject {
         let object = json!({"metadata": {"namespace": "t", "name": "g", "uid": "u", "resourceVersion": "1", "labels": {"a": label}}});
         Arrived::new(object, &of(), Extract { labels: true, ..Extract::default() }).unwrap().item
     }

@@ -9,7 +9,7 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use super::item::{Arrived, Extract};
+use super::cached_object::{Arrived, Extract};
 
 /// One page of a list.
 #[derive(Debug, Default)]

@@ -7,7 +7,7 @@ use std::{
 
 use kaos_objects::{ResourceType, Target, metadata};
 
-use super::{coverage::is_guarded, item::Extract, needs::is_of};
+use super::{cached_object::Extract, coverage::is_guarded, needs::is_of};
 
 /// The namespaces in which the operator works.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -21,24 +21,24 @@ use tokio::{
 };
 
 use super::{
-    broken::{Broken, in_time},
+    cached_object::{Arrived, Extract, Unusable, version_of},
     event::Event,
-    item::{Arrived, Extract, Unusable, version_of},
     page::{self, Page},
+    watch_error::{WatchError, in_time},
 };
 use crate::backoff::{Backoff, in_millis};
 
 /// The annotation that ends the initial events of a streaming list.
 const INITIAL_END: &str = "k8s.io/initial-events-end";
 /// Time that a watch may last beyond the end that the server should have set.
-const GRACE: Duration = Duration::from_secs(15);
+const WATCH_END_GRACE: Duration = Duration::from_secs(15);
 /// A watch that lived this long counts as successful even without events.
-const GOOD: Duration = Duration::from_secs(5);
+const WATCH_SUCCESS_AGE: Duration = Duration::from_secs(5);
 /// Time that a server gets to send all initial events. A server that needs longer counts as
 /// one without streaming lists.
-const INITIAL: Duration = Duration::from_mins(1);
+const INITIAL_EVENTS_TIMEOUT: Duration = Duration::from_mins(1);
 /// Number of failures in a row after which the reflector lists without streaming until a list succeeds.
-const STREAMED: u32 = 3;
+const STREAMING_FAILURE_LIMIT: u32 = 3;
 
 /// The receiver of a collection's objects.
 pub(super) trait Sink: Send + Sync {
@@ -47,7 +47,7 @@ pub(super) trait Sink: Send + Sync {
     /// Takes in an event of the watch.
     fn event(&self, event: Event);
     /// Takes in an error, or `None` when the watch works again.
-    fn trouble(&self, broken: Option<&Broken>);
+    fn trouble(&self, broken: Option<&WatchError>);
     /// Returns the version at which a watch continues.
     fn reached(&self) -> u64;
     /// Whether this version of an object, or a later one, is known already.
@@ -142,23 +142,23 @@ impl<S: Sink> Reflector<S> {
         loop {
             let relist = Instant::now() + self.jittered(self.pace.relist);
             self.listed = false;
-            let streams = self.streaming && self.failures < STREAMED;
+            let streams = self.streaming && self.failures < STREAMING_FAILURE_LIMIT;
             let started = if streams { self.stream(true).await } else { self.list().await };
             if let Err(broken) = started {
                 self.failed(&broken).await;
-                if !self.listed || broken == Broken::Gone {
+                if !self.listed || broken == WatchError::Gone {
                     continue;
                 }
             }
             while Instant::now() < relist {
                 match self.stream(false).await {
                     Ok(()) => {}
-                    Err(Broken::Gone) => {
+                    Err(WatchError::Gone) => {
                         // A server may forget the version once, however long it was unreachable before. The reflector
                         // then lists at once, because deleted objects still look alive. If the server forgets again
                         // before any event, the reflector waits. Otherwise it would only send lists.
                         if self.forgotten > 0 {
-                            self.failed(&Broken::Gone).await;
+                            self.failed(&WatchError::Gone).await;
                         }
                         self.forgotten = self.forgotten.saturating_add(1);
                         break;
@@ -169,7 +169,7 @@ impl<S: Sink> Reflector<S> {
         }
     }
 
-    async fn failed(&mut self, broken: &Broken) {
+    async fn failed(&mut self, broken: &WatchError) {
         self.failures = self.failures.saturating_add(1);
         self.sink.trouble(Some(broken));
         let wait = self.pace.backoff.after(self.failures, &mut self.rng);
@@ -184,7 +184,7 @@ impl<S: Sink> Reflector<S> {
         in_millis(time.mul_f64(0.9 + self.rng.f64() / 10.0))
     }
 
-    async fn list(&mut self) -> Result<(), Broken> {
+    async fn list(&mut self) -> Result<(), WatchError> {
         let mut all = Page::default();
         let mut next = None;
         loop {
@@ -201,7 +201,7 @@ impl<S: Sink> Reflector<S> {
             let text = in_time(self.client.request_text(request.map_err(kube::Error::BuildRequest)?)).await;
             let text = text.inspect_err(|broken| {
                 // Pages expire when listing takes too long. Then list without pages.
-                self.paged &= *broken != Broken::Gone;
+                self.paged &= *broken != WatchError::Gone;
             })?;
             let Page { items, malformed, version, next: more } =
                 page::decode(&text, &self.collection.of, self.collection.extract)?;
@@ -217,7 +217,7 @@ impl<S: Sink> Reflector<S> {
         for what in &all.malformed {
             self.sink.malformed(what);
         }
-        let version = all.version.parse().map_err(|_| Broken::odd("the list carries no resourceVersion"))?;
+        let version = all.version.parse().map_err(|_| WatchError::odd("the list carries no resourceVersion"))?;
         self.sink.relist(all.items, version);
         self.listed = true;
         Ok(())
@@ -225,7 +225,7 @@ impl<S: Sink> Reflector<S> {
 
     /// Watches from the reached version, or from the start if the server sends initial events first. Returns `Ok` when
     /// the server ends the watch.
-    async fn stream(&mut self, from_start: bool) -> Result<(), Broken> {
+    async fn stream(&mut self, from_start: bool) -> Result<(), WatchError> {
         let start = Instant::now();
         let time = self.jittered(self.pace.watch);
         let params = WatchParams {
@@ -246,7 +246,7 @@ impl<S: Sink> Reflector<S> {
         // Compressed streams arrive in several members, and the client reads only the first.
         let identity = http::HeaderValue::from_static("identity");
         request.headers_mut().insert(http::header::ACCEPT_ENCODING, identity);
-        let deadline = start + time + GRACE;
+        let deadline = start + time + WATCH_END_GRACE;
         let stream = match in_time(self.client.request_stream(request)).await {
             Ok(stream) => stream,
             Err(broken) => {
@@ -266,20 +266,20 @@ impl<S: Sink> Reflector<S> {
         let mut fruitful = false;
         loop {
             buffer.clear();
-            let until = if initial.is_some() { deadline.min(start + INITIAL) } else { deadline };
+            let until = if initial.is_some() { deadline.min(start + INITIAL_EVENTS_TIMEOUT) } else { deadline };
             let Ok(read) = timeout_at(until, stream.read_until(b'\n', &mut buffer)).await else {
                 if initial.is_some() {
                     // A server without streaming lists takes the request for a watch from any version.
                     self.streaming = false;
                 }
-                return Err(Broken::Silent);
+                return Err(WatchError::Silent);
             };
-            let length = read.map_err(|error| Broken::cut(&error))?;
+            let length = read.map_err(|error| WatchError::cut(&error))?;
             if length == 0 {
                 break;
             }
             if !buffer.ends_with(b"\n") {
-                return Err(Broken::odd("the watch ended in the middle of an event"));
+                return Err(WatchError::odd("the watch ended in the middle of an event"));
             }
             let is_listing = initial.is_some();
             self.line(&buffer, &mut initial)?;
@@ -289,10 +289,10 @@ impl<S: Sink> Reflector<S> {
             }
         }
         if initial.is_some() {
-            return Err(Broken::odd("the watch ended before everything was sent"));
+            return Err(WatchError::odd("the watch ended before everything was sent"));
         }
-        if !fruitful && start.elapsed() < GOOD {
-            return Err(Broken::odd("the watch ended at once"));
+        if !fruitful && start.elapsed() < WATCH_SUCCESS_AGE {
+            return Err(WatchError::odd("the watch ended at once"));
         }
         self.heard();
         Ok(())
@@ -314,7 +314,7 @@ impl<S: Sink> Reflector<S> {
     }
 
     /// Takes in one event.
-    fn line(&mut self, line: &[u8], initial: &mut Option<Vec<Arrived>>) -> Result<(), Broken> {
+    fn line(&mut self, line: &[u8], initial: &mut Option<Vec<Arrived>>) -> Result<(), WatchError> {
         if initial.is_none()
             && let Some(version) = self.known(line)
         {
@@ -323,11 +323,11 @@ impl<S: Sink> Reflector<S> {
         }
         let Line { r#type: kind, object: sent } = serde_json::from_slice(line)?;
         match kind {
-            "ERROR" => return Err(Broken::of_status(&serde_json::from_str(sent.get())?)),
+            "ERROR" => return Err(WatchError::of_status(&serde_json::from_str(sent.get())?)),
             "BOOKMARK" => {
                 let object: Value = serde_json::from_str(sent.get())?;
                 let version = version_of(object["metadata"].get("resourceVersion"));
-                let version = version.ok_or_else(|| Broken::odd("a bookmark carries no resourceVersion"))?;
+                let version = version.ok_or_else(|| WatchError::odd("a bookmark carries no resourceVersion"))?;
                 let ends = object["metadata"]["annotations"][INITIAL_END] == "true";
                 match initial.take_if(|_| ends) {
                     Some(listed) => {
@@ -362,7 +362,7 @@ impl<S: Sink> Reflector<S> {
             ("DELETED", Some(initial)) => {
                 initial.retain(|known| known.name != arrived.name || known.namespace != arrived.namespace);
             }
-            (other, _) => return Err(Broken::odd(&format!("an event of the unknown type {other}"))),
+            (other, _) => return Err(WatchError::odd(&format!("an event of the unknown type {other}"))),
         }
         Ok(())
     }

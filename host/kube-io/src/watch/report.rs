@@ -25,9 +25,9 @@ struct Sight {
 impl State {
     /// Returns the state of the watches on a type, outside these namespaces.
     fn doing(&self, of: &ResourceType, barred: &BTreeSet<String>) -> WatchState {
-        let others = self.others.values().filter(|other| other.of == *of).map(|other| other.state);
+        let foreign = self.foreign.values().filter(|other| other.of == *of).map(|other| other.state);
         let own = self.coverage.types().contains(of).then(|| self.own_doing(of, barred));
-        own.into_iter().chain(others).max_by_key(|state| rank(*state)).unwrap_or(WatchState::Synced)
+        own.into_iter().chain(foreign).max_by_key(|state| rank(*state)).unwrap_or(WatchState::Synced)
     }
 
     fn own_doing(&self, of: &ResourceType, barred: &BTreeSet<String>) -> WatchState {
@@ -37,26 +37,26 @@ impl State {
             Some(Some(_)) => {}
         }
         let elsewhere = self.slots_of(of).filter(|(spec, _)| is_outside(spec, barred));
-        let states = elsewhere.map(|(_, slot)| match &slot.shelf.trouble {
+        let states = elsewhere.map(|(_, slot)| match &slot.cache.trouble {
             Some(trouble) if trouble.forbidden => WatchState::Forbidden,
             Some(_) => WatchState::Failing,
-            None if slot.shelf.synced => WatchState::Synced,
+            None if slot.cache.synced => WatchState::Synced,
             None => WatchState::Listing,
         });
         // A type without needs now counts as synced.
         states.max_by_key(|state| rank(*state)).unwrap_or(WatchState::Synced)
     }
 
-    /// Returns the listed namespaces in which the operator may read nothing, while it may read in others. Usually such
+    /// Returns the listed namespaces in which the operator may read nothing, while it may read in foreign. Usually such
     /// a namespace was deleted together with its Roles. If the operator may read nowhere now but did before, only
-    /// never-listed namespaces are barred. Readiness waits for the rights in the others, because a starting server may
+    /// never-listed namespaces are barred. Readiness waits for the rights in the foreign, because a starting server may
     /// refuse everything.
     pub(super) fn barred(&self) -> BTreeSet<String> {
         let mut sights: BTreeMap<&str, Sight> = BTreeMap::new();
         for (namespace, slot) in self.listed_stores() {
             let sight = sights.entry(namespace).or_default();
-            sight.is_open |= !slot.shelf.is_refused();
-            sight.was_listed |= slot.shelf.synced;
+            sight.is_open |= !slot.cache.is_refused();
+            sight.was_listed |= slot.cache.synced;
         }
         let is_seen = sights.values().any(|sight| sight.is_open && sight.was_listed);
         let was_seen = sights.values().any(|sight| sight.was_listed);
@@ -68,7 +68,7 @@ impl State {
     /// Whether the API server refuses every watch in a namespace.
     pub(super) fn is_barred(&self, namespace: &str) -> bool {
         let mut here = self.listed_stores().filter(|(at, _)| *at == namespace).peekable();
-        here.peek().is_some() && here.all(|(_, slot)| slot.shelf.is_refused())
+        here.peek().is_some() && here.all(|(_, slot)| slot.cache.is_refused())
     }
 
     /// Returns the stores of single namespaces. They exist if the scope lists namespaces.
@@ -80,8 +80,8 @@ impl State {
     /// Returns the reason why a served type was never listed, outside these namespaces.
     pub(super) fn refused(&self, of: &ResourceType, barred: &BTreeSet<String>) -> Option<String> {
         let counts = |spec: &Spec| spec.is_store() && is_outside(spec, barred);
-        let lacking = self.slots_of(of).filter(|(spec, slot)| counts(spec) && !slot.shelf.synced);
-        let mut troubles = lacking.filter_map(|(_, slot)| slot.shelf.trouble.as_ref());
+        let lacking = self.slots_of(of).filter(|(spec, slot)| counts(spec) && !slot.cache.synced);
+        let mut troubles = lacking.filter_map(|(_, slot)| slot.cache.trouble.as_ref());
         troubles.next().map(|trouble| format!("{of}: {}", trouble.text))
     }
 
@@ -90,9 +90,9 @@ impl State {
     pub(super) fn lost(&self, barred: &BTreeSet<String>) -> Vec<String> {
         let counts = |spec: &Spec| spec.is_store() && is_outside(spec, barred) && !self.coverage.is_kept(&spec.of);
         let refused =
-            self.slots.iter().filter(|(spec, slot)| counts(spec) && slot.shelf.synced && slot.shelf.is_refused());
+            self.slots.iter().filter(|(spec, slot)| counts(spec) && slot.cache.synced && slot.cache.is_refused());
         let told = |(spec, slot): (&Spec, &Slot)| {
-            slot.shelf.trouble.as_ref().map(|trouble| format!("{spec}: {}: what is known of it gets old", trouble.text))
+            slot.cache.trouble.as_ref().map(|trouble| format!("{spec}: {}: what is known of it gets old", trouble.text))
         };
         refused.filter_map(told).collect()
     }
@@ -100,14 +100,14 @@ impl State {
     /// Whether an error of a watch was logged already, for this watch or for its type outside barred namespaces.
     pub(super) fn is_told(&self, of: &Spec) -> bool {
         let barred = self.barred();
-        let mut troubled = self.slots_of(&of.of).filter(|(_, slot)| slot.shelf.trouble.is_some());
+        let mut troubled = self.slots_of(&of.of).filter(|(_, slot)| slot.cache.trouble.is_some());
         self.undiscovered.contains_key(&of.of.api_version)
             || troubled.any(|(spec, _)| spec == of || is_outside(spec, &barred))
     }
 
     /// The number of cached objects of a type, and the bytes of their text.
     pub(super) fn stored(&self, of: &ResourceType) -> (usize, usize) {
-        let items = self.slots_of(of).flat_map(|(_, slot)| slot.shelf.iter(None));
+        let items = self.slots_of(of).flat_map(|(_, slot)| slot.cache.iter(None));
         items.fold((0, 0), |(objects, bytes), (.., item)| (objects + 1, bytes + item.text().len()))
     }
 }
@@ -136,7 +136,7 @@ impl Reported {
     /// Updates the metrics.
     pub(super) fn report(&self, state: &State, metrics: &dyn IoMetrics) {
         let (mut types, barred) = (state.coverage.types(), state.barred());
-        types.extend(state.others.values().map(|other| other.of.clone()));
+        types.extend(state.foreign.values().map(|other| other.of.clone()));
         metrics.barred(barred.len());
         for of in &types {
             let (objects, bytes) = state.stored(of);

@@ -10,9 +10,9 @@ use kaos_objects::Target;
 
 use super::{
     by_label::{Labels, marks},
+    cached_object::{Arrived, CachedObject},
     event::Event,
-    facts::Answer,
-    item::{Arrived, Item},
+    fetched_objects::Answer,
     look::Look,
     plan::Spec,
     slot::{Handle, Slot},
@@ -28,7 +28,7 @@ impl Slot {
     pub(super) fn selected(&self, labels: &Labels) -> Look {
         let mut found = Vec::new();
         for name in self.labels.matching(labels) {
-            match self.facts.get(&name) {
+            match self.fetched.get(&name) {
                 None => return Look::Pending,
                 Some(Answer::Forbidden(why)) => return Look::Forbidden(why.clone()),
                 Some(Answer::Object(item)) if item.carries(labels) => found.push((item.text(), item.version)),
@@ -73,7 +73,7 @@ impl State {
 
     /// Takes in new labels of an object, or its deletion (`None`). Wakes objects that no longer select it at once, and
     /// objects that select it now as soon as it is read.
-    fn relabelled(&mut self, handle: &Handle, name: &Arc<str>, version: u64, item: Option<&Item>) -> Wakes {
+    fn relabelled(&mut self, handle: &Handle, name: &Arc<str>, version: u64, item: Option<&CachedObject>) -> Wakes {
         let spec = &*handle.spec;
         let (before, is_named) = (self.selecting(spec, name), self.is_named(spec, name));
         let Some(slot) = self.slot(handle) else { return Wakes::new() };
@@ -89,16 +89,16 @@ impl State {
         let Some(slot) = self.slot(handle) else { return Wakes::new() };
         let mut changed = false;
         if item.is_some() && (is_named || !after.is_empty()) {
-            if slot.facts.version(name, version) {
-                slot.errand.notify_one();
+            if slot.fetched.version(name, version) {
+                slot.wake_task.notify_one();
             }
-            if slot.facts.has(name, version) {
+            if slot.fetched.has(name, version) {
                 woken.extend(after);
             }
         } else if is_named {
-            changed = slot.facts.gone(name, version);
+            changed = slot.fetched.gone(name, version);
         } else {
-            slot.facts.forget(name);
+            slot.fetched.forget(name);
         }
         let mut wakes: Wakes = woken.into_iter().map(|key| (key, Urgency::Fresh)).collect();
         if changed {
@@ -124,7 +124,7 @@ impl State {
             }
             for (selector, _) in self.needs.selectors(&spec.of, spec.namespace.as_deref()) {
                 for name in slot.labels.matching(&selector.labels) {
-                    slot.facts.want(&name);
+                    slot.fetched.want(&name);
                 }
             }
         } else {
@@ -137,8 +137,8 @@ impl State {
             }
         }
         let Some(slot) = self.slot(handle) else { return wakes };
-        let changed = slot.facts.relist(listed, version, named);
-        slot.errand.notify_one();
+        let changed = slot.fetched.relist(listed, version, named);
+        slot.wake_task.notify_one();
         for name in changed {
             wakes.extend(self.concerned(spec, &name));
         }
@@ -161,9 +161,9 @@ impl State {
         concerned.extend(after);
         let Some(slot) = self.slot(handle) else { return Wakes::new() };
         let changed = if is_wanted {
-            slot.facts.fetched(name, version, answer)
+            slot.fetched.fetched(name, version, answer)
         } else {
-            slot.facts.forget(name);
+            slot.fetched.forget(name);
             true
         };
         if !changed {
@@ -209,10 +209,10 @@ impl State {
             let Some(slot) = self.slots.get_mut(&spec) else { continue };
             for (name, keep) in decided {
                 if keep {
-                    slot.facts.want(&name);
-                    slot.errand.notify_one();
+                    slot.fetched.want(&name);
+                    slot.wake_task.notify_one();
                 } else {
-                    slot.facts.forget(&name);
+                    slot.fetched.forget(&name);
                 }
             }
         }

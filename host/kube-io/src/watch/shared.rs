@@ -11,12 +11,12 @@ use tokio::sync::Notify;
 
 use super::{
     Wake, WatchOptions,
-    broken::Broken,
+    cached_object::Arrived,
     event::Event,
-    item::Arrived,
     reflector::{Collection, Pace, Reflector, Sink},
     slot::Handle,
     state::State,
+    watch_error::WatchError,
 };
 use crate::{hashing::hash, locking::lock, metrics::IoMetrics, object_key::Wakes};
 
@@ -99,7 +99,7 @@ impl Sink for SlotSink {
         self.shared.tell(|state| state.event(&self.handle, event));
     }
 
-    fn trouble(&self, broken: Option<&Broken>) {
+    fn trouble(&self, broken: Option<&WatchError>) {
         let spec = &self.handle.spec;
         if let Some(broken) = broken {
             let is_told = self.shared.with(|state| state.is_told(spec));
@@ -109,12 +109,12 @@ impl Sink for SlotSink {
                 tracing::debug!(watch = %spec, %broken, "a watch broke and is tried again");
             }
             self.shared.metrics.watch_error(&spec.of, &broken.reason());
-            if *broken == Broken::Unserved {
+            if *broken == WatchError::Unserved {
                 self.shared.rediscover.notify_one();
             }
         }
         // An outdated version is no error: a new list follows.
-        if broken == Some(&Broken::Gone) {
+        if broken == Some(&WatchError::Gone) {
             return;
         }
         let mut barred = None;
@@ -136,7 +136,7 @@ impl Sink for SlotSink {
     }
 
     fn reached(&self) -> u64 {
-        self.shared.with(|state| state.slots.get(&*self.handle.spec).map_or(0, |slot| slot.shelf.reached()))
+        self.shared.with(|state| state.slots.get(&*self.handle.spec).map_or(0, |slot| slot.cache.reached()))
     }
 
     fn knows(&self, namespace: &str, name: &str, version: u64) -> bool {

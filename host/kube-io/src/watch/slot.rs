@@ -5,7 +5,10 @@ use std::sync::Arc;
 use kaos_objects::ResourceType;
 use tokio::sync::Notify;
 
-use super::{by_label::ByLabel, discovery::Served, facts::Facts, item::Extract, plan::Spec, shelf::Shelf};
+use super::{
+    by_label::ByLabel, cache::Cache, cached_object::Extract, discovery::Served, fetched_objects::FetchedObjects,
+    plan::Spec,
+};
 
 /// The data of one watch.
 #[derive(Debug)]
@@ -14,12 +17,12 @@ pub(super) struct Slot {
     pub(super) id: u64,
     pub(super) of: Arc<ResourceType>,
     pub(super) extract: Extract,
-    pub(super) shelf: Shelf,
-    pub(super) facts: Facts,
+    pub(super) cache: Cache,
+    pub(super) fetched: FetchedObjects,
     /// The labels of objects, if only metadata is watched and selectors are needed.
     pub(super) labels: ByLabel,
     /// Notified when its task has to read needed objects, or when the first list is complete.
-    pub(super) errand: Arc<Notify>,
+    pub(super) wake_task: Arc<Notify>,
 }
 
 /// A watch to run.
@@ -29,5 +32,5 @@ pub(super) struct Handle {
     pub(super) id: u64,
     pub(super) served: Served,
     pub(super) extract: Extract,
-    pub(super) errand: Arc<Notify>,
+    pub(super) wake_task: Arc<Notify>,
 }

@@ -10,13 +10,13 @@ use tokio::sync::watch;
 
 use super::{
     allowance::{Allowance, Ledger, TooMany},
+    cached_object::Extract,
     coverage::{Coverage, Manner, is_guarded},
     discovery::{Discovered, Served},
-    in_flight::InFlight,
-    item::Extract,
+    foreign_state::ForeignState,
+    in_flight_writes::InFlightWrites,
     known::Known,
     needs::Needs,
-    other::Other,
     owners::{Owners, Place},
     plan::{self, Scope, Select, Spec},
     slot::{Handle, Slot},
@@ -40,7 +40,7 @@ pub(super) struct State {
     pub(super) undiscovered: BTreeMap<String, String>,
     pub(super) slots: BTreeMap<Spec, Slot>,
     pub(super) owners: Owners,
-    pub(super) in_flight: InFlight,
+    pub(super) in_flight: InFlightWrites,
     /// Number of times that rights have returned.
     pub(super) rights: watch::Sender<u64>,
     /// Objects whose last pass lacked a right.
@@ -48,10 +48,10 @@ pub(super) struct State {
     pub(super) needs: Needs,
     pub(super) ledger: Ledger,
     /// Names that objects want for children and that another owner has.
-    pub(super) contested: Needs,
+    pub(super) name_conflicts: Needs,
     pub(super) definitions: Known,
     /// Watches that other parts of the operator run.
-    pub(super) others: BTreeMap<u64, Other>,
+    pub(super) foreign: BTreeMap<u64, ForeignState>,
     /// The operator's own namespace.
     pub(super) home: String,
     pub(super) last_id: u64,
@@ -105,14 +105,14 @@ impl State {
             let last_id = &mut self.last_id;
             self.slots.entry(spec).or_insert_with(|| {
                 *last_id += 1;
-                let (shelf, facts, labels, errand) = Default::default();
-                Slot { id: *last_id, of, extract, shelf, facts, labels, errand }
+                let (cache, fetched, labels, wake_task) = Default::default();
+                Slot { id: *last_id, of, extract, cache, fetched, labels, wake_task }
             });
         }
         let handle = |(spec, slot): (&Spec, &Slot)| {
             let served = self.served.get(&spec.of)?.clone()?;
-            let errand = Arc::clone(&slot.errand);
-            Some(Handle { spec: Arc::new(spec.clone()), id: slot.id, served, extract: slot.extract, errand })
+            let wake_task = Arc::clone(&slot.wake_task);
+            Some(Handle { spec: Arc::new(spec.clone()), id: slot.id, served, extract: slot.extract, wake_task })
         };
         self.slots.iter().filter_map(handle).collect()
     }
@@ -168,7 +168,7 @@ impl State {
         let Some(slot) = self.slots.remove(spec) else { return Wakes::new() };
         let mut wakes = Wakes::new();
         let primary = self.coverage.is_primary(&spec.of);
-        for (namespace, name, item) in slot.shelf.iter(None).filter(|_| spec.is_store()) {
+        for (namespace, name, item) in slot.cache.iter(None).filter(|_| spec.is_store()) {
             if let Some(owner) = &item.owner {
                 let (namespace, name) = (Arc::clone(namespace), Arc::clone(name));
                 let place = Place { of: Arc::clone(&slot.of), namespace, name };
@@ -240,7 +240,7 @@ impl State {
     /// Returns the keys of all objects of a claimed kind.
     pub(super) fn keys(&self, of: &ResourceType) -> Vec<ObjectKey> {
         let stores = self.slots_of(of).filter(|(spec, _)| spec.select == Select::Whole);
-        let objects = stores.flat_map(|(_, slot)| slot.shelf.iter(None));
+        let objects = stores.flat_map(|(_, slot)| slot.cache.iter(None));
         objects.map(|(namespace, name, _)| ObjectKey::new(of.clone(), &**namespace, &**name)).collect()
     }
 
@@ -268,9 +268,9 @@ impl State {
             }),
             Some(None) => None,
             Some(Some(_)) => self.slots_of(of).filter(|(spec, _)| spec.is_store()).find_map(|(spec, slot)| {
-                let trouble = slot.shelf.trouble.as_ref();
+                let trouble = slot.cache.trouble.as_ref();
                 match trouble {
-                    _ if slot.shelf.synced => None,
+                    _ if slot.cache.synced => None,
                     Some(trouble) if trouble.forbidden => None,
                     Some(trouble) => Some(format!("{spec}: {}", trouble.text)),
                     None => Some(format!("{spec}: not listed yet")),
@@ -291,13 +291,13 @@ impl State {
         let covers = |spec: &Spec| spec.namespace.as_deref().is_none_or(|at| at == namespace);
         let mut slots = self.slots_of(of).filter(|(spec, _)| covers(spec));
         let undiscovered = self.undiscovered.get(&of.api_version).cloned();
-        undiscovered.or_else(|| slots.find_map(|(_, slot)| Some(slot.shelf.trouble.as_ref()?.text.clone())))
+        undiscovered.or_else(|| slots.find_map(|(_, slot)| Some(slot.cache.trouble.as_ref()?.text.clone())))
     }
 
     /// Why a type cannot be watched now, if that is so.
     pub(super) fn trouble(&self, of: &ResourceType) -> Option<String> {
         let undiscovered = self.undiscovered.get(&of.api_version).cloned();
-        let troubles = self.slots_of(of).filter_map(|(_, slot)| slot.shelf.trouble.as_ref());
+        let troubles = self.slots_of(of).filter_map(|(_, slot)| slot.cache.trouble.as_ref());
         undiscovered.or_else(|| troubles.map(|trouble| trouble.text.clone()).next())
     }
 }

@@ -10,8 +10,8 @@ use std::{
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::{
-    definitions, discovery, errands,
-    plan::Scope,
+    adoption_sweep, definitions, discovery, fetch_referenced,
+    plan::{Scope, Select},
     reflector::Collection,
     shared::{Shared, SlotSink},
     slot::Handle,
@@ -19,11 +19,11 @@ use super::{
 };
 
 /// The waits before repeated discoveries after a definition changed, because discovery lags behind.
-const AGAIN: [Duration; 4] =
+const REDISCOVERY_DELAYS: [Duration; 4] =
     [Duration::from_secs(1), Duration::from_secs(3), Duration::from_secs(10), Duration::from_secs(30)];
 
 /// Discovery polls for missing optional types this many times less often.
-const OPTIONAL: u32 = 10;
+const OPTIONAL_POLL_FACTOR: u32 = 10;
 
 /// Runs all tasks until the future is dropped.
 pub(super) async fn run(shared: &Arc<Shared>) {
@@ -99,7 +99,17 @@ async fn watch(shared: Arc<Shared>, handle: Handle) {
     };
     let sink = SlotSink { shared: Arc::clone(&shared), handle: handle.clone() };
     let reflector = shared.reflector(collection, sink);
-    tokio::join!(reflector.run(), errands::run(shared, handle));
+    tokio::join!(reflector.run(), requests(&shared, &handle));
+}
+
+/// The requests of a watch other than its own: reads of needed objects, or the sweep of a type.
+async fn requests(shared: &Shared, handle: &Handle) {
+    if handle.spec.by_metadata() {
+        fetch_referenced::run(shared, handle).await;
+    } else if handle.spec.select == Select::Own {
+        handle.wake_task.notified().await;
+        adoption_sweep::run(shared, handle).await;
+    }
 }
 
 async fn discover(shared: &Arc<Shared>) {
@@ -129,7 +139,7 @@ async fn discover(shared: &Arc<Shared>) {
             Some(soon) => *soon,
             None if failures > 0 => shared.options.backoff.after(failures, &mut rng),
             None if lacking && polled => shared.options.poll,
-            None if missing && polled => shared.options.poll * OPTIONAL,
+            None if missing && polled => shared.options.poll * OPTIONAL_POLL_FACTOR,
             None => shared.options.relist,
         };
         // Repeated discovery asks only for missing types, until something changes or a full discovery is due.
@@ -137,7 +147,7 @@ async fn discover(shared: &Arc<Shared>) {
         tokio::select! {
             biased;
             () = tokio::time::sleep(wait) => {}
-            () = shared.rediscover.notified() => (again, everything) = (AGAIN.iter(), true),
+            () = shared.rediscover.notified() => (again, everything) = (REDISCOVERY_DELAYS.iter(), true),
         }
     }
 }

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     catalogue::FITTED_CONFIG,
-    lead::{LEASE, seize},
+    lead::{LEASE, take_over},
     policies::{Loader, sample_cluster},
     release::{Event, finalizers, release},
     telling::told,
@@ -150,7 +150,7 @@ fn failures(events: &[Event]) -> usize {
 
 /// Takes the Lease, so that a running operator stops writing. If that fails, the release continues with a warning.
 async fn stop_writers(client: &Client, namespace: &str) {
-    match seize(client.clone(), namespace, HOLDER, HELD).await {
+    match take_over(client.clone(), namespace, HOLDER, HELD).await {
         Ok(None) => complain(
             "warning",
             format_args!("no Lease {namespace}/{LEASE}: an operator that runs without one may put finalizers on again"),
@@ -173,7 +173,7 @@ async fn stop_writers(client: &Client, namespace: &str) {
 async fn hold_on(client: &Client, namespace: &str) -> Infallible {
     loop {
         tokio::time::sleep(HELD / 3).await;
-        drop(seize(client.clone(), namespace, HOLDER, HELD).await);
+        drop(take_over(client.clone(), namespace, HOLDER, HELD).await);
     }
 }
 

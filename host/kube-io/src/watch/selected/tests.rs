@@ -6,9 +6,9 @@ use kaos_objects::{ResourceType, Selector};
 use serde_json::json;
 
 use super::{super::by_label::ByLabel, *};
-use crate::watch::{item::Extract, needs::named, plan::Select};
+use crate::watch::{cached_object::Extract, needs::named, plan::Select};
 
-fn item(version: u64, labels: &serde_json::Value) -> Item {
+fn item(version: u64, labels: &serde_json::Value) -> CachedObject {
     let object =
         json!({"metadata": {"name": "x", "uid": "u", "resourceVersion": version.to_string(), "labels": labels}});
     let extract = Extract { labels: true, ..Extract::default() };
@@ -56,9 +56,16 @@ fn when_an_object_with_many_selectors_goes_it_is_decided_once_of_each_name_wheth
     let all: serde_json::Map<String, serde_json::Value> =
         (0..SELECTORS).map(|number| (format!("l{number}"), json!("1"))).collect();
     let spec = Spec::new(&config_map(), Some("t".to_owned()), Select::Wide);
-    let (shelf, facts, index, errand) = Default::default();
-    let mut slot =
-        Slot { id: 1, of: Arc::new(config_map()), extract: Extract::default(), shelf, facts, labels: index, errand };
+    let (cache, fetched, index, wake_task) = Default::default();
+    let mut slot = Slot {
+        id: 1,
+        of: Arc::new(config_map()),
+        extract: Extract::default(),
+        cache,
+        fetched,
+        labels: index,
+        wake_task,
+    };
     for number in 0..NAMES {
         let mut labels = all.clone();
         if number == 0 {
@@ -77,7 +84,7 @@ fn when_an_object_with_many_selectors_goes_it_is_decided_once_of_each_name_wheth
     state.set_needs(&key("greedy"), (0..SELECTORS).map(labelled).collect()).unwrap();
     let slot = |state: &State| {
         let slot = state.slots.get(&spec).unwrap();
-        let wanted = (0..NAMES).filter(|number| slot.facts.is_to_be_read(&format!("c{number}"))).collect::<Vec<_>>();
+        let wanted = (0..NAMES).filter(|number| slot.fetched.is_to_be_read(&format!("c{number}"))).collect::<Vec<_>>();
         (wanted, slot.labels.decided.load(Ordering::Relaxed))
     };
     assert_eq!(slot(&state), ((0..NAMES).collect(), 0), "something new needs all of them");

@@ -154,7 +154,7 @@ fn check(bench: &Bench, targets: &[Target], seed: u64) {
             }
             ("Secret", Sighting::Secret(facts)) => {
                 let secret = secrets.get(&reference.name);
-                let wanted = secret.map(|secret| crate::watch::facts::secret_facts(secret, b"key").digest);
+                let wanted = secret.map(|secret| crate::watch::secret_metadata::secret_facts(secret, b"key").digest);
                 assert_eq!(facts.digest, wanted.unwrap_or_default(), "seed {seed}: {reference}");
             }
             ("Gadget", Sighting::Objects(_)) => {}

@@ -30,7 +30,7 @@ use super::{HELD_BACK, settings};
 use crate::{
     catalogue::{Catalogue, Installing, OPERATOR_CONFIG, Offer, told_apart, try_settings},
     client::{self, CallLayer},
-    lead::{Election, Fence, Held, Timing, identity},
+    lead::{Election, Fence, LeaseGuard, Timing, identity},
     metrics::Metrics,
     operator::{Operator, Options},
     policies::{Loaded, Loader, select},
@@ -147,7 +147,7 @@ impl Run {
 /// Reconciles as long as this process may write.
 async fn reconcile(
     operator: Operator,
-    mut held: Option<Held>,
+    mut held: Option<LeaseGuard>,
     board: &Board,
     stop: &CancellationToken,
 ) -> anyhow::Result<ExitCode> {

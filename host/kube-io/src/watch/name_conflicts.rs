@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use super::{
     Watch,
-    item::Item,
+    cache::Change,
+    cached_object::CachedObject,
     needs::named,
     plan::{Select, Spec},
-    shelf::Change,
     slot::Slot,
     state::State,
 };
@@ -21,15 +21,15 @@ use crate::{
 };
 
 /// Maximum number of followed names in one namespace. The pass checks further names from time to time.
-const MOST: usize = 64;
+const FOLLOWED_NAMES_PER_NAMESPACE: usize = 64;
 /// Maximum number of followed names in all namespaces. Beyond it, the namespaces share the number.
-const MOST_IN_ALL: usize = 256;
+const FOLLOWED_NAMES_LIMIT: usize = 256;
 
 impl Watch {
     /// Replaces the names that an object wants and another owner has. The object is woken when one of them may be free.
     pub fn contest(&self, key: &ObjectKey, names: &BTreeSet<Reference>) {
         let targets = names.iter().cloned().map(Target::Named).collect();
-        if self.0.with(|state| !state.contested.set(key, targets).is_empty()) {
+        if self.0.with(|state| !state.name_conflicts.set(key, targets).is_empty()) {
             self.0.plan.notify_one();
         }
     }
@@ -38,7 +38,7 @@ impl Watch {
     pub fn rival(&self, name: &Reference) -> Option<Value> {
         self.0.with(|state| {
             let slot = state.rivals(name)?;
-            slot.shelf.get(name.namespace.as_deref().unwrap_or_default(), &name.name).map(Item::value)
+            slot.cache.get(name.namespace.as_deref().unwrap_or_default(), &name.name).map(CachedObject::value)
         })
     }
 
@@ -52,13 +52,13 @@ impl State {
     /// Returns the watch that follows a contested name, if it works.
     fn rivals(&self, name: &Reference) -> Option<&Slot> {
         let spec = Spec::new(&name.of(), name.namespace.clone(), Select::Contested(name.name.clone()));
-        self.slots.get(&spec).filter(|slot| slot.shelf.synced && slot.shelf.trouble.is_none())
+        self.slots.get(&spec).filter(|slot| slot.cache.synced && slot.cache.trouble.is_none())
     }
 
     /// Returns the watches for contested names.
     pub(super) fn contested_specs(&self) -> Vec<Spec> {
         let within = |name: &&Reference| name.namespace.as_deref().is_some_and(|at| self.scope.holds(at));
-        let names = self.contested.all().filter_map(|target| match target {
+        let names = self.name_conflicts.all().filter_map(|target| match target {
             Target::Named(name) => Some(name),
             Target::Labelled(_) => None,
         });
@@ -71,7 +71,7 @@ impl State {
 
     /// Returns the objects that want the name of an object that appeared, went or changed its owner.
     pub(super) fn contesters(&self, spec: &Spec, change: &Change) -> Wakes {
-        let owner = |item: &Option<Item>| item.as_ref().map(|item| item.owner.clone());
+        let owner = |item: &Option<CachedObject>| item.as_ref().map(|item| item.owner.clone());
         if !matches!(spec.select, Select::Contested(_)) && owner(&change.before) == owner(&change.after) {
             return Wakes::new();
         }
@@ -81,7 +81,7 @@ impl State {
     /// Returns the objects that want a name.
     pub(super) fn who_wants(&self, spec: &Spec, namespace: &str, name: &str) -> Wakes {
         let target = named(&spec.of, Some(namespace), name);
-        self.contested.who(&target).map(|key| (key.clone(), Urgency::Fresh)).collect()
+        self.name_conflicts.who(&target).map(|key| (key.clone(), Urgency::Fresh)).collect()
     }
 }
 
@@ -92,11 +92,11 @@ fn shared_out(specs: impl Iterator<Item = Spec>) -> Vec<Spec> {
     for spec in specs {
         let turn = had.entry(spec.namespace.clone()).or_default();
         *turn += 1;
-        if *turn <= MOST {
+        if *turn <= FOLLOWED_NAMES_PER_NAMESPACE {
             in_turn.insert((*turn, spec));
         }
     }
-    in_turn.into_iter().map(|(_, spec)| spec).take(MOST_IN_ALL).collect()
+    in_turn.into_iter().map(|(_, spec)| spec).take(FOLLOWED_NAMES_LIMIT).collect()
 }
 
 #[cfg(test)]
@@ -121,15 +121,15 @@ mod tests {
     #[test]
     fn a_namespace_with_many_clashes_takes_no_watch_from_another() {
         let specs = shared_out(clashes(0, 1000).chain(clashes(1, 3)));
-        assert_eq!((followed(&specs, 0), followed(&specs, 1)), (MOST, 3));
+        assert_eq!((followed(&specs, 0), followed(&specs, 1)), (FOLLOWED_NAMES_PER_NAMESPACE, 3));
     }
 
     #[test]
     fn where_all_have_too_many_clashes_each_namespace_has_its_share() {
         let all = (0..20).flat_map(|namespace| clashes(namespace, 100)).chain(clashes(20, 2));
         let specs = shared_out(all);
-        assert_eq!((specs.len(), followed(&specs, 20)), (MOST_IN_ALL, 2));
+        assert_eq!((specs.len(), followed(&specs, 20)), (FOLLOWED_NAMES_LIMIT, 2));
         assert!((0..20).all(|namespace| (12..=13).contains(&followed(&specs, namespace))), "{specs:?}");
-        assert_eq!(shared_out((0..1000).flat_map(|namespace| clashes(namespace, 1))).len(), MOST_IN_ALL);
+        assert_eq!(shared_out((0..1000).flat_map(|namespace| clashes(namespace, 1))).len(), FOLLOWED_NAMES_LIMIT);
     }
 }

@@ -16,13 +16,13 @@ use std::{
 use tokio::time::Instant;
 
 use super::{
-    broken::Broken,
-    item::{Arrived, Item, Owner, owner_of},
+    cached_object::{Arrived, CachedObject, Owner, owner_of},
+    watch_error::WatchError,
 };
 
 /// Time during which the cache still answers after the API server begins to refuse reads. A starting server knows no
 /// roles yet. An immediate reaction would restart pods, and again soon after.
-pub(super) const PATIENCE: Duration = Duration::from_mins(1);
+pub(super) const REFUSAL_GRACE: Duration = Duration::from_mins(1);
 
 /// The reason why a watch does not work now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,15 +34,15 @@ pub(super) struct Trouble {
 
 impl Trouble {
     /// Converts the error of a watch.
-    pub(super) fn of(broken: &Broken) -> Self {
+    pub(super) fn of(broken: &WatchError) -> Self {
         Self { forbidden: broken.is_denial(), text: broken.to_string() }
     }
 }
 
 /// The cached objects of one watch.
 #[derive(Debug, Default)]
-pub(super) struct Shelf {
-    objects: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Item>>,
+pub(super) struct Cache {
+    objects: BTreeMap<Arc<str>, BTreeMap<Arc<str>, CachedObject>>,
     /// UIDs of objects that we deleted and whose deletion the watch has not reported yet.
     deleted: BTreeSet<Box<str>>,
     /// The version up to which the watch has reported everything.
@@ -61,26 +61,26 @@ pub(super) struct Shelf {
 pub(super) struct Change {
     pub(super) namespace: Arc<str>,
     pub(super) name: Arc<str>,
-    pub(super) before: Option<Item>,
-    pub(super) after: Option<Item>,
+    pub(super) before: Option<CachedObject>,
+    pub(super) after: Option<CachedObject>,
 }
 
 impl Change {
     /// Whether anything but the version changed.
     pub(super) fn is_visible(&self) -> bool {
-        let content = |item: &Option<Item>| item.as_ref().map(|item| (item.content, item.uid.clone()));
+        let content = |item: &Option<CachedObject>| item.as_ref().map(|item| (item.content, item.uid.clone()));
         content(&self.before) != content(&self.after)
     }
 
     /// Whether anything but the status changed.
     pub(super) fn is_essential(&self) -> bool {
-        let essence = |item: &Option<Item>| item.as_ref().map(|item| (item.essence, item.uid.clone()));
+        let essence = |item: &Option<CachedObject>| item.as_ref().map(|item| (item.essence, item.uid.clone()));
         essence(&self.before) != essence(&self.after)
     }
 
     /// Returns the owners before and after the change. One if they are the same.
     pub(super) fn owners(&self) -> Vec<Owner> {
-        let owner = |item: &Option<Item>| {
+        let owner = |item: &Option<CachedObject>| {
             let item = item.as_ref().filter(|item| item.owner.is_some())?;
             owner_of(&item.value())
         };
@@ -96,15 +96,15 @@ impl Change {
     }
 }
 
-impl Shelf {
+impl Cache {
     /// Takes in the error of a watch, or `None` when it works again. Returns whether reads change. A refusal takes
     /// effect at once if nothing was ever listed, otherwise after some time. An authentication error proves nothing
     /// about rights.
-    pub(super) fn set_trouble(&mut self, broken: Option<&Broken>, now: Instant) -> bool {
+    pub(super) fn set_trouble(&mut self, broken: Option<&WatchError>, now: Instant) -> bool {
         self.trouble = broken.map(Trouble::of);
-        let counts = self.synced && matches!(broken, Some(Broken::Forbidden(_)));
+        let counts = self.synced && matches!(broken, Some(WatchError::Forbidden(_)));
         self.refused_since = counts.then(|| self.refused_since.unwrap_or(now));
-        let lasts = self.refused_since.is_some_and(|since| now.duration_since(since) >= PATIENCE);
+        let lasts = self.refused_since.is_some_and(|since| now.duration_since(since) >= REFUSAL_GRACE);
         let withheld = if self.synced { lasts } else { self.is_refused() };
         std::mem::replace(&mut self.withheld, withheld) != withheld
     }
@@ -120,7 +120,7 @@ impl Shelf {
         self.trouble.as_ref().is_some_and(|trouble| trouble.forbidden)
     }
 
-    pub(super) fn get(&self, namespace: &str, name: &str) -> Option<&Item> {
+    pub(super) fn get(&self, namespace: &str, name: &str) -> Option<&CachedObject> {
         self.objects.get(namespace)?.get(name)
     }
 
@@ -128,7 +128,7 @@ impl Shelf {
     pub(super) fn iter<'a>(
         &'a self,
         namespace: Option<&'a str>,
-    ) -> impl Iterator<Item = (&'a Arc<str>, &'a Arc<str>, &'a Item)> {
+    ) -> impl Iterator<Item = (&'a Arc<str>, &'a Arc<str>, &'a CachedObject)> {
         let one = namespace.and_then(|namespace| self.objects.get_key_value(namespace));
         let all = namespace.is_none().then_some(&self.objects).into_iter().flatten();
         one.into_iter().chain(all).flat_map(|(place, names)| names.iter().map(move |(name, item)| (place, name, item)))
@@ -232,7 +232,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::watch::item::Extract;
+    use crate::watch::cached_object::Extract;
 
     fn at(name: &str, uid: &str, version: u64) -> Arrived {
         let object = json!({"metadata": {"namespace": "t", "name": name, "uid": uid, "resourceVersion": version.to_string()},
@@ -245,29 +245,30 @@ mod tests {
         .unwrap()
     }
 
-    fn version(shelf: &Shelf, name: &str) -> Option<u64> {
-        shelf.get("t", name).map(|item| item.version)
+    fn version(cache: &Cache, name: &str) -> Option<u64> {
+        cache.get("t", name).map(|item| item.version)
     }
 
-    fn listed(items: Vec<Arrived>, version: u64) -> Shelf {
-        let mut shelf = Shelf::default();
-        shelf.relist(items, version);
-        shelf
+    fn listed(items: Vec<Arrived>, version: u64) -> Cache {
+        let mut cache = Cache::default();
+        cache.relist(items, version);
+        cache
     }
 
     #[test]
     fn what_was_seen_is_withheld_after_a_minute_of_refusals_without_a_break() {
-        let (forbidden, unknown) = (Broken::Forbidden("no".to_owned()), Broken::Unauthenticated("who?".to_owned()));
+        let (forbidden, unknown) =
+            (WatchError::Forbidden("no".to_owned()), WatchError::Unauthenticated("who?".to_owned()));
         let start = Instant::now();
-        let mut shelf = listed(vec![at("a", "1", 5)], 5);
-        shelf.synced = true;
-        let mut take = |seconds: u64, broken: Option<&Broken>| {
-            let turned = shelf.set_trouble(broken, start + Duration::from_secs(seconds));
-            (turned, shelf.is_refused(), shelf.withheld)
+        let mut cache = listed(vec![at("a", "1", 5)], 5);
+        cache.synced = true;
+        let mut take = |seconds: u64, broken: Option<&WatchError>| {
+            let turned = cache.set_trouble(broken, start + Duration::from_secs(seconds));
+            (turned, cache.is_refused(), cache.withheld)
         };
         assert_eq!(take(0, Some(&forbidden)), (false, true, false));
         assert_eq!(take(59, Some(&forbidden)), (false, true, false));
-        assert_eq!(take(60, Some(&Broken::Silent)), (false, false, false));
+        assert_eq!(take(60, Some(&WatchError::Silent)), (false, false, false));
         assert_eq!(take(61, Some(&forbidden)), (false, true, false));
         assert_eq!(take(110, Some(&unknown)), (false, true, false));
         assert_eq!(take(200, Some(&unknown)), (false, true, false));
@@ -279,81 +280,81 @@ mod tests {
 
     #[test]
     fn what_was_never_seen_is_refused_at_once() {
-        let mut shelf = Shelf::default();
-        assert!(shelf.set_trouble(Some(&Broken::Forbidden("no".to_owned())), Instant::now()));
-        assert!(shelf.withheld);
-        assert!(shelf.heal() && !shelf.withheld && !shelf.is_refused());
+        let mut cache = Cache::default();
+        assert!(cache.set_trouble(Some(&WatchError::Forbidden("no".to_owned())), Instant::now()));
+        assert!(cache.withheld);
+        assert!(cache.heal() && !cache.withheld && !cache.is_refused());
     }
 
     #[test]
     fn duplicates_and_old_events_change_nothing() {
-        let mut shelf = listed(vec![at("a", "1", 5)], 5);
-        assert!(shelf.event(at("a", "1", 7)).is_some());
+        let mut cache = listed(vec![at("a", "1", 5)], 5);
+        assert!(cache.event(at("a", "1", 7)).is_some());
         for old in [7, 6, 5, 1] {
-            assert!(shelf.event(at("a", "1", old)).is_none(), "{old}");
+            assert!(cache.event(at("a", "1", old)).is_none(), "{old}");
         }
-        assert_eq!(version(&shelf, "a"), Some(7));
-        assert!(shelf.gone(&at("a", "1", 6)).is_none());
-        assert!(shelf.gone(&at("a", "1", 9)).is_some());
-        assert!(shelf.event(at("a", "1", 8)).is_none(), "an event from before the deletion brings nothing back");
+        assert_eq!(version(&cache, "a"), Some(7));
+        assert!(cache.gone(&at("a", "1", 6)).is_none());
+        assert!(cache.gone(&at("a", "1", 9)).is_some());
+        assert!(cache.event(at("a", "1", 8)).is_none(), "an event from before the deletion brings nothing back");
     }
 
     #[test]
     fn an_answer_to_a_write_counts_until_the_watch_has_passed_it() {
-        let mut shelf = listed(vec![at("a", "1", 5)], 5);
-        assert!(shelf.wrote(at("a", "1", 8)).is_some());
-        assert!(shelf.event(at("a", "1", 6)).is_none(), "somebody's earlier change");
-        assert!(shelf.event(at("a", "1", 8)).is_none(), "our own");
-        assert!(shelf.gone(&at("a", "1", 10)).is_some());
-        assert!(shelf.wrote(at("a", "1", 9)).is_none(), "an answer that comes after the deletion was seen");
+        let mut cache = listed(vec![at("a", "1", 5)], 5);
+        assert!(cache.wrote(at("a", "1", 8)).is_some());
+        assert!(cache.event(at("a", "1", 6)).is_none(), "somebody's earlier change");
+        assert!(cache.event(at("a", "1", 8)).is_none(), "our own");
+        assert!(cache.gone(&at("a", "1", 10)).is_some());
+        assert!(cache.wrote(at("a", "1", 9)).is_none(), "an answer that comes after the deletion was seen");
     }
 
     #[test]
     fn an_old_deletion_does_not_take_what_was_written_since() {
-        let mut shelf = listed(vec![at("a", "1", 5)], 5);
-        shelf.wrote(at("a", "2", 9));
-        assert!(shelf.gone(&at("a", "1", 8)).is_none());
-        assert_eq!(version(&shelf, "a"), Some(9));
+        let mut cache = listed(vec![at("a", "1", 5)], 5);
+        cache.wrote(at("a", "2", 9));
+        assert!(cache.gone(&at("a", "1", 8)).is_none());
+        assert_eq!(version(&cache, "a"), Some(9));
     }
 
     #[test]
     fn what_we_deleted_stays_gone_although_events_from_before_come_in() {
-        let mut shelf = listed(vec![at("a", "1", 5)], 5);
-        assert!(shelf.deleted("t", "a", "2").is_none(), "another object of that name");
-        assert!(shelf.deleted("t", "a", "1").is_some());
-        assert!(shelf.event(at("a", "1", 6)).is_none());
-        assert!(shelf.event(at("a", "2", 8)).is_some(), "a new object of that name is another one");
+        let mut cache = listed(vec![at("a", "1", 5)], 5);
+        assert!(cache.deleted("t", "a", "2").is_none(), "another object of that name");
+        assert!(cache.deleted("t", "a", "1").is_some());
+        assert!(cache.event(at("a", "1", 6)).is_none());
+        assert!(cache.event(at("a", "2", 8)).is_some(), "a new object of that name is another one");
     }
 
     #[test]
     fn a_list_takes_what_vanished_and_leaves_what_is_newer_than_itself() {
-        let mut shelf = listed(vec![at("a", "1", 5), at("b", "2", 5), at("c", "3", 5)], 6);
-        shelf.wrote(at("new", "4", 20));
-        shelf.wrote(at("b", "2", 21));
-        let changes = shelf.relist(vec![at("a", "1", 9), at("b", "2", 5)], 15);
+        let mut cache = listed(vec![at("a", "1", 5), at("b", "2", 5), at("c", "3", 5)], 6);
+        cache.wrote(at("new", "4", 20));
+        cache.wrote(at("b", "2", 21));
+        let changes = cache.relist(vec![at("a", "1", 9), at("b", "2", 5)], 15);
         let names: Vec<_> = changes.iter().map(|change| (&*change.name, change.after.is_some())).collect();
         assert_eq!(names, [("a", true), ("c", false)]);
-        assert_eq!(version(&shelf, "b"), Some(21));
-        assert_eq!(version(&shelf, "new"), Some(20));
+        assert_eq!(version(&cache, "b"), Some(21));
+        assert_eq!(version(&cache, "new"), Some(20));
     }
 
     #[test]
     fn after_a_stale_list_the_watch_tells_the_rest_again() {
-        let mut shelf = listed(vec![at("a", "1", 5)], 5);
-        shelf.event(at("b", "2", 8));
-        shelf.gone(&at("a", "1", 9));
-        shelf.relist(vec![at("a", "1", 5)], 6);
-        assert_eq!(version(&shelf, "b"), Some(8), "newer than the list");
-        assert!(shelf.event(at("b", "2", 8)).is_none());
-        assert!(shelf.gone(&at("a", "1", 9)).is_some());
-        assert_eq!(shelf.iter(None).count(), 1);
+        let mut cache = listed(vec![at("a", "1", 5)], 5);
+        cache.event(at("b", "2", 8));
+        cache.gone(&at("a", "1", 9));
+        cache.relist(vec![at("a", "1", 5)], 6);
+        assert_eq!(version(&cache, "b"), Some(8), "newer than the list");
+        assert!(cache.event(at("b", "2", 8)).is_none());
+        assert!(cache.gone(&at("a", "1", 9)).is_some());
+        assert_eq!(cache.iter(None).count(), 1);
     }
 
     #[test]
     fn after_a_restored_backup_what_is_gone_goes_with_the_first_list_above_it() {
-        let mut shelf = listed(vec![at("a", "1", 500)], 500);
-        shelf.relist(vec![], 100);
-        assert_eq!(shelf.iter(None).count(), 1);
-        assert_eq!(shelf.relist(vec![], 501).len(), 1);
+        let mut cache = listed(vec![at("a", "1", 500)], 500);
+        cache.relist(vec![], 100);
+        assert_eq!(cache.iter(None).count(), 1);
+        assert_eq!(cache.relist(vec![], 501).len(), 1);
     }
 }

@@ -6,7 +6,7 @@ use crate::metrics::WatchState;
 
 /// The state of a watch that another part of the operator runs.
 #[derive(Debug)]
-pub(super) struct Other {
+pub(super) struct ForeignState {
     pub(super) of: ResourceType,
     /// The watch's purpose.
     pub(super) what: &'static str,
@@ -16,7 +16,7 @@ pub(super) struct Other {
     pub(super) trouble: String,
 }
 
-impl Other {
+impl ForeignState {
     /// Returns the reason why readiness has to wait: the first list or a right is missing. A type that is not served is
     /// no reason.
     pub(super) fn missing(&self) -> Option<String> {

@@ -10,13 +10,13 @@ use crate::object_key::ObjectKey;
 
 /// Keys by namespace.
 #[derive(Debug, Default)]
-pub(super) struct Line {
+pub(super) struct FairQueue {
     waiting: BTreeMap<String, VecDeque<Arc<ObjectKey>>>,
     /// The namespaces in the order of their turns.
     turns: VecDeque<String>,
 }
 
-impl Line {
+impl FairQueue {
     pub(super) fn push(&mut self, key: Arc<ObjectKey>) {
         if let Some(keys) = self.waiting.get_mut(&key.namespace) {
             return keys.push_back(key);

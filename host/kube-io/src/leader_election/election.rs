@@ -11,8 +11,8 @@ use tokio::{
 };
 use tracing::{info, warn};
 
-use super::{Fence, Held, LEASE, SILENT, Standing, Timing, record, seat::Seat};
-use crate::{hashing::hash, telling::told};
+use super::{API_SERVER_SILENT, Fence, LEASE, LeaseGuard, Standing, Timing, record, seat::Seat};
+use crate::{error_text::told, hashing::hash};
 
 /// A replica that wants the Lease.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Election {
     }
 
     /// Waits for the Lease without a time limit. The future may be dropped at any time.
-    pub async fn win(mut self) -> Held {
+    pub async fn win(mut self) -> LeaseGuard {
         let mut seen: Option<Seen> = None;
         loop {
             let asked = Instant::now();
@@ -45,11 +45,11 @@ impl Election {
                     self.seat.fence.open_until(asked + self.seat.timing.renew_deadline);
                     self.seat.standing.send_replace(Standing::Leading);
                     info!(identity = self.seat.identity, "this replica holds the lease {LEASE}");
-                    return Held::new(self.seat, lease, asked);
+                    return LeaseGuard::new(self.seat, lease, asked);
                 }
                 Ok(Ok(None)) => {}
                 Ok(Err(error)) => self.tell(Standing::Unknown(told(&error))),
-                Err(_) => self.tell(Standing::Unknown(SILENT.to_owned())),
+                Err(_) => self.tell(Standing::Unknown(API_SERVER_SILENT.to_owned())),
             }
             let pause = self.pause();
             sleep(pause).await;

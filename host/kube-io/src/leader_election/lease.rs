@@ -6,7 +6,7 @@ use std::time::Duration;
 pub const LEASE: &str = "kaos-operator.kaos.tools";
 
 /// Message used when the API server does not respond.
-pub(super) const SILENT: &str = "the API server does not answer";
+pub(super) const API_SERVER_SILENT: &str = "the API server does not answer";
 
 /// A replica's knowledge of the Lease.
 #[derive(Debug, Clone, PartialEq, Eq)]

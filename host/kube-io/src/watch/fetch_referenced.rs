@@ -1,37 +1,20 @@
-//! The requests other than watches: reads of needed objects, and one sweep for each type. The sweep finds children
-//! without our label, which an earlier operator made.
+//! Reads the needed objects of a watch on metadata, one by one.
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use kaos_objects::metadata;
-use kube::{
-    api::{GetParams, ListParams},
-    core::Request,
-};
-use serde::Deserialize;
+use kube::{api::GetParams, core::Request};
 use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{
-    broken::{Broken, in_time},
-    facts::{Answer, secret_facts},
-    item::{Arrived, version_of},
-    plan::Select,
+    cache::REFUSAL_GRACE,
+    cached_object::{Arrived, version_of},
+    fetched_objects::Answer,
+    secret_metadata::secret_facts,
     shared::Shared,
-    shelf::PATIENCE,
     slot::Handle,
+    watch_error::{WatchError, in_time},
 };
-
-/// Runs the requests of one watch until the future is dropped.
-pub(super) async fn run(shared: Arc<Shared>, handle: Handle) {
-    if handle.spec.by_metadata() {
-        read_needed(&shared, &handle).await;
-    } else if handle.spec.select == Select::Own {
-        handle.errand.notified().await;
-        sweep(&shared, &handle).await;
-    }
-    std::future::pending::<()>().await;
-}
 
 /// A failed read.
 struct Failed {
@@ -45,8 +28,8 @@ struct Failed {
     due: Instant,
 }
 
-/// Reads needed objects. Each failed read has its own backoff, and other reads do not wait for it.
-async fn read_needed(shared: &Shared, handle: &Handle) {
+/// Reads needed objects until the future is dropped. Each failed read has its own backoff, and other reads do not wait for it.
+pub(super) async fn run(shared: &Shared, handle: &Handle) {
     let mut rng = shared.rng(("read", &*handle.spec));
     let mut failed: BTreeMap<Arc<str>, Failed> = BTreeMap::new();
     let mut rights = shared.with(|state| state.rights.subscribe());
@@ -54,7 +37,7 @@ async fn read_needed(shared: &Shared, handle: &Handle) {
         let is_refused = failed.values().any(|failed| failed.refused.is_some());
         tokio::select! {
             biased;
-            () = handle.errand.notified() => {}
+            () = handle.wake_task.notified() => {}
             _ = rights.changed(), if is_refused => {
                 let refused = failed.values_mut().filter(|failed| failed.refused.is_some());
                 refused.for_each(|failed| failed.due = Instant::now());
@@ -77,9 +60,9 @@ async fn read_needed(shared: &Shared, handle: &Handle) {
             let Err(broken) = read(shared, handle, &name, version).await else { continue };
             shared.metrics.watch_error(&handle.spec.of, &broken.reason());
             let since = || before.as_ref().and_then(|failed| failed.refused).unwrap_or_else(Instant::now);
-            let refused = matches!(broken, Broken::Forbidden(_)).then(since);
-            if let Broken::Forbidden(why) | Broken::Unauthenticated(why) = &broken {
-                let lasts = refused.is_some_and(|since| since.elapsed() >= PATIENCE);
+            let refused = matches!(broken, WatchError::Forbidden(_)).then(since);
+            if let WatchError::Forbidden(why) | WatchError::Unauthenticated(why) = &broken {
+                let lasts = refused.is_some_and(|since| since.elapsed() >= REFUSAL_GRACE);
                 shared.tell(|state| state.unreadable(handle, &name, why, lasts));
             }
             let times = before.map_or(0, |failed| failed.times).saturating_add(1);
@@ -102,16 +85,16 @@ fn next(shared: &Shared, handle: &Handle) -> Option<(Arc<str>, u64)> {
 }
 
 /// Reads an object that was seen at a version. An older answer counts for now, and the object is read again.
-async fn read(shared: &Shared, handle: &Handle, name: &Arc<str>, seen: u64) -> Result<(), Broken> {
+async fn read(shared: &Shared, handle: &Handle, name: &Arc<str>, seen: u64) -> Result<(), WatchError> {
     let as_seen = |version: u64| {
-        if version < seen { Err(Broken::odd("what was read is older than what was seen")) } else { Ok(()) }
+        if version < seen { Err(WatchError::odd("what was read is older than what was seen")) } else { Ok(()) }
     };
     let spec = &handle.spec;
     let path = handle.served.path(spec.namespace.as_deref());
     let request = Request::new(path).get(name, &GetParams::default()).map_err(kube::Error::BuildRequest)?;
     let object = match in_time(shared.client.request::<Value>(request)).await {
         Ok(object) => object,
-        Err(Broken::Unserved) => {
+        Err(WatchError::Unserved) => {
             shared.tell(|state| state.fetched(handle, name, 0, Answer::Absent));
             return as_seen(0);
         }
@@ -124,70 +107,7 @@ async fn read(shared: &Shared, handle: &Handle, name: &Arc<str>, seen: u64) -> R
         let arrived = Arrived::new(object, &spec.of, handle.extract).ok();
         arrived.map(|arrived| (arrived.item.version, Answer::Object(arrived.item)))
     };
-    let (version, answer) = answer.ok_or_else(|| Broken::odd("the object carries no resourceVersion"))?;
+    let (version, answer) = answer.ok_or_else(|| WatchError::odd("the object carries no resourceVersion"))?;
     shared.tell(|state| state.fetched(handle, name, version, answer));
     as_seen(version)
-}
-
-#[derive(Deserialize)]
-struct Metadata {
-    metadata: Meta,
-    /// The API server writes null for an empty list.
-    #[serde(default)]
-    items: Option<Vec<Value>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Meta {
-    r#continue: String,
-}
-
-async fn sweep(shared: &Shared, handle: &Handle) {
-    let mut rng = shared.rng(("sweep", &*handle.spec));
-    let mut failures = 0;
-    while let Err(broken) = sweep_once(shared, handle).await {
-        if broken == Broken::Unserved {
-            return;
-        }
-        failures += 1;
-        shared.metrics.watch_error(&handle.spec.of, &broken.reason());
-        tokio::time::sleep(shared.options.backoff.after(failures, &mut rng)).await;
-    }
-}
-
-async fn sweep_once(shared: &Shared, handle: &Handle) -> Result<(), Broken> {
-    let path = handle.served.path(handle.spec.namespace.as_deref());
-    let mut next = None;
-    loop {
-        let params = ListParams {
-            label_selector: Some(format!("{}!={}", metadata::MANAGED_BY, metadata::MANAGER)),
-            limit: Some(shared.options.page),
-            continue_token: next,
-            ..ListParams::default()
-        };
-        let request = Request::new(&path).list_metadata(&params).map_err(kube::Error::BuildRequest)?;
-        let page: Metadata = in_time(shared.client.request(request)).await?;
-        for object in page.items.iter().flatten() {
-            shared.tell(|state| state.swept(handle, object));
-        }
-        if page.metadata.r#continue.is_empty() {
-            return Ok(());
-        }
-        next = Some(page.metadata.r#continue);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_metadata_may_be_written_in_three_ways() {
-        for items in [r#", "items": []"#, r#", "items": null"#, ""] {
-            let page: Metadata =
-                serde_json::from_str(&format!(r#"{{"metadata": {{"resourceVersion": "7"}}{items}}}"#)).unwrap();
-            assert_eq!(page.items.iter().flatten().count(), 0);
-        }
-    }
 }

@@ -4,11 +4,11 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{Urgency, line::Line};
+use super::{Urgency, fair_queue::FairQueue};
 use crate::object_key::ObjectKey;
 
 /// After this number of fresh keys in a row, another key gets a turn.
-const TURN: u32 = 8;
+const FRESH_KEYS_IN_A_ROW: u32 = 8;
 
 /// The next step for a caller.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,12 +37,12 @@ struct Entry {
 
 /// All keys of the queue.
 #[derive(Debug)]
-pub(super) struct Book {
+pub(super) struct State {
     entries: BTreeMap<Arc<ObjectKey>, Entry>,
     /// If a key moved to a faster line, its turn in the slower line is skipped.
-    fresh: Line,
-    bulk: Line,
-    paced: Line,
+    fresh: FairQueue,
+    bulk: FairQueue,
+    paced: FairQueue,
     due: BTreeMap<(Instant, u64), Arc<ObjectKey>>,
     number: u64,
     depth: usize,
@@ -55,13 +55,13 @@ pub(super) struct Book {
     closed: bool,
 }
 
-impl Book {
+impl State {
     pub(super) fn new(pace: Duration) -> Self {
         Self {
             entries: BTreeMap::new(),
-            fresh: Line::default(),
-            bulk: Line::default(),
-            paced: Line::default(),
+            fresh: FairQueue::default(),
+            bulk: FairQueue::default(),
+            paced: FairQueue::default(),
             due: BTreeMap::new(),
             number: 0,
             depth: 0,
@@ -143,7 +143,7 @@ impl Book {
             self.add(&key, Urgency::Fresh, now);
         }
         let is_time = self.next_paced.is_none_or(|time| time <= now);
-        let turn = self.in_a_row >= TURN;
+        let turn = self.in_a_row >= FRESH_KEYS_IN_A_ROW;
         let found = if turn { self.pop_many(is_time) } else { None };
         let found = found.or_else(|| self.pop(Urgency::Fresh)).or_else(|| self.pop_many(is_time));
         let Some((key, line)) = found else {
@@ -261,7 +261,7 @@ impl Book {
         let queued = |key: &Arc<ObjectKey>| self.entries.get(key)?.queued;
         // A paced key is due from the time of its turn.
         let turn = |line: Urgency| self.next_paced.filter(|_| line == Urgency::Paced);
-        let first = |line: Urgency, keys: &Line| {
+        let first = |line: Urgency, keys: &FairQueue| {
             let counts = |key: &Arc<ObjectKey>| queued(key).is_some_and(|(waits, _)| waits == line);
             let since = keys.first(counts).filter_map(|key| Some(queued(key)?.1)).min()?;
             Some(turn(line).map_or(since, |turn| turn.max(since)))

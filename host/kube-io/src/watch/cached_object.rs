@@ -18,7 +18,7 @@ pub(super) enum Malformed {
 
 /// A cached object.
 #[derive(Debug, Clone)]
-pub(super) struct Item {
+pub(super) struct CachedObject {
     /// Excludes managed fields, the last applied configuration and the resource version.
     text: Arc<str>,
     pub(super) uid: Box<str>,
@@ -40,7 +40,7 @@ pub(super) struct Item {
 pub(super) struct Arrived {
     pub(super) namespace: Arc<str>,
     pub(super) name: Arc<str>,
-    pub(super) item: Item,
+    pub(super) item: CachedObject,
 }
 
 /// The facts to extract.
@@ -152,12 +152,12 @@ impl Arrived {
         let labels = if extract.labels { labels_of(&object) } else { Box::default() };
         let essence = if extract.essence { essence_of(&mut object) } else { 0 };
         let text: Arc<str> = object.to_string().into();
-        let item = Item { content: hash(&text), text, uid, version, owner, labels, essence, shared };
+        let item = CachedObject { content: hash(&text), text, uid, version, owner, labels, essence, shared };
         Ok(Self { namespace, name, item })
     }
 }
 
-impl Item {
+impl CachedObject {
     /// Returns the parsed object.
     pub(super) fn value(&self) -> Value {
         parse(&self.text, self.version)

@@ -7,15 +7,15 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{
-    broken::Broken,
+    cache::Change,
+    cached_object::{Arrived, Extract},
     event::Event,
-    facts::Answer,
-    item::{Arrived, Extract},
+    fetched_objects::Answer,
     owners::{Place, Stray},
     plan::{Select, Spec},
-    shelf::Change,
     slot::{Handle, Slot},
     state::State,
+    watch_error::WatchError,
 };
 use crate::{
     object_key::{ObjectKey, Wakes},
@@ -35,10 +35,10 @@ impl State {
         }
         let Some(slot) = self.slot(handle) else { return Wakes::new() };
         let change = match event {
-            Event::Is(arrived) => slot.shelf.event(arrived),
-            Event::Gone(arrived) => slot.shelf.gone(&arrived),
+            Event::Is(arrived) => slot.cache.event(arrived),
+            Event::Gone(arrived) => slot.cache.gone(&arrived),
             Event::Bookmark(version) => {
-                slot.shelf.bookmark(version);
+                slot.cache.bookmark(version);
                 None
             }
         };
@@ -53,22 +53,22 @@ impl State {
         let spec = &*handle.spec;
         let (Event::Is(arrived) | Event::Gone(arrived)) = event else {
             if let (Event::Bookmark(version), Some(slot)) = (event, self.slot(handle)) {
-                slot.shelf.bookmark(*version);
+                slot.cache.bookmark(*version);
             }
             return Wakes::new();
         };
         let needed = self.needs.is_needed(&spec.of, &arrived.namespace, &arrived.name);
         let Some(slot) = self.slot(handle) else { return Wakes::new() };
-        slot.shelf.bookmark(arrived.item.version);
+        slot.cache.bookmark(arrived.item.version);
         if handle.extract.labels {
             return self.labelled_event(handle, event);
         }
         let changed = match event {
             _ if !needed => false,
-            Event::Gone(_) => slot.facts.gone(&arrived.name, arrived.item.version),
+            Event::Gone(_) => slot.fetched.gone(&arrived.name, arrived.item.version),
             _ => {
-                if slot.facts.version(&arrived.name, arrived.item.version) {
-                    slot.errand.notify_one();
+                if slot.fetched.version(&arrived.name, arrived.item.version) {
+                    slot.wake_task.notify_one();
                 }
                 false
             }
@@ -78,7 +78,7 @@ impl State {
 
     /// Whether this version of an object is known already.
     pub(super) fn knows(&mut self, handle: &Handle, namespace: &str, name: &str, version: u64) -> bool {
-        let known = self.slot(handle).and_then(|slot| slot.shelf.get(namespace, name));
+        let known = self.slot(handle).and_then(|slot| slot.cache.get(namespace, name));
         known.is_some_and(|item| item.version >= version)
     }
 
@@ -87,19 +87,19 @@ impl State {
         let spec = &*handle.spec;
         let needed = if spec.by_metadata() { self.needed(spec) } else { BTreeSet::new() };
         let Some(slot) = self.slot(handle) else { return Wakes::new() };
-        let first = !std::mem::replace(&mut slot.shelf.synced, true);
-        let healed = slot.shelf.heal();
+        let first = !std::mem::replace(&mut slot.cache.synced, true);
+        let healed = slot.cache.heal();
         let mut wakes = Wakes::new();
         if spec.by_metadata() {
-            slot.shelf.relist(Vec::new(), version);
+            slot.cache.relist(Vec::new(), version);
             wakes.extend(self.metadata_list(handle, &listed, version, &needed));
         } else {
-            for change in slot.shelf.relist(listed, version) {
+            for change in slot.cache.relist(listed, version) {
                 self.note(spec, &change, first, &mut wakes);
             }
         }
         if first && let Some(slot) = self.slot(handle) {
-            slot.errand.notify_one();
+            slot.wake_task.notify_one();
         }
         if first || healed {
             wakes.extend(self.answered(spec));
@@ -118,27 +118,27 @@ impl State {
             return self.labelled_relist(handle, listed, version, needed);
         }
         let Some(slot) = self.slot(handle) else { return Wakes::new() };
-        let changed = slot.facts.relist(listed, version, needed);
-        slot.errand.notify_one();
+        let changed = slot.fetched.relist(listed, version, needed);
+        slot.wake_task.notify_one();
         changed.iter().flat_map(|name| self.concerned(&handle.spec, name)).collect()
     }
 
     /// Takes in an error of a watch, or its end. If the API server refused an unlisted type, that refusal stands during
     /// an outage, because a restart grants no rights. Known objects stay readable during an outage and during the first
     /// minute of refusals. Metrics and readiness report the error at once.
-    pub(super) fn set_trouble(&mut self, handle: &Handle, broken: Option<&Broken>) -> Wakes {
+    pub(super) fn set_trouble(&mut self, handle: &Handle, broken: Option<&WatchError>) -> Wakes {
         let Some(slot) = self.slot(handle) else { return Wakes::new() };
-        if slot.shelf.is_refused() && !slot.shelf.synced && broken.is_some_and(Broken::is_outage) {
+        if slot.cache.is_refused() && !slot.cache.synced && broken.is_some_and(WatchError::is_outage) {
             return Wakes::new();
         }
-        let turned = slot.shelf.set_trouble(broken, Instant::now());
+        let turned = slot.cache.set_trouble(broken, Instant::now());
         if turned { self.answered(&handle.spec) } else { Wakes::new() }
     }
 
     /// Takes in that a needed object is not readable. Its last known content counts until the refusal has lasted long
     /// enough.
     pub(super) fn unreadable(&mut self, handle: &Handle, name: &Arc<str>, why: &str, lasts: bool) -> Wakes {
-        if !lasts && self.slot(handle).is_some_and(|slot| slot.facts.is_known(name)) {
+        if !lasts && self.slot(handle).is_some_and(|slot| slot.fetched.is_known(name)) {
             return Wakes::new();
         }
         self.fetched(handle, name, 0, Answer::Forbidden(why.to_owned()))
@@ -153,20 +153,20 @@ impl State {
         if !self.needs.is_needed(&handle.spec.of, namespace, name) {
             return Wakes::new();
         }
-        let changed = self.slot(handle).is_some_and(|slot| slot.facts.fetched(name, version, answer));
+        let changed = self.slot(handle).is_some_and(|slot| slot.fetched.fetched(name, version, answer));
         if changed { self.concerned(&handle.spec, name) } else { Wakes::new() }
     }
 
     /// Takes in a child without our label that the sweep found.
     pub(super) fn swept(&mut self, handle: &Handle, object: &Value) -> Wakes {
         let of = &handle.spec.of;
-        let Some(owner) = super::item::owner_of(object) else { return Wakes::new() };
+        let Some(owner) = super::cached_object::owner_of(object) else { return Wakes::new() };
         let emits =
             |primary: &&ResourceType| self.coverage.claimed(primary).is_some_and(|claimed| claimed.emits.contains(of));
         let Some(primary) = self.coverage.primary_of(&owner.of).filter(emits).cloned() else { return Wakes::new() };
         let Ok(arrived) = Arrived::new(object.clone(), of, Extract::default()) else { return Wakes::new() };
         let Some(slot) = self.slot(handle) else { return Wakes::new() };
-        if slot.shelf.get(&arrived.namespace, &arrived.name).is_some() {
+        if slot.cache.get(&arrived.namespace, &arrived.name).is_some() {
             return Wakes::new();
         }
         let key = ObjectKey::new(primary, &*arrived.namespace, owner.name);
@@ -188,7 +188,7 @@ impl State {
         }
         let change = self.slots.get_mut(&spec).and_then(|slot| {
             let arrived = Arrived::new(object.clone(), &key.of, slot.extract).ok()?;
-            slot.shelf.wrote(arrived)
+            slot.cache.wrote(arrived)
         });
         if let Some(change) = change {
             let quietly = !self.coverage.is_primary(&key.of);
@@ -207,7 +207,7 @@ impl State {
         if self.owners.stray_at(&place).is_some_and(|stray| *stray.uid == *uid) {
             self.owners.forget_stray(&place);
         }
-        let change = self.slots.get_mut(&spec).and_then(|slot| slot.shelf.deleted(namespace, name, uid));
+        let change = self.slots.get_mut(&spec).and_then(|slot| slot.cache.deleted(namespace, name, uid));
         if let Some(change) = change {
             self.note(&spec, &change, true, &mut wakes);
         }
@@ -226,7 +226,7 @@ impl State {
             if change.after.is_some() {
                 self.owners.forget_stray(place);
             }
-            let owner = |item: Option<&super::item::Item>| item.and_then(|item| item.owner.clone());
+            let owner = |item: Option<&super::cached_object::CachedObject>| item.and_then(|item| item.owner.clone());
             let (before, after) = (owner(change.before.as_ref()), owner(change.after.as_ref()));
             self.owners.moved(place, before.as_deref(), after.as_deref());
         }
@@ -251,7 +251,7 @@ impl State {
 
     /// Returns the owners of an object, if their kind may have such children.
     fn owners_of(&self, of: &ResourceType, change: &Change) -> Wakes {
-        let key = |owner: super::item::Owner| {
+        let key = |owner: super::cached_object::Owner| {
             let primary = self.coverage.primary_of(&owner.of)?;
             let emits = self.coverage.claimed(primary).is_some_and(|claimed| claimed.emits.contains(of));
             emits.then(|| (ObjectKey::new(primary.clone(), &*change.namespace, owner.name), Urgency::Fresh))
@@ -283,7 +283,7 @@ impl State {
 impl State {
     /// Returns the next needed object to read, with its minimum version.
     pub(super) fn next_to_read(&mut self, handle: &Handle) -> Option<(Arc<str>, u64)> {
-        self.slot(handle)?.facts.take()
+        self.slot(handle)?.fetched.take()
     }
 
     /// Schedules another read of objects whose read failed.
@@ -292,8 +292,8 @@ impl State {
         let needed: Vec<_> = failed.iter().filter(is_needed).cloned().collect();
         let Some(slot) = self.slot(handle) else { return };
         for (name, version) in &needed {
-            slot.facts.read_again(name, *version);
+            slot.fetched.read_again(name, *version);
         }
-        slot.errand.notify_one();
+        slot.wake_task.notify_one();
     }
 }

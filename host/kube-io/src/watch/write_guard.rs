@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     Watch,
-    item::{owner_of, version_of},
+    cached_object::{owner_of, version_of},
     owners::Place,
     state::State,
 };
@@ -24,13 +24,13 @@ impl State {
 
 /// A child that its owner is writing, until this is dropped.
 #[must_use]
-pub struct Writing<'a> {
+pub struct WriteGuard<'a> {
     watch: &'a Watch,
     writer: Option<(Place, ObjectKey)>,
     answered: Option<u64>,
 }
 
-impl Writing<'_> {
+impl WriteGuard<'_> {
     /// Takes in the object from the write's answer.
     pub fn answered(mut self, object: &Value) {
         self.watch.wrote(object);
@@ -38,7 +38,7 @@ impl Writing<'_> {
     }
 }
 
-impl Drop for Writing<'_> {
+impl Drop for WriteGuard<'_> {
     fn drop(&mut self) {
         if let Some(writer) = self.writer.take() {
             self.watch.0.tell(|state| state.in_flight.end(writer, self.answered));
@@ -48,12 +48,12 @@ impl Drop for Writing<'_> {
 
 impl Watch {
     /// Announces that the owner in the manifest is about to write the child.
-    pub fn writing(&self, child: &Value) -> Writing<'_> {
+    pub fn writing(&self, child: &Value) -> WriteGuard<'_> {
         let writer = self.0.with(|state| {
             let writer = state.writer(child)?;
             state.in_flight.0.entry(writer.clone()).or_default();
             Some(writer)
         });
-        Writing { watch: self, writer, answered: None }
+        WriteGuard { watch: self, writer, answered: None }
     }
 }

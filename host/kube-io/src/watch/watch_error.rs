@@ -4,20 +4,20 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::telling::{told, words};
+use crate::error_text::{told, words};
 
 /// Maximum time for an answer of the API server, including its body except for a watch.
-const ANSWER: Duration = Duration::from_mins(1);
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Awaits a request within the time limit.
-pub(super) async fn in_time<T>(request: impl Future<Output = kube::Result<T>>) -> Result<T, Broken> {
-    let answer = tokio::time::timeout(ANSWER, request).await.map_err(|_| Broken::Silent)?;
-    answer.map_err(|error| Broken::of(&error))
+pub(super) async fn in_time<T>(request: impl Future<Output = kube::Result<T>>) -> Result<T, WatchError> {
+    let answer = tokio::time::timeout(ANSWER_TIMEOUT, request).await.map_err(|_| WatchError::Silent)?;
+    answer.map_err(|error| WatchError::of(&error))
 }
 
 /// The reason why a request or a watch failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Broken {
+pub(super) enum WatchError {
     /// The server has forgotten the requested version.
     #[error("the resource version is too old")]
     Gone,
@@ -51,7 +51,7 @@ pub(super) enum Broken {
     Odd(String),
 }
 
-impl Broken {
+impl WatchError {
     /// Classifies an error of the client.
     pub(super) fn of(error: &kube::Error) -> Self {
         match error {
@@ -133,13 +133,13 @@ fn behind(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!(": {text}") }
 }
 
-impl From<kube::Error> for Broken {
+impl From<kube::Error> for WatchError {
     fn from(error: kube::Error) -> Self {
         Self::of(&error)
     }
 }
 
-impl From<serde_json::Error> for Broken {
+impl From<serde_json::Error> for WatchError {
     fn from(error: serde_json::Error) -> Self {
         Self::Odd(format!("what came is not what was asked for: {error}"))
     }
@@ -155,7 +155,8 @@ mod tests {
     /// The error texts for an answer, as an error of the client and as an event of a watch.
     fn shown(code: u16, message: &str) -> [String; 2] {
         let answer = kube::Error::Api(Status::failure(message, "").with_code(code).boxed());
-        [Broken::of(&answer), Broken::of_status(&json!({"code": code, "message": message}))].map(|it| it.to_string())
+        [WatchError::of(&answer), WatchError::of_status(&json!({"code": code, "message": message}))]
+            .map(|it| it.to_string())
     }
 
     #[test]

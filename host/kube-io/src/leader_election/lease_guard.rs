@@ -5,19 +5,19 @@ use kube::api::PostParams;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tracing::warn;
 
-use super::{LEASE, Lost, SILENT, record, seat::Seat};
-use crate::telling::told;
+use super::{API_SERVER_SILENT, LEASE, Lost, record, seat::Seat};
+use crate::error_text::told;
 
 /// The Lease, while this process holds it.
 #[derive(Debug)]
-pub struct Held {
+pub struct LeaseGuard {
     seat: Seat,
     lease: Lease,
     /// The time before the last successful renewal was sent.
     renewed: Instant,
 }
 
-impl Held {
+impl LeaseGuard {
     pub(super) fn new(seat: Seat, lease: Lease, renewed: Instant) -> Self {
         Self { seat, lease, renewed }
     }
@@ -25,7 +25,7 @@ impl Held {
     /// Renews the Lease until that fails for good. The fence is closed when this returns.
     pub async fn keep(&mut self) -> Lost {
         let timing = self.seat.timing;
-        let mut because = SILENT.to_owned();
+        let mut because = API_SERVER_SILENT.to_owned();
         let lost = loop {
             let until = self.renewed + timing.renew_deadline;
             sleep_until(until.min(Instant::now() + timing.retry_period)).await;
@@ -41,7 +41,7 @@ impl Held {
                 }
                 Ok(Err(NotRenewed::Lost(lost))) => break lost,
                 Ok(Err(NotRenewed::Error(error))) => because = told(&error),
-                Err(_) => SILENT.clone_into(&mut because),
+                Err(_) => API_SERVER_SILENT.clone_into(&mut because),
             }
             warn!("the lease {LEASE} was not renewed: {because}");
         };

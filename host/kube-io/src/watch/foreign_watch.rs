@@ -4,29 +4,29 @@ use std::sync::Arc;
 
 use kaos_objects::ResourceType;
 
-use super::{Watch, other::Other, shared::Shared};
+use super::{Watch, foreign_state::ForeignState, shared::Shared};
 use crate::metrics::WatchState;
 
 /// A watch of another part. It is reported until this is dropped.
-pub struct Beside {
+pub struct ForeignWatch {
     shared: Arc<Shared>,
     id: u64,
 }
 
 impl Watch {
     /// Registers another part's watch on a type, with its purpose.
-    pub fn beside(&self, of: ResourceType, what: &'static str) -> Beside {
-        let other = Other { of, what, state: WatchState::Listing, was_listed: false, trouble: String::new() };
+    pub fn beside(&self, of: ResourceType, what: &'static str) -> ForeignWatch {
+        let other = ForeignState { of, what, state: WatchState::Listing, was_listed: false, trouble: String::new() };
         let id = self.0.with(|state| {
             state.last_id += 1;
-            state.others.insert(state.last_id, other);
+            state.foreign.insert(state.last_id, other);
             state.last_id
         });
-        Beside { shared: Arc::clone(&self.0), id }
+        ForeignWatch { shared: Arc::clone(&self.0), id }
     }
 }
 
-impl Beside {
+impl ForeignWatch {
     /// Reports that it follows the cluster.
     pub fn follows(&self) {
         self.set(WatchState::Synced, String::new());
@@ -42,7 +42,7 @@ impl Beside {
             Some(code) => (WatchState::Failing, code.to_string()),
             None => (WatchState::Failing, "connection".to_owned()),
         };
-        let of = self.shared.with(|state| state.others.get(&self.id).map(|other| other.of.clone()));
+        let of = self.shared.with(|state| state.foreign.get(&self.id).map(|other| other.of.clone()));
         if let Some(of) = of {
             self.shared.metrics.watch_error(&of, &reason);
         }
@@ -51,7 +51,7 @@ impl Beside {
 
     fn set(&self, state: WatchState, trouble: String) {
         self.shared.with(|all| {
-            if let Some(other) = all.others.get_mut(&self.id) {
+            if let Some(other) = all.foreign.get_mut(&self.id) {
                 other.was_listed |= state == WatchState::Synced;
                 (other.state, other.trouble) = (state, trouble);
             }
@@ -59,8 +59,8 @@ impl Beside {
     }
 }
 
-impl Drop for Beside {
+impl Drop for ForeignWatch {
     fn drop(&mut self) {
-        self.shared.with(|state| state.others.remove(&self.id));
+        self.shared.with(|state| state.foreign.remove(&self.id));
     }
 }

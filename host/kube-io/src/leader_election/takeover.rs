@@ -9,7 +9,7 @@ use super::{LEASE, Timing, record};
 
 /// Takes the Lease for this time, and waits until the earlier holder can no longer write. Returns that holder. Returns
 /// `None` without a Lease, because then no operator asked for one.
-pub async fn seize(
+pub async fn take_over(
     client: Client,
     namespace: &str,
     identity: &str,

@@ -7,21 +7,15 @@ use std::{
     sync::Arc,
 };
 
-use hmac::{Hmac, KeyInit as _, Mac as _};
-use kaos_objects::{
-    SecretFacts,
-    digest::{Digest, canonical},
-};
-use serde_json::Value;
-use sha2::Sha256;
+use kaos_objects::SecretFacts;
 
-use super::item::{Arrived, Item};
+use super::cached_object::{Arrived, CachedObject};
 
 /// The known state of one needed object.
 #[derive(Debug, Clone)]
 pub(super) enum Answer {
     Absent,
-    Object(Item),
+    Object(CachedObject),
     Secret(SecretFacts),
     Forbidden(String),
 }
@@ -40,13 +34,13 @@ impl Answer {
 
 /// The needed objects of one watch.
 #[derive(Debug, Default)]
-pub(super) struct Facts {
+pub(super) struct FetchedObjects {
     known: BTreeMap<Arc<str>, (u64, Answer)>,
     /// The objects to read, with the versions known to exist. 0 if no version is known.
     dirty: BTreeMap<Arc<str>, u64>,
 }
 
-impl Facts {
+impl FetchedObjects {
     pub(super) fn get(&self, name: &str) -> Option<&Answer> {
         self.known.get(name).map(|(_, answer)| answer)
     }
@@ -149,44 +143,20 @@ impl Facts {
     }
 }
 
-/// Returns the facts of a Secret. Its values stay in this function.
-pub(super) fn secret_facts(secret: &Value, key: &[u8]) -> SecretFacts {
-    let data = &secret["data"];
-    let keys = data.as_object().into_iter().flat_map(|data| data.keys().cloned());
-    let mut keys: Vec<String> = keys.collect();
-    keys.sort_unstable();
-    // An HMAC accepts keys of any length.
-    let mac = Hmac::<Sha256>::new_from_slice(key).map(|mac| mac.chain_update(canonical(data)).finalize());
-    let digest = mac.map_or_else(|_| String::new(), |mac| Digest::of(&mac.into_bytes()).hex());
-    SecretFacts { present: true, keys, digest }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::*;
+    use super::{super::secret_metadata::secret_facts, *};
 
     fn secret(version: u64, value: &str) -> (u64, Answer) {
         (version, Answer::Secret(secret_facts(&json!({"data": {"b": value, "a": ""}}), b"key")))
     }
 
     #[test]
-    fn facts_are_sorted_names_and_a_digest_that_depends_on_values_and_key() {
-        let one = json!({"data": {"b": "MQ==", "a": ""}, "type": "Opaque"});
-        let facts = secret_facts(&one, b"key");
-        assert_eq!(facts.keys, ["a", "b"]);
-        assert_eq!(facts.digest.len(), 64);
-        assert_eq!(facts, secret_facts(&json!({"data": {"a": "", "b": "MQ=="}}), b"key"));
-        assert_ne!(facts.digest, secret_facts(&one, b"another").digest);
-        assert_ne!(facts.digest, secret_facts(&json!({"data": {"a": "", "b": "Mg=="}}), b"key").digest);
-        assert!(!format!("{facts:?}").contains("MQ=="));
-    }
-
-    #[test]
     fn a_read_that_was_under_way_when_the_object_went_brings_it_not_back() {
         let name: Arc<str> = "s".into();
-        let mut facts = Facts::default();
+        let mut facts = FetchedObjects::default();
         assert!(facts.version(&name, 5));
         assert_eq!(facts.take(), Some((Arc::clone(&name), 5)));
         assert!(facts.gone(&name, 7));
@@ -198,7 +168,7 @@ mod tests {
     #[test]
     fn an_equal_answer_is_no_change() {
         let name: Arc<str> = "s".into();
-        let mut facts = Facts::default();
+        let mut facts = FetchedObjects::default();
         let mut fetch = |version, value: &str| {
             let (version, answer) = secret(version, value);
             facts.fetched(&name, version, answer)
@@ -211,7 +181,7 @@ mod tests {
     #[test]
     fn a_list_tells_what_is_absent_and_what_is_to_be_read() {
         let needed: BTreeSet<Arc<str>> = ["a".into(), "b".into()].into();
-        let mut facts = Facts::default();
+        let mut facts = FetchedObjects::default();
         facts.fetched(&"b".into(), 3, secret(3, "x").1);
         let changed = facts.relist(&[], 9, &needed);
         assert_eq!(changed.len(), 2);
@@ -222,8 +192,8 @@ mod tests {
         let needed: BTreeSet<Arc<str>> = ["a".into()].into();
         let object = json!({"metadata": {"name": "a", "uid": "u", "resourceVersion": "3"}});
         let of = kaos_objects::ResourceType::new("v1", "Secret");
-        let listed = [Arrived::new(object, &of, crate::watch::item::Extract::default()).unwrap()];
-        let mut facts = Facts::default();
+        let listed = [Arrived::new(object, &of, crate::watch::cached_object::Extract::default()).unwrap()];
+        let mut facts = FetchedObjects::default();
         facts.relist(&[], 9, &needed);
         facts.relist(&listed, 12, &needed);
         assert_eq!(facts.take(), Some(("a".into(), 3)));

@@ -11,21 +11,21 @@
 
 mod election;
 mod fence;
-mod held;
 mod identity;
 mod lease;
+mod lease_guard;
 mod record;
 mod seat;
-mod seize;
+mod takeover;
 #[cfg(test)]
 mod tests;
 mod timing;
 
 pub use election::Election;
 pub use fence::Fence;
-pub use held::Held;
 pub use identity::identity;
-use lease::SILENT;
+use lease::API_SERVER_SILENT;
 pub use lease::{LEASE, Lost, Standing};
-pub use seize::seize;
+pub use lease_guard::LeaseGuard;
+pub use takeover::take_over;
 pub use timing::{Timing, TimingError};

@@ -11,9 +11,9 @@ use crate::{
 /// The owners that are writing a child now, with the versions of the child that the watch has reported meanwhile (0 if
 /// deleted). Until the answer shows which version is the owner's own write, that owner is not woken. Other owners are.
 #[derive(Debug, Default)]
-pub(super) struct InFlight(pub(super) BTreeMap<(Place, ObjectKey), BTreeSet<u64>>);
+pub(super) struct InFlightWrites(pub(super) BTreeMap<(Place, ObjectKey), BTreeSet<u64>>);
 
-impl InFlight {
+impl InFlightWrites {
     /// Returns the wakes that need not wait.
     pub(super) fn hold(&mut self, place: &Place, version: u64, mut wakes: Wakes) -> Wakes {
         if !self.0.is_empty() {
@@ -51,8 +51,8 @@ mod tests {
         names.iter().map(|name| (owner(name), Urgency::Fresh)).collect()
     }
 
-    fn in_flight(writers: &[(Place, ObjectKey)]) -> InFlight {
-        InFlight(writers.iter().map(|writer| (writer.clone(), BTreeSet::new())).collect())
+    fn in_flight(writers: &[(Place, ObjectKey)]) -> InFlightWrites {
+        InFlightWrites(writers.iter().map(|writer| (writer.clone(), BTreeSet::new())).collect())
     }
 
     #[test]
