@@ -101,7 +101,7 @@ fn g1_of_objects_that_need_too_much_together_the_last_is_told_and_comes_in_when_
         w.apply(&selecting("e", 200)).await;
         let told = w.until("it is told", "Gadget/e", |gadget| reason(gadget, "Resolved") == "TooManyNeeds").await;
         let message = condition(&told, "Resolved")["message"].clone();
-        for part in ["1200 label selectors", "follows 1000", "move objects to another namespace"] {
+        for part in ["1200 label selectors", "follows at most 1000", "move objects to another namespace"] {
             assert!(text(&message).contains(part), "{message}");
         }
         // The denied selector neither displaces another one nor causes repeated requests.

@@ -43,7 +43,7 @@ pub enum ConnectError {
     #[error("no cluster: name one with --kubeconfig or KUBECONFIG, or run in a pod with a service account ({0})")]
     Nowhere(InferConfigError),
     /// Certificates or addresses that a client cannot use.
-    #[error("the client for {url} cannot be made: {source}")]
+    #[error("could not create a client for {url}: {source}")]
     Client {
         /// The address of the API server.
         url: String,

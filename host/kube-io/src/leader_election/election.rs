@@ -84,7 +84,7 @@ impl Election {
             news
         });
         match standing {
-            Standing::Unknown(because) if news => warn!("the lease {LEASE} cannot be had: {because}"),
+            Standing::Unknown(because) if news => warn!("could not acquire the lease {LEASE}, retrying: {because}"),
             Standing::Behind(holder) if news => info!(holder, "waiting: another replica holds the lease {LEASE}"),
             _ => {}
         }

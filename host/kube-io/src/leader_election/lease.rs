@@ -6,7 +6,7 @@ use std::time::Duration;
 pub const LEASE: &str = "kaos-operator.kaos.tools";
 
 /// Message used when the API server does not respond.
-pub(super) const API_SERVER_SILENT: &str = "the API server does not answer";
+pub(super) const API_SERVER_SILENT: &str = "the API server did not respond";
 
 /// A replica's knowledge of the Lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,13 +23,13 @@ pub enum Standing {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Lost {
     /// Another replica holds the Lease.
-    #[error("the lease {LEASE} was taken by {0}")]
+    #[error("another replica, {0}, took the lease {LEASE}")]
     Taken(String),
     /// No replica holds the Lease any more.
-    #[error("the lease {LEASE} was deleted or released by somebody else")]
+    #[error("another client deleted or released the lease {LEASE}")]
     Gone,
     /// The API server did not accept a renewal in time.
-    #[error("the lease {LEASE} could not be renewed for {}s: {because}", within.as_secs_f64())]
+    #[error("could not renew the lease {LEASE} for {}s: {because}", within.as_secs_f64())]
     NotRenewed {
         /// The time limit for the renewal.
         within: Duration,

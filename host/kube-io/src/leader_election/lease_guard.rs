@@ -43,7 +43,7 @@ impl LeaseGuard {
                 Ok(Err(NotRenewed::Error(error))) => because = told(&error),
                 Err(_) => API_SERVER_SILENT.clone_into(&mut because),
             }
-            warn!("the lease {LEASE} was not renewed: {because}");
+            warn!("could not renew the lease {LEASE}, retrying: {because}");
         };
         self.seat.fence.shut();
         lost

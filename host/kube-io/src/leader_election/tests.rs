@@ -118,7 +118,7 @@ async fn a_holder_that_hears_nothing_stops_writing_before_another_may() {
     let waiting = tokio::spawn(second.win());
     let lost = held.keep().await;
     assert!(matches!(lost, Lost::NotRenewed { .. }), "{lost}");
-    assert!(lost.to_string().contains("does not answer"), "{lost}");
+    assert!(lost.to_string().contains("did not respond"), "{lost}");
     assert!(!first_fence.is_open() && !second_fence.is_open());
     assert_eq!(won.elapsed(), Timing::default().renew_deadline);
     waiting.await.expect("it wins");

@@ -32,8 +32,8 @@ impl Default for Allowance {
 /// The error for an object whose needs exceed the limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the objects of namespace {namespace} need {wanted} {what} together with this one, and the operator follows {most} in a \
-     namespace: refer to fewer, or move objects to another namespace"
+    "with this object, namespace {namespace} needs {wanted} {what}, and the operator follows at most {most} in a namespace: \
+     refer to fewer, or move objects to another namespace"
 )]
 pub struct TooMany {
     /// The namespace of the objects.

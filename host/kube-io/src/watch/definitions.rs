@@ -117,7 +117,7 @@ impl Sink for Definitions {
 
     fn trouble(&self, broken: Option<&WatchError>) {
         if let Some(broken) = broken {
-            tracing::debug!(%broken, "definitions are not watched; what is served is asked now and then");
+            tracing::debug!(%broken, "could not watch CustomResourceDefinitions, polling discovery instead");
         }
         if broken.is_some_and(|broken| broken.is_denial() || *broken == WatchError::Unserved) {
             let watched = self.shared.definitions_watched.swap(false, Ordering::Relaxed);
@@ -136,6 +136,6 @@ impl Sink for Definitions {
     }
 
     fn malformed(&self, what: &str) {
-        tracing::warn!("a custom resource definition cannot be used: {what}");
+        tracing::warn!("ignored a CustomResourceDefinition: {what}");
     }
 }

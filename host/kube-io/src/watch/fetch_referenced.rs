@@ -87,7 +87,7 @@ fn next(shared: &Shared, handle: &Handle) -> Option<(Arc<str>, u64)> {
 /// Reads an object that was seen at a version. An older answer counts for now, and the object is read again.
 async fn read(shared: &Shared, handle: &Handle, name: &Arc<str>, seen: u64) -> Result<(), WatchError> {
     let as_seen = |version: u64| {
-        if version < seen { Err(WatchError::odd("what was read is older than what was seen")) } else { Ok(()) }
+        if version < seen { Err(WatchError::odd("the object that was read is older than the version that the watch reported")) } else { Ok(()) }
     };
     let spec = &handle.spec;
     let path = handle.served.path(spec.namespace.as_deref());

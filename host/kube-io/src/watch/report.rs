@@ -92,7 +92,7 @@ impl State {
         let refused =
             self.slots.iter().filter(|(spec, slot)| counts(spec) && slot.cache.synced && slot.cache.is_refused());
         let told = |(spec, slot): (&Spec, &Slot)| {
-            slot.cache.trouble.as_ref().map(|trouble| format!("{spec}: {}: what is known of it gets old", trouble.text))
+            slot.cache.trouble.as_ref().map(|trouble| format!("{spec}: {}; the cached objects are getting out of date", trouble.text))
         };
         refused.filter_map(told).collect()
     }

@@ -106,7 +106,7 @@ impl Sink for SlotSink {
             if broken.is_denial() && !is_told {
                 tracing::warn!(watch = %spec, "{broken}");
             } else {
-                tracing::debug!(watch = %spec, %broken, "a watch broke and is tried again");
+                tracing::debug!(watch = %spec, %broken, "a watch failed, retrying");
             }
             self.shared.metrics.watch_error(&spec.of, &broken.reason());
             if *broken == WatchError::Unserved {
@@ -129,8 +129,8 @@ impl Sink for SlotSink {
         if let Some(namespace) = barred {
             tracing::warn!(
                 namespace,
-                "nothing may be read here: the namespace is gone, or the operator's rights in it are; it is asked again, \
-                 and where others can be read it is not waited for"
+                "nothing may be read here: the namespace is gone, or the operator lacks rights in it; the operator retries, and \
+                 does not wait for this namespace while it can read others"
             );
         }
     }
@@ -145,7 +145,7 @@ impl Sink for SlotSink {
 
     fn malformed(&self, what: &str) {
         let of = &self.handle.spec.of;
-        tracing::warn!(kind = %of, "an object that the API server sent cannot be used: {what}");
+        tracing::warn!(kind = %of, "ignored an object that the API server sent: {what}");
         self.shared.metrics.watch_error(of, "malformed");
     }
 }

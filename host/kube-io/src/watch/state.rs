@@ -263,8 +263,8 @@ impl State {
     pub(super) fn unknown(&self, of: &ResourceType) -> Option<String> {
         match self.served.get(of) {
             None => Some(match self.undiscovered.get(&of.api_version) {
-                Some(why) => format!("{of}: the API server could not say whether it serves it: {why}"),
-                None => format!("{of}: not asked yet whether it is served"),
+                Some(why) => format!("{of}: discovery failed: {why}"),
+                None => format!("{of}: discovery has not answered yet"),
             }),
             Some(None) => None,
             Some(Some(_)) => self.slots_of(of).filter(|(spec, _)| spec.is_store()).find_map(|(spec, slot)| {

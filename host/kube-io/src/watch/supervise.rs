@@ -121,7 +121,7 @@ async fn discover(shared: &Arc<Shared>) {
         let types = shared.with(|state| if everything { state.coverage.types() } else { state.unserved() });
         let (found, failed) = discovery::discover(&shared.client, &types).await;
         for (version, why) in &failed {
-            tracing::debug!(version, why, "the API server could not say what it serves");
+            tracing::debug!(version, why, "discovery failed, retrying");
         }
         failures = if failed.is_empty() { 0 } else { failures + 1 };
         shared.tell(|state| state.discovered(found, failed));

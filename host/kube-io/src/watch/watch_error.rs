@@ -28,7 +28,7 @@ pub(super) enum WatchError {
     #[error("the operator may not read it: {0}")]
     Forbidden(String),
     /// The server cannot authenticate the operator, so it cannot check rights.
-    #[error("the API server does not know the operator: {0}")]
+    #[error("the API server could not authenticate the operator: {0}")]
     Unauthenticated(String),
     /// The server answered with an error.
     #[error("the API server answered {code}{}", behind(.text))]
@@ -41,7 +41,7 @@ pub(super) enum WatchError {
         wait: Duration,
     },
     /// No answer arrived in time.
-    #[error("nothing was heard from the API server for too long")]
+    #[error("the API server did not respond in time")]
     Silent,
     /// The connection broke, or the answer could not be read.
     #[error("{0}")]
@@ -60,7 +60,7 @@ impl WatchError {
                 let wait = Duration::from_secs(u64::from(after));
                 Self::answered(status.code, &status.message, wait)
             }
-            kube::Error::SerdeError(error) => Self::Odd(format!("what came is not what was asked for: {error}")),
+            kube::Error::SerdeError(error) => Self::Odd(format!("could not read the API server's answer: {error}")),
             other => Self::Connection(told(other)),
         }
     }
@@ -87,7 +87,7 @@ impl WatchError {
     }
 
     pub(super) fn cut(error: &std::io::Error) -> Self {
-        Self::Connection(format!("the watch broke: {error}"))
+        Self::Connection(format!("the connection of the watch broke: {error}"))
     }
 
     /// The wait that the server asks for, at most one minute.
@@ -141,7 +141,7 @@ impl From<kube::Error> for WatchError {
 
 impl From<serde_json::Error> for WatchError {
     fn from(error: serde_json::Error) -> Self {
-        Self::Odd(format!("what came is not what was asked for: {error}"))
+        Self::Odd(format!("could not read the API server's answer: {error}"))
     }
 }
 
@@ -160,18 +160,18 @@ mod tests {
     }
 
     #[test]
-    fn what_an_api_server_says_stands_behind_what_it_answered() {
+    fn an_error_shows_the_message_of_the_api_server() {
         let so = |text: &str| [text.to_owned(), text.to_owned()];
         assert_eq!(shown(500, "etcd is gone"), so("the API server answered 500: etcd is gone"));
         assert_eq!(shown(403, "no rights"), so("the operator may not read it: no rights"));
     }
 
     #[test]
-    fn nothing_stands_behind_an_answer_that_says_nothing() {
+    fn an_answer_without_a_message_shows_its_code() {
         for (code, told) in [
             (502, "the API server answered 502"),
             (403, "the operator may not read it: the API server answered 403"),
-            (401, "the API server does not know the operator: the API server answered 401"),
+            (401, "the API server could not authenticate the operator: the API server answered 401"),
         ] {
             assert_eq!(shown(code, ""), [told, told]);
         }

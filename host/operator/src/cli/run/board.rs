@@ -44,7 +44,7 @@ impl Report for Board {
             Stage::Starting(missing) => Err(vec![missing.clone()]),
             // A standby is as ready as it can be: a rollout must not wait until it leads.
             Stage::Waiting(standing) => match &*standing.borrow() {
-                Standing::Unknown(because) => Err(vec![format!("the lease {LEASE} cannot be had: {because}")]),
+                Standing::Unknown(because) => Err(vec![format!("could not acquire the lease {LEASE}: {because}")]),
                 Standing::Behind(holder) => Ok(format!("ok: standing by for {holder}, which holds the lease")),
                 Standing::Leading => Err(vec!["the operator is being started".to_owned()]),
             },
