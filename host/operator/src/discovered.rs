@@ -1,33 +1,16 @@
-//! Asks an API server how it serves types.
+//! Asks an API server which kind a user means by a word.
 
 use std::collections::BTreeSet;
 
 use kaos_policy::contract::ResourceType;
-use kube::{
-    Client,
-    core::GroupVersionKind,
-    discovery::{ApiCapabilities, ApiResource, pinned_kind},
-};
+use kube::Client;
+
+pub(crate) use kaos_kube_io::watch::discover_type as served;
 
 use crate::{
     kinds::{self, KindError},
     watch::discover,
 };
-
-/// Returns how the API server serves a type, or none if it does not.
-pub(crate) async fn served(
-    client: &Client,
-    of: &ResourceType,
-) -> Result<Option<(ApiResource, ApiCapabilities)>, kube::Error> {
-    let version = of.api_version.rsplit('/').next().unwrap_or_default();
-    match pinned_kind(client, &GroupVersionKind::gvk(of.group(), version, &of.kind)).await {
-        Ok(served) => Ok(Some(served)),
-        Err(kube::Error::Discovery(_)) => Ok(None),
-        // For an unknown group, a server answers 404 in plain text.
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
-        Err(error) => Err(error),
-    }
-}
 
 /// The kind that a word means could not be found.
 #[derive(Debug, thiserror::Error)]

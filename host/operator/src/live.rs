@@ -12,7 +12,6 @@ use kaos_policy::{
 use kube::{
     Api, Client,
     api::{DynamicObject, ListParams, Patch, PatchParams},
-    core::{ApiResource, discovery::Scope},
 };
 use serde_json::Value;
 
@@ -21,7 +20,7 @@ use crate::{
     input::{Document, Identity, Origin},
     reconcile::leftovers,
     telling::told,
-    watch::is_guarded,
+    watch::{Served, is_guarded},
 };
 
 /// Number of objects requested at a time.
@@ -54,13 +53,6 @@ pub enum Tried {
     Refused(String),
     /// It is unknown whether the server accepts the manifest, for this reason.
     Open(String),
-}
-
-/// How the API server serves a type.
-#[derive(Clone)]
-struct Served {
-    resource: ApiResource,
-    namespaced: bool,
 }
 
 impl Gathered {
@@ -179,8 +171,6 @@ impl Gathered {
             return Ok(known.clone());
         }
         let served = discovered::served(&self.client, of).await.map_err(|source| failed(of.to_string(), source))?;
-        let served = served
-            .map(|(resource, capabilities)| Served { resource, namespaced: capabilities.scope == Scope::Namespaced });
         self.types.insert(of.clone(), served.clone());
         Ok(served)
     }

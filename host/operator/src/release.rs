@@ -12,7 +12,7 @@ use kaos_policy::{contract::ResourceType, policy::Policy};
 use kube::{
     Api, Client, ResourceExt as _,
     api::{DynamicObject, ListParams, PartialObjectMeta, Patch, PatchParams},
-    discovery::{ApiCapabilities, ApiResource},
+    discovery::ApiResource,
 };
 use serde_json::{Value, json};
 
@@ -86,11 +86,12 @@ pub async fn release(
     client.apiserver_version().await?;
     let mut sights: BTreeMap<Option<&str>, Sight> = BTreeMap::new();
     for (of, names) in finalizers {
-        let Some((resource, ApiCapabilities { scope: reach, .. })) = discovered::served(client, of).await? else {
+        let Some(served) = discovered::served(client, of).await? else {
             tell(Event::Unserved(of.clone()));
             continue;
         };
-        let everywhere = Api::<DynamicObject>::dynamic(client.clone(), &resource, &reach);
+        let resource = &served.resource;
+        let everywhere = Api::<DynamicObject>::dynamic(client.clone(), resource, &served.scope());
         let places: Vec<(Option<&str>, Api<DynamicObject>)> = match scope {
             Scope::All => vec![(None, everywhere)],
             Scope::Listed(namespaces) => {
@@ -99,7 +100,7 @@ pub async fn release(
             }
         };
         for (namespace, place) in places {
-            let job = Job { client, of, resource: &resource, names, dry_run };
+            let job = Job { client, of, resource, names, dry_run };
             let sight = sights.entry(namespace).or_default();
             match job.release_all(&place, &mut tell).await {
                 Ok(()) => sight.any = true,

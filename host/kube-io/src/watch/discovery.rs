@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kaos_objects::ResourceType;
 use kube::{
     Client,
-    core::{ApiResource, GroupVersionKind},
+    core::{ApiResource, GroupVersionKind, discovery::Scope},
 };
 use serde::Deserialize;
 
@@ -26,6 +26,11 @@ pub struct Served {
 }
 
 impl Served {
+    /// Whether the type is namespaced, in the words of `kube`.
+    pub fn scope(&self) -> Scope {
+        if self.namespaced { Scope::Namespaced } else { Scope::Cluster }
+    }
+
     /// Returns the path of the type's objects, in one namespace or in all.
     pub fn path(&self, namespace: Option<&str>) -> String {
         let ApiResource { group, api_version, plural, .. } = &self.resource;
@@ -78,14 +83,28 @@ pub async fn discover(client: &Client, types: &BTreeSet<ResourceType>) -> (Disco
     (discovered, failed)
 }
 
+/// Asks how the API server serves one type. Returns none if it does not.
+pub async fn discover_type(client: &Client, of: &ResourceType) -> Result<Option<Served>, kube::Error> {
+    match request(client, &of.api_version).await {
+        Ok(found) => Ok(served(of, &found.resources)),
+        // For an unknown group, a server answers 404 in plain text.
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 async fn resources(client: &Client, version: &str) -> Result<Vec<Resource>, WatchError> {
-    let root = if version.contains('/') { "apis" } else { "api" };
-    let request = http::Request::get(format!("/{root}/{version}")).body(Vec::new()).map_err(kube::Error::HttpError)?;
-    match in_time(client.request::<Resources>(request)).await {
+    match in_time(request(client, version)).await {
         Ok(found) => Ok(found.resources),
         Err(WatchError::Unserved) => Ok(Vec::new()),
         Err(broken) => Err(broken),
     }
+}
+
+async fn request(client: &Client, version: &str) -> Result<Resources, kube::Error> {
+    let root = if version.contains('/') { "apis" } else { "api" };
+    let request = http::Request::get(format!("/{root}/{version}")).body(Vec::new()).map_err(kube::Error::HttpError)?;
+    client.request(request).await
 }
 
 fn served(of: &ResourceType, resources: &[Resource]) -> Option<Served> {

@@ -71,7 +71,7 @@ pub use allowance::{Allowance, TooMany};
 pub use coverage::is_guarded;
 pub use coverage::{Claimed, Coverage};
 pub use discovery::Served;
-pub use discovery::discover;
+pub use discovery::{discover, discover_type};
 pub use foreign_watch::ForeignWatch;
 pub use lookup::{PassLookup, Seen};
 pub use options::{Wake, WatchOptions};
