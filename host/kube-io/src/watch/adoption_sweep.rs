@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
+    apply_event,
     shared::Shared,
     slot::Handle,
     watch_error::{WatchError, in_time},
@@ -52,7 +53,7 @@ async fn sweep_once(shared: &Shared, handle: &Handle) -> Result<(), WatchError> 
         let request = Request::new(&path).list_metadata(&params).map_err(kube::Error::BuildRequest)?;
         let page: Metadata = in_time(shared.client.request(request)).await?;
         for object in page.items.iter().flatten() {
-            shared.tell(|state| state.swept(handle, object));
+            shared.tell(|state| apply_event::swept(state, handle, object));
         }
         if page.metadata.r#continue.is_empty() {
             return Ok(());

@@ -6,37 +6,53 @@ use kaos_objects::Target;
 
 use super::{
     allowance::{Allowance, TooMany, Used},
+    selected,
     state::State,
 };
-use crate::object_key::ObjectKey;
+use crate::object_key::{ObjectKey, Wakes};
 
-impl State {
-    /// Checks the new needs of an object against the limits of its namespace. Needs in other namespaces require a
-    /// grant, so they are few and do not count. An object that needs no more than before always passes.
-    pub(super) fn allow(&mut self, key: &ObjectKey, targets: &BTreeSet<Target>) -> Result<(), TooMany> {
-        let here = |target: &&Target| target.namespace() == Some(&*key.namespace);
-        let is_new = |target: &&Target| self.needs.who(target).next().is_none();
-        let is_freed = |target: &&Target| !targets.contains(*target) && self.needs.who(target).nth(1).is_none();
-        let more = Used::of(targets.iter().filter(here).filter(is_new));
-        let less = Used::of(self.needs.of_key(key).filter(here).filter(is_freed));
-        let used = self.ledger.used.get(&key.namespace).copied().unwrap_or_default();
-        let Allowance { needs, selectors } = self.allowance;
-        for (what, used, more, less, most) in [
-            ("label selectors", used.selectors, more.selectors, less.selectors, selectors),
-            ("objects and label selectors", used.needs, more.needs, less.needs, needs),
-        ] {
-            let wanted = used.saturating_sub(less) + more;
-            if more > less && wanted > most {
-                self.ledger.refused.entry(key.namespace.clone()).or_default().insert(key.clone());
-                return Err(TooMany { namespace: key.namespace.clone(), what, wanted, most });
-            }
+/// Checks the new needs of an object against the limits of its namespace. Needs in other namespaces require a
+/// grant, so they are few and do not count. An object that needs no more than before always passes.
+pub(super) fn allow(state: &mut State, key: &ObjectKey, targets: &BTreeSet<Target>) -> Result<(), TooMany> {
+    let here = |target: &&Target| target.namespace() == Some(&*key.namespace);
+    let is_new = |target: &&Target| state.needs.who(target).next().is_none();
+    let is_freed = |target: &&Target| !targets.contains(*target) && state.needs.who(target).nth(1).is_none();
+    let more = Used::of(targets.iter().filter(here).filter(is_new));
+    let less = Used::of(state.needs.of_key(key).filter(here).filter(is_freed));
+    let used = state.ledger.used.get(&key.namespace).copied().unwrap_or_default();
+    let Allowance { needs, selectors } = state.allowance;
+    for (what, used, more, less, most) in [
+        ("label selectors", used.selectors, more.selectors, less.selectors, selectors),
+        ("objects and label selectors", used.needs, more.needs, less.needs, needs),
+    ] {
+        let wanted = used.saturating_sub(less) + more;
+        if more > less && wanted > most {
+            state.ledger.refused.entry(key.namespace.clone()).or_default().insert(key.clone());
+            return Err(TooMany { namespace: key.namespace.clone(), what, wanted, most });
         }
-        if let Some(refused) = self.ledger.refused.get_mut(&key.namespace) {
-            refused.remove(key);
-            if refused.is_empty() {
-                self.ledger.refused.remove(&key.namespace);
-            }
-        }
-        Ok(())
     }
+    if let Some(refused) = state.ledger.refused.get_mut(&key.namespace) {
+        refused.remove(key);
+        if refused.is_empty() {
+            state.ledger.refused.remove(&key.namespace);
+        }
+    }
+    Ok(())
+}
+
+/// Replaces the needs of an object, within the limits. Returns whether the watches change, and the objects that may
+/// ask for more.
+pub(super) fn set_needs(
+    state: &mut State,
+    key: &ObjectKey,
+    targets: BTreeSet<Target>,
+) -> Result<(bool, Wakes), TooMany> {
+    allow(state, key, &targets)?;
+    let changed = state.needs.set(key, targets);
+    let mut wakes = Wakes::new();
+    for target in &changed {
+        wakes.extend(state.ledger.note(target, &state.needs));
+    }
+    selected::needs_changed(state, &changed);
+    Ok((!changed.is_empty(), wakes))
 }

@@ -30,30 +30,29 @@ pub(super) async fn watch(shared: Arc<Shared>) {
     shared.reflector(collection, sink).run().await;
 }
 
-impl State {
-    /// A number that changes with the definition of a type. 0 if no definition is known.
-    pub(super) fn definition(&self, of: &ResourceType) -> u64 {
-        let Some(Some(served)) = self.served.get(of) else { return 0 };
-        let name = format!("{}.{}", served.resource.plural, served.resource.group);
-        self.definitions.by_name.get(&*name).map_or(0, |definition| definition.content)
-    }
+/// A number that changes with the definition of a type. 0 if no definition is known.
+pub(super) fn definition(state: &State, of: &ResourceType) -> u64 {
+    let Some(Some(served)) = state.served.get(of) else { return 0 };
+    let name = format!("{}.{}", served.resource.plural, served.resource.group);
+    state.definitions.by_name.get(&*name).map_or(0, |definition| definition.content)
+}
 
-    /// Returns the objects of the types that a definition is for. Their status may need another form now.
-    fn defined_by(&self, name: &str) -> Wakes {
-        let is_it = |of: &&ResourceType| {
-            self.served
-                .get(*of)
-                .and_then(Option::as_ref)
-                .is_some_and(|served| name.split_once('.') == Some((&*served.resource.plural, &*served.resource.group)))
-        };
-        let types = self.coverage.primaries().map(|(of, _)| of).filter(is_it);
-        types.flat_map(|of| self.keys(of)).map(|key| (key, Urgency::Bulk)).collect()
-    }
+/// Returns the objects of the types that a definition is for. Their status may need another form now.
+fn defined_by(state: &State, name: &str) -> Wakes {
+    let is_it = |of: &&ResourceType| {
+        state
+            .served
+            .get(*of)
+            .and_then(Option::as_ref)
+            .is_some_and(|served| name.split_once('.') == Some((&*served.resource.plural, &*served.resource.group)))
+    };
+    let types = state.coverage.primaries().map(|(of, _)| of).filter(is_it);
+    types.flat_map(|of| state.keys(of)).map(|key| (key, Urgency::Bulk)).collect()
+}
 
-    /// Whether a definition belongs to the group of a covered type.
-    fn matters(&self, name: &str) -> bool {
-        self.coverage.types().iter().any(|of| of.group() == group_of(name))
-    }
+/// Whether a definition belongs to the group of a covered type.
+fn matters(state: &State, name: &str) -> bool {
+    state.coverage.types().iter().any(|of| of.group() == group_of(name))
 }
 
 struct Definitions {
@@ -84,10 +83,10 @@ impl Sink for Definitions {
             let before = std::mem::replace(&mut state.definitions.by_name, now);
             let names = before.keys().chain(state.definitions.by_name.keys());
             let differs = |name: &&Arc<str>| before.get(*name) != state.definitions.by_name.get(*name);
-            let changed: Vec<&Arc<str>> = names.filter(differs).filter(|name| state.matters(name)).collect();
+            let changed: Vec<&Arc<str>> = names.filter(differs).filter(|name| matters(state, name)).collect();
             let content = |name: &Arc<str>| state.definitions.by_name.get(name).map(|definition| definition.content);
             let other = |name: &&&Arc<str>| before.get(**name).is_some_and(|was| Some(was.content) != content(name));
-            let wakes = changed.iter().filter(other).flat_map(|name| state.defined_by(name)).collect();
+            let wakes = changed.iter().filter(other).flat_map(|name| defined_by(state, name)).collect();
             (!changed.is_empty(), wakes)
         });
     }
@@ -104,14 +103,14 @@ impl Sink for Definitions {
                 return (false, Wakes::new());
             }
             state.definitions.reached = arrived.item.version;
-            let matters = state.matters(&arrived.name);
+            let matters = matters(state, &arrived.name);
             if matches!(event, Event::Gone(_)) {
                 return (state.definitions.by_name.remove(&arrived.name).is_some() && matters, Wakes::new());
             }
             let now = Definition::of(&arrived.item);
             let before = state.definitions.by_name.insert(Arc::clone(&arrived.name), now);
             let other = matters && before.is_some_and(|before| before.content != now.content);
-            (matters, if other { state.defined_by(&arrived.name) } else { Wakes::new() })
+            (matters, if other { defined_by(state, &arrived.name) } else { Wakes::new() })
         });
     }
 

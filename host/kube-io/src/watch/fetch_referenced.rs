@@ -7,6 +7,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{
+    apply_event,
     cache::REFUSAL_GRACE,
     cached_object::{Arrived, version_of},
     fetched_objects::Answer,
@@ -48,7 +49,7 @@ pub(super) async fn run(shared: &Shared, handle: &Handle) {
         let mut tried: BTreeMap<_, _> = failed.extract_if(.., |_, failed| failed.due <= now).collect();
         if !tried.is_empty() {
             let again: Vec<_> = tried.iter().map(|(name, failed)| (Arc::clone(name), failed.seen)).collect();
-            shared.with(|state| state.read_again(handle, &again));
+            shared.with(|state| apply_event::read_again(state, handle, &again));
         }
         while let Some((name, version)) = next(shared, handle) {
             if let Some(failed) = failed.get_mut(&name) {
@@ -63,7 +64,7 @@ pub(super) async fn run(shared: &Shared, handle: &Handle) {
             let refused = matches!(broken, WatchError::Forbidden(_)).then(since);
             if let WatchError::Forbidden(why) | WatchError::Unauthenticated(why) = &broken {
                 let lasts = refused.is_some_and(|since| since.elapsed() >= REFUSAL_GRACE);
-                shared.tell(|state| state.unreadable(handle, &name, why, lasts));
+                shared.tell(|state| apply_event::unreadable(state, handle, &name, why, lasts));
             }
             let times = before.map_or(0, |failed| failed.times).saturating_add(1);
             let due = Instant::now() + shared.options.backoff.after(times, &mut rng);
@@ -81,13 +82,17 @@ async fn until(time: Option<Instant>) {
 }
 
 fn next(shared: &Shared, handle: &Handle) -> Option<(Arc<str>, u64)> {
-    shared.with(|state| state.next_to_read(handle))
+    shared.with(|state| apply_event::next_to_read(state, handle))
 }
 
 /// Reads an object that was seen at a version. An older answer counts for now, and the object is read again.
 async fn read(shared: &Shared, handle: &Handle, name: &Arc<str>, seen: u64) -> Result<(), WatchError> {
     let as_seen = |version: u64| {
-        if version < seen { Err(WatchError::odd("the object that was read is older than the version that the watch reported")) } else { Ok(()) }
+        if version < seen {
+            Err(WatchError::odd("the object that was read is older than the version that the watch reported"))
+        } else {
+            Ok(())
+        }
     };
     let spec = &handle.spec;
     let path = handle.served.path(spec.namespace.as_deref());
@@ -95,7 +100,7 @@ async fn read(shared: &Shared, handle: &Handle, name: &Arc<str>, seen: u64) -> R
     let object = match in_time(shared.client.request::<Value>(request)).await {
         Ok(object) => object,
         Err(WatchError::Unserved) => {
-            shared.tell(|state| state.fetched(handle, name, 0, Answer::Absent));
+            shared.tell(|state| apply_event::fetched(state, handle, name, 0, Answer::Absent));
             return as_seen(0);
         }
         Err(broken) => return Err(broken),
@@ -108,6 +113,6 @@ async fn read(shared: &Shared, handle: &Handle, name: &Arc<str>, seen: u64) -> R
         arrived.map(|arrived| (arrived.item.version, Answer::Object(arrived.item)))
     };
     let (version, answer) = answer.ok_or_else(|| WatchError::odd("the object carries no resourceVersion"))?;
-    shared.tell(|state| state.fetched(handle, name, version, answer));
+    shared.tell(|state| apply_event::fetched(state, handle, name, version, answer));
     as_seen(version)
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kaos_objects::ResourceType;
 
-use super::{Watch, foreign_state::ForeignState, shared::Shared};
+use super::{foreign_state::ForeignState, shared::Shared};
 use crate::metrics::WatchState;
 
 /// A watch of another part. It is reported until this is dropped.
@@ -13,20 +13,17 @@ pub struct ForeignWatch {
     id: u64,
 }
 
-impl Watch {
-    /// Registers another part's watch on a type, with its purpose.
-    pub fn beside(&self, of: ResourceType, what: &'static str) -> ForeignWatch {
+impl ForeignWatch {
+    pub(super) fn new(shared: Arc<Shared>, of: ResourceType, what: &'static str) -> Self {
         let other = ForeignState { of, what, state: WatchState::Listing, was_listed: false, trouble: String::new() };
-        let id = self.0.with(|state| {
+        let id = shared.with(|state| {
             state.last_id += 1;
             state.foreign.insert(state.last_id, other);
             state.last_id
         });
-        ForeignWatch { shared: Arc::clone(&self.0), id }
+        Self { shared, id }
     }
-}
 
-impl ForeignWatch {
     /// Reports that it follows the cluster.
     pub fn follows(&self) {
         self.set(WatchState::Synced, String::new());

@@ -14,6 +14,7 @@ use super::{
     fetched_objects::Answer,
     look::Look,
     plan::Select,
+    selected,
     shared::Shared,
     slot::Slot,
     state::State,
@@ -43,7 +44,7 @@ impl PassLookup {
     }
 
     fn look(&self, target: &Target) -> Look {
-        let look = self.shared.with(|state| state.look(target));
+        let look = self.shared.with(|state| look(state, target));
         if matches!(look, Look::Pending) {
             let mut pending = self.pending.borrow_mut();
             if !pending.contains(target) {
@@ -81,7 +82,7 @@ impl Lookup for PassLookup {
     }
 
     fn is_cluster_scoped(&self, of: &ResourceType) -> bool {
-        self.shared.with(|state| state.is_cluster_scoped(of))
+        self.shared.with(|state| is_cluster_scoped(state, of))
     }
 }
 
@@ -96,51 +97,49 @@ fn parsed(texts: &[(Arc<str>, u64)]) -> Vec<Arc<Value>> {
     looked_at.map(|(text, version)| Arc::new(parse(text, *version))).collect()
 }
 
-impl State {
-    pub(super) fn is_cluster_scoped(&self, of: &ResourceType) -> bool {
-        self.served.get(of).is_some_and(|served| served.as_ref().is_some_and(|served| !served.namespaced))
-    }
+pub(super) fn is_cluster_scoped(state: &State, of: &ResourceType) -> bool {
+    state.served.get(of).is_some_and(|served| served.as_ref().is_some_and(|served| !served.namespaced))
+}
 
-    /// Returns the known content of a target.
-    pub(super) fn look(&self, target: &Target) -> Look {
-        let of = target.of();
-        if of.is_secret() && !self.secrets {
-            let why = "the operator does not look at Secrets: start it with --watch-secrets to let policies see whether they \
-                are there, which keys they have and that they changed";
-            return Look::Forbidden(why.to_owned());
+/// Returns the known content of a target.
+pub(super) fn look(state: &State, target: &Target) -> Look {
+    let of = target.of();
+    if of.is_secret() && !state.secrets {
+        let why = "the operator does not look at Secrets: start it with --watch-secrets to let policies see whether they \
+            are there, which keys they have and that they changed";
+        return Look::Forbidden(why.to_owned());
+    }
+    let namespaced = match state.served.get(&of) {
+        None => return Look::Pending,
+        Some(None) => return Look::Unserved,
+        Some(Some(served)) => served.namespaced,
+    };
+    let namespace = if namespaced { target.namespace().unwrap_or_default() } else { "" };
+    if namespaced && !state.reaches(target) {
+        return Look::Forbidden(format!("the operator does not watch namespace {namespace}"));
+    }
+    if !namespaced && state.scope.places(false).is_empty() {
+        return Look::Forbidden(format!("{of} is cluster-scoped, and the operator watches namespaces only"));
+    }
+    if is_guarded(&of) && !state.coverage.is_primary(&of) {
+        if of.is_secret() && matches!(target, Target::Labelled(_)) {
+            return Look::Forbidden("Secrets are looked at by name, never by label".to_owned());
         }
-        let namespaced = match self.served.get(&of) {
-            None => return Look::Pending,
-            Some(None) => return Look::Unserved,
-            Some(Some(served)) => served.namespaced,
-        };
-        let namespace = if namespaced { target.namespace().unwrap_or_default() } else { "" };
-        if namespaced && !self.reaches(target) {
-            return Look::Forbidden(format!("the operator does not watch namespace {namespace}"));
+        if !can_exist(target) {
+            return absent(of.is_secret());
         }
-        if !namespaced && self.scope.places(false).is_empty() {
-            return Look::Forbidden(format!("{of} is cluster-scoped, and the operator watches namespaces only"));
-        }
-        if is_guarded(&of) && !self.coverage.is_primary(&of) {
-            if of.is_secret() && matches!(target, Target::Labelled(_)) {
-                return Look::Forbidden("Secrets are looked at by name, never by label".to_owned());
+        return state.answering(target).map_or(Look::Pending, |(spec, slot)| match target {
+            Target::Named(reference) if spec.by_metadata() => fact(slot, &reference.name),
+            Target::Labelled(selector) if spec.by_metadata() => {
+                unknown(slot).unwrap_or_else(|| selected::with_labels(slot, &selector.labels))
             }
-            if !can_exist(target) {
-                return absent(of.is_secret());
-            }
-            return self.answering(target).map_or(Look::Pending, |(spec, slot)| match target {
-                Target::Named(reference) if spec.by_metadata() => fact(slot, &reference.name),
-                Target::Labelled(selector) if spec.by_metadata() => {
-                    unknown(slot).unwrap_or_else(|| slot.selected(&selector.labels))
-                }
-                _ => objects(slot, namespace, target),
-            });
-        }
-        match self.store(&of, namespace) {
-            Some((spec, slot)) if spec.select == Select::Whole => objects(slot, namespace, target),
-            _ if self.coverage.is_read(&of) => Look::Pending,
-            _ => Look::Forbidden(format!("no policy in force reads {of}")),
-        }
+            _ => objects(slot, namespace, target),
+        });
+    }
+    match state.store(&of, namespace) {
+        Some((spec, slot)) if spec.select == Select::Whole => objects(slot, namespace, target),
+        _ if state.coverage.is_read(&of) => Look::Pending,
+        _ => Look::Forbidden(format!("no policy in force reads {of}")),
     }
 }
 
@@ -240,35 +239,33 @@ impl Seen {
     }
 }
 
-impl State {
-    /// Returns the object of this type, namespace and name from its store.
-    pub(super) fn live(&self, of: &ResourceType, namespace: &str, name: &str) -> Option<Seen> {
-        let (_, slot) = self.store(of, namespace)?;
-        slot.cache.get(namespace, name).map(|item| Seen::new(of, namespace, name, item))
-    }
+/// Returns the object of this type, namespace and name from its store.
+pub(super) fn live(state: &State, of: &ResourceType, namespace: &str, name: &str) -> Option<Seen> {
+    let (_, slot) = state.store(of, namespace)?;
+    slot.cache.get(namespace, name).map(|item| Seen::new(of, namespace, name, item))
+}
 
-    /// Returns all known children of an owner.
-    pub(super) fn children(&self, owner: &str) -> Vec<Seen> {
-        let seen = |place: super::owners::Place| {
-            if !self.coverage.is_emitted(&place.of) {
-                return None;
-            }
-            if let Some(stray) = self.owners.stray_at(&place) {
-                return Some(Seen {
-                    of: ResourceType::clone(&place.of),
-                    namespace: place.namespace.to_string(),
-                    name: place.name.to_string(),
-                    uid: stray.uid.clone().into_string(),
-                    version: stray.version,
-                    owner: Some(owner.to_owned()),
-                    shared: false,
-                    text: None,
-                });
-            }
-            self.live(&place.of, &place.namespace, &place.name)
-        };
-        self.owners.of(owner).into_iter().filter_map(seen).collect()
-    }
+/// Returns all known children of an owner.
+pub(super) fn children(state: &State, owner: &str) -> Vec<Seen> {
+    let seen = |place: super::owners::Place| {
+        if !state.coverage.is_emitted(&place.of) {
+            return None;
+        }
+        if let Some(stray) = state.owners.stray_at(&place) {
+            return Some(Seen {
+                of: ResourceType::clone(&place.of),
+                namespace: place.namespace.to_string(),
+                name: place.name.to_string(),
+                uid: stray.uid.clone().into_string(),
+                version: stray.version,
+                owner: Some(owner.to_owned()),
+                shared: false,
+                text: None,
+            });
+        }
+        live(state, &place.of, &place.namespace, &place.name)
+    };
+    state.owners.of(owner).into_iter().filter_map(seen).collect()
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
-//! Watches the types that the active policies claim, and no foreign. It knows no kind by name.
+//! Watches the types that the active policies claim, and no others. It knows no kind by name.
 //!
 //! | module | content |
 //! |---|---|
 //! | `coverage`, `plan` | the watched types, with the manner of watching; the resulting watches |
 //! | `discovery`, `known`, `definitions` | the served types, and their changes |
+//! | `handle` | [`Watch`], as the rest of the operator uses it |
 //! | `reflector`, `page`, `event`, `watch_error` | follows one collection through all errors |
-//! | `cached_object`, `cache`, `fetched_objects`, `by_label`, `selected` | the cached objects |
+//! | `cached_object`, `cache`, `fetched_objects`, `secret_metadata`, `by_label`, `selected` | the cached objects |
 //! | `needs`, `allowance`, `charge` | the reverse index of needs, and the limits per namespace |
 //! | `name_conflicts`, `owners` | names that another owner has; the children of each owner |
 //! | `state`, `slot`, `apply_event` | the whole state; incoming events, and the objects that they wake |
@@ -13,7 +14,8 @@
 //! | `denied` | retries when rights return |
 //! | `look`, `lookup`, `report` | reads for passes, metrics and readiness |
 //! | `foreign_state`, `foreign_watch` | reports watches that other parts of the operator run |
-//! | `supervise`, `fetch_referenced`, `shared` | the tasks |
+//! | `supervise`, `shared` | the tasks, and what they share |
+//! | `fetch_referenced`, `adoption_sweep` | requests besides watches: needed objects, and children without our label |
 //!
 //! All readers of a type share one store. The operator watches claimed kinds and read types in full, and emitted types
 //! by the label that every child carries. It never watches all ConfigMaps or all Secrets in full. It watches the needed
@@ -36,6 +38,7 @@ mod fetch_referenced;
 mod fetched_objects;
 mod foreign_state;
 mod foreign_watch;
+mod handle;
 mod in_flight_writes;
 mod known;
 mod look;
@@ -46,6 +49,7 @@ mod options;
 mod owners;
 mod page;
 mod plan;
+mod plan_watches;
 mod reflector;
 mod report;
 mod secret_metadata;
@@ -59,236 +63,13 @@ mod tests;
 mod watch_error;
 mod write_guard;
 
-use std::{collections::BTreeSet, fmt, sync::Arc};
-
-use kaos_objects::{ResourceType, Target};
-use kube::Client;
-use serde_json::Value;
-use tokio_util::sync::CancellationToken;
-
 pub use crate::object_key::ObjectKey;
 pub use allowance::{Allowance, TooMany};
-pub use coverage::is_guarded;
-pub use coverage::{Claimed, Coverage};
-pub use discovery::Served;
-pub use discovery::{discover, discover_type};
+pub use coverage::{Claimed, Coverage, is_guarded};
+pub use discovery::{Served, discover, discover_type};
 pub use foreign_watch::ForeignWatch;
+pub use handle::Watch;
 pub use lookup::{PassLookup, Seen};
 pub use options::{Wake, WatchOptions};
 pub use plan::Scope;
 pub use write_guard::WriteGuard;
-
-use crate::{metrics::IoMetrics, queue::Urgency};
-use report::Reported;
-use shared::Shared;
-
-/// The watch on the cluster. A clone is the same watch.
-#[derive(Clone)]
-pub struct Watch(Arc<Shared>);
-
-impl fmt::Debug for Watch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watch").field("options", &self.0.options).finish_non_exhaustive()
-    }
-}
-
-impl Watch {
-    /// Creates a watch that does nothing before [`run`](Self::run). It calls `wake` for each object that needs a pass.
-    pub fn new(
-        client: Client,
-        options: WatchOptions,
-        metrics: Arc<dyn IoMetrics>,
-        wake: impl Fn(ObjectKey, Urgency) + Send + Sync + 'static,
-    ) -> Self {
-        let shared = Arc::new(Shared::new(client, options, metrics, Box::new(wake)));
-        let weak = Arc::downgrade(&shared);
-        let reported = Reported::default();
-        shared.metrics.before_reading(Box::new(move |metrics| {
-            if let Some(shared) = weak.upgrade() {
-                shared.with(|state| reported.report(state, metrics));
-            }
-        }));
-        Self(shared)
-    }
-
-    /// Watches until `stop`.
-    pub async fn run(&self, stop: CancellationToken) {
-        tokio::select! {
-            biased;
-            () = stop.cancelled() => {}
-            () = supervise::run(&self.0) => {}
-        }
-    }
-
-    /// Sets the claims of the active policies. Types that stay claimed stay watched. This wakes no object: the caller
-    /// knows which objects a change of policies concerns, and objects of new types are reported as they arrive.
-    pub fn cover(&self, mut coverage: Coverage) {
-        if self.0.options.secrets {
-            coverage.follow_references();
-        }
-        self.0.with(|state| {
-            let types = coverage.types();
-            state.coverage = coverage;
-            state.served.retain(|of, _| types.contains(of));
-            state.plan();
-        });
-        self.0.rediscover.notify_one();
-        self.0.plan.notify_one();
-    }
-
-    /// Returns the current coverage.
-    pub fn coverage(&self) -> Coverage {
-        self.0.with(|state| state.coverage.clone())
-    }
-
-    /// Returns an object of a type that is watched in full, without managed fields.
-    pub fn object(&self, key: &ObjectKey) -> Option<Arc<Value>> {
-        let seen = self.live(&key.of, &key.namespace, &key.name)?;
-        seen.object().map(Arc::new)
-    }
-
-    /// Returns all objects of emitted types whose controller has this UID, sorted by type, namespace and name.
-    pub fn children(&self, owner_uid: &str) -> Vec<Seen> {
-        self.0.with(|state| state.children(owner_uid))
-    }
-
-    /// Returns an object from the store of its type. For an emitted type, the store holds only objects with our label.
-    pub fn live(&self, of: &ResourceType, namespace: &str, name: &str) -> Option<Seen> {
-        self.0.with(|state| state.live(of, namespace, name))
-    }
-
-    /// Returns how the API server serves a type. `None` if it does not, or if that is not known yet.
-    pub fn served(&self, of: &ResourceType) -> Option<Served> {
-        self.0.with(|state| state.served.get(of).cloned().flatten())
-    }
-
-    /// Returns the keys of all objects of a type that is watched in full.
-    pub fn keys(&self, of: &ResourceType) -> Vec<ObjectKey> {
-        self.0.with(|state| state.keys(of))
-    }
-
-    /// Returns the view of the cluster for one pass.
-    pub fn lookup(&self) -> PassLookup {
-        PassLookup::new(Arc::clone(&self.0))
-    }
-
-    /// Replaces the needs of an object. From now on, a change of any need wakes the object. Returns whether all needs
-    /// are known. If not, the object is woken as soon as they are. If so, the pass may look up pending needs again at
-    /// once. After an error the old needs stay in force, and the object is woken when there may be room.
-    pub fn set_needs<'a>(
-        &self,
-        key: &ObjectKey,
-        needs: impl IntoIterator<Item = &'a Target>,
-    ) -> Result<bool, TooMany> {
-        let targets = needs.into_iter().filter(|target| coverage::can_exist(target)).cloned().collect();
-        let (changed, wakes, known) = self.0.with(|state| {
-            let (changed, wakes) = state.set_needs(key, targets)?;
-            let known = state.needs.of_key(key).all(|target| !matches!(state.look(target), look::Look::Pending));
-            Ok((changed, wakes, known))
-        })?;
-        if changed {
-            self.0.plan.notify_one();
-        }
-        self.0.tell(|_| wakes);
-        Ok(known)
-    }
-
-    /// Forgets the needs and wanted names of an object that is gone.
-    pub fn forget(&self, key: &ObjectKey) {
-        // An empty set always fits.
-        drop(self.set_needs(key, []));
-        self.0.with(|state| state.denied.remove(key));
-        self.contest(key, &BTreeSet::new());
-    }
-
-    /// A number that changes with the definition of a type. 0 if definitions are not watched.
-    pub fn definition(&self, of: &ResourceType) -> u64 {
-        self.0.with(|state| state.definition(of))
-    }
-
-    /// The digest that a planned Secret will have once it is stored.
-    pub fn secret_digest(&self, secret: &Value) -> String {
-        secret_metadata::secret_facts(secret, &self.0.options.digest_key).digest
-    }
-
-    /// Whether the operator may read definitions.
-    pub fn sees_definitions(&self) -> bool {
-        self.0.options.scope == Scope::All
-    }
-
-    /// Takes in an object from the answer to our write. It counts until the watch has passed its version.
-    pub fn wrote(&self, object: &Value) {
-        self.0.tell(|state| state.wrote(object));
-    }
-
-    /// Takes in the answer to our deletion of an object that is gone now. An object that waits for finalizers is
-    /// [written] instead.
-    ///
-    /// [written]: Self::wrote
-    pub fn deleted(&self, of: &ResourceType, namespace: &str, name: &str, uid: &str) {
-        self.0.tell(|state| state.deleted(of, namespace, name, uid));
-    }
-
-    /// Returns the reasons why passes over a type wait. Empty once every type in its claims is listed, refused or not
-    /// served. All objects of the type are woken at that moment.
-    pub fn waiting_for(&self, primary: &ResourceType) -> Vec<String> {
-        self.0.with(|state| state.waiting_for(primary))
-    }
-
-    /// Returns the unlisted types among a claimed kind and its children's types.
-    pub fn unlisted(&self, primary: &ResourceType) -> Vec<ResourceType> {
-        self.0.with(|state| state.unlisted(primary))
-    }
-
-    /// Whether every covered type is known, except in [barred] namespaces. The error lists the unknown types and the
-    /// reasons.
-    ///
-    /// [barred]: Self::barred
-    pub fn synced(&self) -> Result<(), Vec<String>> {
-        let missing: Vec<String> = self.0.with(|state| {
-            let (types, barred) = (state.coverage.types(), state.barred());
-            let refused = |of: &ResourceType| state.refused(of, &barred).filter(|_| !state.coverage.is_kept(of));
-            types.iter().filter_map(|of| state.unknown(of).or_else(|| refused(of))).collect()
-        });
-        if missing.is_empty() { Ok(()) } else { Err(missing) }
-    }
-
-    /// Whether the operator's view follows the cluster. The error lists, with reasons, types that were never [seen],
-    /// types that are lost, and types that the watches of other parts miss. An unreachable server does not count.
-    ///
-    /// [seen]: Self::synced
-    pub fn follows_all(&self) -> Result<(), Vec<String>> {
-        let mut missing = self.synced().err().unwrap_or_default();
-        self.0.with(|state| {
-            missing.extend(state.lost(&state.barred()));
-            missing.extend(state.foreign.values().filter_map(foreign_state::ForeignState::missing));
-        });
-        if missing.is_empty() { Ok(()) } else { Err(missing) }
-    }
-
-    /// Returns the listed namespaces in which the operator may read nothing, while it may read in foreign. Usually such
-    /// a namespace was deleted together with its Roles. The operator asks again regularly, but nothing waits for these
-    /// namespaces.
-    pub fn barred(&self) -> BTreeSet<String> {
-        self.0.with(|state| state.barred())
-    }
-
-    /// The reason why a type cannot be watched now: a missing right, or a server that does not answer.
-    pub fn trouble(&self, of: &ResourceType) -> Option<String> {
-        self.0.with(|state| state.trouble(of))
-    }
-
-    /// Why objects of a type in this namespace are not followed now, if that is so. What is known of them may be old, and a
-    /// policy may have been told that it may not see them.
-    pub fn trouble_in(&self, of: &ResourceType, namespace: &str) -> Option<String> {
-        self.0.with(|state| state.trouble_in(of, namespace))
-    }
-
-    /// Why the operator may not watch a type, if that is so.
-    pub fn forbidden(&self, of: &ResourceType) -> Option<String> {
-        self.0.with(|state| {
-            let troubles = state.slots_of(of).filter_map(|(_, slot)| slot.cache.trouble.as_ref());
-            troubles.filter(|trouble| trouble.forbidden).map(|trouble| trouble.text.clone()).next()
-        })
-    }
-}

@@ -4,10 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kaos_objects::{Reference, Target};
-use serde_json::Value;
 
 use super::{
-    Watch,
     cache::Change,
     cached_object::CachedObject,
     needs::named,
@@ -15,74 +13,46 @@ use super::{
     slot::Slot,
     state::State,
 };
-use crate::{
-    object_key::{ObjectKey, Wakes},
-    queue::Urgency,
-};
+use crate::{object_key::Wakes, queue::Urgency};
 
 /// Maximum number of followed names in one namespace. The pass checks further names from time to time.
 const FOLLOWED_NAMES_PER_NAMESPACE: usize = 64;
 /// Maximum number of followed names in all namespaces. Beyond it, the namespaces share the number.
 const FOLLOWED_NAMES_LIMIT: usize = 256;
 
-impl Watch {
-    /// Replaces the names that an object wants and another owner has. The object is woken when one of them may be free.
-    pub fn contest(&self, key: &ObjectKey, names: &BTreeSet<Reference>) {
-        let targets = names.iter().cloned().map(Target::Named).collect();
-        if self.0.with(|state| !state.name_conflicts.set(key, targets).is_empty()) {
-            self.0.plan.notify_one();
-        }
-    }
-
-    /// Returns the metadata of the object that has a contested name. `None` if it is unknown, or if the name is free.
-    pub fn rival(&self, name: &Reference) -> Option<Value> {
-        self.0.with(|state| {
-            let slot = state.rivals(name)?;
-            slot.cache.get(name.namespace.as_deref().unwrap_or_default(), &name.name).map(CachedObject::value)
-        })
-    }
-
-    /// Whether a contested name is followed, so that no pass has to check it.
-    pub fn follows(&self, name: &Reference) -> bool {
-        self.0.with(|state| state.rivals(name).is_some())
-    }
+/// Returns the watch that follows a contested name, if it works.
+pub(super) fn rivals<'a>(state: &'a State, name: &Reference) -> Option<&'a Slot> {
+    let spec = Spec::new(&name.of(), name.namespace.clone(), Select::Contested(name.name.clone()));
+    state.slots.get(&spec).filter(|slot| slot.cache.synced && slot.cache.trouble.is_none())
 }
 
-impl State {
-    /// Returns the watch that follows a contested name, if it works.
-    fn rivals(&self, name: &Reference) -> Option<&Slot> {
-        let spec = Spec::new(&name.of(), name.namespace.clone(), Select::Contested(name.name.clone()));
-        self.slots.get(&spec).filter(|slot| slot.cache.synced && slot.cache.trouble.is_none())
-    }
+/// Returns the watches for contested names.
+pub(super) fn contested_specs(state: &State) -> Vec<Spec> {
+    let within = |name: &&Reference| name.namespace.as_deref().is_some_and(|at| state.scope.holds(at));
+    let names = state.name_conflicts.all().filter_map(|target| match target {
+        Target::Named(name) => Some(name),
+        Target::Labelled(_) => None,
+    });
+    let spec = |name: &Reference| {
+        let served = state.served.get(&name.of()).is_some_and(Option::is_some);
+        served.then(|| Spec::new(&name.of(), name.namespace.clone(), Select::Contested(name.name.clone())))
+    };
+    shared_out(names.filter(within).filter_map(spec))
+}
 
-    /// Returns the watches for contested names.
-    pub(super) fn contested_specs(&self) -> Vec<Spec> {
-        let within = |name: &&Reference| name.namespace.as_deref().is_some_and(|at| self.scope.holds(at));
-        let names = self.name_conflicts.all().filter_map(|target| match target {
-            Target::Named(name) => Some(name),
-            Target::Labelled(_) => None,
-        });
-        let spec = |name: &Reference| {
-            let served = self.served.get(&name.of()).is_some_and(Option::is_some);
-            served.then(|| Spec::new(&name.of(), name.namespace.clone(), Select::Contested(name.name.clone())))
-        };
-        shared_out(names.filter(within).filter_map(spec))
+/// Returns the objects that want the name of an object that appeared, went or changed its owner.
+pub(super) fn contesters(state: &State, spec: &Spec, change: &Change) -> Wakes {
+    let owner = |item: &Option<CachedObject>| item.as_ref().map(|item| item.owner.clone());
+    if !matches!(spec.select, Select::Contested(_)) && owner(&change.before) == owner(&change.after) {
+        return Wakes::new();
     }
+    who_wants(state, spec, &change.namespace, &change.name)
+}
 
-    /// Returns the objects that want the name of an object that appeared, went or changed its owner.
-    pub(super) fn contesters(&self, spec: &Spec, change: &Change) -> Wakes {
-        let owner = |item: &Option<CachedObject>| item.as_ref().map(|item| item.owner.clone());
-        if !matches!(spec.select, Select::Contested(_)) && owner(&change.before) == owner(&change.after) {
-            return Wakes::new();
-        }
-        self.who_wants(spec, &change.namespace, &change.name)
-    }
-
-    /// Returns the objects that want a name.
-    pub(super) fn who_wants(&self, spec: &Spec, namespace: &str, name: &str) -> Wakes {
-        let target = named(&spec.of, Some(namespace), name);
-        self.name_conflicts.who(&target).map(|key| (key.clone(), Urgency::Fresh)).collect()
-    }
+/// Returns the objects that want a name.
+pub(super) fn who_wants(state: &State, spec: &Spec, namespace: &str, name: &str) -> Wakes {
+    let target = named(&spec.of, Some(namespace), name);
+    state.name_conflicts.who(&target).map(|key| (key.clone(), Urgency::Fresh)).collect()
 }
 
 /// Limits the followed names: the namespaces take turns with one name each.

@@ -22,94 +22,95 @@ struct Sight {
     was_listed: bool,
 }
 
-impl State {
-    /// Returns the state of the watches on a type, outside these namespaces.
-    fn doing(&self, of: &ResourceType, barred: &BTreeSet<String>) -> WatchState {
-        let foreign = self.foreign.values().filter(|other| other.of == *of).map(|other| other.state);
-        let own = self.coverage.types().contains(of).then(|| self.own_doing(of, barred));
-        own.into_iter().chain(foreign).max_by_key(|state| rank(*state)).unwrap_or(WatchState::Synced)
-    }
+/// Returns the state of the watches on a type, outside these namespaces.
+fn doing(state: &State, of: &ResourceType, barred: &BTreeSet<String>) -> WatchState {
+    let foreign = state.foreign.values().filter(|other| other.of == *of).map(|other| other.state);
+    let own = state.coverage.types().contains(of).then(|| own_doing(state, of, barred));
+    own.into_iter().chain(foreign).max_by_key(|state| rank(*state)).unwrap_or(WatchState::Synced)
+}
 
-    fn own_doing(&self, of: &ResourceType, barred: &BTreeSet<String>) -> WatchState {
-        match self.served.get(of) {
-            None => return if self.undiscovered.is_empty() { WatchState::Listing } else { WatchState::Failing },
-            Some(None) => return WatchState::Unserved,
-            Some(Some(_)) => {}
-        }
-        let elsewhere = self.slots_of(of).filter(|(spec, _)| is_outside(spec, barred));
-        let states = elsewhere.map(|(_, slot)| match &slot.cache.trouble {
-            Some(trouble) if trouble.forbidden => WatchState::Forbidden,
-            Some(_) => WatchState::Failing,
-            None if slot.cache.synced => WatchState::Synced,
-            None => WatchState::Listing,
-        });
-        // A type without needs now counts as synced.
-        states.max_by_key(|state| rank(*state)).unwrap_or(WatchState::Synced)
+fn own_doing(state: &State, of: &ResourceType, barred: &BTreeSet<String>) -> WatchState {
+    match state.served.get(of) {
+        None => return if state.undiscovered.is_empty() { WatchState::Listing } else { WatchState::Failing },
+        Some(None) => return WatchState::Unserved,
+        Some(Some(_)) => {}
     }
+    let elsewhere = state.slots_of(of).filter(|(spec, _)| is_outside(spec, barred));
+    let states = elsewhere.map(|(_, slot)| match &slot.cache.trouble {
+        Some(trouble) if trouble.forbidden => WatchState::Forbidden,
+        Some(_) => WatchState::Failing,
+        None if slot.cache.synced => WatchState::Synced,
+        None => WatchState::Listing,
+    });
+    // A type without needs now counts as synced.
+    states.max_by_key(|state| rank(*state)).unwrap_or(WatchState::Synced)
+}
 
-    /// Returns the listed namespaces in which the operator may read nothing, while it may read in foreign. Usually such
-    /// a namespace was deleted together with its Roles. If the operator may read nowhere now but did before, only
-    /// never-listed namespaces are barred. Readiness waits for the rights in the foreign, because a starting server may
-    /// refuse everything.
-    pub(super) fn barred(&self) -> BTreeSet<String> {
-        let mut sights: BTreeMap<&str, Sight> = BTreeMap::new();
-        for (namespace, slot) in self.listed_stores() {
-            let sight = sights.entry(namespace).or_default();
-            sight.is_open |= !slot.cache.is_refused();
-            sight.was_listed |= slot.cache.synced;
-        }
-        let is_seen = sights.values().any(|sight| sight.is_open && sight.was_listed);
-        let was_seen = sights.values().any(|sight| sight.was_listed);
-        let is_barred = |sight: &Sight| !sight.is_open && (is_seen || (was_seen && !sight.was_listed));
-        let barred = sights.iter().filter(|(_, sight)| is_barred(sight));
-        barred.map(|(namespace, _)| (*namespace).to_owned()).collect()
+/// Returns the listed namespaces in which the operator may read nothing, while it may read in others. Usually such
+/// a namespace was deleted together with its Roles. If the operator may read nowhere now but did before, only
+/// never-listed namespaces are barred. Readiness waits for the rights in the others, because a starting server may
+/// refuse everything.
+pub(super) fn barred(state: &State) -> BTreeSet<String> {
+    let mut sights: BTreeMap<&str, Sight> = BTreeMap::new();
+    for (namespace, slot) in listed_stores(state) {
+        let sight = sights.entry(namespace).or_default();
+        sight.is_open |= !slot.cache.is_refused();
+        sight.was_listed |= slot.cache.synced;
     }
+    let is_seen = sights.values().any(|sight| sight.is_open && sight.was_listed);
+    let was_seen = sights.values().any(|sight| sight.was_listed);
+    let is_barred = |sight: &Sight| !sight.is_open && (is_seen || (was_seen && !sight.was_listed));
+    let barred = sights.iter().filter(|(_, sight)| is_barred(sight));
+    barred.map(|(namespace, _)| (*namespace).to_owned()).collect()
+}
 
-    /// Whether the API server refuses every watch in a namespace.
-    pub(super) fn is_barred(&self, namespace: &str) -> bool {
-        let mut here = self.listed_stores().filter(|(at, _)| *at == namespace).peekable();
-        here.peek().is_some() && here.all(|(_, slot)| slot.cache.is_refused())
-    }
+/// Whether the API server refuses every watch in a namespace.
+pub(super) fn is_barred(state: &State, namespace: &str) -> bool {
+    let mut here = listed_stores(state).filter(|(at, _)| *at == namespace).peekable();
+    here.peek().is_some() && here.all(|(_, slot)| slot.cache.is_refused())
+}
 
-    /// Returns the stores of single namespaces. They exist if the scope lists namespaces.
-    fn listed_stores(&self) -> impl Iterator<Item = (&str, &Slot)> {
-        let stores = self.slots.iter().filter(|(spec, _)| spec.is_store());
-        stores.filter_map(|(spec, slot)| Some((spec.namespace.as_deref()?, slot)))
-    }
+/// Returns the stores of single namespaces. They exist if the scope lists namespaces.
+fn listed_stores(state: &State) -> impl Iterator<Item = (&str, &Slot)> {
+    let stores = state.slots.iter().filter(|(spec, _)| spec.is_store());
+    stores.filter_map(|(spec, slot)| Some((spec.namespace.as_deref()?, slot)))
+}
 
-    /// Returns the reason why a served type was never listed, outside these namespaces.
-    pub(super) fn refused(&self, of: &ResourceType, barred: &BTreeSet<String>) -> Option<String> {
-        let counts = |spec: &Spec| spec.is_store() && is_outside(spec, barred);
-        let lacking = self.slots_of(of).filter(|(spec, slot)| counts(spec) && !slot.cache.synced);
-        let mut troubles = lacking.filter_map(|(_, slot)| slot.cache.trouble.as_ref());
-        troubles.next().map(|trouble| format!("{of}: {}", trouble.text))
-    }
+/// Returns the reason why a served type was never listed, outside these namespaces.
+pub(super) fn refused(state: &State, of: &ResourceType, barred: &BTreeSet<String>) -> Option<String> {
+    let counts = |spec: &Spec| spec.is_store() && is_outside(spec, barred);
+    let lacking = state.slots_of(of).filter(|(spec, slot)| counts(spec) && !slot.cache.synced);
+    let mut troubles = lacking.filter_map(|(_, slot)| slot.cache.trouble.as_ref());
+    troubles.next().map(|trouble| format!("{of}: {}", trouble.text))
+}
 
-    /// Returns the types that were listed before and are refused now, so that the cached objects become outdated.
-    /// Outside these namespaces.
-    pub(super) fn lost(&self, barred: &BTreeSet<String>) -> Vec<String> {
-        let counts = |spec: &Spec| spec.is_store() && is_outside(spec, barred) && !self.coverage.is_kept(&spec.of);
-        let refused =
-            self.slots.iter().filter(|(spec, slot)| counts(spec) && slot.cache.synced && slot.cache.is_refused());
-        let told = |(spec, slot): (&Spec, &Slot)| {
-            slot.cache.trouble.as_ref().map(|trouble| format!("{spec}: {}; the cached objects are getting out of date", trouble.text))
-        };
-        refused.filter_map(told).collect()
-    }
+/// Returns the types that were listed before and are refused now, so that the cached objects become outdated.
+/// Outside these namespaces.
+pub(super) fn lost(state: &State, barred: &BTreeSet<String>) -> Vec<String> {
+    let counts = |spec: &Spec| spec.is_store() && is_outside(spec, barred) && !state.coverage.is_kept(&spec.of);
+    let refused =
+        state.slots.iter().filter(|(spec, slot)| counts(spec) && slot.cache.synced && slot.cache.is_refused());
+    let told = |(spec, slot): (&Spec, &Slot)| {
+        slot.cache
+            .trouble
+            .as_ref()
+            .map(|trouble| format!("{spec}: {}; the cached objects are getting out of date", trouble.text))
+    };
+    refused.filter_map(told).collect()
+}
 
-    /// Whether an error of a watch was logged already, for this watch or for its type outside barred namespaces.
-    pub(super) fn is_told(&self, of: &Spec) -> bool {
-        let barred = self.barred();
-        let mut troubled = self.slots_of(&of.of).filter(|(_, slot)| slot.cache.trouble.is_some());
-        self.undiscovered.contains_key(&of.of.api_version)
-            || troubled.any(|(spec, _)| spec == of || is_outside(spec, &barred))
-    }
+/// Whether an error of a watch was logged already, for this watch or for its type outside barred namespaces.
+pub(super) fn is_told(state: &State, of: &Spec) -> bool {
+    let barred = barred(state);
+    let mut troubled = state.slots_of(&of.of).filter(|(_, slot)| slot.cache.trouble.is_some());
+    state.undiscovered.contains_key(&of.of.api_version)
+        || troubled.any(|(spec, _)| spec == of || is_outside(spec, &barred))
+}
 
-    /// The number of cached objects of a type, and the bytes of their text.
-    pub(super) fn stored(&self, of: &ResourceType) -> (usize, usize) {
-        let items = self.slots_of(of).flat_map(|(_, slot)| slot.cache.iter(None));
-        items.fold((0, 0), |(objects, bytes), (.., item)| (objects + 1, bytes + item.text().len()))
-    }
+/// The number of cached objects of a type, and the bytes of their text.
+pub(super) fn stored(state: &State, of: &ResourceType) -> (usize, usize) {
+    let items = state.slots_of(of).flat_map(|(_, slot)| slot.cache.iter(None));
+    items.fold((0, 0), |(objects, bytes), (.., item)| (objects + 1, bytes + item.text().len()))
 }
 
 /// The rank of a state. Of several watches, the metric shows the worst state.
@@ -135,12 +136,12 @@ pub(super) struct Reported(Mutex<BTreeSet<ResourceType>>);
 impl Reported {
     /// Updates the metrics.
     pub(super) fn report(&self, state: &State, metrics: &dyn IoMetrics) {
-        let (mut types, barred) = (state.coverage.types(), state.barred());
+        let (mut types, barred) = (state.coverage.types(), barred(state));
         types.extend(state.foreign.values().map(|other| other.of.clone()));
         metrics.barred(barred.len());
         for of in &types {
-            let (objects, bytes) = state.stored(of);
-            metrics.watch(of, Some(state.doing(of, &barred)));
+            let (objects, bytes) = stored(state, of);
+            metrics.watch(of, Some(doing(state, of, &barred)));
             metrics.stored(of, objects, bytes);
         }
         let mut before = lock(&self.0);

@@ -23,197 +23,199 @@ use crate::{
     queue::Urgency,
 };
 
-impl Slot {
-    /// Returns the known objects with these labels.
-    pub(super) fn selected(&self, labels: &Labels) -> Look {
-        let mut found = Vec::new();
-        for name in self.labels.matching(labels) {
-            match self.fetched.get(&name) {
-                None => return Look::Pending,
-                Some(Answer::Forbidden(why)) => return Look::Forbidden(why.clone()),
-                Some(Answer::Object(item)) if item.carries(labels) => found.push((item.text(), item.version)),
-                Some(Answer::Object(_) | Answer::Absent | Answer::Secret(_)) => {}
-            }
+/// Returns the known objects of a watch with these labels.
+pub(super) fn with_labels(slot: &Slot, labels: &Labels) -> Look {
+    let mut found = Vec::new();
+    for name in slot.labels.matching(labels) {
+        match slot.fetched.get(&name) {
+            None => return Look::Pending,
+            Some(Answer::Forbidden(why)) => return Look::Forbidden(why.clone()),
+            Some(Answer::Object(item)) if item.carries(labels) => found.push((item.text(), item.version)),
+            Some(Answer::Object(_) | Answer::Absent | Answer::Secret(_)) => {}
         }
-        Look::Objects(found)
     }
+    Look::Objects(found)
 }
 
-impl State {
-    /// Returns the objects that need an object by its current labels.
-    fn selecting(&self, spec: &Spec, name: &str) -> BTreeSet<ObjectKey> {
-        let Some(slot) = self.slots.get(spec) else { return BTreeSet::new() };
-        let selectors = self.needs.selectors(&spec.of, spec.namespace.as_deref());
-        let selecting = selectors.filter(|(selector, _)| slot.labels.carries(name, &selector.labels));
-        selecting.flat_map(|(_, keys)| keys).map(|key| ObjectKey::clone(key)).collect()
-    }
+/// Returns the objects that need an object by its current labels.
+fn selecting(state: &State, spec: &Spec, name: &str) -> BTreeSet<ObjectKey> {
+    let Some(slot) = state.slots.get(spec) else { return BTreeSet::new() };
+    let selectors = state.needs.selectors(&spec.of, spec.namespace.as_deref());
+    let selecting = selectors.filter(|(selector, _)| slot.labels.carries(name, &selector.labels));
+    selecting.flat_map(|(_, keys)| keys).map(|key| ObjectKey::clone(key)).collect()
+}
 
-    /// Whether an object is needed by name or by labels.
-    pub(super) fn is_wanted(&self, spec: &Spec, name: &str) -> bool {
-        let is_selected = |slot: &Slot| {
-            let mut selectors = self.needs.selectors(&spec.of, spec.namespace.as_deref());
-            selectors.any(|(selector, _)| slot.labels.carries(name, &selector.labels))
-        };
-        self.is_named(spec, name) || self.slots.get(spec).is_some_and(is_selected)
-    }
+/// Whether an object is needed by name or by labels.
+pub(super) fn is_wanted(state: &State, spec: &Spec, name: &str) -> bool {
+    let is_selected = |slot: &Slot| {
+        let mut selectors = state.needs.selectors(&spec.of, spec.namespace.as_deref());
+        selectors.any(|(selector, _)| slot.labels.carries(name, &selector.labels))
+    };
+    is_named(state, spec, name) || state.slots.get(spec).is_some_and(is_selected)
+}
 
-    fn is_named(&self, spec: &Spec, name: &str) -> bool {
-        self.needs.is_needed(&spec.of, spec.namespace.as_deref().unwrap_or_default(), name)
-    }
+fn is_named(state: &State, spec: &Spec, name: &str) -> bool {
+    state.needs.is_needed(&spec.of, spec.namespace.as_deref().unwrap_or_default(), name)
+}
 
-    /// Takes in an event of the watch.
-    pub(super) fn labelled_event(&mut self, handle: &Handle, event: &Event) -> Wakes {
-        let (name, version, item) = match event {
-            Event::Is(arrived) => (&arrived.name, arrived.item.version, Some(&arrived.item)),
-            Event::Gone(arrived) => (&arrived.name, arrived.item.version, None),
-            Event::Bookmark(_) => return Wakes::new(),
-        };
-        self.relabelled(handle, name, version, item)
-    }
+/// Takes in an event of the watch.
+pub(super) fn labelled_event(state: &mut State, handle: &Handle, event: &Event) -> Wakes {
+    let (name, version, item) = match event {
+        Event::Is(arrived) => (&arrived.name, arrived.item.version, Some(&arrived.item)),
+        Event::Gone(arrived) => (&arrived.name, arrived.item.version, None),
+        Event::Bookmark(_) => return Wakes::new(),
+    };
+    relabelled(state, handle, name, version, item)
+}
 
-    /// Takes in new labels of an object, or its deletion (`None`). Wakes objects that no longer select it at once, and
-    /// objects that select it now as soon as it is read.
-    fn relabelled(&mut self, handle: &Handle, name: &Arc<str>, version: u64, item: Option<&CachedObject>) -> Wakes {
-        let spec = &*handle.spec;
-        let (before, is_named) = (self.selecting(spec, name), self.is_named(spec, name));
-        let Some(slot) = self.slot(handle) else { return Wakes::new() };
-        let is_news = match item {
-            Some(item) => slot.labels.put(name, item),
-            None => slot.labels.gone(name, version),
-        };
-        if !is_news {
-            return Wakes::new();
+/// Takes in new labels of an object, or its deletion (`None`). Wakes objects that no longer select it at once, and
+/// objects that select it now as soon as it is read.
+fn relabelled(state: &mut State, handle: &Handle, name: &Arc<str>, version: u64, item: Option<&CachedObject>) -> Wakes {
+    let spec = &*handle.spec;
+    let (before, is_named) = (selecting(state, spec, name), is_named(state, spec, name));
+    let Some(slot) = state.slot(handle) else { return Wakes::new() };
+    let is_news = match item {
+        Some(item) => slot.labels.put(name, item),
+        None => slot.labels.gone(name, version),
+    };
+    if !is_news {
+        return Wakes::new();
+    }
+    let after = selecting(state, spec, name);
+    let mut woken: BTreeSet<ObjectKey> = before.difference(&after).cloned().collect();
+    let Some(slot) = state.slot(handle) else { return Wakes::new() };
+    let mut changed = false;
+    if item.is_some() && (is_named || !after.is_empty()) {
+        if slot.fetched.version(name, version) {
+            slot.wake_task.notify_one();
         }
-        let after = self.selecting(spec, name);
-        let mut woken: BTreeSet<ObjectKey> = before.difference(&after).cloned().collect();
-        let Some(slot) = self.slot(handle) else { return Wakes::new() };
-        let mut changed = false;
-        if item.is_some() && (is_named || !after.is_empty()) {
-            if slot.fetched.version(name, version) {
+        if slot.fetched.has(name, version) {
+            woken.extend(after);
+        }
+    } else if is_named {
+        changed = slot.fetched.gone(name, version);
+    } else {
+        slot.fetched.forget(name);
+    }
+    let mut wakes: Wakes = woken.into_iter().map(|key| (key, Urgency::Fresh)).collect();
+    if changed {
+        wakes.extend(state.concerned(spec, name));
+    }
+    wakes
+}
+
+/// Takes in a list of a version. `named`: the names that are needed.
+pub(super) fn labelled_relist(
+    state: &mut State,
+    handle: &Handle,
+    listed: &[Arrived],
+    version: u64,
+    named: &BTreeSet<Arc<str>>,
+) -> Wakes {
+    let spec = &*handle.spec;
+    let Some(slot) = state.slots.get_mut(spec).filter(|slot| slot.id == handle.id) else { return Wakes::new() };
+    let mut wakes = Wakes::new();
+    if slot.labels.of_name.is_empty() {
+        for arrived in listed {
+            slot.labels.put(&arrived.name, &arrived.item);
+        }
+        for (selector, _) in state.needs.selectors(&spec.of, spec.namespace.as_deref()) {
+            for name in slot.labels.matching(&selector.labels) {
+                slot.fetched.want(&name);
+            }
+        }
+    } else {
+        let vanished = slot.labels.vanished(listed, version);
+        for arrived in listed {
+            wakes.extend(relabelled(state, handle, &arrived.name, arrived.item.version, Some(&arrived.item)));
+        }
+        for name in vanished {
+            wakes.extend(relabelled(state, handle, &name, version, None));
+        }
+    }
+    let Some(slot) = state.slot(handle) else { return wakes };
+    let changed = slot.fetched.relist(listed, version, named);
+    slot.wake_task.notify_one();
+    for name in changed {
+        wakes.extend(state.concerned(spec, &name));
+    }
+    wakes
+}
+
+/// Takes in a needed object that was read.
+pub(super) fn labelled_fetched(
+    state: &mut State,
+    handle: &Handle,
+    name: &Arc<str>,
+    version: u64,
+    answer: Answer,
+) -> Wakes {
+    let spec = &*handle.spec;
+    let (mut concerned, is_named) = (selecting(state, spec, name), is_named(state, spec, name));
+    let Some(slot) = state.slot(handle) else { return Wakes::new() };
+    // An object that the watch does not know is deleted or about to be reported.
+    if let Answer::Object(item) = &answer
+        && slot.labels.of_name.contains_key(name)
+    {
+        slot.labels.put(name, item);
+    }
+    let after = selecting(state, spec, name);
+    let is_wanted = is_named || !after.is_empty();
+    concerned.extend(after);
+    let Some(slot) = state.slot(handle) else { return Wakes::new() };
+    let changed = if is_wanted {
+        slot.fetched.fetched(name, version, answer)
+    } else {
+        slot.fetched.forget(name);
+        true
+    };
+    if !changed {
+        return Wakes::new();
+    }
+    let mut wakes: Wakes = concerned.into_iter().map(|key| (key, Urgency::Fresh)).collect();
+    wakes.extend(state.concerned(spec, name));
+    wakes
+}
+
+/// Takes in targets that became needed or unneeded. Decides once for all of them whether an object is still needed,
+/// because a deleted object may have had hundreds of selectors.
+pub(super) fn needs_changed(state: &mut State, changed: &[Arc<Target>]) {
+    // For each object: whether a new need covers it.
+    let mut concerned: BTreeMap<Spec, BTreeMap<Arc<str>, bool>> = BTreeMap::new();
+    for target in changed {
+        let is_needed = state.needs.who(target).next().is_some();
+        let spec = Spec::new(&target.of(), target.namespace().map(str::to_owned), super::plan::Select::Wide);
+        let Some(slot) = state.slots.get(&spec) else { continue };
+        let names: Vec<Arc<str>> = match &**target {
+            Target::Named(reference) => vec![reference.name.as_str().into()],
+            Target::Labelled(selector) => slot.labels.matching(&selector.labels),
+        };
+        let names_of = concerned.entry(spec).or_default();
+        for name in names {
+            *names_of.entry(name).or_default() |= is_needed;
+        }
+    }
+    for (spec, names) in concerned {
+        let selectors = state.needs.selectors(&spec.of, spec.namespace.as_deref());
+        let selectors: Vec<Vec<u64>> = selectors.map(|(selector, _)| marks(&selector.labels)).collect();
+        let is_wanted = |name: &str| {
+            let is_selected = |slot: &Slot| slot.labels.is_selected(name, &selectors);
+            is_named(state, &spec, name) || state.slots.get(&spec).is_some_and(is_selected)
+        };
+        let decided: Vec<(Arc<str>, bool)> = names
+            .into_iter()
+            .map(|(name, is_needed)| {
+                let keep = is_needed || is_wanted(&name);
+                (name, keep)
+            })
+            .collect();
+        let Some(slot) = state.slots.get_mut(&spec) else { continue };
+        for (name, keep) in decided {
+            if keep {
+                slot.fetched.want(&name);
                 slot.wake_task.notify_one();
-            }
-            if slot.fetched.has(name, version) {
-                woken.extend(after);
-            }
-        } else if is_named {
-            changed = slot.fetched.gone(name, version);
-        } else {
-            slot.fetched.forget(name);
-        }
-        let mut wakes: Wakes = woken.into_iter().map(|key| (key, Urgency::Fresh)).collect();
-        if changed {
-            wakes.extend(self.concerned(spec, name));
-        }
-        wakes
-    }
-
-    /// Takes in a list of a version. `named`: the names that are needed.
-    pub(super) fn labelled_relist(
-        &mut self,
-        handle: &Handle,
-        listed: &[Arrived],
-        version: u64,
-        named: &BTreeSet<Arc<str>>,
-    ) -> Wakes {
-        let spec = &*handle.spec;
-        let Some(slot) = self.slots.get_mut(spec).filter(|slot| slot.id == handle.id) else { return Wakes::new() };
-        let mut wakes = Wakes::new();
-        if slot.labels.of_name.is_empty() {
-            for arrived in listed {
-                slot.labels.put(&arrived.name, &arrived.item);
-            }
-            for (selector, _) in self.needs.selectors(&spec.of, spec.namespace.as_deref()) {
-                for name in slot.labels.matching(&selector.labels) {
-                    slot.fetched.want(&name);
-                }
-            }
-        } else {
-            let vanished = slot.labels.vanished(listed, version);
-            for arrived in listed {
-                wakes.extend(self.relabelled(handle, &arrived.name, arrived.item.version, Some(&arrived.item)));
-            }
-            for name in vanished {
-                wakes.extend(self.relabelled(handle, &name, version, None));
-            }
-        }
-        let Some(slot) = self.slot(handle) else { return wakes };
-        let changed = slot.fetched.relist(listed, version, named);
-        slot.wake_task.notify_one();
-        for name in changed {
-            wakes.extend(self.concerned(spec, &name));
-        }
-        wakes
-    }
-
-    /// Takes in a needed object that was read.
-    pub(super) fn labelled_fetched(&mut self, handle: &Handle, name: &Arc<str>, version: u64, answer: Answer) -> Wakes {
-        let spec = &*handle.spec;
-        let (mut concerned, is_named) = (self.selecting(spec, name), self.is_named(spec, name));
-        let Some(slot) = self.slot(handle) else { return Wakes::new() };
-        // An object that the watch does not know is deleted or about to be reported.
-        if let Answer::Object(item) = &answer
-            && slot.labels.of_name.contains_key(name)
-        {
-            slot.labels.put(name, item);
-        }
-        let after = self.selecting(spec, name);
-        let is_wanted = is_named || !after.is_empty();
-        concerned.extend(after);
-        let Some(slot) = self.slot(handle) else { return Wakes::new() };
-        let changed = if is_wanted {
-            slot.fetched.fetched(name, version, answer)
-        } else {
-            slot.fetched.forget(name);
-            true
-        };
-        if !changed {
-            return Wakes::new();
-        }
-        let mut wakes: Wakes = concerned.into_iter().map(|key| (key, Urgency::Fresh)).collect();
-        wakes.extend(self.concerned(spec, name));
-        wakes
-    }
-
-    /// Takes in targets that became needed or unneeded. Decides once for all of them whether an object is still needed,
-    /// because a deleted object may have had hundreds of selectors.
-    pub(super) fn needs_changed(&mut self, changed: &[Arc<Target>]) {
-        // For each object: whether a new need covers it.
-        let mut concerned: BTreeMap<Spec, BTreeMap<Arc<str>, bool>> = BTreeMap::new();
-        for target in changed {
-            let is_needed = self.needs.who(target).next().is_some();
-            let spec = Spec::new(&target.of(), target.namespace().map(str::to_owned), super::plan::Select::Wide);
-            let Some(slot) = self.slots.get(&spec) else { continue };
-            let names: Vec<Arc<str>> = match &**target {
-                Target::Named(reference) => vec![reference.name.as_str().into()],
-                Target::Labelled(selector) => slot.labels.matching(&selector.labels),
-            };
-            let names_of = concerned.entry(spec).or_default();
-            for name in names {
-                *names_of.entry(name).or_default() |= is_needed;
-            }
-        }
-        for (spec, names) in concerned {
-            let selectors = self.needs.selectors(&spec.of, spec.namespace.as_deref());
-            let selectors: Vec<Vec<u64>> = selectors.map(|(selector, _)| marks(&selector.labels)).collect();
-            let is_wanted = |name: &str| {
-                let is_selected = |slot: &Slot| slot.labels.is_selected(name, &selectors);
-                self.is_named(&spec, name) || self.slots.get(&spec).is_some_and(is_selected)
-            };
-            let decided: Vec<(Arc<str>, bool)> = names
-                .into_iter()
-                .map(|(name, is_needed)| {
-                    let keep = is_needed || is_wanted(&name);
-                    (name, keep)
-                })
-                .collect();
-            let Some(slot) = self.slots.get_mut(&spec) else { continue };
-            for (name, keep) in decided {
-                if keep {
-                    slot.fetched.want(&name);
-                    slot.wake_task.notify_one();
-                } else {
-                    slot.fetched.forget(&name);
-                }
+            } else {
+                slot.fetched.forget(&name);
             }
         }
     }

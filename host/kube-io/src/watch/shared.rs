@@ -10,10 +10,12 @@ use kube::Client;
 use tokio::sync::Notify;
 
 use super::{
-    Wake, WatchOptions,
+    Wake, WatchOptions, apply_event,
     cached_object::Arrived,
+    denied,
     event::Event,
     reflector::{Collection, Pace, Reflector, Sink},
+    report,
     slot::Handle,
     state::State,
     watch_error::WatchError,
@@ -92,17 +94,18 @@ pub(super) struct SlotSink {
 impl Sink for SlotSink {
     fn relist(&self, listed: Vec<Arrived>, version: u64) {
         let handle = &self.handle;
-        self.shared.tell(|state| state.let_in(handle, |state| state.relist(handle, listed, version)));
+        self.shared
+            .tell(|state| denied::let_in(state, handle, |state| apply_event::relist(state, handle, listed, version)));
     }
 
     fn event(&self, event: Event) {
-        self.shared.tell(|state| state.event(&self.handle, event));
+        self.shared.tell(|state| apply_event::event(state, &self.handle, event));
     }
 
     fn trouble(&self, broken: Option<&WatchError>) {
         let spec = &self.handle.spec;
         if let Some(broken) = broken {
-            let is_told = self.shared.with(|state| state.is_told(spec));
+            let is_told = self.shared.with(|state| report::is_told(state, spec));
             if broken.is_denial() && !is_told {
                 tracing::warn!(watch = %spec, "{broken}");
             } else {
@@ -119,11 +122,11 @@ impl Sink for SlotSink {
         }
         let mut barred = None;
         self.shared.tell(|state| {
-            let open = spec.namespace.as_deref().filter(|namespace| !state.is_barred(namespace));
-            let set = |state: &mut State| state.set_trouble(&self.handle, broken);
+            let open = spec.namespace.as_deref().filter(|namespace| !report::is_barred(state, namespace));
+            let set = |state: &mut State| apply_event::set_trouble(state, &self.handle, broken);
             // Only a working watch proves that rights have returned.
-            let wakes = if broken.is_none() { state.let_in(&self.handle, set) } else { set(state) };
-            barred = open.filter(|namespace| state.is_barred(namespace));
+            let wakes = if broken.is_none() { denied::let_in(state, &self.handle, set) } else { set(state) };
+            barred = open.filter(|namespace| report::is_barred(state, namespace));
             wakes
         });
         if let Some(namespace) = barred {
@@ -140,7 +143,7 @@ impl Sink for SlotSink {
     }
 
     fn knows(&self, namespace: &str, name: &str, version: u64) -> bool {
-        self.shared.with(|state| state.knows(&self.handle, namespace, name, version))
+        self.shared.with(|state| apply_event::knows(state, &self.handle, namespace, name, version))
     }
 
     fn malformed(&self, what: &str) {

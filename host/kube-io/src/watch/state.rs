@@ -1,4 +1,4 @@
-//! The whole state of the watch, and the watches that it needs.
+//! The whole state of the watch.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,16 +9,15 @@ use kaos_objects::{ResourceType, Target};
 use tokio::sync::watch;
 
 use super::{
-    allowance::{Allowance, Ledger, TooMany},
-    cached_object::Extract,
-    coverage::{Coverage, Manner, is_guarded},
-    discovery::{Discovered, Served},
+    allowance::{Allowance, Ledger},
+    coverage::{Coverage, is_guarded},
+    discovery::Served,
     foreign_state::ForeignState,
     in_flight_writes::InFlightWrites,
     known::Known,
     needs::Needs,
-    owners::{Owners, Place},
-    plan::{self, Scope, Select, Spec},
+    owners::Owners,
+    plan::{Scope, Select, Spec},
     slot::{Handle, Slot},
 };
 use crate::{
@@ -58,31 +57,6 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Takes in the result of discovery. Returns the objects to wake.
-    pub(super) fn discovered(&mut self, found: Discovered, failed: BTreeMap<String, String>) -> Wakes {
-        self.undiscovered = failed;
-        let mut wakes = Wakes::new();
-        let mut changed = Vec::new();
-        for (of, served) in found {
-            if self.served.get(&of) == Some(&served) {
-                continue;
-            }
-            let gone: Vec<Spec> = self.slots_of(&of).map(|(spec, _)| spec.clone()).collect();
-            for spec in gone {
-                wakes.extend(self.drop_slot(&spec));
-            }
-            self.owners.forget_strays_of(&of);
-            self.served.insert(of.clone(), served);
-            changed.push(of);
-        }
-        // The first list of a newly served type reports its objects.
-        self.plan();
-        for of in changed {
-            wakes.extend(self.claimers(&of));
-        }
-        wakes
-    }
-
     /// Returns the covered types that are not known to be served.
     pub(super) fn unserved(&self) -> BTreeSet<ResourceType> {
         let is_served = |of: &ResourceType| matches!(self.served.get(of), Some(Some(_)));
@@ -91,107 +65,11 @@ impl State {
         types
     }
 
-    /// Adjusts the watches to coverage, discovery and needs. Returns the watches to run.
-    pub(super) fn plan(&mut self) -> Vec<Handle> {
-        let desired = self.desired();
-        let differs = |spec: &Spec, slot: &Slot| desired.get(spec).is_none_or(|extract| *extract != slot.extract);
-        let gone: Vec<Spec> =
-            self.slots.iter().filter(|(spec, slot)| differs(spec, slot)).map(|(spec, _)| spec.clone()).collect();
-        for spec in gone {
-            self.drop_slot(&spec);
-        }
-        for (spec, extract) in desired {
-            let of = Arc::new(spec.of.clone());
-            let last_id = &mut self.last_id;
-            self.slots.entry(spec).or_insert_with(|| {
-                *last_id += 1;
-                let (cache, fetched, labels, wake_task) = Default::default();
-                Slot { id: *last_id, of, extract, cache, fetched, labels, wake_task }
-            });
-        }
-        let handle = |(spec, slot): (&Spec, &Slot)| {
-            let served = self.served.get(&spec.of)?.clone()?;
-            let wake_task = Arc::clone(&slot.wake_task);
-            Some(Handle { spec: Arc::new(spec.clone()), id: slot.id, served, extract: slot.extract, wake_task })
-        };
-        self.slots.iter().filter_map(handle).collect()
-    }
-
-    fn desired(&self) -> BTreeMap<Spec, Extract> {
-        let mut desired = BTreeMap::new();
-        for of in self.coverage.types() {
-            let Some(Some(served)) = self.served.get(&of) else { continue };
-            for manner in self.coverage.manners(&of) {
-                match manner {
-                    Manner::Whole => desired.extend(self.stores(&of, served, &Select::Whole)),
-                    Manner::Own => desired.extend(self.stores(&of, served, &Select::Own)),
-                    Manner::AsNeeded => desired.extend(self.needed_specs(&of)),
-                }
-            }
-        }
-        desired.extend(self.contested_specs().into_iter().map(|spec| (spec, Extract::default())));
-        desired
-    }
-
     /// Whether the operator can follow a target. It follows targets in its scope, and needs by name also in its own
     /// namespace, where it has separate rights.
     pub(super) fn reaches(&self, target: &Target) -> bool {
         let at = target.namespace().unwrap_or_default();
         self.scope.holds(at) || (at == self.home && is_guarded(&target.of()) && matches!(target, Target::Named(_)))
-    }
-
-    fn stores(&self, of: &ResourceType, served: &Served, select: &Select) -> Vec<(Spec, Extract)> {
-        let places = self.scope.places(served.namespaced).into_iter();
-        let extract = self.extract(of, select);
-        places.map(|place| (Spec::new(of, place, select.clone()), extract)).collect()
-    }
-
-    fn needed_specs(&self, of: &ResourceType) -> Vec<(Spec, Extract)> {
-        if of.is_secret() && !self.secrets {
-            return Vec::new();
-        }
-        let within = |target: &&Target| target.namespace().is_some() && self.reaches(target);
-        let wide =
-            |at: &str| self.slots.get(&Spec::new(of, Some(at.to_owned()), Select::Wide)).map(|slot| slot.extract);
-        // Outside the scope the operator has rights for single names only.
-        let most = |at: &str| if self.scope.holds(at) { self.most_named } else { usize::MAX };
-        plan::as_needed(of, self.needs.of_type(of).filter(within), most, wide)
-    }
-
-    fn extract(&self, of: &ResourceType, select: &Select) -> Extract {
-        let labels = *select == Select::Whole && self.coverage.is_read(of) && !is_guarded(of);
-        Extract { labels, essence: self.coverage.is_primary(of), shared: *select == Select::Own }
-    }
-
-    /// Drops the objects of a watch. Wakes those of claimed kinds, because they look deleted now.
-    fn drop_slot(&mut self, spec: &Spec) -> Wakes {
-        let Some(slot) = self.slots.remove(spec) else { return Wakes::new() };
-        let mut wakes = Wakes::new();
-        let primary = self.coverage.is_primary(&spec.of);
-        for (namespace, name, item) in slot.cache.iter(None).filter(|_| spec.is_store()) {
-            if let Some(owner) = &item.owner {
-                let (namespace, name) = (Arc::clone(namespace), Arc::clone(name));
-                let place = Place { of: Arc::clone(&slot.of), namespace, name };
-                self.owners.moved(&place, Some(owner), None);
-            }
-            if primary {
-                wakes.push((ObjectKey::new(spec.of.clone(), &**namespace, &**name), Urgency::Bulk));
-            }
-        }
-        wakes
-    }
-
-    /// Replaces the needs of an object, within the limits. Returns whether the watches change, and the objects that may
-    /// ask for more.
-    pub(super) fn set_needs(&mut self, key: &ObjectKey, targets: BTreeSet<Target>) -> Result<(bool, Wakes), TooMany> {
-        self.allow(key, &targets)?;
-        let changed = self.needs.set(key, targets);
-        let mut wakes = Wakes::new();
-        for target in &changed {
-            wakes.extend(self.ledger.note(target, &self.needs));
-        }
-        self.needs_changed(&changed);
-        Ok((!changed.is_empty(), wakes))
     }
 
     /// Returns the needed names that a watch covers.
@@ -299,5 +177,16 @@ impl State {
         let undiscovered = self.undiscovered.get(&of.api_version).cloned();
         let troubles = self.slots_of(of).filter_map(|(_, slot)| slot.cache.trouble.as_ref());
         undiscovered.or_else(|| troubles.map(|trouble| trouble.text.clone()).next())
+    }
+
+    pub(super) fn slot(&mut self, handle: &Handle) -> Option<&mut Slot> {
+        self.slots.get_mut(&*handle.spec).filter(|slot| slot.id == handle.id)
+    }
+
+    /// Returns the objects that need an object of a guarded type by name.
+    pub(super) fn concerned(&self, spec: &Spec, name: &str) -> Wakes {
+        let namespace = spec.namespace.as_deref().unwrap_or_default();
+        let keys = self.needs.concerned(&spec.of, namespace, name, [None, None]);
+        keys.into_iter().map(|key| (key, Urgency::Fresh)).collect()
     }
 }

@@ -12,10 +12,10 @@ use tokio::task::{AbortHandle, JoinSet};
 use super::{
     adoption_sweep, definitions, discovery, fetch_referenced,
     plan::{Scope, Select},
+    plan_watches,
     reflector::Collection,
     shared::{Shared, SlotSink},
     slot::Handle,
-    state::State,
 };
 
 /// The waits before repeated discoveries after a definition changed, because discovery lags behind.
@@ -43,7 +43,7 @@ async fn watches(shared: &Arc<Shared>) {
     let mut rng = shared.rng("panics");
     loop {
         let wanted: BTreeMap<u64, Handle> =
-            shared.with(State::plan).into_iter().map(|handle| (handle.id, handle)).collect();
+            shared.with(plan_watches::plan).into_iter().map(|handle| (handle.id, handle)).collect();
         running.retain(|id, task| {
             let keep = wanted.contains_key(id);
             if !keep {
@@ -124,7 +124,7 @@ async fn discover(shared: &Arc<Shared>) {
             tracing::debug!(version, why, "discovery failed, retrying");
         }
         failures = if failed.is_empty() { 0 } else { failures + 1 };
-        shared.tell(|state| state.discovered(found, failed));
+        shared.tell(|state| plan_watches::discovered(state, found, failed));
         shared.plan.notify_one();
         let (missing, lacking, expected) = shared.with(|state| {
             let missing = state.unserved();

@@ -4,36 +4,44 @@
 use serde_json::Value;
 
 use super::{
-    Watch,
+    apply_event,
     cached_object::{owner_of, version_of},
     owners::Place,
+    shared::Shared,
     state::State,
 };
 use crate::object_key::ObjectKey;
 
-impl State {
-    /// Returns the owner in a manifest, and the place of the child.
-    fn writer(&self, child: &Value) -> Option<(Place, ObjectKey)> {
-        let owner = owner_of(child)?;
-        let primary = self.coverage.primary_of(&owner.of)?;
-        let at = ObjectKey::of_object(child)?;
-        let key = ObjectKey::new(primary.clone(), &*at.namespace, owner.name);
-        Some((Place { of: at.of.into(), namespace: (&*at.namespace).into(), name: (&*at.name).into() }, key))
-    }
+/// Returns the owner in a manifest, and the place of the child.
+fn writer(state: &State, child: &Value) -> Option<(Place, ObjectKey)> {
+    let owner = owner_of(child)?;
+    let primary = state.coverage.primary_of(&owner.of)?;
+    let at = ObjectKey::of_object(child)?;
+    let key = ObjectKey::new(primary.clone(), &*at.namespace, owner.name);
+    Some((Place { of: at.of.into(), namespace: (&*at.namespace).into(), name: (&*at.name).into() }, key))
 }
 
 /// A child that its owner is writing, until this is dropped.
 #[must_use]
 pub struct WriteGuard<'a> {
-    watch: &'a Watch,
+    shared: &'a Shared,
     writer: Option<(Place, ObjectKey)>,
     answered: Option<u64>,
 }
 
-impl WriteGuard<'_> {
+impl<'a> WriteGuard<'a> {
+    pub(super) fn new(shared: &'a Shared, child: &Value) -> Self {
+        let writer = shared.with(|state| {
+            let writer = writer(state, child)?;
+            state.in_flight.0.entry(writer.clone()).or_default();
+            Some(writer)
+        });
+        Self { shared, writer, answered: None }
+    }
+
     /// Takes in the object from the write's answer.
     pub fn answered(mut self, object: &Value) {
-        self.watch.wrote(object);
+        self.shared.tell(|state| apply_event::wrote(state, object));
         self.answered = version_of(object["metadata"].get("resourceVersion"));
     }
 }
@@ -41,19 +49,7 @@ impl WriteGuard<'_> {
 impl Drop for WriteGuard<'_> {
     fn drop(&mut self) {
         if let Some(writer) = self.writer.take() {
-            self.watch.0.tell(|state| state.in_flight.end(writer, self.answered));
+            self.shared.tell(|state| state.in_flight.end(writer, self.answered));
         }
-    }
-}
-
-impl Watch {
-    /// Announces that the owner in the manifest is about to write the child.
-    pub fn writing(&self, child: &Value) -> WriteGuard<'_> {
-        let writer = self.0.with(|state| {
-            let writer = state.writer(child)?;
-            state.in_flight.0.entry(writer.clone()).or_default();
-            Some(writer)
-        });
-        WriteGuard { watch: self, writer, answered: None }
     }
 }

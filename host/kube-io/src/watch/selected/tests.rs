@@ -5,7 +5,10 @@ use std::sync::atomic::Ordering;
 use kaos_objects::{ResourceType, Selector};
 use serde_json::json;
 
-use super::{super::by_label::ByLabel, *};
+use super::{
+    super::{by_label::ByLabel, charge},
+    *,
+};
 use crate::watch::{cached_object::Extract, needs::named, plan::Select};
 
 fn item(version: u64, labels: &serde_json::Value) -> CachedObject {
@@ -80,14 +83,14 @@ fn when_an_object_with_many_selectors_goes_it_is_decided_once_of_each_name_wheth
     let kept = labels(&[("kept", "1")]);
     let kept = Target::Labelled(Selector { of: config_map(), namespace: Some("t".to_owned()), labels: kept });
     let named = named(&config_map(), Some("t"), "c1");
-    state.set_needs(&key("small"), [kept, named].into()).unwrap();
-    state.set_needs(&key("greedy"), (0..SELECTORS).map(labelled).collect()).unwrap();
+    charge::set_needs(&mut state, &key("small"), [kept, named].into()).unwrap();
+    charge::set_needs(&mut state, &key("greedy"), (0..SELECTORS).map(labelled).collect()).unwrap();
     let slot = |state: &State| {
         let slot = state.slots.get(&spec).unwrap();
         let wanted = (0..NAMES).filter(|number| slot.fetched.is_to_be_read(&format!("c{number}"))).collect::<Vec<_>>();
         (wanted, slot.labels.decided.load(Ordering::Relaxed))
     };
     assert_eq!(slot(&state), ((0..NAMES).collect(), 0), "something new needs all of them");
-    state.set_needs(&key("greedy"), BTreeSet::new()).unwrap();
+    charge::set_needs(&mut state, &key("greedy"), BTreeSet::new()).unwrap();
     assert_eq!(slot(&state), (vec![0, 1], NAMES - 1), "one is needed by its name");
 }

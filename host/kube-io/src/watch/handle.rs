@@ -1,0 +1,307 @@
+//! The watch as the rest of the operator uses it.
+
+use std::{collections::BTreeSet, fmt, sync::Arc};
+
+use kaos_objects::{Reference, ResourceType, Target};
+use kube::Client;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    allowance::TooMany,
+    apply_event,
+    cached_object::CachedObject,
+    charge,
+    coverage::{self, Coverage},
+    definitions, denied,
+    discovery::Served,
+    foreign_state,
+    foreign_watch::ForeignWatch,
+    look,
+    lookup::{self, PassLookup, Seen},
+    name_conflicts,
+    options::WatchOptions,
+    plan::Scope,
+    plan_watches,
+    report::{self, Reported},
+    secret_metadata,
+    shared::Shared,
+    supervise,
+    write_guard::WriteGuard,
+};
+use crate::{
+    metrics::IoMetrics,
+    object_key::{ObjectKey, Wakes},
+    queue::Urgency,
+};
+
+/// The watch on the cluster. A clone is the same watch.
+#[derive(Clone)]
+pub struct Watch(Arc<Shared>);
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch").field("options", &self.0.options).finish_non_exhaustive()
+    }
+}
+
+impl Watch {
+    /// Creates a watch that does nothing before [`run`](Self::run). It calls `wake` for each object that needs a pass.
+    pub fn new(
+        client: Client,
+        options: WatchOptions,
+        metrics: Arc<dyn IoMetrics>,
+        wake: impl Fn(ObjectKey, Urgency) + Send + Sync + 'static,
+    ) -> Self {
+        let shared = Arc::new(Shared::new(client, options, metrics, Box::new(wake)));
+        let weak = Arc::downgrade(&shared);
+        let reported = Reported::default();
+        shared.metrics.before_reading(Box::new(move |metrics| {
+            if let Some(shared) = weak.upgrade() {
+                shared.with(|state| reported.report(state, metrics));
+            }
+        }));
+        Self(shared)
+    }
+
+    /// Watches until `stop`.
+    pub async fn run(&self, stop: CancellationToken) {
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => {}
+            () = supervise::run(&self.0) => {}
+        }
+    }
+
+    /// Sets the claims of the active policies. Types that stay claimed stay watched. This wakes no object: the caller
+    /// knows which objects a change of policies concerns, and objects of new types are reported as they arrive.
+    pub fn cover(&self, mut coverage: Coverage) {
+        if self.0.options.secrets {
+            coverage.follow_references();
+        }
+        self.0.with(|state| {
+            let types = coverage.types();
+            state.coverage = coverage;
+            state.served.retain(|of, _| types.contains(of));
+            plan_watches::plan(state);
+        });
+        self.0.rediscover.notify_one();
+        self.0.plan.notify_one();
+    }
+
+    /// Returns the current coverage.
+    pub fn coverage(&self) -> Coverage {
+        self.0.with(|state| state.coverage.clone())
+    }
+
+    /// Returns an object of a type that is watched in full, without managed fields.
+    pub fn object(&self, key: &ObjectKey) -> Option<Arc<Value>> {
+        let seen = self.live(&key.of, &key.namespace, &key.name)?;
+        seen.object().map(Arc::new)
+    }
+
+    /// Returns all objects of emitted types whose controller has this UID, sorted by type, namespace and name.
+    pub fn children(&self, owner_uid: &str) -> Vec<Seen> {
+        self.0.with(|state| lookup::children(state, owner_uid))
+    }
+
+    /// Returns an object from the store of its type. For an emitted type, the store holds only objects with our label.
+    pub fn live(&self, of: &ResourceType, namespace: &str, name: &str) -> Option<Seen> {
+        self.0.with(|state| lookup::live(state, of, namespace, name))
+    }
+
+    /// Returns how the API server serves a type. `None` if it does not, or if that is not known yet.
+    pub fn served(&self, of: &ResourceType) -> Option<Served> {
+        self.0.with(|state| state.served.get(of).cloned().flatten())
+    }
+
+    /// Returns the keys of all objects of a type that is watched in full.
+    pub fn keys(&self, of: &ResourceType) -> Vec<ObjectKey> {
+        self.0.with(|state| state.keys(of))
+    }
+
+    /// Returns the view of the cluster for one pass.
+    pub fn lookup(&self) -> PassLookup {
+        PassLookup::new(Arc::clone(&self.0))
+    }
+
+    /// Replaces the needs of an object. From now on, a change of any need wakes the object. Returns whether all needs
+    /// are known. If not, the object is woken as soon as they are. If so, the pass may look up pending needs again at
+    /// once. After an error the old needs stay in force, and the object is woken when there may be room.
+    pub fn set_needs<'a>(&self, key: &ObjectKey, needs: impl IntoIterator<Item = &'a Target>) -> Result<bool, TooMany> {
+        let targets = needs.into_iter().filter(|target| coverage::can_exist(target)).cloned().collect();
+        let (changed, wakes, known) = self.0.with(|state| {
+            let (changed, wakes) = charge::set_needs(state, key, targets)?;
+            let known =
+                state.needs.of_key(key).all(|target| !matches!(lookup::look(state, target), look::Look::Pending));
+            Ok((changed, wakes, known))
+        })?;
+        if changed {
+            self.0.plan.notify_one();
+        }
+        self.0.tell(|_| wakes);
+        Ok(known)
+    }
+
+    /// Forgets the needs and wanted names of an object that is gone.
+    pub fn forget(&self, key: &ObjectKey) {
+        // An empty set always fits.
+        drop(self.set_needs(key, []));
+        self.0.with(|state| state.denied.remove(key));
+        self.contest(key, &BTreeSet::new());
+    }
+
+    /// A number that changes with the definition of a type. 0 if definitions are not watched.
+    pub fn definition(&self, of: &ResourceType) -> u64 {
+        self.0.with(|state| definitions::definition(state, of))
+    }
+
+    /// The digest that a planned Secret will have once it is stored.
+    pub fn secret_digest(&self, secret: &Value) -> String {
+        secret_metadata::secret_facts(secret, &self.0.options.digest_key).digest
+    }
+
+    /// Whether the operator may read definitions.
+    pub fn sees_definitions(&self) -> bool {
+        self.0.options.scope == Scope::All
+    }
+
+    /// Takes in an object from the answer to our write. It counts until the watch has passed its version.
+    pub fn wrote(&self, object: &Value) {
+        self.0.tell(|state| apply_event::wrote(state, object));
+    }
+
+    /// Takes in the answer to our deletion of an object that is gone now. An object that waits for finalizers is
+    /// [written] instead.
+    ///
+    /// [written]: Self::wrote
+    pub fn deleted(&self, of: &ResourceType, namespace: &str, name: &str, uid: &str) {
+        self.0.tell(|state| apply_event::deleted(state, of, namespace, name, uid));
+    }
+
+    /// Returns the reasons why passes over a type wait. Empty once every type in its claims is listed, refused or not
+    /// served. All objects of the type are woken at that moment.
+    pub fn waiting_for(&self, primary: &ResourceType) -> Vec<String> {
+        self.0.with(|state| state.waiting_for(primary))
+    }
+
+    /// Returns the unlisted types among a claimed kind and its children's types.
+    pub fn unlisted(&self, primary: &ResourceType) -> Vec<ResourceType> {
+        self.0.with(|state| state.unlisted(primary))
+    }
+
+    /// Whether every covered type is known, except in [barred] namespaces. The error lists the unknown types and the
+    /// reasons.
+    ///
+    /// [barred]: Self::barred
+    pub fn synced(&self) -> Result<(), Vec<String>> {
+        let missing: Vec<String> = self.0.with(|state| {
+            let (types, barred) = (state.coverage.types(), report::barred(state));
+            let refused =
+                |of: &ResourceType| report::refused(state, of, &barred).filter(|_| !state.coverage.is_kept(of));
+            types.iter().filter_map(|of| state.unknown(of).or_else(|| refused(of))).collect()
+        });
+        if missing.is_empty() { Ok(()) } else { Err(missing) }
+    }
+
+    /// Whether the operator's view follows the cluster. The error lists, with reasons, types that were never [seen],
+    /// types that are lost, and types that the watches of other parts miss. An unreachable server does not count.
+    ///
+    /// [seen]: Self::synced
+    pub fn follows_all(&self) -> Result<(), Vec<String>> {
+        let mut missing = self.synced().err().unwrap_or_default();
+        self.0.with(|state| {
+            missing.extend(report::lost(state, &report::barred(state)));
+            missing.extend(state.foreign.values().filter_map(foreign_state::ForeignState::missing));
+        });
+        if missing.is_empty() { Ok(()) } else { Err(missing) }
+    }
+
+    /// Returns the listed namespaces in which the operator may read nothing, while it may read in others. Usually such
+    /// a namespace was deleted together with its Roles. The operator asks again regularly, but nothing waits for these
+    /// namespaces.
+    pub fn barred(&self) -> BTreeSet<String> {
+        self.0.with(|state| report::barred(state))
+    }
+
+    /// The reason why a type cannot be watched now: a missing right, or a server that does not answer.
+    pub fn trouble(&self, of: &ResourceType) -> Option<String> {
+        self.0.with(|state| state.trouble(of))
+    }
+
+    /// Why objects of a type in this namespace are not followed now, if that is so. What is known of them may be old, and a
+    /// policy may have been told that it may not see them.
+    pub fn trouble_in(&self, of: &ResourceType, namespace: &str) -> Option<String> {
+        self.0.with(|state| state.trouble_in(of, namespace))
+    }
+
+    /// Why the operator may not watch a type, if that is so.
+    pub fn forbidden(&self, of: &ResourceType) -> Option<String> {
+        self.0.with(|state| {
+            let troubles = state.slots_of(of).filter_map(|(_, slot)| slot.cache.trouble.as_ref());
+            troubles.filter(|trouble| trouble.forbidden).map(|trouble| trouble.text.clone()).next()
+        })
+    }
+
+    /// A number that changes whenever rights return.
+    pub fn rights(&self) -> u64 {
+        self.0.with(|state| *state.rights.borrow())
+    }
+
+    /// Records that a pass lacked a right. `began` is the value of [`rights`](Self::rights) at its start. The object is
+    /// woken when rights return, or at once if they returned during the pass. Returns whether this object is the one
+    /// that retries regularly.
+    pub fn was_denied(&self, key: &ObjectKey, began: u64) -> bool {
+        let mut goes_on = false;
+        self.0.tell(|state| {
+            if *state.rights.borrow() != began {
+                return vec![(key.clone(), Urgency::Bulk)];
+            }
+            state.denied.insert(key.clone());
+            goes_on = state.denied.first() == Some(key);
+            Wakes::new()
+        });
+        goes_on
+    }
+
+    /// Number of objects that wait for rights.
+    pub fn denied(&self) -> usize {
+        self.0.with(|state| state.denied.len())
+    }
+
+    /// Records that a pass ran to its end. If the object's last pass lacked a right, rights have returned.
+    pub fn was_let_in(&self, key: &ObjectKey) {
+        self.0.tell(|state| if state.denied.remove(key) { denied::rights_are_back(state) } else { Wakes::new() });
+    }
+
+    /// Replaces the names that an object wants and another owner has. The object is woken when one of them may be free.
+    pub fn contest(&self, key: &ObjectKey, names: &BTreeSet<Reference>) {
+        let targets = names.iter().cloned().map(Target::Named).collect();
+        if self.0.with(|state| !state.name_conflicts.set(key, targets).is_empty()) {
+            self.0.plan.notify_one();
+        }
+    }
+
+    /// Returns the metadata of the object that has a contested name. `None` if it is unknown, or if the name is free.
+    pub fn rival(&self, name: &Reference) -> Option<Value> {
+        self.0.with(|state| {
+            let slot = name_conflicts::rivals(state, name)?;
+            slot.cache.get(name.namespace.as_deref().unwrap_or_default(), &name.name).map(CachedObject::value)
+        })
+    }
+
+    /// Whether a contested name is followed, so that no pass has to check it.
+    pub fn follows(&self, name: &Reference) -> bool {
+        self.0.with(|state| name_conflicts::rivals(state, name).is_some())
+    }
+
+    /// Registers another part's watch on a type, with its purpose.
+    pub fn beside(&self, of: ResourceType, what: &'static str) -> ForeignWatch {
+        ForeignWatch::new(Arc::clone(&self.0), of, what)
+    }
+
+    /// Announces that the owner in the manifest is about to write the child.
+    pub fn writing(&self, child: &Value) -> WriteGuard<'_> {
+        WriteGuard::new(&self.0, child)
+    }
+}
