@@ -4,14 +4,13 @@ mod blocking;
 pub mod catalogue;
 pub mod cli;
 mod definitions;
-mod discovered;
+mod discovery;
 pub mod embedded;
 pub mod input;
 mod kinds;
 pub mod live;
 pub mod masking;
 pub mod metrics;
-mod moments;
 pub mod offline;
 pub mod operator;
 pub mod package;
@@ -28,12 +27,15 @@ mod sections;
 pub mod serve;
 mod server;
 pub mod status;
+mod timestamps;
 mod yaml;
 
 pub use kaos_kube_io::{client, leader_election as lead, queue};
 use kaos_kube_io::{error_text as telling, hashing, locking};
+// Names that parts of the operator still use.
+use {discovery as discovered, timestamps as moments};
 
-/// The watch, with a name that the rest of the operator still uses.
+/// The watches of `kaos-kube-io`.
 pub mod watch {
     pub use kaos_kube_io::watch::*;
 
