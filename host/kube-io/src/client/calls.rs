@@ -85,7 +85,7 @@ where
     B: HttpBody<Data = Bytes> + Send + Unpin + 'static,
     B::Error: Into<BoxError>,
 {
-    type Response = Response<Answer<B>>;
+    type Response = Response<BoundedBody<B>>;
     type Error = BoxError;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
 
@@ -123,7 +123,7 @@ where
                 throttled::retell(&mut parts.headers);
             }
             let replaced = instead.is_some();
-            Ok(Response::from_parts(parts, Answer { body, bound, instead, replaced }))
+            Ok(Response::from_parts(parts, BoundedBody { body, bound, instead, replaced }))
         })
     }
 }
@@ -159,7 +159,7 @@ struct Bound {
 
 /// The body of an answer. It must arrive before the deadline, unless it belongs to a watch.
 #[derive(Debug)]
-pub struct Answer<B> {
+pub struct BoundedBody<B> {
     body: B,
     bound: Option<Bound>,
     /// The text that replaces the body, and whether the body is replaced.
@@ -167,7 +167,7 @@ pub struct Answer<B> {
     replaced: bool,
 }
 
-impl<B> HttpBody for Answer<B>
+impl<B> HttpBody for BoundedBody<B>
 where
     B: HttpBody<Data = Bytes> + Unpin,
     B::Error: Into<BoxError>,

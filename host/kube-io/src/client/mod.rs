@@ -17,7 +17,7 @@ use kube::{
     config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
 
-pub use calls::{Answer, CallError, CallLayer, Calls};
+pub use calls::{BoundedBody, CallError, CallLayer, Calls};
 
 /// The cluster that the user chose.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -37,7 +37,7 @@ impl Election {
 
     /// Waits for the Lease without a time limit. The future may be dropped at any time.
     pub async fn win(mut self) -> LeaseGuard {
-        let mut seen: Option<Seen> = None;
+        let mut seen: Option<UnchangedLease> = None;
         loop {
             let asked = Instant::now();
             match timeout(self.seat.timing.attempt(), self.attempt(&mut seen)).await {
@@ -57,7 +57,7 @@ impl Election {
     }
 
     /// Takes the Lease if that is allowed.
-    async fn attempt(&self, seen: &mut Option<Seen>) -> Result<Option<Lease>, kube::Error> {
+    async fn attempt(&self, seen: &mut Option<UnchangedLease>) -> Result<Option<Lease>, kube::Error> {
         let Seat { identity, timing, .. } = &self.seat;
         let Some(wanted) = self.seat.api.get_opt(LEASE).await? else {
             let first = record::first(LEASE, identity, timing.duration);
@@ -67,7 +67,7 @@ impl Election {
         if let Some(holder) = record::holder(&wanted).filter(|holder| *holder != identity) {
             let version = wanted.metadata.resource_version.clone();
             let since = seen.take().filter(|seen| seen.version == version).map_or_else(Instant::now, |seen| seen.since);
-            *seen = Some(Seen { version, since });
+            *seen = Some(UnchangedLease { version, since });
             if since.elapsed() < record::duration(&wanted, timing.duration) {
                 self.tell(Standing::Behind(holder.to_owned()));
                 return Ok(None);
@@ -98,7 +98,7 @@ impl Election {
 }
 
 /// A Lease of another holder, and since when it has been unchanged.
-struct Seen {
+struct UnchangedLease {
     version: Option<String>,
     since: Instant,
 }

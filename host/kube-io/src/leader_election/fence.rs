@@ -11,7 +11,7 @@ use tokio::{
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum FenceState {
     /// No other process writes, or the process runs without a Lease.
     Open,
     /// Open until this time.
@@ -22,25 +22,25 @@ enum State {
 
 /// Whether this process may write now. A clone is the same fence.
 #[derive(Debug, Clone)]
-pub struct Fence(Arc<watch::Sender<State>>);
+pub struct Fence(Arc<watch::Sender<FenceState>>);
 
 impl Fence {
     /// Creates a fence that never closes, for a process without a Lease.
     pub fn open() -> Self {
-        Self(Arc::new(watch::Sender::new(State::Open)))
+        Self(Arc::new(watch::Sender::new(FenceState::Open)))
     }
 
     /// Creates a closed fence, for a process that has no Lease yet.
     pub fn closed_at_first() -> Self {
-        Self(Arc::new(watch::Sender::new(State::Until(Instant::now()))))
+        Self(Arc::new(watch::Sender::new(FenceState::Until(Instant::now()))))
     }
 
     /// Keeps the fence open until this time, unless it was shut.
     pub(super) fn open_until(&self, moment: Instant) {
         self.0.send_if_modified(|state| {
-            let opens = *state != State::Closed;
+            let opens = *state != FenceState::Closed;
             if opens {
-                *state = State::Until(moment);
+                *state = FenceState::Until(moment);
             }
             opens
         });
@@ -48,15 +48,15 @@ impl Fence {
 
     /// Closes the fence for good.
     pub fn shut(&self) {
-        self.0.send_replace(State::Closed);
+        self.0.send_replace(FenceState::Closed);
     }
 
     /// Whether a write may be sent.
     pub fn is_open(&self) -> bool {
         match *self.0.borrow() {
-            State::Open => true,
-            State::Until(moment) => Instant::now() < moment,
-            State::Closed => false,
+            FenceState::Open => true,
+            FenceState::Until(moment) => Instant::now() < moment,
+            FenceState::Closed => false,
         }
     }
 
@@ -67,9 +67,9 @@ impl Fence {
             let state = *states.borrow_and_update();
             let expired = async {
                 match state {
-                    State::Open => std::future::pending().await,
-                    State::Until(moment) => sleep_until(moment).await,
-                    State::Closed => {}
+                    FenceState::Open => std::future::pending().await,
+                    FenceState::Until(moment) => sleep_until(moment).await,
+                    FenceState::Closed => {}
                 }
             };
             tokio::select! {

@@ -29,7 +29,7 @@ use tokio::{
 pub use crate::backoff::Backoff;
 pub use urgency::Urgency;
 
-use state::{Next, State};
+use state::{Next, QueueState};
 
 use crate::{locking::lock, object_key::ObjectKey};
 
@@ -38,7 +38,7 @@ use crate::{locking::lock, object_key::ObjectKey};
 pub struct Queue(Arc<Inner>);
 
 struct Inner {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     rng: Mutex<Rng>,
     backoff: Backoff,
     changed: Notify,
@@ -54,7 +54,7 @@ impl Queue {
     /// Creates an empty queue. `pace` is the minimum time between two paced keys, or zero for no limit.
     pub fn new(backoff: Backoff, pace: Duration, seed: u64) -> Self {
         let rng = Mutex::new(Rng::with_seed(seed));
-        Self(Arc::new(Inner { state: Mutex::new(State::new(pace)), rng, backoff, changed: Notify::new() }))
+        Self(Arc::new(Inner { state: Mutex::new(QueueState::new(pace)), rng, backoff, changed: Notify::new() }))
     }
 
     /// Limits the number of keys of one namespace that are in work at once.
@@ -123,7 +123,7 @@ impl Queue {
 
     /// Closes the queue. Callers that wait for a key get `None`.
     pub fn close(&self) {
-        self.state(State::close);
+        self.state(QueueState::close);
         self.0.changed.notify_waiters();
     }
 
@@ -149,7 +149,7 @@ impl Queue {
         self.state(|state| state.oldest(Instant::now()))
     }
 
-    fn state<T>(&self, ask: impl FnOnce(&mut State) -> T) -> T {
+    fn state<T>(&self, ask: impl FnOnce(&mut QueueState) -> T) -> T {
         ask(&mut lock(&self.0.state))
     }
 }

@@ -37,7 +37,7 @@ struct Entry {
 
 /// All keys of the queue.
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct QueueState {
     entries: BTreeMap<Arc<ObjectKey>, Entry>,
     /// If a key moved to a faster line, its turn in the slower line is skipped.
     fresh: FairQueue,
@@ -55,7 +55,7 @@ pub(super) struct State {
     closed: bool,
 }
 
-impl State {
+impl QueueState {
     pub(super) fn new(pace: Duration) -> Self {
         Self {
             entries: BTreeMap::new(),

@@ -10,9 +10,9 @@ use super::{
     cache::Change,
     cached_object::{Arrived, Extract},
     event::Event,
-    fetched_objects::Answer,
+    fetched_objects::Fetched,
     name_conflicts,
-    owners::{Place, Stray},
+    owners::{ChildPlace, Stray},
     plan::{Select, Spec},
     selected,
     slot::Handle,
@@ -138,11 +138,11 @@ pub(super) fn unreadable(state: &mut State, handle: &Handle, name: &Arc<str>, wh
     if !lasts && state.slot(handle).is_some_and(|slot| slot.fetched.is_known(name)) {
         return Wakes::new();
     }
-    fetched(state, handle, name, 0, Answer::Forbidden(why.to_owned()))
+    fetched(state, handle, name, 0, Fetched::Forbidden(why.to_owned()))
 }
 
 /// Takes in a needed object that was read.
-pub(super) fn fetched(state: &mut State, handle: &Handle, name: &Arc<str>, version: u64, answer: Answer) -> Wakes {
+pub(super) fn fetched(state: &mut State, handle: &Handle, name: &Arc<str>, version: u64, answer: Fetched) -> Wakes {
     if handle.extract.labels && handle.spec.by_metadata() {
         return selected::labelled_fetched(state, handle, name, version, answer);
     }
@@ -167,7 +167,7 @@ pub(super) fn swept(state: &mut State, handle: &Handle, object: &Value) -> Wakes
         return Wakes::new();
     }
     let key = ObjectKey::new(primary, &*arrived.namespace, owner.name);
-    let place = Place { of: Arc::clone(&slot.of), namespace: arrived.namespace, name: arrived.name };
+    let place = ChildPlace { of: Arc::clone(&slot.of), namespace: arrived.namespace, name: arrived.name };
     let (uid, version) = (arrived.item.uid, arrived.item.version);
     state.owners.stray(place, Stray { uid, version, owner: owner.uid.into() });
     vec![(key, Urgency::Bulk)]
@@ -200,7 +200,7 @@ pub(super) fn deleted(state: &mut State, of: &ResourceType, namespace: &str, nam
     let Some((spec, slot)) = state.store(of, namespace).map(|(spec, slot)| (spec.clone(), slot)) else {
         return wakes;
     };
-    let place = Place { of: Arc::clone(&slot.of), namespace: namespace.into(), name: name.into() };
+    let place = ChildPlace { of: Arc::clone(&slot.of), namespace: namespace.into(), name: name.into() };
     if state.owners.stray_at(&place).is_some_and(|stray| *stray.uid == *uid) {
         state.owners.forget_stray(&place);
     }
@@ -217,7 +217,7 @@ fn note(state: &mut State, spec: &Spec, change: &Change, quietly: bool, wakes: &
     let namespace = &*change.namespace;
     let place = state.slots.get(spec).filter(|_| spec.is_store()).map(|slot| {
         let (namespace, name) = (Arc::clone(&change.namespace), Arc::clone(&change.name));
-        Place { of: Arc::clone(&slot.of), namespace, name }
+        ChildPlace { of: Arc::clone(&slot.of), namespace, name }
     });
     if let Some(place) = &place {
         if change.after.is_some() {

@@ -10,7 +10,7 @@ use super::{
     apply_event,
     cache::REFUSAL_GRACE,
     cached_object::{Arrived, version_of},
-    fetched_objects::Answer,
+    fetched_objects::Fetched,
     secret_metadata::secret_facts,
     shared::Shared,
     slot::Handle,
@@ -100,17 +100,17 @@ async fn read(shared: &Shared, handle: &Handle, name: &Arc<str>, seen: u64) -> R
     let object = match in_time(shared.client.request::<Value>(request)).await {
         Ok(object) => object,
         Err(WatchError::Unserved) => {
-            shared.tell(|state| apply_event::fetched(state, handle, name, 0, Answer::Absent));
+            shared.tell(|state| apply_event::fetched(state, handle, name, 0, Fetched::Absent));
             return as_seen(0);
         }
         Err(broken) => return Err(broken),
     };
     let answer = if spec.of.is_secret() {
         let version = version_of(object["metadata"].get("resourceVersion"));
-        version.map(|version| (version, Answer::Secret(secret_facts(&object, &shared.options.digest_key))))
+        version.map(|version| (version, Fetched::Secret(secret_facts(&object, &shared.options.digest_key))))
     } else {
         let arrived = Arrived::new(object, &spec.of, handle.extract).ok();
-        arrived.map(|arrived| (arrived.item.version, Answer::Object(arrived.item)))
+        arrived.map(|arrived| (arrived.item.version, Fetched::Object(arrived.item)))
     };
     let (version, answer) = answer.ok_or_else(|| WatchError::odd("the object carries no resourceVersion"))?;
     shared.tell(|state| apply_event::fetched(state, handle, name, version, answer));

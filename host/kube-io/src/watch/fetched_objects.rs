@@ -13,14 +13,14 @@ use super::cached_object::{Arrived, CachedObject};
 
 /// The known state of one needed object.
 #[derive(Debug, Clone)]
-pub(super) enum Answer {
+pub(super) enum Fetched {
     Absent,
     Object(CachedObject),
     Secret(SecretFacts),
     Forbidden(String),
 }
 
-impl Answer {
+impl Fetched {
     fn differs(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Absent, Self::Absent) => false,
@@ -35,13 +35,13 @@ impl Answer {
 /// The needed objects of one watch.
 #[derive(Debug, Default)]
 pub(super) struct FetchedObjects {
-    known: BTreeMap<Arc<str>, (u64, Answer)>,
+    known: BTreeMap<Arc<str>, (u64, Fetched)>,
     /// The objects to read, with the versions known to exist. 0 if no version is known.
     dirty: BTreeMap<Arc<str>, u64>,
 }
 
 impl FetchedObjects {
-    pub(super) fn get(&self, name: &str) -> Option<&Answer> {
+    pub(super) fn get(&self, name: &str) -> Option<&Fetched> {
         self.known.get(name).map(|(_, answer)| answer)
     }
 
@@ -52,12 +52,12 @@ impl FetchedObjects {
 
     /// Whether an object was read or found absent.
     pub(super) fn is_known(&self, name: &str) -> bool {
-        matches!(self.get(name), Some(Answer::Absent | Answer::Object(_) | Answer::Secret(_)))
+        matches!(self.get(name), Some(Fetched::Absent | Fetched::Object(_) | Fetched::Secret(_)))
     }
 
     /// Whether this version of an object, or a later one, was read.
     pub(super) fn has(&self, name: &str, version: u64) -> bool {
-        self.known.get(name).is_some_and(|(known, answer)| *known >= version && matches!(answer, Answer::Object(_)))
+        self.known.get(name).is_some_and(|(known, answer)| *known >= version && matches!(answer, Fetched::Object(_)))
     }
 
     /// Schedules another read after a failure, unless the object is known by now.
@@ -70,7 +70,7 @@ impl FetchedObjects {
     /// Takes in a version of an object that may be new. Returns whether the object has to be read.
     pub(super) fn version(&mut self, name: &Arc<str>, version: u64) -> bool {
         let known = self.known.get(name);
-        if known.is_some_and(|(known, answer)| *known >= version && !matches!(answer, Answer::Forbidden(_))) {
+        if known.is_some_and(|(known, answer)| *known >= version && !matches!(answer, Fetched::Forbidden(_))) {
             return false;
         }
         let wanted = self.dirty.get(name).copied();
@@ -84,11 +84,11 @@ impl FetchedObjects {
             return false;
         }
         self.dirty.remove(name);
-        self.put(name, version, Answer::Absent)
+        self.put(name, version, Fetched::Absent)
     }
 
     /// Takes in an object that was read. Returns whether anything changed.
-    pub(super) fn fetched(&mut self, name: &Arc<str>, version: u64, answer: Answer) -> bool {
+    pub(super) fn fetched(&mut self, name: &Arc<str>, version: u64, answer: Fetched) -> bool {
         // Version 0 means an answer without a version: no object, or no right to read it.
         if version > 0 && self.known.get(name).is_some_and(|(known, _)| *known > version) {
             return false;
@@ -122,7 +122,7 @@ impl FetchedObjects {
         for arrived in listed {
             if absent.remove(&arrived.name) {
                 // A newer list overrides an older absence.
-                if let Some((known, Answer::Absent)) = self.known.get_mut(&arrived.name)
+                if let Some((known, Fetched::Absent)) = self.known.get_mut(&arrived.name)
                     && *known <= version
                 {
                     *known = 0;
@@ -133,7 +133,7 @@ impl FetchedObjects {
         absent.into_iter().filter(|name| self.gone(name, version)).collect()
     }
 
-    fn put(&mut self, name: &Arc<str>, version: u64, answer: Answer) -> bool {
+    fn put(&mut self, name: &Arc<str>, version: u64, answer: Fetched) -> bool {
         let before = self.known.insert(Arc::clone(name), (version, answer));
         let after = self.known.get(name);
         match (before, after) {
@@ -149,8 +149,8 @@ mod tests {
 
     use super::{super::secret_metadata::secret_facts, *};
 
-    fn secret(version: u64, value: &str) -> (u64, Answer) {
-        (version, Answer::Secret(secret_facts(&json!({"data": {"b": value, "a": ""}}), b"key")))
+    fn secret(version: u64, value: &str) -> (u64, Fetched) {
+        (version, Fetched::Secret(secret_facts(&json!({"data": {"b": value, "a": ""}}), b"key")))
     }
 
     #[test]
@@ -162,7 +162,7 @@ mod tests {
         assert!(facts.gone(&name, 7));
         let (version, answer) = secret(5, "x");
         assert!(!facts.fetched(&name, version, answer));
-        assert!(matches!(facts.get("s"), Some(Answer::Absent)));
+        assert!(matches!(facts.get("s"), Some(Fetched::Absent)));
     }
 
     #[test]

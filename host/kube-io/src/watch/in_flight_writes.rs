@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::owners::Place;
+use super::owners::ChildPlace;
 use crate::{
     object_key::{ObjectKey, Wakes},
     queue::Urgency,
@@ -11,11 +11,11 @@ use crate::{
 /// The owners that are writing a child now, with the versions of the child that the watch has reported meanwhile (0 if
 /// deleted). Until the answer shows which version is the owner's own write, that owner is not woken. Other owners are.
 #[derive(Debug, Default)]
-pub(super) struct InFlightWrites(pub(super) BTreeMap<(Place, ObjectKey), BTreeSet<u64>>);
+pub(super) struct InFlightWrites(pub(super) BTreeMap<(ChildPlace, ObjectKey), BTreeSet<u64>>);
 
 impl InFlightWrites {
     /// Returns the wakes that need not wait.
-    pub(super) fn hold(&mut self, place: &Place, version: u64, mut wakes: Wakes) -> Wakes {
+    pub(super) fn hold(&mut self, place: &ChildPlace, version: u64, mut wakes: Wakes) -> Wakes {
         if !self.0.is_empty() {
             wakes.retain(|(owner, _)| {
                 let told = self.0.get_mut(&(place.clone(), owner.clone()));
@@ -26,7 +26,7 @@ impl InFlightWrites {
     }
 
     /// Ends a write. Returns the owner if the watch reported any version other than the write's answer.
-    pub(super) fn end(&mut self, writer: (Place, ObjectKey), answered: Option<u64>) -> Wakes {
+    pub(super) fn end(&mut self, writer: (ChildPlace, ObjectKey), answered: Option<u64>) -> Wakes {
         let told = self.0.remove(&writer).unwrap_or_default();
         let other = told.into_iter().any(|version| Some(version) != answered);
         other.then_some((writer.1, Urgency::Fresh)).into_iter().collect()
@@ -39,8 +39,8 @@ mod tests {
 
     use super::*;
 
-    fn place(name: &str) -> Place {
-        Place { of: ResourceType::new("v1", "Service").into(), namespace: "t".into(), name: name.into() }
+    fn place(name: &str) -> ChildPlace {
+        ChildPlace { of: ResourceType::new("v1", "Service").into(), namespace: "t".into(), name: name.into() }
     }
 
     fn owner(name: &str) -> ObjectKey {
@@ -51,7 +51,7 @@ mod tests {
         names.iter().map(|name| (owner(name), Urgency::Fresh)).collect()
     }
 
-    fn in_flight(writers: &[(Place, ObjectKey)]) -> InFlightWrites {
+    fn in_flight(writers: &[(ChildPlace, ObjectKey)]) -> InFlightWrites {
         InFlightWrites(writers.iter().map(|writer| (writer.clone(), BTreeSet::new())).collect())
     }
 

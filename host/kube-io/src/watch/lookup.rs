@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{
     cached_object::{CachedObject, parse},
     coverage::{can_exist, is_guarded},
-    fetched_objects::Answer,
+    fetched_objects::Fetched,
     look::Look,
     plan::Select,
     selected,
@@ -163,10 +163,10 @@ fn fact(slot: &Slot, name: &str) -> Look {
     }
     match slot.fetched.get(name) {
         None => Look::Pending,
-        Some(Answer::Absent) => absent(slot.of.is_secret()),
-        Some(Answer::Object(item)) => Look::Objects(vec![(item.text(), item.version)]),
-        Some(Answer::Secret(facts)) => Look::Secret(facts.clone()),
-        Some(Answer::Forbidden(why)) => Look::Forbidden(why.clone()),
+        Some(Fetched::Absent) => absent(slot.of.is_secret()),
+        Some(Fetched::Object(item)) => Look::Objects(vec![(item.text(), item.version)]),
+        Some(Fetched::Secret(facts)) => Look::Secret(facts.clone()),
+        Some(Fetched::Forbidden(why)) => Look::Forbidden(why.clone()),
     }
 }
 
@@ -247,7 +247,7 @@ pub(super) fn live(state: &State, of: &ResourceType, namespace: &str, name: &str
 
 /// Returns all known children of an owner.
 pub(super) fn children(state: &State, owner: &str) -> Vec<Seen> {
-    let seen = |place: super::owners::Place| {
+    let seen = |place: super::owners::ChildPlace| {
         if !state.coverage.is_emitted(&place.of) {
             return None;
         }

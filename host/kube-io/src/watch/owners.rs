@@ -6,7 +6,7 @@ use kaos_objects::ResourceType;
 
 /// The place of a child.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct ChildPlace {
     pub(super) of: Arc<ResourceType>,
     pub(super) namespace: Arc<str>,
     pub(super) name: Arc<str>,
@@ -23,13 +23,13 @@ pub(super) struct Stray {
 /// All known children.
 #[derive(Debug, Default)]
 pub(super) struct Owners {
-    children: BTreeMap<Box<str>, Vec<Place>>,
-    strays: BTreeMap<Place, Stray>,
+    children: BTreeMap<Box<str>, Vec<ChildPlace>>,
+    strays: BTreeMap<ChildPlace, Stray>,
 }
 
 impl Owners {
     /// Moves a child from its owner before to its owner after a change.
-    pub(super) fn moved(&mut self, place: &Place, before: Option<&str>, after: Option<&str>) {
+    pub(super) fn moved(&mut self, place: &ChildPlace, before: Option<&str>, after: Option<&str>) {
         if after.is_some() {
             self.forget_stray(place);
         }
@@ -45,47 +45,47 @@ impl Owners {
     }
 
     /// Adds a child that the sweep found.
-    pub(super) fn stray(&mut self, place: Place, stray: Stray) {
+    pub(super) fn stray(&mut self, place: ChildPlace, stray: Stray) {
         self.forget_stray(&place);
         self.insert(&stray.owner, &place);
         self.strays.insert(place, stray);
     }
 
     /// Forgets a child without our label that is gone or has the label now.
-    pub(super) fn forget_stray(&mut self, place: &Place) {
+    pub(super) fn forget_stray(&mut self, place: &ChildPlace) {
         if let Some(stray) = self.strays.remove(place) {
             self.remove(&stray.owner, place);
         }
     }
 
     /// Returns the child at a place, if the sweep found it.
-    pub(super) fn stray_at(&self, place: &Place) -> Option<&Stray> {
+    pub(super) fn stray_at(&self, place: &ChildPlace) -> Option<&Stray> {
         self.strays.get(place)
     }
 
     /// Forgets the children of a type that the sweep found.
     pub(super) fn forget_strays_of(&mut self, of: &ResourceType) {
-        let places: Vec<Place> = self.strays.keys().filter(|place| *place.of == *of).cloned().collect();
+        let places: Vec<ChildPlace> = self.strays.keys().filter(|place| *place.of == *of).cloned().collect();
         for place in places {
             self.forget_stray(&place);
         }
     }
 
     /// Returns the children of an owner, sorted by type, namespace and name.
-    pub(super) fn of(&self, owner: &str) -> Vec<Place> {
+    pub(super) fn of(&self, owner: &str) -> Vec<ChildPlace> {
         let mut places = self.children.get(owner).cloned().unwrap_or_default();
         places.sort_unstable();
         places
     }
 
-    fn insert(&mut self, owner: &str, place: &Place) {
+    fn insert(&mut self, owner: &str, place: &ChildPlace) {
         let places = self.children.entry(owner.into()).or_default();
         if !places.contains(place) {
             places.push(place.clone());
         }
     }
 
-    fn remove(&mut self, owner: &str, place: &Place) {
+    fn remove(&mut self, owner: &str, place: &ChildPlace) {
         if let Some(places) = self.children.get_mut(owner) {
             places.retain(|child| child != place);
             if places.is_empty() {
@@ -99,8 +99,8 @@ impl Owners {
 mod tests {
     use super::*;
 
-    fn place(name: &str) -> Place {
-        Place { of: Arc::new(ResourceType::new("v1", "Service")), namespace: "t".into(), name: name.into() }
+    fn place(name: &str) -> ChildPlace {
+        ChildPlace { of: Arc::new(ResourceType::new("v1", "Service")), namespace: "t".into(), name: name.into() }
     }
 
     fn stray(owner: &str) -> Stray {

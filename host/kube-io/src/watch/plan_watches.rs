@@ -9,7 +9,7 @@ use super::{
     coverage::{Manner, is_guarded},
     discovery::{Discovered, Served},
     name_conflicts,
-    owners::Place,
+    owners::ChildPlace,
     plan::{self, Select, Spec},
     slot::{Handle, Slot},
     state::State,
@@ -116,7 +116,7 @@ fn drop_slot(state: &mut State, spec: &Spec) -> Wakes {
     for (namespace, name, item) in slot.cache.iter(None).filter(|_| spec.is_store()) {
         if let Some(owner) = &item.owner {
             let (namespace, name) = (Arc::clone(namespace), Arc::clone(name));
-            let place = Place { of: Arc::clone(&slot.of), namespace, name };
+            let place = ChildPlace { of: Arc::clone(&slot.of), namespace, name };
             state.owners.moved(&place, Some(owner), None);
         }
         if primary {

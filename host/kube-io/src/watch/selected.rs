@@ -12,7 +12,7 @@ use super::{
     by_label::{Labels, marks},
     cached_object::{Arrived, CachedObject},
     event::Event,
-    fetched_objects::Answer,
+    fetched_objects::Fetched,
     look::Look,
     plan::Spec,
     slot::{Handle, Slot},
@@ -29,9 +29,9 @@ pub(super) fn with_labels(slot: &Slot, labels: &Labels) -> Look {
     for name in slot.labels.matching(labels) {
         match slot.fetched.get(&name) {
             None => return Look::Pending,
-            Some(Answer::Forbidden(why)) => return Look::Forbidden(why.clone()),
-            Some(Answer::Object(item)) if item.carries(labels) => found.push((item.text(), item.version)),
-            Some(Answer::Object(_) | Answer::Absent | Answer::Secret(_)) => {}
+            Some(Fetched::Forbidden(why)) => return Look::Forbidden(why.clone()),
+            Some(Fetched::Object(item)) if item.carries(labels) => found.push((item.text(), item.version)),
+            Some(Fetched::Object(_) | Fetched::Absent | Fetched::Secret(_)) => {}
         }
     }
     Look::Objects(found)
@@ -148,13 +148,13 @@ pub(super) fn labelled_fetched(
     handle: &Handle,
     name: &Arc<str>,
     version: u64,
-    answer: Answer,
+    answer: Fetched,
 ) -> Wakes {
     let spec = &*handle.spec;
     let (mut concerned, is_named) = (selecting(state, spec, name), is_named(state, spec, name));
     let Some(slot) = state.slot(handle) else { return Wakes::new() };
     // An object that the watch does not know is deleted or about to be reported.
-    if let Answer::Object(item) = &answer
+    if let Fetched::Object(item) = &answer
         && slot.labels.of_name.contains_key(name)
     {
         slot.labels.put(name, item);

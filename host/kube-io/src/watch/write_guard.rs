@@ -6,26 +6,26 @@ use serde_json::Value;
 use super::{
     apply_event,
     cached_object::{owner_of, version_of},
-    owners::Place,
+    owners::ChildPlace,
     shared::Shared,
     state::State,
 };
 use crate::object_key::ObjectKey;
 
 /// Returns the owner in a manifest, and the place of the child.
-fn writer(state: &State, child: &Value) -> Option<(Place, ObjectKey)> {
+fn writer(state: &State, child: &Value) -> Option<(ChildPlace, ObjectKey)> {
     let owner = owner_of(child)?;
     let primary = state.coverage.primary_of(&owner.of)?;
     let at = ObjectKey::of_object(child)?;
     let key = ObjectKey::new(primary.clone(), &*at.namespace, owner.name);
-    Some((Place { of: at.of.into(), namespace: (&*at.namespace).into(), name: (&*at.name).into() }, key))
+    Some((ChildPlace { of: at.of.into(), namespace: (&*at.namespace).into(), name: (&*at.name).into() }, key))
 }
 
 /// A child that its owner is writing, until this is dropped.
 #[must_use]
 pub struct WriteGuard<'a> {
     shared: &'a Shared,
-    writer: Option<(Place, ObjectKey)>,
+    writer: Option<(ChildPlace, ObjectKey)>,
     answered: Option<u64>,
 }
 
