@@ -1,10 +1,13 @@
 //! Memory of an Agent that a store keeps: which store, what may be read of it, and how it fares.
 //!
-//! A store that is missing or not ready holds back the first creation and nothing else: an Agent that runs goes on without.
-//! Its address stays as long as the store has one, ready or not, so that a store that flaps rolls no pod.
-//! While the operator may not read a store, nothing is known of it: the Agent waits, and its pods stay as they are. A store
-//! that is deleted takes its address and its scope with it: the pods of its Agents roll once and go on without, and roll
-//! again when it comes back.
+//! | the store | first creation | Agent that runs |
+//! |---|---|---|
+//! | has an address, is not ready | waits | goes on with the address |
+//! | is missing, or has no address yet | waits | its pods stay as they are, with the address that they have |
+//! | must not be read | waits | its pods stay as they are |
+//!
+//! So neither a store that flaps nor one that is deleted and created again restarts a pod. With `waitForDependencies:
+//! false`, an Agent whose store is missing runs without an address.
 
 use alloc::{borrow::ToOwned, string::String};
 use kaos_crds::agent::{Memory, MemoryType, ReadScope};
@@ -40,6 +43,8 @@ pub(crate) struct Remembering {
     pub(crate) scope: Option<(ReadScope, String)>,
     /// Why the first creation waits.
     pub(crate) gate: Option<Blocker>,
+    /// Whether the plan lacks an address that the store will have, so that running pods stay as they are meanwhile.
+    pub(crate) lacks_address: bool,
     /// Why nothing is known of the store, where it may not be read.
     pub(crate) unreadable: Option<Blocker>,
     /// What is wrong with the store for an Agent that runs.
@@ -129,6 +134,7 @@ impl Remembering {
         let mut depends = Dependencies::default();
         let endpoint = depends.endpoint(&to(name), &unready, &found);
         self.endpoint = endpoint.map(|endpoint| (endpoint.to_owned(), format!("{KIND}/{name} status.endpoint")));
+        self.lacks_address = self.endpoint.is_none();
         self.gate = depends.missing.iter().chain(&depends.unready).next().cloned();
         self.degraded = depends.missing.iter().chain(&depends.failing).next().map(|it| it.message.clone());
         Some((most(&found), format!("{KIND}/{name} spec.maxReadScope")))
@@ -137,6 +143,7 @@ impl Remembering {
     fn is_without(&mut self, blocker: Blocker) {
         self.degraded = Some(blocker.message.clone());
         self.gate = Some(blocker);
+        self.lacks_address = true;
     }
 
     /// Condition `MemoryDegraded` of an Agent with a memory block, and what the scope says about `Ready`.

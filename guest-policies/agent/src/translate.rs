@@ -55,5 +55,8 @@ pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refus
         plan.gates.extend(request.memory.gate.clone());
     }
     plan.extra = plan::extra(&settings.finalizer, &[]);
+    if spec.wait_for_dependencies && request.memory.lacks_address {
+        plan::hold(&mut plan);
+    }
     Ok(plan)
 }

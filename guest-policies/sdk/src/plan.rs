@@ -36,6 +36,14 @@ pub fn extra_keeping(finalizer: &str, optional_needs: &[&str], kept: &[&str]) ->
     json::text(&Value::Object(members))
 }
 
+/// Makes the gates of a plan also hold back changes to running workloads. Use it if the plan lacks what a missing object
+/// provides: the workloads would restart without it, and again when the object returns.
+pub fn hold(plan: &mut Plan) {
+    let Some(Value::Object(mut members)) = json::parse(&plan.extra) else { return };
+    members.insert("gatesHold".to_owned(), true.into());
+    plan.extra = json::text(&Value::Object(members));
+}
+
 #[cfg(test)]
 mod tests {
     use super::{extra, extra_keeping, of};
@@ -53,5 +61,13 @@ mod tests {
         let plan = of(&[json!({"kind": "B", "apiVersion": "v1"}), json!({"kind": "A"})], Vec::new());
         assert_eq!(plan.manifests, [r#"{"apiVersion":"v1","kind":"B"}"#, r#"{"kind":"A"}"#]);
         assert!(plan.gates.is_empty() && plan.notes.is_empty() && plan.extra == "{}");
+    }
+
+    #[test]
+    fn gates_hold_in_addition_to_the_other_members() {
+        let mut plan = of(&[], Vec::new());
+        plan.extra = extra("a.b/c", &[]);
+        hold(&mut plan);
+        assert_eq!(plan.extra, r#"{"finalizer":"a.b/c","gatesHold":true}"#);
     }
 }

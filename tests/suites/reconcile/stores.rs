@@ -6,7 +6,7 @@ use kaos_cluster::PodFate;
 use kaos_tests::case;
 use kaos_tests::harness::faults::OPERATOR;
 use kaos_tests::harness::read::{controller, name, uid, variable};
-use kaos_tests::harness::samples::{agent, memory_store, model_api};
+use kaos_tests::harness::samples::{agent, mcp_server, memory_store, model_api};
 use kaos_tests::harness::{Scenario, World, condition, is_ready, is_true, play, reason};
 use serde_json::{Value, json};
 
@@ -270,6 +270,86 @@ fn a_store_that_flaps_rolls_no_agent_and_changes_one_condition_of_each() {
         for name in &names {
             assert_eq!(w.rollouts(&format!("agent-{name}")).await, 1, "{name}");
         }
+    });
+}
+
+/// An Agent with a ModelAPI, an MCPServer and a MemoryStore that it needs, all ready.
+async fn with_dependencies(w: &World) -> [Value; 3] {
+    let dependencies = [model_api("llm"), mcp_server("tools"), memory_store("notes", "llm")];
+    w.apply_all(&dependencies).await;
+    let links = json!({"mcpServers": ["tools"], "config": {"memory": {"memoryStore": "notes"}}});
+    w.apply(&agent("a", "llm", &links)).await;
+    w.until_ready("Agent/a").await;
+    w.quiet().await;
+    dependencies
+}
+
+#[test]
+fn a_dependency_that_is_deleted_and_created_again_rolls_no_agent() {
+    play(Scenario::default(), async |w| {
+        let dependencies = with_dependencies(w).await;
+        let before = w.look("Deployment/agent-a").await;
+        for dependency in &dependencies {
+            let at = format!("{}/{}", dependency["kind"].as_str().unwrap(), name(dependency));
+            w.delete(&at).await;
+            w.until_gone(&at).await;
+            let missing = format!("{} not found", at.replace('/', " "));
+            let is_told = |it: &Value| {
+                let told = ["DependenciesReady", "MemoryDegraded"].map(|of| condition(it, of)["message"].to_string());
+                told.concat().contains(&missing)
+            };
+            let waiting = w.until("it tells what is missing", "Agent/a", is_told).await;
+            assert!(is_ready(&waiting), "its pods serve: {waiting:#}");
+            w.quiet().await;
+            w.apply(dependency).await;
+            w.until_ready(&at).await;
+            let serves = |it: &Value| {
+                is_true(it, "DependenciesReady")
+                    && is_true(it, "Applied")
+                    && reason(it, "MemoryDegraded") == "MemoryHealthy"
+            };
+            w.until("it has all", "Agent/a", serves).await;
+            w.quiet().await;
+            let after = w.look("Deployment/agent-a").await;
+            assert_eq!(after["spec"]["template"], before["spec"]["template"], "{at}");
+            assert_eq!(w.rollouts("agent-a").await, 1, "{at}");
+        }
+    });
+}
+
+#[test]
+fn a_store_that_comes_back_with_another_scope_rolls_its_agents_once() {
+    play(Scenario::default(), async |w| {
+        let [.., mut store] = with_dependencies(w).await;
+        w.delete(STORE).await;
+        w.until_gone(STORE).await;
+        let missing =
+            |it: &Value| reason(it, "MemoryDegraded") == "MemoryStoreNotReady" && reason(it, "Applied") == "Gated";
+        w.until("it tells that its store is missing", "Agent/a", missing).await;
+        store["spec"]["maxReadScope"] = json!("session");
+        w.apply(&store).await;
+        w.until_ready(STORE).await;
+        let has_scope = |it: &Value| variable(it, "MEMORY_MAX_READ_SCOPE") == "session";
+        w.until("its pods have the new scope", "Deployment/agent-a", has_scope).await;
+        w.until_ready("Agent/a").await;
+        w.quiet().await;
+        assert_eq!(w.rollouts("agent-a").await, 2);
+    });
+}
+
+#[test]
+fn an_agent_whose_store_is_missing_gets_a_deleted_deployment_back() {
+    play(Scenario::default(), async |w| {
+        with_dependencies(w).await;
+        w.delete(STORE).await;
+        w.until_gone(STORE).await;
+        w.until("it holds", "Agent/a", |it| reason(it, "Applied") == "Gated").await;
+        w.delete("Deployment/agent-a").await;
+        w.until("it is made again", "Deployment/agent-a", |it| {
+            it["metadata"]["deletionTimestamp"].is_null() && it.is_object()
+        })
+        .await;
+        w.until_ready("Agent/a").await;
     });
 }
 

@@ -22,8 +22,10 @@ pub(super) fn first(
     let (children, all_live) = children(rendered, stored);
     let outcome = match (&rendered.verdict, left_as_is) {
         (Verdict::Planned(_), Some(why)) => Outcome::Failed(why.to_owned()),
-        // Plan gates hold back the first apply only: they do not count once all children exist.
-        (Verdict::Planned(planned), None) if planned.gates.is_empty() || all_live => Outcome::Applied,
+        // Other plan gates hold back the first apply only: they do not count once all children exist.
+        (Verdict::Planned(planned), None) if planned.gates.is_empty() || (all_live && !planned.gates_hold()) => {
+            Outcome::Applied
+        }
         (Verdict::Planned(_), None) => Outcome::Gated,
         (Verdict::Refused(refusal), _) => Outcome::Refused(refusal.clone()),
         (Verdict::Failed(failure), _) => Outcome::Failed(failure.failure.to_string()),

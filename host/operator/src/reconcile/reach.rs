@@ -79,11 +79,12 @@ impl Context {
                 subject.selected.unknown_pin.clone().map(Outcome::Failed)
             }
             Verdict::Planned(planned) => {
-                let first = gates::is_first(planned, &subject.object, &self.watch.children(&subject.uid));
-                if first && planned.gates.is_empty() {
+                let children = self.watch.children(&subject.uid);
+                if planned.gates.is_empty() && gates::is_first(planned, &subject.object, &children) {
                     again = self.awaits(rendered, memory);
                 }
-                (first && (!planned.gates.is_empty() || again.is_some())).then_some(Outcome::Gated)
+                let waits = again.is_some() || gates::bind(planned, &subject.object, &children);
+                waits.then_some(Outcome::Gated)
             }
         };
         if let Some(outcome) = held_back {

@@ -28,7 +28,8 @@ pub enum Verdict {
 pub struct Planned {
     /// The stamped manifests in the policy's order, exactly as the host applies them.
     pub manifests: Vec<Value>,
-    /// The gates that hold back the first apply, until the plan was applied once in full.
+    /// The gates that hold back the first apply, until the plan was applied once in full. See also
+    /// [`gates_hold`](Self::gates_hold).
     pub gates: Vec<Blocker>,
     /// The plan's mapping of variables.
     pub env: Vec<EnvVar>,
@@ -39,6 +40,14 @@ pub struct Planned {
     pub notes: Vec<Note>,
     /// The plan's `extra`, as in the contract.
     pub extra: Json,
+}
+
+impl Planned {
+    /// Whether the gates also hold back changes to running workloads.
+    pub fn gates_hold(&self) -> bool {
+        let extra: Value = serde_json::from_str(&self.extra).unwrap_or_default();
+        !self.gates.is_empty() && extra["gatesHold"] == true
+    }
 }
 
 /// The policy that failed, and its failure.
