@@ -11,13 +11,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     api::Calls,
-    ending::computed,
     error::{CallError, Class},
     events::Events,
-    held_back::HeldBack,
     memory::Memories,
-    projection::Projections,
-    times::Transition,
+    shutdown::computed,
+    status::declared_fields::Projections,
+    status::times::Transition,
+    sync_gate::HeldBack,
 };
 use crate::{
     catalogue::{Answers, Catalogue, Renderers},

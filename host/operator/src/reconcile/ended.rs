@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::{
     error::{CallError, Class},
-    reach::Reached,
+    execute::Reached,
 };
 use crate::metrics::PassResult;
 
@@ -73,7 +73,7 @@ impl Ended {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{reconcile::apply::Applied, status::Hindrance};
+    use crate::{reconcile::children::apply::Applied, status::Hindrance};
 
     const RESYNC: Duration = Duration::from_hours(10);
     const WAIT: Duration = Duration::from_secs(7);

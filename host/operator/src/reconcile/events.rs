@@ -13,7 +13,7 @@ use kube::{Client, api::ApiResource};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{api::Calls, mark::Mark, times::Transition};
+use super::{api::Calls, mark::Mark, status::times::Transition};
 use crate::{hashing::hash, locking::lock};
 
 /// Time during which the operator does not repeat an Event.

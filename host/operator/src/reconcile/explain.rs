@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{context::Context, gates, memory::Memory};
+use super::{context::Context, memory::Memory, resolve::gates};
 use crate::watch::ObjectKey;
 
 impl Context {

@@ -11,18 +11,19 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{
-    assess::{Question, Told},
+    children::decide::is_going,
     context::Context,
-    decide::is_going,
+    deletion::finalizers::asked_finalizer,
     ended::{Ended, LOOK_AGAIN, Next},
     error::{CallError, Class},
-    finalize::asked_finalizer,
-    halt::Halt,
+    execute::Reached,
     memory::{Last, Memory},
-    reach::Reached,
     select::Asked,
+    status::assess::{Question, Told},
+    status::observed_generation,
+    status::pass_failed::Halt,
+    status::times,
     subject::Subject,
-    times, unseen,
 };
 use crate::{
     catalogue::{Descent, Without},
@@ -220,7 +221,7 @@ impl Context {
         });
         if !quiet {
             let (children, unseen) = self.children(&rendered, &subject.uid, &applied.answers).await;
-            if let Some(wait) = unseen::wait(&subject.object, &outcome, unseen, memory, Instant::now()) {
+            if let Some(wait) = observed_generation::wait(&subject.object, &outcome, unseen, memory, Instant::now()) {
                 let result = if wrote { PassResult::Changed } else { PassResult::Waiting };
                 return Ok(Ended { result, next: Next::After(wait) });
             }

@@ -8,12 +8,12 @@ use super::select::Selected;
 use crate::watch::{ObjectKey, Served};
 
 /// The object of a pass.
-pub(super) struct Subject<'a> {
-    pub(super) key: &'a ObjectKey,
-    pub(super) served: Served,
-    pub(super) selected: Selected,
-    pub(super) object: Arc<Value>,
-    pub(super) uid: String,
+pub(crate) struct Subject<'a> {
+    pub(crate) key: &'a ObjectKey,
+    pub(crate) served: Served,
+    pub(crate) selected: Selected,
+    pub(crate) object: Arc<Value>,
+    pub(crate) uid: String,
     /// The generation that the pass handles. The answers to our own writes may have a newer one, without a plan yet.
-    pub(super) generation: i64,
+    pub(crate) generation: i64,
 }

@@ -1,23 +1,25 @@
 //! Deletion of an object: deletes its children in order and within a time limit, then removes the finalizer.
 
+pub(super) mod finalizers;
+
 use std::{sync::Arc, time::Duration};
 
 use kaos_policy::stamp::pod_template;
 use kube::api::PropagationPolicy;
 use serde_json::Value;
 
-use super::{
+use crate::reconcile::{
+    children::decide::is_going,
+    children::final_manifest::rank,
     context::Context,
-    decide::is_going,
+    deletion::finalizers::{Held, asked_finalizer},
     ended::{Ended, Next},
     error::{CallError, Class},
-    finalize::{Held, asked_finalizer},
     memory::Memory,
     pass::is_shown,
     select::Asked,
+    status::times::Transition,
     subject::Subject,
-    times::Transition,
-    wanted::rank,
 };
 use crate::{
     metrics::PassResult,
@@ -30,7 +32,7 @@ const LOOK_FOR_CHILDREN: Duration = Duration::from_secs(15);
 
 impl Context {
     /// Runs the pass of an object that is being deleted. It only cleans up.
-    pub(super) async fn end(&self, subject: &mut Subject<'_>, memory: &mut Memory) -> Result<Ended, CallError> {
+    pub(crate) async fn end(&self, subject: &mut Subject<'_>, memory: &mut Memory) -> Result<Ended, CallError> {
         let mut going = Held::on(subject, memory);
         // After a restart, only the plan tells whether it requests one of the retired finalizers.
         if memory.finalizer.is_none() && !going.retired.is_empty() {
@@ -46,7 +48,7 @@ impl Context {
     /// Runs the pass of an object that is being deleted and that no policy answers for. A policy may return before the
     /// cleanup time is over. It knows the types of the children, so they are deleted in order. After that time, owner
     /// references delete them.
-    pub(super) async fn end_unserved(
+    pub(crate) async fn end_unserved(
         &self,
         key: &ObjectKey,
         object: &Arc<Value>,

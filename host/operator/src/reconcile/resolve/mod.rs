@@ -1,6 +1,11 @@
 //! Renders an object into its plan: needs, mapping and translation on one view of the cluster. Registers the needs with
 //! the watch.
 
+pub(super) mod config_hash;
+mod dry_run;
+pub(super) mod gates;
+mod startup_grace;
+
 use std::sync::Arc;
 
 use kaos_policy::{
@@ -9,7 +14,7 @@ use kaos_policy::{
 };
 use serde_json::Value;
 
-use super::{context::Context, memory::Memory, rolls};
+use crate::reconcile::{context::Context, memory::Memory};
 use crate::{
     hashing::hash,
     status::TOO_MANY_NEEDS,
@@ -86,7 +91,7 @@ impl Context {
     fn needs(&self, rendered: &Rendered) -> Vec<Need> {
         let mut needs = rendered.needs.clone();
         if self.rules.rolls {
-            needs.extend(rolls::needs(rendered.manifests()));
+            needs.extend(config_hash::needs(rendered.manifests()));
         }
         needs
     }
@@ -102,7 +107,7 @@ impl Context {
             let namespace = child.namespace.as_deref().unwrap_or_default();
             self.watch.live(&child.of(), namespace, &child.name)?.object()
         };
-        rolls::stamped(plan, &mut memory.read, &lookup, &digest, &|| lookup.is_pending(), &live)
+        config_hash::stamped(plan, &mut memory.read, &lookup, &digest, &|| lookup.is_pending(), &live)
     }
 }
 

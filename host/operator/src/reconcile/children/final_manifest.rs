@@ -12,8 +12,8 @@ use kaos_policy::{
 };
 use serde_json::{Value, json};
 
-use super::{drift, mark::Mark};
 use crate::hashing::hash;
+use crate::reconcile::{children::drift, mark::Mark};
 
 /// One child in its final form.
 #[derive(Debug, Clone, PartialEq)]
@@ -120,7 +120,7 @@ fn config_unchanged(spec: &Value, was_like: &dyn Fn(&Value) -> bool, plan: &[Val
 }
 
 /// A hash of a ConfigMap's content. An empty map counts like a missing one.
-pub(super) fn held(config: &Value) -> Mark {
+pub(crate) fn held(config: &Value) -> Mark {
     hash(["data", "binaryData"].map(|field| config[field].as_object().filter(|map| !map.is_empty())))
 }
 

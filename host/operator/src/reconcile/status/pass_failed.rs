@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{
+use crate::reconcile::{
+    children::decide::is_going,
     context::Context,
-    decide::is_going,
     error::{CallError, Class},
 };
 use crate::watch::ObjectKey;

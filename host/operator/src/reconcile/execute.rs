@@ -13,8 +13,9 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{
-    apply::Applied, context::Context, error::CallError, finalize::Held, gates, handover::stays, mark::Mark,
-    memory::Memory, prune::AGAIN, rejected::Rejected, subject::Subject,
+    children::apply::Applied, children::handover::stays, children::prune::AGAIN, children::rejected::Rejected,
+    context::Context, deletion::finalizers::Held, error::CallError, mark::Mark, memory::Memory, resolve::gates,
+    subject::Subject,
 };
 use crate::{hashing::hash, status::Hindrance};
 

@@ -3,18 +3,18 @@
 use kaos_policy::{contract::Reference, stamp::controller};
 use serde_json::Value;
 
-use super::{
+use crate::reconcile::{
     api::{Calls, named},
+    children::decide::{Decision, Owner, decide, owner},
+    children::drift,
+    children::final_manifest::Wanted,
+    children::immutable,
+    children::leftover_fields::leftovers,
+    children::managed_fields::{self, entries_of},
     context::Context,
-    decide::{Decision, Owner, decide, owner},
-    drift,
     error::{CallError, Class},
-    fields::{self, entries_of},
-    immutable,
-    leftovers::leftovers,
     mark::{Mark, child_mark},
     memory::{Memory, Stored},
-    wanted::Wanted,
 };
 use crate::{hashing::hash, watch::Writing};
 
@@ -80,7 +80,7 @@ pub(crate) struct Live {
 
 impl Sight {
     /// Wraps the result of a read.
-    pub(super) fn found(object: Option<Value>) -> Self {
+    pub(crate) fn found(object: Option<Value>) -> Self {
         object.map_or(Self::Absent, |object| Self::There(Live { object, fresh: true, shared: false }))
     }
 
@@ -176,7 +176,7 @@ impl Context {
                     read = found_is_news!(known.read().await?);
                     &read
                 };
-                if wanted.has_one_replica() && fields::written_by_others(entries_of(live), &REPLICAS_FIELD) {
+                if wanted.has_one_replica() && managed_fields::written_by_others(entries_of(live), &REPLICAS_FIELD) {
                     return Ok(Made::Done(Done::Scaled(live.clone())));
                 }
                 take_over(&known.calls, live).await?;
@@ -206,7 +206,7 @@ impl Context {
 
     /// Applies a child that no look has found, or runs a dry run. If the child exists after all, only a read shows its
     /// owner.
-    pub(super) async fn apply_unseen(&self, wanted: &Wanted, dry_run: bool) -> Result<Made<Value>, CallError> {
+    pub(crate) async fn apply_unseen(&self, wanted: &Wanted, dry_run: bool) -> Result<Made<Value>, CallError> {
         let served = self.served(&wanted.of)?;
         let applied = self.calls(&served, &wanted.namespace).apply_new(&wanted.name, &wanted.body, dry_run).await;
         match applied {
@@ -225,7 +225,7 @@ impl Context {
 
     /// Runs a dry run of the apply to an existing child. Returns the child found instead, if it is another one. The
     /// only lasting effect is a claim on leftover fields.
-    pub(super) async fn try_change(&self, wanted: &Wanted, live: &Value) -> Result<Option<Sight>, CallError> {
+    pub(crate) async fn try_change(&self, wanted: &Wanted, live: &Value) -> Result<Option<Sight>, CallError> {
         let served = self.served(&wanted.of)?;
         let uid = live["metadata"]["uid"].as_str().unwrap_or_default();
         let known = Known { calls: self.calls(&served, &wanted.namespace), wanted, uid };
@@ -298,7 +298,7 @@ impl Context {
     /// Removes the additions of other field managers from the spec.
     async fn reduce(&self, known: &Known<'_>, memory: &mut Memory) -> Result<Made<Done>, CallError> {
         let live = found_is_news!(known.read().await?);
-        match fields::seized(entries_of(&live), &known.wanted.of.api_version) {
+        match managed_fields::seized(entries_of(&live), &known.wanted.of.api_version) {
             Some(entries) => drop(known.calls.manage(&live, &entries).await?),
             None => return Ok(Made::Done(Done::Same)),
         }
@@ -317,7 +317,7 @@ impl Context {
         };
         let live = found_is_news!(known.read().await?);
         let before = entries_of(&live);
-        let Some(entries) = fields::seized(before, &known.wanted.of.api_version) else { return Err(error) };
+        let Some(entries) = managed_fields::seized(before, &known.wanted.of.api_version) else { return Err(error) };
         let seized = known.calls.manage(&live, &known.without_replicas(entries)).await?;
         let forced = self.apply(known, memory, reason).await;
         if forced.is_err()
@@ -371,7 +371,7 @@ impl Known<'_> {
             return Ok(Made::Done(()));
         }
         let live = found_is_news!(self.read().await?);
-        if let Some(entries) = fields::released(entries_of(&live), &REPLICAS_FIELD) {
+        if let Some(entries) = managed_fields::released(entries_of(&live), &REPLICAS_FIELD) {
             self.calls.manage(&live, &entries).await?;
         }
         Ok(Made::Done(()))
@@ -385,7 +385,7 @@ impl Known<'_> {
         }
         let live = found_is_news!(self.read().await?);
         let groups = leftovers(&self.wanted.body, &live);
-        match fields::claimed(entries_of(&live), &groups, &self.wanted.of.api_version) {
+        match managed_fields::claimed(entries_of(&live), &groups, &self.wanted.of.api_version) {
             Some(entries) => self.calls.manage(&live, &entries).await.map(|_| Made::Done(true)),
             None => Ok(Made::Done(false)),
         }
@@ -393,7 +393,7 @@ impl Known<'_> {
 
     /// Returns the managed fields without our claim on the replicas, where another writer sets them.
     fn without_replicas(&self, entries: Vec<Value>) -> Vec<Value> {
-        let released = self.wanted.releases_replicas.then(|| fields::released(&entries, &REPLICAS_FIELD));
+        let released = self.wanted.releases_replicas.then(|| managed_fields::released(&entries, &REPLICAS_FIELD));
         released.flatten().unwrap_or(entries)
     }
 }
@@ -401,7 +401,7 @@ impl Known<'_> {
 fn applied(wanted: &Wanted, memory: &mut Memory, reason: &str, answer: Value, writing: Writing<'_>) -> Done {
     writing.answered(&answer);
     let digest = hash(wanted.digest());
-    let left = || super::leftovers::named(&leftovers(&wanted.body, &answer));
+    let left = || crate::reconcile::children::leftover_fields::named(&leftovers(&wanted.body, &answer));
     let stored = match drift::missing(&wanted.body, &answer).or_else(left) {
         None => Stored::Exactly(digest),
         Some(path) => {
@@ -427,7 +427,7 @@ fn looks_of(object: &Value) -> Mark {
 /// the fields that the plan no longer has.
 async fn take_over(calls: &Calls<'_>, live: &Value) -> Result<(), CallError> {
     let api_version = live["apiVersion"].as_str().unwrap_or_default();
-    match fields::taken_over(entries_of(live), "", api_version) {
+    match managed_fields::taken_over(entries_of(live), "", api_version) {
         Some(entries) => calls.manage(live, &entries).await.map(drop),
         None => Ok(()),
     }

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::{drift, error::CallError};
+use crate::reconcile::{children::drift, error::CallError};
 
 /// API servers' messages about immutable fields.
 const SAYINGS: [&str; 5] = [
@@ -17,7 +17,7 @@ const SAYINGS: [&str; 5] = [
 ];
 
 /// Adds the fields and the remedy to a rejection of `wanted`, if it is about an immutable field of `live`.
-pub(super) fn explained(error: CallError, wanted: &Value, live: &Value) -> CallError {
+pub(crate) fn explained(error: CallError, wanted: &Value, live: &Value) -> CallError {
     if !SAYINGS.iter().any(|saying| error.message.contains(saying)) {
         return error;
     }

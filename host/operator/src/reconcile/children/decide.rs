@@ -6,7 +6,7 @@ use kaos_policy::{
 };
 use serde_json::Value;
 
-use super::{drift, leftovers, wanted::Wanted};
+use crate::reconcile::{children::drift, children::final_manifest::Wanted, children::leftover_fields};
 
 /// A decision about a child.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub(crate) fn decide(wanted: &Wanted, live: &Value, uid: &str, shared: bool) -> 
         Some(digest) if digest != wanted.digest() => Decision::Apply,
         Some(_) => match drift::missing(&wanted.body, live) {
             None if shared && wanted.has_whole_spec() => Decision::Extended,
-            None => match leftovers::named(&leftovers::leftovers(&wanted.body, live)) {
+            None => match leftover_fields::named(&leftover_fields::leftovers(&wanted.body, live)) {
                 Some(path) => Decision::LeftOver(path),
                 None => Decision::Same,
             },

@@ -8,12 +8,12 @@ use kaos_policy::stamp::LAST_APPLIED;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::{
+use crate::hashing::hash;
+use crate::reconcile::{
+    children::final_manifest::Wanted,
     error::{CallError, Class},
     mark::Mark,
-    wanted::Wanted,
 };
-use crate::hashing::hash;
 
 /// Time until the first retry. Each further wait is twice as long.
 const FIRST: Duration = Duration::from_mins(2);
@@ -29,13 +29,13 @@ pub(crate) struct Rejected {
     pub(crate) what: String,
     pub(crate) message: String,
     /// The time of the next retry.
-    pub(super) until: Instant,
+    pub(crate) until: Instant,
 }
 
 impl Rejected {
     /// Records a rejection. `before` is an earlier rejection of the same manifest, `longest` the upper limit for the
     /// wait of any object.
-    pub(super) fn new(tried: Mark, error: &CallError, before: Option<&Self>, longest: Duration, now: Instant) -> Self {
+    pub(crate) fn new(tried: Mark, error: &CallError, before: Option<&Self>, longest: Duration, now: Instant) -> Self {
         let times = before.filter(|before| before.tried == tried).map_or(1, |before| before.times.saturating_add(1));
         let wait = FIRST.saturating_mul(2_u32.saturating_pow(times - 1));
         Self {
@@ -48,7 +48,7 @@ impl Rejected {
     }
 
     /// Returns the server's rejection if it is about exactly this and not expired.
-    pub(super) fn stands(&self, tried: Mark, now: Instant) -> Option<CallError> {
+    pub(crate) fn stands(&self, tried: Mark, now: Instant) -> Option<CallError> {
         let stands = self.tried == tried && now < self.until;
         stands.then(|| CallError { what: self.what.clone(), class: Class::Permanent, message: self.message.clone() })
     }
@@ -56,7 +56,7 @@ impl Rejected {
 
 /// A hash of everything that a rejection depends on: the manifest, the UID of the live child, and the user's part of
 /// the object.
-pub(super) fn tried(wanted: &Wanted, there: Option<&str>, object: &Value) -> Mark {
+pub(crate) fn tried(wanted: &Wanted, there: Option<&str>, object: &Value) -> Mark {
     let metadata = &object["metadata"];
     let annotations = metadata["annotations"].as_object().into_iter().flatten();
     // The watch strips this annotation, write responses do not: ignore it so that both hash alike.

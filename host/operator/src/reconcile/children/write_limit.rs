@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use tokio::time::Instant;
 
-use super::mark::Mark;
+use crate::reconcile::mark::Mark;
 
 /// Number of writes in a burst, and the time after which one more is free.
 type Rate = (u32, Duration);

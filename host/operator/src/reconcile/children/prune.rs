@@ -9,12 +9,14 @@ use kaos_policy::contract::{Reference, ResourceType};
 use kube::api::PropagationPolicy;
 use serde_json::Value;
 
-use super::{api::Calls, apply::Applied, context::Context, decide::is_going, error::CallError};
+use crate::reconcile::{
+    api::Calls, children::apply::Applied, children::decide::is_going, context::Context, error::CallError,
+};
 use crate::watch::Seen;
 
 /// After how long children that stay for a watch in trouble are looked at again. A watch that works again wakes nobody if
 /// nothing changed meanwhile.
-pub(super) const AGAIN: Duration = Duration::from_secs(15);
+pub(crate) const AGAIN: Duration = Duration::from_secs(15);
 
 /// A child by group, kind and name: versions are views on the same object.
 fn identity(of: &ResourceType, name: &str) -> (String, String, String) {
@@ -23,7 +25,7 @@ fn identity(of: &ResourceType, name: &str) -> (String, String, String) {
 
 impl Context {
     /// Returns the children of an object that are not in the plan and not being deleted yet.
-    pub(super) fn unwanted(&self, uid: &str, plan: &[Value]) -> Vec<Seen> {
+    pub(crate) fn unwanted(&self, uid: &str, plan: &[Value]) -> Vec<Seen> {
         let wanted: BTreeSet<_> =
             plan.iter().map(Reference::of_object).map(|it| identity(&it.of(), &it.name)).collect();
         let is_unwanted = |child: &Seen| !wanted.contains(&identity(&child.of, &child.name));
@@ -32,7 +34,7 @@ impl Context {
     }
 
     /// Takes out those whose type is not followed now, and tells why they stay. Says whether there are any.
-    pub(super) fn spare_unseen(&self, unwanted: &mut Vec<Seen>, applied: &mut Applied) -> bool {
+    pub(crate) fn spare_unseen(&self, unwanted: &mut Vec<Seen>, applied: &mut Applied) -> bool {
         let before = unwanted.len();
         unwanted.retain(|child| {
             let Some(why) = self.watch.trouble_in(&child.of, &child.namespace) else { return true };
@@ -60,7 +62,7 @@ impl Context {
     }
 
     /// Deletes exactly this version of a child. A later version may have no owner any more.
-    pub(super) async fn remove(&self, child: &Seen, propagation: PropagationPolicy) -> Result<(), CallError> {
+    pub(crate) async fn remove(&self, child: &Seen, propagation: PropagationPolicy) -> Result<(), CallError> {
         let served = self.served(&child.of)?;
         let calls = self.calls(&served, &child.namespace);
         let version = child.version.to_string();
@@ -69,7 +71,7 @@ impl Context {
 
     /// Deletes the object with this UID, at this version if one is given, and informs the watch. Returns whether it is
     /// gone at once. If not, it waits for finalizers, including those of the garbage collector.
-    pub(super) async fn delete(
+    pub(crate) async fn delete(
         &self,
         calls: &Calls<'_>,
         which: &Reference,

@@ -6,14 +6,14 @@
 use kaos_policy::contract::ResourceType;
 use serde_json::{Map, Value, json};
 
-use super::{
+use crate::reconcile::{
     api::Calls,
-    child::is_final,
+    children::child::is_final,
+    children::managed_fields::{self, entries_of},
     context::Context,
     error::{CallError, Class},
-    fields::{self, entries_of},
     memory::Memory,
-    times,
+    status::times,
 };
 use crate::{hashing::hash, watch::Served};
 
@@ -53,9 +53,9 @@ impl Context {
                 let entries = entries_of(&live);
                 let ours = paths.iter().any(|path| {
                     let path: Vec<&str> = path.iter().map(String::as_str).collect();
-                    fields::owned(entries, "status", &path)
+                    managed_fields::owned(entries, "status", &path)
                 });
-                if !ours && fields::taken_over(entries, "status", &of.api_version).is_none() {
+                if !ours && managed_fields::taken_over(entries, "status", &of.api_version).is_none() {
                     memory.status = Some(pair);
                     return Ok(false);
                 }
@@ -112,7 +112,9 @@ impl Context {
 
     /// Makes the operator the field manager of everything that an earlier operator wrote into the status.
     async fn take_over_status(&self, of: &ResourceType, calls: &Calls<'_>, live: &Value) -> Result<(), CallError> {
-        let Some(entries) = fields::taken_over(entries_of(live), "status", &of.api_version) else { return Ok(()) };
+        let Some(entries) = managed_fields::taken_over(entries_of(live), "status", &of.api_version) else {
+            return Ok(());
+        };
         let answer = calls.manage(live, &entries).await?;
         self.watch.wrote(&answer);
         Ok(())

@@ -8,7 +8,7 @@ use std::time::Duration;
 use kaos_policy::{contract::Reference, stamp::pod_template};
 use serde_json::Value;
 
-use super::{context::Context, times::Transition, wanted::rank};
+use crate::reconcile::{children::final_manifest::rank, context::Context, status::times::Transition};
 use crate::{moments::passed, watch::Seen};
 
 /// Maximum time that the old workload stays after the new one was created, equal to a Deployment's default progress
@@ -16,16 +16,16 @@ use crate::{moments::passed, watch::Seen};
 const PATIENCE: Duration = Duration::from_mins(10);
 
 /// A workload that keeps serving, and the workload that replaces it.
-pub(super) struct Handover {
+pub(crate) struct Handover {
     old: Reference,
     new: Reference,
     /// The time that the old workload may still serve.
-    pub(super) left: Duration,
+    pub(crate) left: Duration,
 }
 
 impl Context {
     /// Returns the handover in progress, if one of the `leaving` children takes part in one.
-    pub(super) fn handover(&self, leaving: &[Seen], plan: &[Value]) -> Option<Handover> {
+    pub(crate) fn handover(&self, leaving: &[Seen], plan: &[Value]) -> Option<Handover> {
         let old = leaving.iter().find(|child| runs_pods(child))?;
         let workloads = plan.iter().filter(|manifest| pod_template(manifest).is_some());
         workloads.map(Reference::of_object).find_map(|new| {
@@ -44,7 +44,7 @@ impl Context {
 
 impl Handover {
     /// The Event that reports it.
-    pub(super) fn told(&self) -> Transition {
+    pub(crate) fn told(&self) -> Transition {
         let Self { old, new, .. } = self;
         let message = format!("{} {} serves until {} {} does", old.kind, old.name, new.kind, new.name);
         Transition { reason: "HandingOver".to_owned(), message, warning: false }
@@ -53,7 +53,7 @@ impl Handover {
 
 /// Whether a leaving child stays during a handover. Workloads and their configuration stay. Other children stay while
 /// the plan has a child of their kind.
-pub(super) fn stays(child: &Seen, plan: &[Value]) -> bool {
+pub(crate) fn stays(child: &Seen, plan: &[Value]) -> bool {
     let is_of_its_kind = |manifest: &Value| manifest["kind"] == child.of.kind.as_str();
     runs_pods(child) || rank(&child.of, false) == 0 || plan.iter().any(is_of_its_kind)
 }

@@ -9,24 +9,24 @@ use kaos_policy::{
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::{
+use crate::reconcile::{
     api::named,
-    child::{Done, Made, Sight, is_final},
+    children::child::{Done, Made, Sight, is_final},
+    children::decide::applied_digest,
+    children::final_manifest::{Wanted, held, rank},
+    children::rejected::{Rejected, tried},
+    children::replicas::as_scaled,
     context::Context,
-    decide::applied_digest,
     error::{CallError, Class},
     mark::{Mark, child_mark},
     memory::Memory,
-    rejected::{Rejected, tried},
-    scaled::as_scaled,
+    status::times::Transition,
     subject::Subject,
-    times::Transition,
-    wanted::{Wanted, held, rank},
 };
 use crate::status::Hindrance;
 
 /// Number of extra looks at a name if an unexpected object turns up there.
-pub(super) const LOOKS: u32 = 2;
+pub(crate) const LOOKS: u32 = 2;
 
 /// Result of applying the children.
 #[derive(Debug, Default)]
@@ -63,7 +63,7 @@ impl Applied {
     }
 
     /// The error, if a retry may succeed.
-    pub(super) fn passing_error(&self) -> Option<&CallError> {
+    pub(crate) fn passing_error(&self) -> Option<&CallError> {
         self.error.as_ref().filter(|error| !is_final(error))
     }
 
@@ -79,7 +79,7 @@ impl Applied {
     }
 
     /// Records a failed call, for a child or on the way to the children.
-    pub(super) fn failed(&mut self, error: CallError) {
+    pub(crate) fn failed(&mut self, error: CallError) {
         let by = if error.class == Class::Forbidden { Hindrance::NotPermitted } else { Hindrance::ApplyFailed };
         self.hindered(by, error.to_string());
         // If one of the errors may be gone at a retry, it decides the time of the retry.
@@ -92,7 +92,7 @@ impl Applied {
 impl Context {
     /// Applies the planned children, rank by rank. A rank starts only when every child of the lower ranks is as
     /// planned.
-    pub(super) async fn apply_all(&self, subject: &mut Subject<'_>, plan: &[Value], memory: &mut Memory) -> Applied {
+    pub(crate) async fn apply_all(&self, subject: &mut Subject<'_>, plan: &[Value], memory: &mut Memory) -> Applied {
         let mut applied = Applied::default();
         memory.effort.tidy(Instant::now());
         let there = self.watch.children(&subject.uid);
@@ -213,7 +213,7 @@ impl Context {
     }
 }
 
-pub(super) fn comes_and_goes(child: &Reference) -> CallError {
+pub(crate) fn comes_and_goes(child: &Reference) -> CallError {
     let message = "something of this name comes and goes: see who else makes and deletes it".to_owned();
     CallError { what: format!("apply {}", named(child)), class: Class::Transient(None), message }
 }

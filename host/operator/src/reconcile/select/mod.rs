@@ -1,6 +1,8 @@
 //! Chooses the policies that answer for an object: those of its place, or the pinned one. If they fail on the object,
 //! their predecessors answer.
 
+pub(super) mod fallback_round;
+
 use std::sync::Arc;
 
 use kaos_policy::{
@@ -11,7 +13,7 @@ use kaos_policy::{
 };
 use serde_json::Value;
 
-use super::{context::Context, hearing::Hearing, memory::Memory, resolve::Resolved};
+use crate::reconcile::{context::Context, memory::Memory, resolve::Resolved, select::fallback_round::Hearing};
 use crate::{
     catalogue::{Descent, Kind, PIN, Without},
     watch::ObjectKey,
@@ -19,18 +21,18 @@ use crate::{
 
 /// The policies chosen for an object, with the reason for any fallback.
 #[derive(Debug, Clone)]
-pub(super) struct Selected {
-    pub(super) descent: Descent,
+pub(crate) struct Selected {
+    pub(crate) descent: Descent,
     /// The swap that brought the policies.
-    pub(super) since: u64,
+    pub(crate) since: u64,
     /// Whether the object pins its policy.
-    pub(super) chosen: bool,
+    pub(crate) chosen: bool,
     /// Set if the object pins a policy that it cannot have. Its children stay as they are.
-    pub(super) unknown_pin: Option<String>,
+    pub(crate) unknown_pin: Option<String>,
 }
 
 /// Result of asking the policies.
-pub(super) enum Asked {
+pub(crate) enum Asked {
     /// The policies answered.
     Answered(Arc<Renderer>, Arc<Rendered>),
     /// No answer is possible yet.
@@ -41,7 +43,7 @@ pub(super) enum Asked {
 
 impl Selected {
     /// The message to the user about a fallback and its reason.
-    pub(super) fn fallback(&self) -> Option<String> {
+    pub(crate) fn fallback(&self) -> Option<String> {
         let told =
             |Without { revision, how, .. }: &Without| format!("policy revision {revision} does not answer: {how}");
         let told: Vec<String> = self.descent.without.iter().map(told).collect();
@@ -49,14 +51,14 @@ impl Selected {
     }
 
     /// Whether a fallback answers for this object.
-    pub(super) fn stands_in(&self) -> bool {
+    pub(crate) fn stands_in(&self) -> bool {
         !self.descent.without.is_empty()
     }
 }
 
 impl Context {
     /// Returns the policies for an object, by its place and its pin. `None` if no policy answers for its kind there.
-    pub(super) fn select(&self, key: &ObjectKey, object: &Value) -> Option<Selected> {
+    pub(crate) fn select(&self, key: &ObjectKey, object: &Value) -> Option<Selected> {
         let snapshot = self.catalogue.load()?;
         let pin = object["metadata"]["annotations"][PIN].as_str();
         let since = snapshot.of(&key.of).map_or(0, |answers| answers.since);
@@ -69,7 +71,7 @@ impl Context {
 
     /// Asks the selected policies. Asks their predecessors while a policy fails on the object, or refuses the object
     /// and leaves it to its predecessor.
-    pub(super) async fn ask(
+    pub(crate) async fn ask(
         &self,
         key: &ObjectKey,
         object: &Arc<Value>,
@@ -147,12 +149,12 @@ impl Context {
     }
 
     /// Returns the renderer for the selected policies, with the types that the cluster serves now.
-    pub(super) fn renderer(&self, kind: &Kind) -> Result<Arc<Renderer>, SettingsErrors> {
+    pub(crate) fn renderer(&self, kind: &Kind) -> Result<Arc<Renderer>, SettingsErrors> {
         self.renderers.of(kind, |of| self.watch.served(of).is_some())
     }
 
     /// Makes the predecessor answer for an object that a policy failed on. Returns whether there is a predecessor.
-    pub(super) fn fall_back(&self, key: &ObjectKey, selected: &mut Selected, failed: &PolicyId, how: &str) -> bool {
+    pub(crate) fn fall_back(&self, key: &ObjectKey, selected: &mut Selected, failed: &PolicyId, how: &str) -> bool {
         let falls_back = selected.descent.failed(failed, how);
         if falls_back {
             self.fell_back(key, selected, failed);

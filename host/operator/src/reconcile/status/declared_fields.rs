@@ -18,7 +18,7 @@ use kaos_policy::contract::ResourceType;
 use kube::{Client, api::ApiResource};
 use serde_json::Value;
 
-use super::{api::Calls, error::Class};
+use crate::reconcile::{api::Calls, error::Class};
 use crate::{
     locking::lock,
     schema,

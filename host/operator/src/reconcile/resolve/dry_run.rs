@@ -5,23 +5,23 @@ use kaos_policy::{contract::Reference, render::Rendered};
 
 use serde_json::Value;
 
-use super::{
-    apply::{LOOKS, comes_and_goes},
-    child::{Made, Sight, is_final},
-    context::Context,
-    decide::{Decision, decide},
-    error::CallError,
-    gates,
-    memory::Memory,
-    subject::Subject,
-    wanted::Wanted,
-};
 use crate::hashing::hash;
+use crate::reconcile::{
+    children::apply::{LOOKS, comes_and_goes},
+    children::child::{Made, Sight, is_final},
+    children::decide::{Decision, decide},
+    children::final_manifest::Wanted,
+    context::Context,
+    error::CallError,
+    memory::Memory,
+    resolve::gates,
+    subject::Subject,
+};
 
 impl Context {
     /// Runs a dry run of every write of the plan. Returns the API server's refusal; after an error the answer stays
     /// open. Skips default policies and plans that passed before.
-    pub(super) async fn rehearse(
+    pub(crate) async fn rehearse(
         &self,
         subject: &Subject<'_>,
         rendered: &Rendered,

@@ -9,12 +9,12 @@ use std::{collections::BTreeSet, sync::Arc};
 use kaos_policy::contract::Claim;
 use serde_json::Value;
 
-use super::{
+use crate::reconcile::{
     api::{with_finalizer, without_finalizer},
-    child::is_final,
+    children::child::is_final,
+    children::managed_fields::{entries_of, put_on},
     context::Context,
     error::{CallError, Class},
-    fields::{entries_of, put_on},
     memory::Memory,
     subject::Subject,
 };
@@ -31,7 +31,7 @@ pub(crate) struct Held {
 
 impl Held {
     /// The finalizers of a pass's object.
-    pub(super) fn on(subject: &Subject<'_>, memory: &Memory) -> Self {
+    pub(crate) fn on(subject: &Subject<'_>, memory: &Memory) -> Self {
         Self::of(&subject.object, subject.selected.descent.kind.claims(), memory.finalizer.as_deref())
     }
 
@@ -118,7 +118,7 @@ impl Context {
     }
 
     /// Removes a finalizer from an object. Returns whether the object had it.
-    pub(super) async fn take_off(
+    pub(crate) async fn take_off(
         &self,
         served: &Served,
         object: &mut Arc<Value>,
@@ -130,7 +130,7 @@ impl Context {
     }
 
     /// Patches the object of a pass.
-    pub(super) async fn patch(
+    pub(crate) async fn patch(
         &self,
         served: &Served,
         object: &mut Arc<Value>,
@@ -146,7 +146,7 @@ impl Context {
 }
 
 /// The finalizer that a plan requests in its `extra`.
-pub(super) fn asked_finalizer(extra: &str) -> Option<String> {
+pub(crate) fn asked_finalizer(extra: &str) -> Option<String> {
     let extra: Value = serde_json::from_str(extra).ok()?;
     extra["finalizer"].as_str().filter(|finalizer| !finalizer.is_empty()).map(str::to_owned)
 }

@@ -18,7 +18,7 @@ use kaos_policy::{
 };
 use serde_json::{Value, json};
 
-use super::drift;
+use crate::reconcile::children::drift;
 
 /// Returns the references of a plan's pods to objects outside the plan.
 pub(crate) fn needs(plan: &[Value]) -> Vec<Need> {

@@ -10,20 +10,20 @@ use kaos_policy::contract::Outcome;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::memory::Memory;
+use crate::reconcile::memory::Memory;
 
 /// Maximum wait. A slower controller counts as broken, and the status shows it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Whether a child's status is about an earlier generation.
-pub(super) fn is_unseen(live: &Value) -> bool {
+pub(crate) fn is_unseen(live: &Value) -> bool {
     let (seen, written) = (&live["status"]["observedGeneration"], &live["metadata"]["generation"]);
     matches!((seen.as_i64(), written.as_i64()), (Some(seen), Some(written)) if seen < written)
 }
 
 /// Returns the wait before the next status of an object, or `None` to write it now. Waits only for `unseen` children,
 /// and only if everything is applied: any other outcome is worth reporting at once.
-pub(super) fn wait(
+pub(crate) fn wait(
     object: &Value,
     outcome: &Outcome,
     unseen: bool,

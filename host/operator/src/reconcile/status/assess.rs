@@ -10,10 +10,10 @@ use kaos_policy::{
 use serde_json::Value;
 use std::sync::Arc;
 
-use super::{
+use crate::reconcile::{
+    children::decide::{Owner, owner},
     context::Context,
-    decide::{Owner, owner},
-    unseen::is_unseen,
+    status::observed_generation::is_unseen,
 };
 use crate::{
     status::{self, Hindrance, Standing},

@@ -11,14 +11,14 @@ use kaos_policy::{
 };
 use tokio::time::Instant;
 
-use super::{
+use crate::reconcile::{
     api::named,
-    effort::{Effort, Spent},
+    children::final_manifest::Wanted,
+    children::rejected::Rejected,
+    children::write_limit::{Effort, Spent},
     error::{CallError, Class},
     mark::{Mark, child_mark},
-    rejected::Rejected,
-    rolls::Read,
-    wanted::Wanted,
+    resolve::config_hash::Read,
 };
 use crate::{
     hashing::hash,
@@ -87,7 +87,7 @@ impl Memory {
 impl Memory {
     /// Consumes a write token for the child, or returns the delay until one is free. `reason` is the reason for the
     /// write.
-    pub(super) fn spend(&mut self, wanted: &Wanted, reason: &str) -> Result<(), CallError> {
+    pub(crate) fn spend(&mut self, wanted: &Wanted, reason: &str) -> Result<(), CallError> {
         let (child, plan) = (child_mark(&wanted.reference()), hash(wanted.digest()));
         let (wait, message) = match self.effort.spend(child, plan, Instant::now()) {
             Ok(()) => return Ok(()),

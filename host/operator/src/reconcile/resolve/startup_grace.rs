@@ -14,7 +14,7 @@ use kaos_policy::{
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use super::{context::Context, memory::Memory};
+use crate::reconcile::{context::Context, memory::Memory};
 
 /// Maximum wait. Clients send the objects of a file one after the other.
 const MOMENT: Duration = Duration::from_secs(2);
@@ -22,7 +22,7 @@ const MOMENT: Duration = Duration::from_secs(2);
 impl Context {
     /// Returns the time that a first plan still has to wait. It waits while a named object is missing or had no pass
     /// yet, if a policy answers for that object's kind.
-    pub(super) fn awaits(&self, rendered: &Rendered, memory: &mut Memory) -> Option<Duration> {
+    pub(crate) fn awaits(&self, rendered: &Rendered, memory: &mut Memory) -> Option<Duration> {
         let catalogue = self.catalogue.load()?;
         let lookup = self.watch.lookup();
         let comes = |target: &Target| match target {

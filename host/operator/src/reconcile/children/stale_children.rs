@@ -9,17 +9,17 @@ use kaos_policy::{contract::ResourceType, stamp::controller};
 use kube::api::PropagationPolicy;
 use serde_json::Value;
 
-use super::{
+use crate::reconcile::{
     api::named,
+    children::decide::is_going,
+    children::final_manifest::Wanted,
     context::Context,
-    decide::is_going,
     error::{CallError, Class},
-    wanted::Wanted,
 };
 
 impl Context {
     /// Deletes a blocking child of an earlier object with the owner's name. Returns whether the child is gone at once.
-    pub(super) async fn clear_away(&self, wanted: &Wanted, live: &Value, uid: &str) -> Result<bool, CallError> {
+    pub(crate) async fn clear_away(&self, wanted: &Wanted, live: &Value, uid: &str) -> Result<bool, CallError> {
         self.has_its_owner(wanted, uid).await?;
         let metadata = &live["metadata"];
         let text = |field: &str| metadata[field].as_str().unwrap_or_default();
@@ -33,7 +33,7 @@ impl Context {
 
     /// Checks that the owner of a planned child still has this UID and is not being deleted. Deletion with orphaned
     /// children removes the owner references. A pass that began earlier must not restore them.
-    pub(super) async fn has_its_owner(&self, wanted: &Wanted, uid: &str) -> Result<(), CallError> {
+    pub(crate) async fn has_its_owner(&self, wanted: &Wanted, uid: &str) -> Result<(), CallError> {
         let owner = controller(&wanted.body).unwrap_or(&Value::Null);
         let served = self.served(&ResourceType::of_object(owner))?;
         let name = owner["name"].as_str().unwrap_or_default();

@@ -12,16 +12,16 @@ use kaos_policy::{
 };
 use serde_json::Value;
 
-use super::{
+use crate::reconcile::{
     api::{named, with_annotation},
     context::Context,
     error::{CallError, Class},
+    status::times::Transition,
     subject::Subject,
-    times::Transition,
 };
 
 /// Adapts a manifest that was planned before the object got the annotation.
-pub(super) fn as_scaled<'a>(manifest: &'a Value, object: &Value) -> Cow<'a, Value> {
+pub(crate) fn as_scaled<'a>(manifest: &'a Value, object: &Value) -> Cow<'a, Value> {
     if !leaves_replicas(object) || manifest["spec"]["replicas"].is_null() {
         return Cow::Borrowed(manifest);
     }
@@ -32,7 +32,7 @@ pub(super) fn as_scaled<'a>(manifest: &'a Value, object: &Value) -> Cow<'a, Valu
 
 impl Context {
     /// Annotates the object so that its replicas stay as another writer set them on this workload. Returns the object.
-    pub(super) async fn leave_replicas(
+    pub(crate) async fn leave_replicas(
         &self,
         subject: &Subject<'_>,
         workload: &Reference,
