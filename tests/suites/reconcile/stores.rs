@@ -275,7 +275,7 @@ fn a_store_that_flaps_rolls_no_agent_and_changes_one_condition_of_each() {
 
 /// An Agent with a ModelAPI, an MCPServer and a MemoryStore that it needs, all ready.
 async fn with_dependencies(w: &World) -> [Value; 3] {
-    let dependencies = [model_api("llm"), mcp_server("tools"), memory_store("notes", "llm")];
+    let dependencies = [model_api("llm"), mcp_server("tools"), external("notes")];
     w.apply_all(&dependencies).await;
     let links = json!({"mcpServers": ["tools"], "config": {"memory": {"memoryStore": "notes"}}});
     w.apply(&agent("a", "llm", &links)).await;

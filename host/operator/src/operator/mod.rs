@@ -27,13 +27,13 @@ use crate::{
     processors::Processors,
     queue::Queue,
     rbac::Duties,
-    reconcile::{Context, Events, HeldBack, Memories, Projections, Rules},
+    reconcile::{Access, Context, DeclaredFields, Events, Memories, PolicyRunner, Rules, SyncGate},
     watch::{ObjectKey, Scope, Watch},
 };
 pub use crate::{processors::Compute, reconcile::Clock};
 
 /// The minimum time at shutdown for recording interrupted policy checks.
-const LAYING_DOWN: Duration = Duration::from_secs(1);
+const SHUTDOWN_RECORD_TIME: Duration = Duration::from_secs(1);
 
 /// The error of an operator that stopped without a request: a task ended that should run forever.
 #[derive(Debug, thiserror::Error)]
@@ -78,9 +78,8 @@ impl Operator {
             operator_namespace: options.operator_namespace.clone(),
             served: Vec::new(),
         };
-        let context = Context {
-            client,
-            watch,
+        let memories = Memories::default();
+        let runner = PolicyRunner {
             catalogue,
             renderers: Renderers::new(
                 cluster,
@@ -88,23 +87,23 @@ impl Operator {
                 options.grantable.privileges.clone(),
                 options.memo,
             ),
+            watch: watch.clone(),
+            memories: memories.clone(),
             metrics,
-            memories: Memories::default(),
-            held_back: HeldBack::default(),
-            projections: Projections::default(),
-            events: Events::new(options.instance.clone()),
-            rules: Rules {
-                resync: options.resync,
-                cleanup: options.cleanup,
-                rolls: options.secrets,
-                clock: options.clock,
-            },
-            stopping: CancellationToken::new(),
+            hashes_references: options.secrets,
             processors: Processors::of_this_machine(options.compute),
+            stopping: CancellationToken::new(),
         };
-        let context = Arc::new(context);
+        let context = Arc::new(Context {
+            runner,
+            access: Access { client, watch, events: Events::new(options.instance.clone()), clock: options.clock },
+            memories,
+            sync_gate: SyncGate::default(),
+            declared_fields: DeclaredFields::default(),
+            rules: Rules { resync: options.resync, cleanup: options.cleanup },
+        });
         let weak = Arc::downgrade(&context);
-        context.metrics.before_encoding(move |metrics| {
+        context.runner.metrics.before_encoding(move |metrics| {
             let Some(context) = weak.upgrade() else { return };
             metrics.awaiting_policy(&context.awaiting_policy());
             metrics.objects(&context.tallies());
@@ -127,7 +126,7 @@ impl Operator {
     /// Reconciles until `stop` is cancelled. Running passes may finish, within the grace period of the options.
     pub async fn run(self, stop: CancellationToken) -> Result<(), OperatorError> {
         let Self { context, queue, options, installing } = self;
-        let mut revisions = context.catalogue.revisions();
+        let mut revisions = context.runner.catalogue.revisions();
         let laid_down = CancellationToken::new();
         let mut installed = JoinSet::new();
         installed.spawn(install(&context, &options, installing, laid_down.clone()));
@@ -144,7 +143,7 @@ impl Operator {
         rollout::cover(&context);
         // The watch outlives the workers, because running passes use its data.
         let watching = CancellationToken::new();
-        let watch = context.watch.clone();
+        let watch = context.access.watch.clone();
         let mut watched = tokio::spawn({
             let watching = watching.clone();
             async move { watch.run(watching).await }
@@ -159,25 +158,25 @@ impl Operator {
             biased;
             () = stop.cancelled() => Ok(()),
             _ = &mut watched => Err(OperatorError("the watch")),
-            _ = &mut swaps => Err(OperatorError("what follows the catalogue")),
+            _ = &mut swaps => Err(OperatorError("the task that follows the catalogue")),
             _ = workers.join_next() => Err(OperatorError("a worker")),
-            _ = installed.join_next() => Err(OperatorError("what looks after policies")),
+            _ = installed.join_next() => Err(OperatorError("the task for installed policies")),
         };
         laid_down.cancel();
-        context.stopping.cancel();
+        context.runner.stopping.cancel();
         queue.close();
         swaps.abort();
         let deadline = tokio::time::Instant::now() + options.grace;
         let finish = async { while workers.join_next().await.is_some() {} };
         if tokio::time::timeout_at(deadline, finish).await.is_err() {
-            tracing::warn!("passes that did not finish in time are given up");
+            tracing::warn!("aborting passes that did not finish in time");
             workers.shutdown().await;
         }
         watching.cancel();
         if ended.is_ok() {
-            let deadline = deadline.max(tokio::time::Instant::now() + LAYING_DOWN);
+            let deadline = deadline.max(tokio::time::Instant::now() + SHUTDOWN_RECORD_TIME);
             if tokio::time::timeout_at(deadline, installed.join_next()).await.is_err() {
-                tracing::warn!("what is being checked is not laid down in time, and looks interrupted");
+                tracing::warn!("timed out recording running policy checks; they will show as Interrupted");
                 installed.shutdown().await;
             }
             drop(watched.await);
@@ -194,11 +193,11 @@ fn install(
     stop: CancellationToken,
 ) -> impl Future<Output = ()> + Send + 'static {
     let tools = Tools {
-        client: context.client.clone(),
-        catalogue: Arc::clone(&context.catalogue),
-        metrics: Arc::clone(&context.metrics),
-        watch: context.watch.clone(),
-        processors: context.processors.clone(),
+        client: context.access.client.clone(),
+        catalogue: Arc::clone(&context.runner.catalogue),
+        metrics: Arc::clone(&context.runner.metrics),
+        watch: context.access.watch.clone(),
+        processors: context.runner.processors.clone(),
         duties: Duties {
             scope: options.namespaces.clone(),
             operator_namespace: options.operator_namespace.clone(),

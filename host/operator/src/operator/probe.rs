@@ -4,7 +4,12 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 
-use crate::{kinds, queue::Queue, reconcile::Context, watch::ObjectKey};
+use crate::{
+    kinds,
+    queue::Queue,
+    reconcile::{Context, explain},
+    watch::ObjectKey,
+};
 
 /// The maximum number of places in a message about policies that are being loaded.
 const NAMED: usize = 16;
@@ -23,18 +28,18 @@ impl Probe {
 
     /// Checks that every kind is watched and that every policy is loaded. The error lists what is missing.
     pub fn ready(&self) -> Result<(), Vec<String>> {
-        let Some(snapshot) = self.context.catalogue.load() else {
-            return Err(vec![self.context.catalogue.missing().unwrap_or_default()]);
+        let Some(snapshot) = self.context.runner.catalogue.load() else {
+            return Err(vec![self.context.runner.catalogue.missing().unwrap_or_default()]);
         };
-        let coverage = self.context.watch.coverage();
+        let coverage = self.context.access.watch.coverage();
         let unwatched = snapshot.kinds().filter(|(of, _)| !coverage.is_primary(of));
         let unwatched: Vec<String> = unwatched.map(|(of, _)| format!("{of}: not watched yet")).collect();
-        if unwatched.is_empty() { self.context.watch.follows_all() } else { Err(unwatched) }
+        if unwatched.is_empty() { self.context.access.watch.follows_all() } else { Err(unwatched) }
     }
 
-    /// Namespaces that are not waited for although a policy of theirs is being loaded still, by kind; the first few.
+    /// Returns the places whose policy is still being loaded, by kind; the first few. The operator does not wait for them.
     pub fn loading(&self) -> Vec<String> {
-        let Some(snapshot) = self.context.catalogue.load() else { return Vec::new() };
+        let Some(snapshot) = self.context.runner.catalogue.load() else { return Vec::new() };
         let places = snapshot
             .loading()
             .iter()
@@ -44,23 +49,24 @@ impl Probe {
 
     /// Returns the listed namespaces that the operator may not read. It does not wait for them.
     pub fn barred(&self) -> BTreeSet<String> {
-        self.context.watch.barred()
+        self.context.access.watch.barred()
     }
 
     /// Returns the number of objects that wait for rights that the operator lacks.
     pub fn denied(&self) -> usize {
-        self.context.watch.denied()
+        self.context.access.watch.denied()
     }
 
     /// Returns what the last pass over an object saw, planned and decided. The error says why nothing is known. `kind`
     /// is any name of the kind.
     pub async fn explain(&self, kind: &str, namespace: &str, name: &str) -> Result<Value, String> {
         let unknown = || format!("nothing is known of {kind} {namespace}/{name}");
-        let snapshot = self.context.catalogue.load().ok_or_else(unknown)?;
+        let snapshot = self.context.runner.catalogue.load().ok_or_else(unknown)?;
         let kinds = snapshot.kinds().map(|(of, _)| of);
-        let of = kinds::meant(kind, kinds, |of| self.context.watch.served(of)).map_err(|error| error.to_string())?;
+        let of =
+            kinds::meant(kind, kinds, |of| self.context.access.watch.served(of)).map_err(|error| error.to_string())?;
         let key = ObjectKey::new(of.clone(), namespace, name);
-        let mut answer = self.context.explain(&key).await.ok_or_else(unknown)?;
+        let mut answer = explain(&self.context.runner, &key).await.ok_or_else(unknown)?;
         answer["object"] = json!(key.reference());
         Ok(answer)
     }

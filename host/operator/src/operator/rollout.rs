@@ -14,16 +14,16 @@ use crate::{
 
 /// Makes the watch cover the types that the active policies claim.
 pub(super) fn cover(context: &Context) {
-    if let Some(snapshot) = context.catalogue.load() {
+    if let Some(snapshot) = context.runner.catalogue.load() {
         let mut coverage = coverage(&snapshot);
         // Objects of a kind that lost its policy get a status that says so, also objects that are created later. A kind
         // that a policy claims in another version has the same objects, so it did not lose its policy.
-        let (covered, remembered) = (context.watch.coverage(), context.catalogue.remembered());
+        let (covered, remembered) = (context.access.watch.coverage(), context.runner.catalogue.remembered());
         for of in covered.primaries().map(|(of, _)| of).chain(&remembered).filter(|of| !is_answered(&snapshot, of)) {
             coverage.keep(of);
         }
-        context.watch.cover(coverage);
-        context.metrics.policies(&snapshot.active(), &snapshot.able());
+        context.access.watch.cover(coverage);
+        context.runner.metrics.policies(&snapshot.active(), &snapshot.able());
     }
 }
 
@@ -50,20 +50,20 @@ fn coverage(snapshot: &Snapshot) -> Coverage {
 /// Follows the swaps of the catalogue.
 pub(super) async fn follow(context: Arc<Context>, queue: Queue, mut revisions: watch::Receiver<u64>) {
     // The watch queues every object at startup, so the first snapshot needs nothing.
-    let mut before = context.catalogue.load();
+    let mut before = context.runner.catalogue.load();
     loop {
         if revisions.changed().await.is_err() {
             return;
         }
         cover(&context);
-        let now = context.catalogue.load();
+        let now = context.runner.catalogue.load();
         if let (Some(now), Some(before)) = (&now, &before) {
             for of in concerned(now, before) {
                 let as_before = |key: &ObjectKey| match (now.of(of), before.of(of)) {
                     (Some(now), Some(before)) => now.are_in(&key.namespace, before),
                     _ => false,
                 };
-                for key in context.watch.keys(of).iter().filter(|key| !as_before(key)) {
+                for key in context.access.watch.keys(of).iter().filter(|key| !as_before(key)) {
                     queue.add(key, Urgency::Paced);
                 }
             }

@@ -6,8 +6,8 @@ use kaos_policy::contract::{Outcome, Reference, Refusal};
 use tokio::time::Instant;
 
 use super::{
+    applied::Applied,
     error::{CallError, Class},
-    execute::Reached,
 };
 use crate::metrics::PassResult;
 
@@ -48,20 +48,20 @@ impl Ended {
 
     /// The end of a pass by its outcome. `follows` returns whether the watch reports that a name with another owner
     /// becomes free.
-    pub(super) fn at(reached: &Reached, resync: Duration, now: Instant, follows: impl Fn(&Reference) -> bool) -> Self {
-        let Reached { outcome, applied, again, .. } = reached;
-        if let Some(error) = applied.passing_error() {
+    pub(super) fn at(applied: &Applied, resync: Duration, now: Instant, follows: impl Fn(&Reference) -> bool) -> Self {
+        let Applied { outcome, children, again, .. } = applied;
+        if let Some(error) = children.passing_error() {
             return Self::by(error, resync);
         }
         let soon = Next::After(again.unwrap_or(resync));
-        let later = Next::After(applied.tried_again.map_or(resync, |at| at.saturating_duration_since(now)));
+        let later = Next::After(children.tried_again.map_or(resync, |at| at.saturating_duration_since(now)));
         let (result, next) = match outcome {
             Outcome::Applied => (PassResult::Settled, soon),
             Outcome::Gated | Outcome::Refused(Refusal::Waiting(_)) => (PassResult::Waiting, soon),
             Outcome::Refused(_) => (PassResult::Refused, Next::After(resync)),
-            Outcome::Failed(_) if applied.waits => (PassResult::Waiting, Next::Retry(None)),
-            Outcome::Failed(_) if !applied.conflicts.is_empty() => {
-                let followed = applied.conflicts.iter().all(follows);
+            Outcome::Failed(_) if children.waits => (PassResult::Waiting, Next::Retry(None)),
+            Outcome::Failed(_) if !children.conflicts.is_empty() => {
+                let followed = children.conflicts.iter().all(follows);
                 (PassResult::Waiting, if followed { later } else { Next::After(LOOK_AGAIN) })
             }
             Outcome::Failed(_) => (PassResult::Failed, later),
@@ -73,38 +73,38 @@ impl Ended {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{reconcile::children::apply::Applied, status::Hindrance};
+    use crate::reconcile::children::apply::ChildrenResult;
 
     const RESYNC: Duration = Duration::from_hours(10);
     const WAIT: Duration = Duration::from_secs(7);
 
-    fn ended(outcome: Outcome, applied: Applied) -> (PassResult, Next) {
-        let reached = Reached { outcome, hindrance: Hindrance::ApplyFailed, applied, again: None };
-        let Ended { result, next } = Ended::at(&reached, RESYNC, Instant::now(), |name| name.name == "followed");
+    fn ended(outcome: Outcome, children: ChildrenResult) -> (PassResult, Next) {
+        let applied = Applied::stub(outcome, children, None);
+        let Ended { result, next } = Ended::at(&applied, RESYNC, Instant::now(), |name| name.name == "followed");
         (result, next)
     }
 
-    fn failed(applied: Applied) -> (PassResult, Next) {
-        ended(Outcome::Failed("why".to_owned()), applied)
+    fn failed(children: ChildrenResult) -> (PassResult, Next) {
+        ended(Outcome::Failed("why".to_owned()), children)
     }
 
     fn error(class: Class) -> CallError {
         CallError { what: "apply Service t/a".to_owned(), class, message: "no".to_owned() }
     }
 
-    fn conflicts(names: &[&str]) -> Applied {
+    fn conflicts(names: &[&str]) -> ChildrenResult {
         let name = |name: &&str| Reference {
             api_version: "v1".to_owned(),
             kind: "Service".to_owned(),
             namespace: Some("t".to_owned()),
             name: (*name).to_owned(),
         };
-        Applied { conflicts: names.iter().map(name).collect(), ..Applied::default() }
+        ChildrenResult { conflicts: names.iter().map(name).collect(), ..ChildrenResult::default() }
     }
 
     #[test]
     fn without_an_error_the_outcome_decides() {
-        let ended = |outcome| ended(outcome, Applied::default());
+        let ended = |outcome| ended(outcome, ChildrenResult::default());
         let resync = Next::After(RESYNC);
         assert_eq!(ended(Outcome::Applied), (PassResult::Settled, resync));
         assert_eq!(ended(Outcome::Gated), (PassResult::Waiting, resync));
@@ -116,16 +116,15 @@ mod tests {
     #[test]
     fn what_waits_a_moment_is_looked_at_again_then() {
         let at = |outcome| {
-            let (applied, again) = (Applied::default(), Some(WAIT));
-            let reached = Reached { outcome, hindrance: Hindrance::ApplyFailed, applied, again };
-            Ended::at(&reached, RESYNC, Instant::now(), |_| true).next
+            let applied = Applied::stub(outcome, ChildrenResult::default(), Some(WAIT));
+            Ended::at(&applied, RESYNC, Instant::now(), |_| true).next
         };
         assert_eq!((at(Outcome::Applied), at(Outcome::Gated)), (Next::After(WAIT), Next::After(WAIT)));
     }
 
     #[test]
     fn an_error_that_may_be_over_the_next_time_decides_before_the_outcome() {
-        let with = |class| Applied { error: Some(error(class)), waits: true, ..Applied::default() };
+        let with = |class| ChildrenResult { error: Some(error(class)), waits: true, ..ChildrenResult::default() };
         let throttled = with(Class::Transient(Some(WAIT)));
         assert_eq!(ended(Outcome::Gated, throttled), (PassResult::Retried, Next::Retry(Some(WAIT))));
         assert_eq!(failed(with(Class::Forbidden)), (PassResult::Retried, Next::Denied));
@@ -134,14 +133,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_the_server_does_not_take_is_tried_again_when_it_is_time() {
         let tried_again = Some(Instant::now() + WAIT);
-        let applied = Applied { error: Some(error(Class::Permanent)), tried_again, ..Applied::default() };
-        assert_eq!(failed(applied), (PassResult::Failed, Next::After(WAIT)));
+        let children =
+            ChildrenResult { error: Some(error(Class::Permanent)), tried_again, ..ChildrenResult::default() };
+        assert_eq!(failed(children), (PassResult::Failed, Next::After(WAIT)));
     }
 
     #[test]
     fn a_child_that_has_to_go_first_is_waited_for() {
-        let applied = Applied { waits: true, ..conflicts(&["somebody-elses"]) };
-        assert_eq!(failed(applied), (PassResult::Waiting, Next::Retry(None)));
+        let children = ChildrenResult { waits: true, ..conflicts(&["somebody-elses"]) };
+        assert_eq!(failed(children), (PassResult::Waiting, Next::Retry(None)));
     }
 
     #[test]

@@ -10,6 +10,9 @@ use crate::telling::told;
 /// The server answers 500, although the same manifest will fail again.
 const MISFIT: &str = "failed to create typed patch object";
 
+/// Number of API server failures in a row from which the status shows them. A shorter series is not worth reporting.
+pub(crate) const SHOWN_FROM: u32 = 3;
+
 /// The consequence of a failed call for the pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
@@ -42,6 +45,17 @@ impl CallError {
         };
         // A server may quote whole objects.
         Self { what, class, message: cut(&told(error), NOTE).into_owned() }
+    }
+
+    /// Whether a retry without a change cannot succeed.
+    pub(crate) fn is_final(&self) -> bool {
+        self.class == Class::Permanent
+    }
+
+    /// Whether to report the last of `failures` failures in a row. A passing error is reported only if it lasts.
+    pub(crate) fn is_shown(&self, failures: u32) -> bool {
+        let passing = matches!(self.class, Class::Transient(_) | Class::Gone);
+        !passing || failures >= SHOWN_FROM
     }
 
     /// Whether the applied manifest does not fit the schema.

@@ -77,7 +77,7 @@ impl Events {
         });
         let events = ApiResource::erase::<Event>(&());
         if let Err(error) = Calls::namespaced(client, &events, namespace).create(&event).await {
-            tracing::debug!(%error, reason, "an Event could not be written");
+            tracing::debug!(%error, reason, "could not write an Event");
         }
     }
 

@@ -10,142 +10,157 @@ use kaos_policy::{
     render::{Rendered, Verdict},
 };
 use serde_json::Value;
-use tokio::time::Instant;
 
 use super::{
-    children::apply::Applied, children::handover::stays, children::prune::AGAIN, children::rejected::Rejected,
-    context::Context, deletion::finalizers::Held, error::CallError, mark::Mark, memory::Memory, resolve::gates,
+    access::Access,
+    applied::Applied,
+    children::{
+        apply::{ChildrenResult, apply_all},
+        handover::{handover, stays},
+        prune::{AGAIN, prune, spare_unseen, unwanted},
+    },
+    context::Rules,
+    deletion::finalizers::{Finalizers, hold, left_on, retire},
+    error::CallError,
+    memory::Memory,
+    prepare::{Prepared, Stopped},
+    resolve::{gates, startup_grace},
     subject::Subject,
 };
-use crate::{hashing::hash, status::Hindrance};
+use crate::{catalogue::Catalogue, status::Hindrance};
 
-/// The key of a whole plan in the map of rejected children.
-const PLAN: Mark = 0;
-
-/// The result of executing a plan, for the assessment.
-pub(super) struct Reached {
-    pub(super) outcome: Outcome,
-    pub(super) hindrance: Hindrance,
-    pub(super) applied: Applied,
-    /// Time until the next look, if a short wait is in progress.
-    pub(super) again: Option<Duration>,
+/// Executes a prepared plan.
+pub(crate) async fn execute(
+    access: &Access,
+    catalogue: &Catalogue,
+    rules: &Rules,
+    subject: &mut Subject<'_>,
+    prepared: &mut Prepared,
+    memory: &mut Memory,
+) -> Applied {
+    match prepared.stopped.take() {
+        Some(Stopped::Open(error)) => return Applied::open(error),
+        Some(Stopped::Refused(error)) => return Applied::refused(error, &prepared.plan, memory, rules.resync),
+        None => {}
+    }
+    let (wrote, stopped) = match retire_finalizers(access, subject, memory).await {
+        Ok(wrote) => (wrote, None),
+        Err(error) => (false, Some(error)),
+    };
+    let mut again = None;
+    let held = hold_back(access, catalogue, subject, &prepared.rendered, memory, &mut again);
+    let mut applied = match (held, stopped) {
+        (Some((outcome, hindrance)), stopped) => {
+            memory.children.conflicts.clear();
+            access.watch.contest(subject.key, &memory.children.conflicts);
+            Applied::held(outcome, hindrance, stopped)
+        }
+        (None, Some(error)) => Applied::stopped_by(error),
+        (None, None) => carry_out(access, rules, subject, &prepared.plan, memory, &mut again).await,
+    };
+    applied.wrote |= wrote;
+    applied.again = again;
+    applied
 }
 
-impl Reached {
-    /// Derives the outcome from the children.
-    fn with(applied: Applied, again: Option<Duration>) -> Self {
-        let (outcome, hindrance) = match applied.hindrance() {
-            None => (Outcome::Applied, Hindrance::ApplyFailed),
-            Some((hindrance, text)) => (Outcome::Failed(text), hindrance),
-        };
-        Self { outcome, hindrance, applied, again }
-    }
-
-    /// A call before the children failed.
-    pub(super) fn stopped_by(error: CallError) -> Self {
-        let mut applied = Applied::default();
-        applied.failed(error);
-        Self::with(applied, None)
-    }
-
-    /// The API server rejects the plan as a whole. The retries follow those of a rejected child.
-    pub(super) fn refused(error: CallError, plan: &[Value], memory: &mut Memory, longest: Duration) -> Self {
-        let before = memory.rejected.get(&PLAN);
-        let rejected = Rejected::new(hash(plan), &error, before, longest, Instant::now());
-        let mut applied = Applied { tried_again: Some(rejected.until), ..Applied::default() };
-        memory.rejected.insert(PLAN, rejected);
-        applied.failed(error);
-        Self::with(applied, None)
-    }
+/// Removes the retired finalizers. Returns whether it wrote.
+async fn retire_finalizers(access: &Access, subject: &mut Subject<'_>, memory: &Memory) -> Result<bool, CallError> {
+    let retired = Finalizers::on(subject, memory).retired;
+    retire(access, &subject.served, &mut subject.object, &retired).await
 }
 
-impl Context {
-    /// Executes the plan, if there is one.
-    pub(super) async fn reach(
-        &self,
-        subject: &mut Subject<'_>,
-        rendered: &Rendered,
-        plan: &[Value],
-        memory: &mut Memory,
-        wrote: &mut bool,
-    ) -> Reached {
-        let retired = Held::on(subject, memory).retired;
-        let retired = self.retire(&subject.served, &mut subject.object, &retired).await;
-        let stopped = retired.inspect(|retired| *wrote |= *retired).err();
-        let mut again = None;
-        let held_back = match &rendered.verdict {
-            Verdict::Refused(refusal) => Some(Outcome::Refused(refusal.clone())),
-            Verdict::Failed(failure) => Some(Outcome::Failed(failure.failure.to_string())),
-            Verdict::Planned(_) if subject.selected.unknown_pin.is_some() => {
-                subject.selected.unknown_pin.clone().map(Outcome::Failed)
+/// Returns the outcome of a pass that has no plan to execute now. Sets `again` if the plan waits for a short time.
+fn hold_back(
+    access: &Access,
+    catalogue: &Catalogue,
+    subject: &Subject<'_>,
+    rendered: &Rendered,
+    memory: &mut Memory,
+    again: &mut Option<Duration>,
+) -> Option<(Outcome, Hindrance)> {
+    let unknown_pin = subject.selected.unknown_pin.as_ref();
+    let outcome = match &rendered.verdict {
+        Verdict::Refused(refusal) => Some(Outcome::Refused(refusal.clone())),
+        Verdict::Failed(failure) => Some(Outcome::Failed(failure.failure.to_string())),
+        Verdict::Planned(_) if unknown_pin.is_some() => unknown_pin.cloned().map(Outcome::Failed),
+        Verdict::Planned(planned) => {
+            let children = access.watch.children(&subject.uid);
+            if planned.gates.is_empty() && gates::is_first(planned, &subject.object, &children) {
+                *again = startup_grace::wait(catalogue, &access.watch, rendered, memory);
             }
-            Verdict::Planned(planned) => {
-                let children = self.watch.children(&subject.uid);
-                if planned.gates.is_empty() && gates::is_first(planned, &subject.object, &children) {
-                    again = self.awaits(rendered, memory);
-                }
-                let waits = again.is_some() || gates::bind(planned, &subject.object, &children);
-                waits.then_some(Outcome::Gated)
-            }
-        };
-        if let Some(outcome) = held_back {
-            memory.conflicts.clear();
-            self.watch.contest(subject.key, &memory.conflicts);
-            let named_in_vain = subject.selected.unknown_pin.is_some();
-            let hindrance = if named_in_vain { Hindrance::PolicyNotFound } else { Hindrance::ApplyFailed };
-            // The outcome explains the missing plan. The error only leads to a retry for the finalizer.
-            let applied = Applied { error: stopped, ..Applied::default() };
-            return Reached { outcome, hindrance, applied, again };
+            let waits = again.is_some() || gates::bind(planned, &subject.object, &children);
+            waits.then_some(Outcome::Gated)
         }
-        if let Some(error) = stopped {
-            return Reached::stopped_by(error);
-        }
-        let claimed = subject.selected.descent.kind.claims().find_map(|claim| claim.finalizer.clone());
-        let ours = memory.finalizer.clone().or(claimed);
-        match self.hold_by(subject, ours, memory).await {
-            Ok(held) => *wrote |= held,
-            Err(error) => return Reached::stopped_by(error),
-        }
-        memory.rejected.remove(&PLAN);
-        let mut applied = self.apply_all(subject, plan, memory).await;
-        self.watch.contest(subject.key, &memory.conflicts);
-        // Never prune while a fallback serves: it does not know the failed revision's children, and a deleted volume
-        // claim is gone for good.
-        if applied.in_full() && !subject.selected.stands_in() {
-            let mut unwanted = self.unwanted(&subject.uid, plan);
-            if self.spare_unseen(&mut unwanted, &mut applied) {
-                again = Some(AGAIN);
-            }
-            if let Some(handover) = self.handover(&unwanted, plan) {
-                unwanted.retain(|child| !stays(child, plan));
-                let told = handover.told();
-                applied.decisions.push(told.message.clone());
-                self.tell(&subject.object, &told).await;
-                again = Some(again.map_or(handover.left, |again: Duration| again.min(handover.left)));
-            }
-            self.prune(&unwanted, &mut applied).await;
-        }
-        *wrote |= applied.wrote;
-        Reached::with(applied, again)
-    }
+    };
+    let hindrance = if unknown_pin.is_some() { Hindrance::PolicyNotFound } else { Hindrance::ApplyFailed };
+    outcome.map(|outcome| (outcome, hindrance))
+}
 
-    /// Sets `ours` as the only finalizer of this operator on the object, or removes them all. While a fallback serves,
-    /// the failed revision's finalizer stays, as its children do. Returns whether it wrote.
-    async fn hold_by(
-        &self,
-        subject: &mut Subject<'_>,
-        ours: Option<String>,
-        memory: &mut Memory,
-    ) -> Result<bool, CallError> {
-        let held = match &ours {
-            Some(finalizer) => self.hold(&subject.served, &mut subject.object, finalizer).await?,
-            None => false,
-        };
-        if subject.selected.stands_in() {
-            return Ok(held);
-        }
-        let known = Held { ours, retired: Vec::new() };
-        let left = self.left_on(&subject.served, &subject.object, &known, memory).await?;
-        Ok(self.retire(&subject.served, &mut subject.object, &left).await? || held)
+/// Sets the finalizer, applies the children, and deletes unplanned children. Sets `again` if a short wait is in
+/// progress.
+async fn carry_out(
+    access: &Access,
+    rules: &Rules,
+    subject: &mut Subject<'_>,
+    plan: &[Value],
+    memory: &mut Memory,
+    again: &mut Option<Duration>,
+) -> Applied {
+    let claimed = subject.selected.descent.kind.claims().find_map(|claim| claim.finalizer.clone());
+    let ours = memory.finalizers.asked.clone().or(claimed);
+    let held = match set_finalizer(access, subject, ours, memory).await {
+        Ok(held) => held,
+        Err(error) => return Applied::stopped_by(error),
+    };
+    memory.children.rejected_plan = None;
+    let mut children = apply_all(access, rules.resync, subject, plan, memory).await;
+    access.watch.contest(subject.key, &memory.children.conflicts);
+    // Never prune while a fallback serves: it does not know the failed revision's children, and a deleted volume claim
+    // is gone for good.
+    if children.in_full() && !subject.selected.stands_in() {
+        *again = clean(access, subject, plan, &mut children).await;
     }
+    children.wrote |= held;
+    Applied::of(children)
+}
+
+/// Deletes the children that are not in the plan, except those that stay for a while. Returns the time until the next
+/// look at those.
+async fn clean(
+    access: &Access,
+    subject: &Subject<'_>,
+    plan: &[Value],
+    children: &mut ChildrenResult,
+) -> Option<Duration> {
+    let mut leaving = unwanted(&access.watch, &subject.uid, plan);
+    let mut again = spare_unseen(&access.watch, &mut leaving, children).then_some(AGAIN);
+    if let Some(handover) = handover(&access.watch, access.clock.now(), &leaving, plan) {
+        leaving.retain(|child| !stays(child, plan));
+        let told = handover.told();
+        children.decisions.push(told.message.clone());
+        access.tell(&subject.object, &told).await;
+        again = Some(again.map_or(handover.left, |again| again.min(handover.left)));
+    }
+    prune(access, &leaving, children).await;
+    again
+}
+
+/// Sets `ours` as the only finalizer of this operator on the object, or removes them all. While a fallback serves, the
+/// failed revision's finalizer stays, as its children do. Returns whether it wrote.
+async fn set_finalizer(
+    access: &Access,
+    subject: &mut Subject<'_>,
+    ours: Option<String>,
+    memory: &mut Memory,
+) -> Result<bool, CallError> {
+    let held = match &ours {
+        Some(finalizer) => hold(access, &subject.served, &mut subject.object, finalizer).await?,
+        None => false,
+    };
+    if subject.selected.stands_in() {
+        return Ok(held);
+    }
+    let known = Finalizers { ours, retired: Vec::new() };
+    let left = left_on(access, &subject.served, &subject.object, &known, memory).await?;
+    Ok(retire(access, &subject.served, &mut subject.object, &left).await? || held)
 }

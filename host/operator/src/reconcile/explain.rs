@@ -2,51 +2,54 @@
 
 use serde_json::{Value, json};
 
-use super::{context::Context, memory::Memory, resolve::gates};
+use super::{
+    memory::Memory,
+    policy_runner::PolicyRunner,
+    resolve::{gates, render},
+    select::select,
+};
 use crate::watch::ObjectKey;
 
-impl Context {
-    /// Returns the object's inputs, plan and decisions. `None` if the object does not exist or has no policy.
-    pub(crate) async fn explain(&self, key: &ObjectKey) -> Option<Value> {
-        let object = self.watch.object(key)?;
-        let memory = self.memories.look(key);
-        let selected = self.select(key, &object)?;
-        let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
-        let children = self.watch.children(uid);
-        let mut answer = json!({ "status": object["status"], "last": memory.as_ref().map(last) });
-        match self.renderer(&selected.descent.kind) {
-            Err(errors) => answer["error"] = json!(errors.to_string()),
-            // A policy runs here too, so it takes its turn among the passes.
-            Ok(renderer) => match self.render(&object, &renderer, selected.descent.kind.is_local()).await {
-                Err(error) => answer["error"] = json!(error.to_string()),
-                Ok((rendered, _)) => {
-                    answer["needs"] = json!(rendered.needs);
-                    answer["found"] = json!(rendered.subject().found);
-                    answer["settings"] = rendered.settings.iter().map(|settings| settings.tree().clone()).collect();
-                    let is_gated = rendered.planned().is_some_and(|plan| gates::bind(plan, &object, &children));
-                    answer["plan"] = json!(rendered.document(is_gated, &json!({})));
-                }
-            },
-        }
-        answer["children"] = children
-            .iter()
-            .map(|child| json!({ "of": child.of, "name": child.name, "uid": child.uid, "version": child.version }))
-            .collect();
-        Some(answer)
+/// Returns the object's inputs, plan and decisions. `None` if the object does not exist or has no policy.
+pub(crate) async fn explain(runner: &PolicyRunner, key: &ObjectKey) -> Option<Value> {
+    let object = runner.watch.object(key)?;
+    let memory = runner.memories.look(key);
+    let selected = select(&runner.catalogue, key, &object)?;
+    let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
+    let children = runner.watch.children(uid);
+    let mut answer = json!({ "status": object["status"], "last": memory.as_ref().map(last) });
+    match runner.renderer(&selected.descent.kind) {
+        Err(errors) => answer["error"] = json!(errors.to_string()),
+        // A policy runs here too, so it takes its turn among the passes.
+        Ok(renderer) => match render(runner, &object, &renderer, selected.descent.kind.is_local()).await {
+            Err(error) => answer["error"] = json!(error.to_string()),
+            Ok((rendered, _)) => {
+                answer["needs"] = json!(rendered.needs);
+                answer["found"] = json!(rendered.subject().found);
+                answer["settings"] = rendered.settings.iter().map(|settings| settings.tree().clone()).collect();
+                let is_gated = rendered.planned().is_some_and(|plan| gates::bind(plan, &object, &children));
+                answer["plan"] = json!(rendered.document(is_gated, &json!({})));
+            }
+        },
     }
+    answer["children"] = children
+        .iter()
+        .map(|child| json!({ "of": child.of, "name": child.name, "uid": child.uid, "version": child.version }))
+        .collect();
+    Some(answer)
 }
 
 fn last(memory: &Memory) -> Value {
-    let Memory { last, failures, conflicts, rejected, .. } = memory;
+    let Memory { last, failures, children, .. } = memory;
     let rejected: Vec<String> =
-        rejected.values().map(|rejected| format!("{}: {}", rejected.what, rejected.message)).collect();
+        children.rejections().map(|rejected| format!("{}: {}", rejected.what, rejected.message)).collect();
     json!({
         "at": last.as_ref().map(|last| last.at.to_string()),
         "policy": last.as_ref().map(|last| &last.policy),
         "outcome": last.as_ref().map(|last| &last.outcome),
         "decisions": last.as_ref().map(|last| &last.decisions),
         "failures": failures,
-        "conflicts": conflicts,
+        "conflicts": children.conflicts,
         "rejected": rejected,
     })
 }

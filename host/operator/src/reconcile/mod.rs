@@ -4,23 +4,32 @@
 //! |---|---|
 //! | all steps in order | `pass` |
 //! | which policies answer, and their fallbacks | `select` |
-//! | needs and plan; dry run; plan gates | `resolve` |
-//! | execution of the plan, and its outcome | `execute` |
-//! | the children | `children` |
-//! | the status | `status` |
+//! | needs and plan; dry run; plan gates; both until a policy takes the object | `resolve`, `prepare` |
+//! | execution of the plan, and its result | `execute`, `applied` |
+//! | the children: decision, apply, prune | `children` |
 //! | finalizers, and objects that are being deleted | `deletion` |
-//! | the result of a pass, and when to look again | `ended` |
-//! | which passes a shutdown waits for | `shutdown` |
+//! | the status | `status` |
+//! | which revisions serve the object, and which fail on it | `ledger` |
+//! | when to look again | `ended` |
+//!
+//! | service | module |
+//! |---|---|
+//! | all services; the object of a pass | `context`, `subject` |
+//! | runs policies, for the steps that think | `policy_runner` |
+//! | API server, watch and Events, for the steps that act | `access`, `api`, `error`, `events` |
+//! | memory between passes; hashes for comparison | `memory`, `mark` |
 //! | the wait for the first lists of the children's types | `sync_gate` |
-//! | Events | `events` |
-//! | calls, and the meaning of their errors | `api`, `error` |
-//! | memory between passes | `memory` |
+//! | which passes a shutdown waits for | `shutdown` |
+//! | the time of day | `clock` |
 //! | the last pass of an object, for the explain page | `explain` |
 //!
 //! [`crate::queue`] decides which object is next and when. [`crate::watch`] knows what exists in the cluster.
 
+mod access;
 mod api;
+mod applied;
 mod children;
+mod clock;
 mod context;
 mod deletion;
 mod ended;
@@ -28,9 +37,12 @@ mod error;
 mod events;
 mod execute;
 mod explain;
+mod ledger;
 mod mark;
 mod memory;
 mod pass;
+mod policy_runner;
+mod prepare;
 mod resolve;
 mod select;
 mod shutdown;
@@ -38,13 +50,17 @@ mod status;
 mod subject;
 mod sync_gate;
 
+pub(crate) use access::Access;
 pub(crate) use children::{immutable::never_changes, leftover_fields::leftovers, managed_fields::put_on};
-pub use context::Clock;
+pub use clock::Clock;
 pub(crate) use context::{Context, Rules};
 pub(crate) use ended::{Ended, Next};
 pub(crate) use events::Events;
+pub(crate) use explain::explain;
 pub(crate) use memory::Memories;
-pub(crate) use select::fallback_round::Hearing;
+pub(crate) use pass::pass;
+pub(crate) use policy_runner::PolicyRunner;
+pub(crate) use select::fallback_round::FallbackRound;
 pub(crate) use shutdown::unless_given_up;
-pub(crate) use status::{declared_fields::Projections, pass_failed::Halt};
-pub(crate) use sync_gate::HeldBack;
+pub(crate) use status::{declared_fields::DeclaredFields, pass_failed::PassFailed, publish::publish_failure};
+pub(crate) use sync_gate::SyncGate;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// Time that computing gets once the shutdown has begun.
-const LAST_ANSWER: Duration = Duration::from_millis(500);
+const COMPUTE_GRACE: Duration = Duration::from_millis(500);
 
 tokio::task_local! {
     /// Cancelled when this task's pass is aborted.
@@ -29,7 +29,7 @@ pub(crate) async fn unless_given_up<T>(pass: impl Future<Output = T>) -> Option<
 pub(super) async fn computed<T>(stopping: &CancellationToken, computing: impl Future<Output = T>) -> T {
     let ends = async {
         stopping.cancelled().await;
-        tokio::time::sleep(LAST_ANSWER).await;
+        tokio::time::sleep(COMPUTE_GRACE).await;
     };
     let mut computing = std::pin::pin!(computing);
     tokio::select! {
@@ -60,7 +60,7 @@ mod tests {
         };
         let began = Instant::now();
         let (made, ()) = tokio::join!(pass, stop);
-        assert_eq!((made, began.elapsed()), (None, Duration::from_mins(1) + LAST_ANSWER));
+        assert_eq!((made, began.elapsed()), (None, Duration::from_mins(1) + COMPUTE_GRACE));
     }
 
     #[tokio::test(start_paused = true)]

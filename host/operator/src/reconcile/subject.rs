@@ -17,3 +17,12 @@ pub(crate) struct Subject<'a> {
     /// The generation that the pass handles. The answers to our own writes may have a newer one, without a plan yet.
     pub(crate) generation: i64,
 }
+
+impl<'a> Subject<'a> {
+    /// Creates the subject of a pass.
+    pub(crate) fn new(key: &'a ObjectKey, served: Served, selected: Selected, object: Arc<Value>) -> Self {
+        let uid = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+        let generation = object["metadata"]["generation"].as_i64().unwrap_or(1);
+        Self { key, served, selected, object, uid, generation }
+    }
+}

@@ -9,21 +9,21 @@ use tokio::time::Instant;
 use crate::locking::lock;
 
 /// Maximum wait for the passes of a kind. Shorter than the maximum cleanup time of an object.
-const PATIENCE: Duration = Duration::from_mins(2);
+const LONGEST_WAIT: Duration = Duration::from_mins(2);
 
 /// When the wait began, by kind.
 #[derive(Debug, Default)]
-pub(crate) struct HeldBack(Mutex<BTreeMap<ResourceType, Instant>>);
+pub(crate) struct SyncGate(Mutex<BTreeMap<ResourceType, Instant>>);
 
-impl HeldBack {
+impl SyncGate {
     /// Whether passes of a kind wait. `is_missing`: some type is not listed yet.
-    pub(crate) fn keeps_back(&self, of: &ResourceType, is_missing: bool) -> bool {
+    pub(crate) fn holds(&self, of: &ResourceType, is_missing: bool) -> bool {
         let mut since = lock(&self.0);
         if !is_missing {
             since.remove(of);
             return false;
         }
-        since.entry(of.clone()).or_insert_with(Instant::now).elapsed() < PATIENCE
+        since.entry(of.clone()).or_insert_with(Instant::now).elapsed() < LONGEST_WAIT
     }
 }
 
@@ -32,14 +32,14 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_type_that_is_never_listed_keeps_nobody_back_for_good() {
-        let (held_back, of) = (HeldBack::default(), ResourceType::new("x.io/v1", "Widget"));
-        assert!(held_back.keeps_back(&of, true));
-        tokio::time::sleep(PATIENCE / 2).await;
-        assert!(held_back.keeps_back(&of, true));
-        tokio::time::sleep(PATIENCE / 2).await;
-        assert!(!held_back.keeps_back(&of, true), "its time is over");
-        assert!(!held_back.keeps_back(&of, false), "it is listed");
-        assert!(held_back.keeps_back(&of, true), "and then another is not");
+    async fn a_type_that_is_never_listed_does_not_block_its_kind_for_ever() {
+        let (gate, of) = (SyncGate::default(), ResourceType::new("x.io/v1", "Widget"));
+        assert!(gate.holds(&of, true));
+        tokio::time::sleep(LONGEST_WAIT / 2).await;
+        assert!(gate.holds(&of, true));
+        tokio::time::sleep(LONGEST_WAIT / 2).await;
+        assert!(!gate.holds(&of, true), "the wait is over");
+        assert!(!gate.holds(&of, false), "the type is listed");
+        assert!(gate.holds(&of, true), "another type is not listed");
     }
 }

@@ -30,7 +30,7 @@ use crate::{
     masking::{MASK, is_secret},
     offline::{At, Bound, Entry, Started, Stored, World, answer, named_in_vain, renderer},
     policies::Loader,
-    reconcile::Hearing,
+    reconcile::FallbackRound,
 };
 
 /// Arguments of `policy explain`.
@@ -125,10 +125,10 @@ fn decide(
     kind: Arc<Kind>,
     asking: impl Fn(&Kind) -> anyhow::Result<Arc<Entry>>,
 ) -> anyhow::Result<(Descent, Arc<Entry>)> {
-    let (mut descent, mut hearing) = (Descent::new(kind), Hearing::new());
+    let (mut descent, mut round) = (Descent::new(kind), FallbackRound::new());
     loop {
         let entry = asking(&descent.kind)?;
-        if let Some(counts) = hearing.hear(&mut descent, &entry.rendered, Arc::clone(&entry)) {
+        if let Some(counts) = round.hear(&mut descent, &entry.rendered, Arc::clone(&entry)) {
             return Ok((descent, counts));
         }
     }

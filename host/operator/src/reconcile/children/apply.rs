@@ -1,6 +1,6 @@
 //! Applies all children of a plan in order, and collects the hindrances.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use kaos_policy::{
     contract::Reference,
@@ -10,13 +10,14 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::reconcile::{
+    access::Access,
     api::named,
-    children::child::{Done, Made, Sight, is_final},
+    children::child::make,
     children::decide::applied_digest,
     children::final_manifest::{Wanted, held, rank},
     children::rejected::{Rejected, tried},
-    children::replicas::as_scaled,
-    context::Context,
+    children::replicas::{as_scaled, leave_replicas},
+    children::sight::{Done, Made, Sight, sight},
     error::{CallError, Class},
     mark::{Mark, child_mark},
     memory::Memory,
@@ -30,7 +31,7 @@ pub(crate) const LOOKS: u32 = 2;
 
 /// Result of applying the children.
 #[derive(Debug, Default)]
-pub(crate) struct Applied {
+pub(crate) struct ChildrenResult {
     /// The reasons why children differ from the plan. Empty if they do not.
     pub(crate) hindrances: Vec<(Hindrance, String)>,
     /// The error that decides when to retry.
@@ -49,7 +50,7 @@ pub(crate) struct Applied {
     pub(crate) answers: BTreeMap<Reference, Value>,
 }
 
-impl Applied {
+impl ChildrenResult {
     /// Whether every child is as planned.
     pub(crate) fn in_full(&self) -> bool {
         self.hindrances.is_empty()
@@ -64,7 +65,7 @@ impl Applied {
 
     /// The error, if a retry may succeed.
     pub(crate) fn passing_error(&self) -> Option<&CallError> {
-        self.error.as_ref().filter(|error| !is_final(error))
+        self.error.as_ref().filter(|error| !error.is_final())
     }
 
     fn hindered(&mut self, by: Hindrance, text: String) {
@@ -83,138 +84,148 @@ impl Applied {
         let by = if error.class == Class::Forbidden { Hindrance::NotPermitted } else { Hindrance::ApplyFailed };
         self.hindered(by, error.to_string());
         // If one of the errors may be gone at a retry, it decides the time of the retry.
-        if self.error.as_ref().is_none_or(is_final) {
+        if self.error.as_ref().is_none_or(CallError::is_final) {
             self.error = Some(error);
         }
     }
 }
 
-impl Context {
-    /// Applies the planned children, rank by rank. A rank starts only when every child of the lower ranks is as
-    /// planned.
-    pub(crate) async fn apply_all(&self, subject: &mut Subject<'_>, plan: &[Value], memory: &mut Memory) -> Applied {
-        let mut applied = Applied::default();
-        memory.effort.tidy(Instant::now());
-        let there = self.watch.children(&subject.uid);
-        let there = there.iter().map(|child| child_mark(&child.reference())).collect();
-        memory.keep(&plan.iter().map(|child| child_mark(&Reference::of_object(child))).collect(), &there);
-        let mut ordered: Vec<(u8, &Value)> = plan.iter().map(|manifest| (rank_of(manifest), manifest)).collect();
-        ordered.sort_by_key(|(rank, _)| *rank);
-        let mut reached = 0;
-        for (rank, manifest) in ordered {
-            if rank > reached && !applied.in_full() {
-                break;
-            }
-            reached = rank;
-            let child = Reference::of_object(manifest);
-            let mut sight = self.sight(&child, &subject.uid, memory);
-            // The UID comes from the watch: no event reports the end of a child that only a closer look finds.
-            let there = sight.live().and_then(|live| live["metadata"]["uid"].as_str()).map(str::to_owned);
-            for look in 0.. {
-                let live = sight.live();
-                let manifest = as_scaled(manifest, &subject.object);
-                // Recorded in this pass, or in an earlier one that did not reach the workloads.
-                if let Some(live) = live.filter(|live| is_config_map(live) && applied_digest(live).is_none()) {
-                    memory.found.insert(child_mark(&child), held(live));
-                }
-                let was_like = |config: &Value| {
-                    memory.found.get(&child_mark(&Reference::of_object(config))) == Some(&held(config))
-                };
-                let wanted = Wanted::new(&manifest, &subject.object, live, &was_like, plan);
-                // The closure delays hashing everything that is tried. Only rejections need that hash.
-                let tried = || tried(&wanted, there.as_deref(), &subject.object);
-                if let Some(rejected) = memory.rejected.get(&child_mark(&child))
-                    && let Some(error) = rejected.stands(tried(), Instant::now())
-                {
-                    applied.rejected(rejected.until, error);
-                    break;
-                }
-                let done = match self.make(&wanted, sight, &subject.uid, memory).await {
-                    Ok(Made::Found(found)) if look < LOOKS => {
-                        sight = found;
-                        continue;
-                    }
-                    Ok(Made::Found(_)) => Err(comes_and_goes(&child)),
-                    Ok(Made::Done(Done::Scaled(live))) if look < LOOKS => {
-                        match self.leave_replicas(subject, &child, &live).await {
-                            Ok(object) => {
-                                subject.object = object;
-                                applied.wrote = true;
-                                sight = Sight::found(Some(live));
-                                continue;
-                            }
-                            Err(error) => Err(error),
-                        }
-                    }
-                    Ok(Made::Done(done)) => Ok(done),
-                    Err(error) => Err(error),
-                };
-                self.note(&child, tried, done, memory, &mut applied);
-                break;
-            }
+/// Applies the planned children, rank by rank. A rank starts only when every child of the lower ranks is as
+/// planned.
+pub(crate) async fn apply_all(
+    access: &Access,
+    longest_retry: Duration,
+    subject: &mut Subject<'_>,
+    plan: &[Value],
+    memory: &mut Memory,
+) -> ChildrenResult {
+    let mut applied = ChildrenResult::default();
+    memory.children.effort.tidy(Instant::now());
+    let there = access.watch.children(&subject.uid);
+    let there = there.iter().map(|child| child_mark(&child.reference())).collect();
+    memory.children.keep(&plan.iter().map(|child| child_mark(&Reference::of_object(child))).collect(), &there);
+    let mut ordered: Vec<(u8, &Value)> = plan.iter().map(|manifest| (rank_of(manifest), manifest)).collect();
+    ordered.sort_by_key(|(rank, _)| *rank);
+    let mut reached = 0;
+    for (rank, manifest) in ordered {
+        if rank > reached && !applied.in_full() {
+            break;
         }
-        memory.conflicts = applied.conflicts.iter().cloned().collect();
-        // An Event, because the next write succeeds and the status would show the problem only now and then.
-        if let Some(message) = memory.undone.take() {
-            self.tell(&subject.object, &Transition { reason: "ChildUndone".to_owned(), message, warning: true }).await;
-        }
-        applied
-    }
-
-    fn note(
-        &self,
-        child: &Reference,
-        tried: impl FnOnce() -> Mark,
-        done: Result<Done, CallError>,
-        memory: &mut Memory,
-        applied: &mut Applied,
-    ) {
-        match done {
-            Ok(Done::Same) => drop(memory.rejected.remove(&child_mark(child))),
-            Ok(Done::Written(reason, answer)) => {
-                tracing::info!(child = %named(child), reason, "applied");
-                applied.decisions.push(format!("{} was applied: {reason}", named(child)));
-                applied.wrote = true;
-                memory.rejected.remove(&child_mark(child));
-                applied.answers.insert(child.clone(), answer);
+        reached = rank;
+        let child = Reference::of_object(manifest);
+        let mut seen = sight(&access.watch, &child, &subject.uid, memory);
+        // The UID comes from the watch: no event reports the end of a child that only a closer look finds.
+        let there = seen.live().and_then(|live| live["metadata"]["uid"].as_str()).map(str::to_owned);
+        for look in 0.. {
+            let live = seen.live();
+            let manifest = as_scaled(manifest, &subject.object);
+            // Recorded in this pass, or in an earlier one that did not reach the workloads.
+            if let Some(live) = live.filter(|live| is_config_map(live) && applied_digest(live).is_none()) {
+                memory.children.of(child_mark(&child)).found = Some(held(live));
             }
-            Ok(Done::Scaled(live)) => {
-                let text = format!(
-                    "{} has {} replicas that somebody set, and the annotation {REPLICAS} that leaves them is taken off this \
-                     object: see by whom, or set spec.replicas",
-                    named(child),
-                    live["spec"]["replicas"]
-                );
-                applied.hindered(Hindrance::ApplyFailed, text);
-            }
-            Ok(Done::Foreign(owner)) => {
-                let text = format!(
-                    "{} is there and belongs to {owner}: delete or rename it, or rename this object",
-                    named(child)
-                );
-                applied.hindered(Hindrance::OwnershipConflict, text);
-                applied.conflicts.push(child.clone());
-            }
-            Ok(Done::Going) => {
-                applied.hindered(
-                    Hindrance::ApplyFailed,
-                    format!("{} is being deleted and is made anew then", named(child)),
-                );
-                applied.waits = true;
-            }
-            Err(error) if is_final(&error) => {
-                let before = memory.rejected.get(&child_mark(child));
-                let rejected = Rejected::new(tried(), &error, before, self.rules.resync, Instant::now());
+            let was_like = |config: &Value| {
+                memory.children.get(child_mark(&Reference::of_object(config))).and_then(|child| child.found)
+                    == Some(held(config))
+            };
+            let wanted = Wanted::new(&manifest, &subject.object, live, &was_like, plan);
+            // The closure delays hashing everything that is tried. Only rejections need that hash.
+            let tried = || tried(&wanted, there.as_deref(), &subject.object);
+            if let Some(rejected) = memory.children.get(child_mark(&child)).and_then(|child| child.rejected.as_deref())
+                && let Some(error) = rejected.stands(tried(), Instant::now())
+            {
                 applied.rejected(rejected.until, error);
-                memory.rejected.insert(child_mark(child), rejected);
+                break;
             }
-            Err(error) => applied.failed(error),
+            let done = match make(access, &wanted, seen, &subject.uid, memory).await {
+                Ok(Made::Found(found)) if look < LOOKS => {
+                    seen = found;
+                    continue;
+                }
+                Ok(Made::Found(_)) => Err(comes_and_goes(&child)),
+                Ok(Made::Done(Done::Scaled(live))) if look < LOOKS => {
+                    match leave_replicas(access, subject, &child, &live).await {
+                        Ok(object) => {
+                            subject.object = object;
+                            applied.wrote = true;
+                            seen = Sight::found(Some(live));
+                            continue;
+                        }
+                        Err(error) => Err(error),
+                    }
+                }
+                Ok(Made::Done(done)) => Ok(done),
+                Err(error) => Err(error),
+            };
+            note(&child, tried, done, longest_retry, memory, &mut applied);
+            break;
         }
+    }
+    memory.children.conflicts = applied.conflicts.iter().cloned().collect();
+    // An Event, because the next write succeeds and the status would show the problem only now and then.
+    if let Some(message) = memory.children.undone.take() {
+        access.tell(&subject.object, &Transition { reason: "ChildUndone".to_owned(), message, warning: true }).await;
+    }
+    applied
+}
+
+fn note(
+    child: &Reference,
+    tried: impl FnOnce() -> Mark,
+    done: Result<Done, CallError>,
+    longest_retry: Duration,
+    memory: &mut Memory,
+    applied: &mut ChildrenResult,
+) {
+    match done {
+        Ok(Done::Same) => memory.children.forget_rejection(child_mark(child)),
+        Ok(Done::Written(reason, answer)) => {
+            tracing::info!(child = %named(child), reason, "applied");
+            applied.decisions.push(format!("{} was applied: {reason}", named(child)));
+            applied.wrote = true;
+            memory.children.forget_rejection(child_mark(child));
+            applied.answers.insert(child.clone(), answer);
+        }
+        Ok(Done::Scaled(live)) => {
+            let text = format!(
+                "{} has {} replicas that another client set, and a client removed the annotation {REPLICAS} that keeps \
+                 them: find that client, or set spec.replicas",
+                named(child),
+                live["spec"]["replicas"]
+            );
+            applied.hindered(Hindrance::ApplyFailed, text);
+        }
+        Ok(Done::Foreign(owner)) => {
+            let text = format!(
+                "{} already exists and belongs to {owner}: delete or rename it, or rename this object",
+                named(child)
+            );
+            applied.hindered(Hindrance::OwnershipConflict, text);
+            applied.conflicts.push(child.clone());
+        }
+        Ok(Done::Going) => {
+            applied.hindered(
+                Hindrance::ApplyFailed,
+                format!("{} is being deleted and will be created again afterwards", named(child)),
+            );
+            applied.waits = true;
+        }
+        Err(error) if error.is_final() => {
+            let before = memory.children.get(child_mark(child)).and_then(|child| child.rejected.as_deref());
+            let rejected = Rejected::new(tried(), &error, before, longest_retry, Instant::now());
+            applied.rejected(rejected.until, error);
+            memory.children.of(child_mark(child)).rejected = Some(Box::new(rejected));
+        }
+        Err(error) => applied.failed(error),
     }
 }
 
+/// The error of a child that a read does not find although the API server says that it exists, several times in a row.
 pub(crate) fn comes_and_goes(child: &Reference) -> CallError {
-    let message = "something of this name comes and goes: see who else makes and deletes it".to_owned();
+    let times = LOOKS + 1;
+    let message = format!(
+        "the API server answered {times} times that the object changed or was deleted meanwhile: find the client that \
+         creates and deletes it"
+    );
     CallError { what: format!("apply {}", named(child)), class: Class::Transient(None), message }
 }
 

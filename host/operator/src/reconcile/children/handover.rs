@@ -5,15 +5,19 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use kaos_policy::{contract::Reference, stamp::pod_template};
 use serde_json::Value;
 
-use crate::reconcile::{children::final_manifest::rank, context::Context, status::times::Transition};
-use crate::{moments::passed, watch::Seen};
+use crate::reconcile::{children::final_manifest::rank, status::times::Transition};
+use crate::{
+    moments::passed,
+    watch::{Seen, Watch},
+};
 
 /// Maximum time that the old workload stays after the new one was created, equal to a Deployment's default progress
 /// deadline. The new workload may be waiting for something that the old one holds.
-const PATIENCE: Duration = Duration::from_mins(10);
+const LONGEST_HANDOVER: Duration = Duration::from_mins(10);
 
 /// A workload that keeps serving, and the workload that replaces it.
 pub(crate) struct Handover {
@@ -23,23 +27,21 @@ pub(crate) struct Handover {
     pub(crate) left: Duration,
 }
 
-impl Context {
-    /// Returns the handover in progress, if one of the `leaving` children takes part in one.
-    pub(crate) fn handover(&self, leaving: &[Seen], plan: &[Value]) -> Option<Handover> {
-        let old = leaving.iter().find(|child| runs_pods(child))?;
-        let workloads = plan.iter().filter(|manifest| pod_template(manifest).is_some());
-        workloads.map(Reference::of_object).find_map(|new| {
-            let namespace = new.namespace.as_deref().unwrap_or_default();
-            // The watch may not show a new child yet, and such a child serves nothing either.
-            let live = self.watch.live(&new.of(), namespace, &new.name).and_then(|seen| seen.object());
-            if !live.as_ref().is_none_or(is_starting) {
-                return None;
-            }
-            let made = live.as_ref().and_then(|live| live["metadata"]["creationTimestamp"].as_str());
-            let left = PATIENCE.checked_sub(passed(made, self.rules.clock.now())).filter(|left| !left.is_zero())?;
-            Some(Handover { old: old.reference(), new, left })
-        })
-    }
+/// Returns the handover in progress, if one of the `leaving` children takes part in one.
+pub(crate) fn handover(watch: &Watch, now: Timestamp, leaving: &[Seen], plan: &[Value]) -> Option<Handover> {
+    let old = leaving.iter().find(|child| runs_pods(child))?;
+    let workloads = plan.iter().filter(|manifest| pod_template(manifest).is_some());
+    workloads.map(Reference::of_object).find_map(|new| {
+        let namespace = new.namespace.as_deref().unwrap_or_default();
+        // The watch may not show a new child yet, and such a child serves nothing either.
+        let live = watch.live(&new.of(), namespace, &new.name).and_then(|seen| seen.object());
+        if !live.as_ref().is_none_or(is_starting) {
+            return None;
+        }
+        let made = live.as_ref().and_then(|live| live["metadata"]["creationTimestamp"].as_str());
+        let left = LONGEST_HANDOVER.checked_sub(passed(made, now)).filter(|left| !left.is_zero())?;
+        Some(Handover { old: old.reference(), new, left })
+    })
 }
 
 impl Handover {

@@ -3,7 +3,9 @@
 //! | step | module |
 //! |---|---|
 //! | all children in order, and what hinders them | `apply` |
+//! | what the pass knows of a child | `sight` |
 //! | one child: look, decide, write | `child` |
+//! | applies and repairs of an existing child | `known`, `repair` |
 //! | the decision about one child, without I/O | `decide`, `drift` |
 //! | manifests in their final form | `final_manifest` |
 //! | managed fields; fields that an earlier plan left without a manager | `managed_fields`, `leftover_fields` |
@@ -21,10 +23,13 @@ pub(super) mod drift;
 pub(super) mod final_manifest;
 pub(super) mod handover;
 pub(super) mod immutable;
+mod known;
 pub(super) mod leftover_fields;
 pub(super) mod managed_fields;
 pub(super) mod prune;
 pub(super) mod rejected;
+mod repair;
 mod replicas;
+pub(super) mod sight;
 mod stale_children;
 pub(super) mod write_limit;

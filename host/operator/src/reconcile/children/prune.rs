@@ -1,7 +1,7 @@
-//! Children that are no longer wanted.
+//! Deletes children that are no longer in the plan.
 //!
-//! While the watch on their type is in trouble they stay: a policy that is not shown a child may leave it out of a plan for
-//! that reason alone, and data that is deleted does not come back.
+//! A child stays while the watch on its type is in trouble: a policy that does not see the child may leave it out of the
+//! plan for that reason alone, and deleted data is gone for good.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -9,13 +9,11 @@ use kaos_policy::contract::{Reference, ResourceType};
 use kube::api::PropagationPolicy;
 use serde_json::Value;
 
-use crate::reconcile::{
-    api::Calls, children::apply::Applied, children::decide::is_going, context::Context, error::CallError,
-};
-use crate::watch::Seen;
+use crate::reconcile::{access::Access, children::apply::ChildrenResult, children::decide::is_going, error::CallError};
+use crate::watch::{Seen, Watch};
 
-/// After how long children that stay for a watch in trouble are looked at again. A watch that works again wakes nobody if
-/// nothing changed meanwhile.
+/// Time until the next look at children that stay because of a watch in trouble. A watch that works again causes no pass
+/// if nothing changed meanwhile.
 pub(crate) const AGAIN: Duration = Duration::from_secs(15);
 
 /// A child by group, kind and name: versions are views on the same object.
@@ -23,69 +21,45 @@ fn identity(of: &ResourceType, name: &str) -> (String, String, String) {
     (of.group().to_owned(), of.kind.clone(), name.to_owned())
 }
 
-impl Context {
-    /// Returns the children of an object that are not in the plan and not being deleted yet.
-    pub(crate) fn unwanted(&self, uid: &str, plan: &[Value]) -> Vec<Seen> {
-        let wanted: BTreeSet<_> =
-            plan.iter().map(Reference::of_object).map(|it| identity(&it.of(), &it.name)).collect();
-        let is_unwanted = |child: &Seen| !wanted.contains(&identity(&child.of, &child.name));
-        let children = self.watch.children(uid).into_iter().filter(is_unwanted);
-        children.filter(|child| !child.object().is_some_and(|live| is_going(&live))).collect()
-    }
+/// Returns the children of an object that are not in the plan and not being deleted yet.
+pub(crate) fn unwanted(watch: &Watch, uid: &str, plan: &[Value]) -> Vec<Seen> {
+    let wanted: BTreeSet<_> = plan.iter().map(Reference::of_object).map(|it| identity(&it.of(), &it.name)).collect();
+    let is_unwanted = |child: &Seen| !wanted.contains(&identity(&child.of, &child.name));
+    let children = watch.children(uid).into_iter().filter(is_unwanted);
+    children.filter(|child| !child.object().is_some_and(|live| is_going(&live))).collect()
+}
 
-    /// Takes out those whose type is not followed now, and tells why they stay. Says whether there are any.
-    pub(crate) fn spare_unseen(&self, unwanted: &mut Vec<Seen>, applied: &mut Applied) -> bool {
-        let before = unwanted.len();
-        unwanted.retain(|child| {
-            let Some(why) = self.watch.trouble_in(&child.of, &child.namespace) else { return true };
-            let (kind, name) = (&child.of.kind, &child.name);
-            let decision =
-                format!("{kind} {name} stays, although the plan has it no longer, while {kind} is not followed: {why}");
-            applied.decisions.push(decision);
-            false
-        });
-        unwanted.len() < before
-    }
+/// Removes the children whose type is not watched now from the list, and records why they stay. Returns whether there are
+/// any.
+pub(crate) fn spare_unseen(watch: &Watch, unwanted: &mut Vec<Seen>, result: &mut ChildrenResult) -> bool {
+    let before = unwanted.len();
+    unwanted.retain(|child| {
+        let Some(why) = watch.trouble_in(&child.of, &child.namespace) else { return true };
+        let (kind, name) = (&child.of.kind, &child.name);
+        let decision =
+            format!("{kind} {name} stays, although the plan has it no longer, while {kind} is not watched: {why}");
+        result.decisions.push(decision);
+        false
+    });
+    unwanted.len() < before
+}
 
-    /// Deletes these children. What was deleted, and what could not be, is noted.
-    pub(crate) async fn prune(&self, unwanted: &[Seen], applied: &mut Applied) {
-        for child in unwanted {
-            if let Err(error) = self.remove(child, PropagationPolicy::Background).await {
-                applied.failed(error);
-                continue;
-            }
-            tracing::info!(child = %format!("{} {}", child.of.kind, child.name), "deleted");
-            let decision = format!("{} {} was deleted: the plan has it no longer", child.of.kind, child.name);
-            applied.decisions.push(decision);
-            applied.wrote = true;
+/// Deletes these children. Records what it deleted, and what it could not delete.
+pub(crate) async fn prune(access: &Access, unwanted: &[Seen], result: &mut ChildrenResult) {
+    for child in unwanted {
+        if let Err(error) = remove(access, child, PropagationPolicy::Background).await {
+            result.failed(error);
+            continue;
         }
+        tracing::info!(child = %format!("{} {}", child.of.kind, child.name), "deleted");
+        let decision = format!("{} {} was deleted: the plan has it no longer", child.of.kind, child.name);
+        result.decisions.push(decision);
+        result.wrote = true;
     }
+}
 
-    /// Deletes exactly this version of a child. A later version may have no owner any more.
-    pub(crate) async fn remove(&self, child: &Seen, propagation: PropagationPolicy) -> Result<(), CallError> {
-        let served = self.served(&child.of)?;
-        let calls = self.calls(&served, &child.namespace);
-        let version = child.version.to_string();
-        self.delete(&calls, &child.reference(), &child.uid, Some(&version), propagation).await.map(drop)
-    }
-
-    /// Deletes the object with this UID, at this version if one is given, and informs the watch. Returns whether it is
-    /// gone at once. If not, it waits for finalizers, including those of the garbage collector.
-    pub(crate) async fn delete(
-        &self,
-        calls: &Calls<'_>,
-        which: &Reference,
-        uid: &str,
-        version: Option<&str>,
-        propagation: PropagationPolicy,
-    ) -> Result<bool, CallError> {
-        let going = calls.delete(&which.name, uid, version, propagation).await?;
-        if let Some(going) = &going {
-            self.watch.wrote(going);
-        } else {
-            let namespace = which.namespace.as_deref().unwrap_or_default();
-            self.watch.deleted(&which.of(), namespace, &which.name, uid);
-        }
-        Ok(going.is_none())
-    }
+/// Deletes exactly this version of a child. A later version may have no owner any more.
+pub(crate) async fn remove(access: &Access, child: &Seen, propagation: PropagationPolicy) -> Result<(), CallError> {
+    let version = child.version.to_string();
+    access.delete(&child.reference(), &child.uid, Some(&version), propagation).await.map(drop)
 }

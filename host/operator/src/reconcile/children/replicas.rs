@@ -13,8 +13,8 @@ use kaos_policy::{
 use serde_json::Value;
 
 use crate::reconcile::{
+    access::Access,
     api::{named, with_annotation},
-    context::Context,
     error::{CallError, Class},
     status::times::Transition,
     subject::Subject,
@@ -30,30 +30,28 @@ pub(crate) fn as_scaled<'a>(manifest: &'a Value, object: &Value) -> Cow<'a, Valu
     Cow::Owned(manifest)
 }
 
-impl Context {
-    /// Annotates the object so that its replicas stay as another writer set them on this workload. Returns the object.
-    pub(crate) async fn leave_replicas(
-        &self,
-        subject: &Subject<'_>,
-        workload: &Reference,
-        live: &Value,
-    ) -> Result<Arc<Value>, CallError> {
-        let again = self.read_again(&subject.served, &subject.object).await?;
-        let mut object = again.map(Arc::new).ok_or_else(|| CallError {
-            what: format!("read {}", subject.key),
-            class: Class::Transient(None),
-            message: "it is another object by now, or none".to_owned(),
-        })?;
-        let operations = with_annotation(&object, REPLICAS, EXTERNAL);
-        self.patch(&subject.served, &mut object, &operations).await?;
-        let message = format!(
-            "{} keeps its {} replicas, which were set on it before it was taken over: the annotation {REPLICAS} leaves \
-             them to whoever set them; to have them kept as the object says, set spec.replicas and remove it",
-            named(workload),
-            live["spec"]["replicas"]
-        );
-        tracing::info!(object = %subject.key, message, "the replicas are left");
-        self.tell(&object, &Transition { reason: "ReplicasLeft".to_owned(), message, warning: false }).await;
-        Ok(object)
-    }
+/// Annotates the object so that its replicas stay as another writer set them on this workload. Returns the object.
+pub(crate) async fn leave_replicas(
+    access: &Access,
+    subject: &Subject<'_>,
+    workload: &Reference,
+    live: &Value,
+) -> Result<Arc<Value>, CallError> {
+    let again = access.read_again(&subject.served, &subject.object).await?;
+    let mut object = again.map(Arc::new).ok_or_else(|| CallError {
+        what: format!("read {}", subject.key),
+        class: Class::Transient(None),
+        message: "it was replaced or deleted".to_owned(),
+    })?;
+    let operations = with_annotation(&object, REPLICAS, EXTERNAL);
+    access.patch(&subject.served, &mut object, &operations).await?;
+    let message = format!(
+        "{} keeps its {} replicas, which were set on it before it was taken over: the annotation {REPLICAS} leaves \
+         them to the client that set them; to let the object decide, set spec.replicas and remove the annotation",
+        named(workload),
+        live["spec"]["replicas"]
+    );
+    tracing::info!(object = %subject.key, message, "left the replicas as they are");
+    access.tell(&object, &Transition { reason: "ReplicasLeft".to_owned(), message, warning: false }).await;
+    Ok(object)
 }

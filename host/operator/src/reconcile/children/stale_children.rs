@@ -10,41 +10,37 @@ use kube::api::PropagationPolicy;
 use serde_json::Value;
 
 use crate::reconcile::{
+    access::Access,
     api::named,
     children::decide::is_going,
     children::final_manifest::Wanted,
-    context::Context,
     error::{CallError, Class},
 };
 
-impl Context {
-    /// Deletes a blocking child of an earlier object with the owner's name. Returns whether the child is gone at once.
-    pub(crate) async fn clear_away(&self, wanted: &Wanted, live: &Value, uid: &str) -> Result<bool, CallError> {
-        self.has_its_owner(wanted, uid).await?;
-        let metadata = &live["metadata"];
-        let text = |field: &str| metadata[field].as_str().unwrap_or_default();
-        let served = self.served(&wanted.of)?;
-        let calls = self.calls(&served, &wanted.namespace);
-        let (which, background) = (wanted.reference(), PropagationPolicy::Background);
-        let gone = self.delete(&calls, &which, text("uid"), Some(text("resourceVersion")), background).await?;
-        tracing::info!(child = %named(&which), "deleted: its owner is gone");
-        Ok(gone)
-    }
+/// Deletes a blocking child of an earlier object with the owner's name. Returns whether the child is gone at once.
+pub(crate) async fn clear_away(access: &Access, wanted: &Wanted, live: &Value, uid: &str) -> Result<bool, CallError> {
+    has_its_owner(access, wanted, uid).await?;
+    let metadata = &live["metadata"];
+    let text = |field: &str| metadata[field].as_str().unwrap_or_default();
+    let (which, background) = (wanted.reference(), PropagationPolicy::Background);
+    let gone = access.delete(&which, text("uid"), Some(text("resourceVersion")), background).await?;
+    tracing::info!(child = %named(&which), "deleted a child of a deleted owner");
+    Ok(gone)
+}
 
-    /// Checks that the owner of a planned child still has this UID and is not being deleted. Deletion with orphaned
-    /// children removes the owner references. A pass that began earlier must not restore them.
-    pub(crate) async fn has_its_owner(&self, wanted: &Wanted, uid: &str) -> Result<(), CallError> {
-        let owner = controller(&wanted.body).unwrap_or(&Value::Null);
-        let served = self.served(&ResourceType::of_object(owner))?;
-        let name = owner["name"].as_str().unwrap_or_default();
-        let now = self.calls(&served, &wanted.namespace).get(name).await?;
-        if now.is_some_and(|now| now["metadata"]["uid"] == uid && !is_going(&now)) {
-            return Ok(());
-        }
-        Err(CallError {
-            what: format!("make {}", named(&wanted.reference())),
-            class: Class::Transient(None),
-            message: "its owner is another object by now, or is going".to_owned(),
-        })
+/// Checks that the owner of a planned child still has this UID and is not being deleted. Deletion with orphaned
+/// children removes the owner references. A pass that began earlier must not restore them.
+pub(crate) async fn has_its_owner(access: &Access, wanted: &Wanted, uid: &str) -> Result<(), CallError> {
+    let owner = controller(&wanted.body).unwrap_or(&Value::Null);
+    let served = access.served(&ResourceType::of_object(owner))?;
+    let name = owner["name"].as_str().unwrap_or_default();
+    let now = access.calls(&served, &wanted.namespace).get(name).await?;
+    if now.is_some_and(|now| now["metadata"]["uid"] == uid && !is_going(&now)) {
+        return Ok(());
     }
+    Err(CallError {
+        what: format!("create {}", named(&wanted.reference())),
+        class: Class::Transient(None),
+        message: "its owner was replaced or is being deleted".to_owned(),
+    })
 }

@@ -10,11 +10,10 @@ use kaos_policy::contract::Claim;
 use serde_json::Value;
 
 use crate::reconcile::{
+    access::Access,
     api::{with_finalizer, without_finalizer},
-    children::child::is_final,
     children::managed_fields::{entries_of, put_on},
-    context::Context,
-    error::{CallError, Class},
+    error::CallError,
     memory::Memory,
     subject::Subject,
 };
@@ -22,17 +21,17 @@ use crate::watch::Served;
 
 /// The finalizers of an object that concern this operator.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct Finalizers {
     /// The finalizer that cleanup runs for.
     pub(crate) ours: Option<String>,
     /// The finalizers to remove at once.
     pub(crate) retired: Vec<String>,
 }
 
-impl Held {
+impl Finalizers {
     /// The finalizers of a pass's object.
     pub(crate) fn on(subject: &Subject<'_>, memory: &Memory) -> Self {
-        Self::of(&subject.object, subject.selected.descent.kind.claims(), memory.finalizer.as_deref())
+        Self::of(&subject.object, subject.selected.descent.kind.claims(), memory.finalizers.asked.as_deref())
     }
 
     /// Sorts an object's finalizers. `asked` is the finalizer that the plan requests.
@@ -67,95 +66,71 @@ impl Held {
     }
 }
 
-impl Context {
-    /// Removes finalizers from an object. Returns whether it had any of them.
-    pub(crate) async fn retire(
-        &self,
-        served: &Served,
-        object: &mut Arc<Value>,
-        held: &[String],
-    ) -> Result<bool, CallError> {
-        let mut wrote = false;
-        for finalizer in held {
-            wrote |= self.take_off(served, object, finalizer).await?;
-        }
-        Ok(wrote)
+/// Removes finalizers from an object. Returns whether it had any of them.
+pub(crate) async fn retire(
+    access: &Access,
+    served: &Served,
+    object: &mut Arc<Value>,
+    held: &[String],
+) -> Result<bool, CallError> {
+    let mut wrote = false;
+    for finalizer in held {
+        wrote |= take_off(access, served, object, finalizer).await?;
     }
+    Ok(wrote)
+}
 
-    /// Adds a finalizer to an object, unless the object has it. Returns whether it wrote.
-    pub(crate) async fn hold(
-        &self,
-        served: &Served,
-        object: &mut Arc<Value>,
-        finalizer: &str,
-    ) -> Result<bool, CallError> {
-        let held = object["metadata"]["finalizers"].as_array();
-        if held.is_some_and(|held| held.iter().any(|other| other == finalizer)) {
-            return Ok(false);
-        }
-        self.patch(served, object, &with_finalizer(object, finalizer)).await?;
-        Ok(true)
+/// Adds a finalizer to an object, unless the object has it. Returns whether it wrote.
+pub(crate) async fn hold(
+    access: &Access,
+    served: &Served,
+    object: &mut Arc<Value>,
+    finalizer: &str,
+) -> Result<bool, CallError> {
+    let held = object["metadata"]["finalizers"].as_array();
+    if held.is_some_and(|held| held.iter().any(|other| other == finalizer)) {
+        return Ok(false);
     }
+    access.patch(served, object, &with_finalizer(object, finalizer)).await?;
+    Ok(true)
+}
 
-    /// Returns the finalizers that the operator added to an object and that are not among the `known` ones.
-    pub(crate) async fn left_on(
-        &self,
-        served: &Served,
-        object: &Value,
-        known: &Held,
-        memory: &mut Memory,
-    ) -> Result<Vec<String>, CallError> {
-        let finalizers = object["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        // Finalizers without a domain belong to Kubernetes.
-        let unnamed: Vec<&str> = finalizers.filter(|name| name.contains('/') && !known.names(name)).collect();
-        if unnamed.iter().any(|name| !memory.put_on.contains_key(*name)) {
-            let Some(live) = self.read_again(served, object).await? else { return Ok(Vec::new()) };
-            let ours = put_on(entries_of(&live));
-            memory.put_on.extend(unnamed.iter().map(|name| ((*name).to_owned(), ours.contains(*name))));
-        }
-        let is_ours = |name: &&str| memory.put_on.get(*name) == Some(&true);
-        Ok(unnamed.into_iter().filter(is_ours).map(str::to_owned).collect())
+/// Returns the finalizers that the operator added to an object and that are not among the `known` ones.
+pub(crate) async fn left_on(
+    access: &Access,
+    served: &Served,
+    object: &Value,
+    known: &Finalizers,
+    memory: &mut Memory,
+) -> Result<Vec<String>, CallError> {
+    let finalizers = object["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    // Finalizers without a domain belong to Kubernetes.
+    let unnamed: Vec<&str> = finalizers.filter(|name| name.contains('/') && !known.names(name)).collect();
+    if unnamed.iter().any(|name| !memory.finalizers.put_on.contains_key(*name)) {
+        let Some(live) = access.read_again(served, object).await? else { return Ok(Vec::new()) };
+        let ours = put_on(entries_of(&live));
+        memory.finalizers.put_on.extend(unnamed.iter().map(|name| ((*name).to_owned(), ours.contains(*name))));
     }
+    let is_ours = |name: &&str| memory.finalizers.put_on.get(*name) == Some(&true);
+    Ok(unnamed.into_iter().filter(is_ours).map(str::to_owned).collect())
+}
 
-    /// Removes a finalizer from an object. Returns whether the object had it.
-    pub(crate) async fn take_off(
-        &self,
-        served: &Served,
-        object: &mut Arc<Value>,
-        finalizer: &str,
-    ) -> Result<bool, CallError> {
-        let Some(operations) = without_finalizer(object, finalizer) else { return Ok(false) };
-        self.patch(served, object, &operations).await?;
-        Ok(true)
-    }
-
-    /// Patches the object of a pass.
-    pub(crate) async fn patch(
-        &self,
-        served: &Served,
-        object: &mut Arc<Value>,
-        operations: &Value,
-    ) -> Result<(), CallError> {
-        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
-        let (namespace, name) = (text("namespace"), text("name"));
-        let answer = self.calls(served, &namespace).patch(&name, operations).await.map_err(may_pass)?;
-        self.watch.wrote(&answer);
-        *object = Arc::new(answer);
-        Ok(())
-    }
+/// Removes a finalizer from an object. Returns whether the object had it.
+pub(crate) async fn take_off(
+    access: &Access,
+    served: &Served,
+    object: &mut Arc<Value>,
+    finalizer: &str,
+) -> Result<bool, CallError> {
+    let Some(operations) = without_finalizer(object, finalizer) else { return Ok(false) };
+    access.patch(served, object, &operations).await?;
+    Ok(true)
 }
 
 /// The finalizer that a plan requests in its `extra`.
 pub(crate) fn asked_finalizer(extra: &str) -> Option<String> {
     let extra: Value = serde_json::from_str(extra).ok()?;
     extra["finalizer"].as_str().filter(|finalizer| !finalizer.is_empty()).map(str::to_owned)
-}
-
-/// Makes a final error transient. Patches test their preconditions, and the server's error does not tell whether a test
-/// failed. If one did, the object has changed, and the retry starts from the new object.
-fn may_pass(error: CallError) -> CallError {
-    let class = if is_final(&error) { Class::Transient(None) } else { error.class };
-    CallError { class, ..error }
 }
 
 #[cfg(test)]
@@ -180,7 +155,7 @@ mod tests {
 
     fn held(finalizers: &[&str], claim: &Claim, asked: Option<&str>) -> (Option<String>, Vec<String>) {
         let object = json!({"metadata": {"finalizers": finalizers}});
-        let Held { ours, retired } = Held::of(&object, std::iter::once(claim), asked);
+        let Finalizers { ours, retired } = Finalizers::of(&object, std::iter::once(claim), asked);
         (ours, retired)
     }
 
@@ -200,9 +175,9 @@ mod tests {
     #[test]
     fn what_nothing_names_any_more_holds_the_object_only_where_nothing_else_of_ours_does() {
         let left = || vec!["x.io/one".to_owned(), "x.io/two".to_owned()];
-        let Held { ours, retired } = Held::default().with_left(left());
+        let Finalizers { ours, retired } = Finalizers::default().with_left(left());
         assert_eq!((ours.as_deref(), retired), (Some("x.io/one"), vec!["x.io/two".to_owned()]));
-        let held = Held { ours: Some("x.io/hold".to_owned()), retired: Vec::new() }.with_left(left());
+        let held = Finalizers { ours: Some("x.io/hold".to_owned()), retired: Vec::new() }.with_left(left());
         assert_eq!((held.ours.as_deref(), held.retired), (Some("x.io/hold"), left()));
     }
 

@@ -9,15 +9,17 @@ use kube::api::PropagationPolicy;
 use serde_json::Value;
 
 use crate::reconcile::{
+    access::Access,
     children::decide::is_going,
     children::final_manifest::rank,
-    context::Context,
-    deletion::finalizers::{Held, asked_finalizer},
+    children::prune::remove,
+    context::Rules,
+    deletion::finalizers::{Finalizers, asked_finalizer, left_on, retire, take_off},
     ended::{Ended, Next},
     error::{CallError, Class},
     memory::Memory,
-    pass::is_shown,
-    select::Asked,
+    policy_runner::PolicyRunner,
+    select::{Asked, ask},
     status::times::Transition,
     subject::Subject,
 };
@@ -30,126 +32,135 @@ use crate::{
 /// Time until the next look at a cleanup without events.
 const LOOK_FOR_CHILDREN: Duration = Duration::from_secs(15);
 
-impl Context {
-    /// Runs the pass of an object that is being deleted. It only cleans up.
-    pub(crate) async fn end(&self, subject: &mut Subject<'_>, memory: &mut Memory) -> Result<Ended, CallError> {
-        let mut going = Held::on(subject, memory);
-        // After a restart, only the plan tells whether it requests one of the retired finalizers.
-        if memory.finalizer.is_none() && !going.retired.is_empty() {
-            let asked = self.ask(subject.key, &subject.object, &mut subject.selected, memory).await;
-            if let Asked::Answered(_, rendered) = asked {
-                memory.finalizer = rendered.planned().and_then(|planned| asked_finalizer(&planned.extra));
-                going = Held::on(subject, memory);
-            }
-        }
-        self.let_go(subject.key, &subject.served, &mut subject.object, going, memory).await
-    }
-
-    /// Runs the pass of an object that is being deleted and that no policy answers for. A policy may return before the
-    /// cleanup time is over. It knows the types of the children, so they are deleted in order. After that time, owner
-    /// references delete them.
-    pub(crate) async fn end_unserved(
-        &self,
-        key: &ObjectKey,
-        object: &Arc<Value>,
-        memory: &mut Memory,
-    ) -> Result<Ended, CallError> {
-        let served = self.served(&key.of)?;
-        let ends = |next| Ok(Ended { result: PassResult::Gone, next });
-        match self.left_on(&served, object, &Held::default(), memory).await {
-            Ok(left) if left.is_empty() => return ends(Next::Never),
-            Ok(_) => {}
-            // Without the right to read the object, the operator cannot tell whether a finalizer is ours. New rights
-            // lead to new passes.
-            Err(error) if error.class == Class::Forbidden => return ends(Next::After(self.rules.resync)),
-            Err(error) => return Err(error),
-        }
-        let left = self.time_left(object);
-        if !left.is_zero() && !is_orphaning(object) {
-            return ends(Next::After(left));
-        }
-        self.let_go(key, &served, &mut Arc::clone(object), Held::default(), memory).await
-    }
-
-    /// Cleans up an object that is being deleted, and removes our finalizers from it.
-    async fn let_go(
-        &self,
-        key: &ObjectKey,
-        served: &Served,
-        object: &mut Arc<Value>,
-        going: Held,
-        memory: &mut Memory,
-    ) -> Result<Ended, CallError> {
-        let cleaned = match self.left_on(served, object, &going, memory).await {
-            Ok(left) => self.clean_up(key, served, object, &going.with_left(left)).await,
-            Err(error) => Err(error),
-        };
-        if let Err(error) = &cleaned
-            && is_shown(error, memory.failures.saturating_add(1))
-        {
-            self.tell_cleanup_failed(object, error).await;
-        }
-        Ok(Ended { result: PassResult::Gone, next: cleaned? })
-    }
-
-    /// Deletes the children of an object in order, then removes the finalizer. Returns when to look again.
-    async fn clean_up(
-        &self,
-        key: &ObjectKey,
-        served: &Served,
-        object: &mut Arc<Value>,
-        held: &Held,
-    ) -> Result<Next, CallError> {
-        self.retire(served, object, &held.retired).await?;
-        let Some(finalizer) = &held.ours else { return Ok(Next::Never) };
-        let uid = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
-        let left = self.time_left(object);
-        let problem = if is_orphaning(object) {
-            None
-        } else if left.is_zero() {
-            Some(format!("its children were not gone within {} seconds", self.rules.cleanup.as_secs()))
-        } else if self.take_down(&uid).await? {
-            None
-        } else {
-            return Ok(Next::After(left.min(LOOK_FOR_CHILDREN)));
-        };
-        if let Some(problem) = problem {
-            tracing::warn!(object = %key, problem, "the object is let go");
-            let message = format!("{problem}; the object is let go, and they go by their owner references");
-            self.tell(object, &Transition { reason: "CleanupTimedOut".to_owned(), message, warning: true }).await;
-        }
-        self.take_off(served, object, finalizer).await?;
-        Ok(Next::Never)
-    }
-
-    /// Writes an Event that explains why an object's cleanup failed.
-    async fn tell_cleanup_failed(&self, object: &Value, error: &CallError) {
-        let message = format!("cleaning up: {error}");
-        self.tell(object, &Transition { reason: "CleanupFailed".to_owned(), message, warning: true }).await;
-    }
-
-    /// Deletes the children in order: Services and routes, then workloads, then their configuration. A rank starts only
-    /// when the previous rank is gone, workloads including their pods. Returns whether all are gone.
-    async fn take_down(&self, uid: &str) -> Result<bool, CallError> {
-        loop {
-            let children = self.watch.children(uid);
-            let remaining: Vec<Remaining<'_>> = children.iter().map(Remaining::new).collect();
-            let Some(last) = remaining.iter().map(|one| one.rank).max() else { return Ok(true) };
-            let next: Vec<Remaining<'_>> = remaining.into_iter().filter(|one| one.rank == last).collect();
-            if next.iter().any(|one| one.is_going) {
-                return Ok(false);
-            }
-            for one in next {
-                self.remove(one.child, one.propagation()).await?;
-            }
+/// Runs the pass of an object that is being deleted. It only cleans up.
+pub(crate) async fn end(
+    runner: &PolicyRunner,
+    access: &Access,
+    rules: &Rules,
+    subject: &mut Subject<'_>,
+    memory: &mut Memory,
+) -> Result<Ended, CallError> {
+    let mut held = Finalizers::on(subject, memory);
+    // After a restart, only the plan tells whether it requests one of the retired finalizers.
+    if memory.finalizers.asked.is_none() && !held.retired.is_empty() {
+        let asked = ask(runner, subject.key, &subject.object, &mut subject.selected, memory).await;
+        if let Asked::Answered(_, rendered) = asked {
+            memory.finalizers.asked = rendered.planned().and_then(|planned| asked_finalizer(&planned.extra));
+            held = Finalizers::on(subject, memory);
         }
     }
+    let_go(access, rules, subject.key, &subject.served, &mut subject.object, held, memory).await
+}
 
-    /// The time left for cleanup.
-    fn time_left(&self, object: &Value) -> Duration {
-        let passed = passed(object["metadata"]["deletionTimestamp"].as_str(), self.rules.clock.now());
-        self.rules.cleanup.saturating_sub(passed)
+/// Runs the pass of an object that is being deleted and that no policy answers for. A policy may return before the
+/// cleanup time is over. It knows the types of the children, so they are deleted in order. After that time, owner
+/// references delete them.
+pub(crate) async fn end_unserved(
+    access: &Access,
+    rules: &Rules,
+    key: &ObjectKey,
+    object: &Arc<Value>,
+    memory: &mut Memory,
+) -> Result<Ended, CallError> {
+    let served = access.served(&key.of)?;
+    let ends = |next| Ok(Ended { result: PassResult::Gone, next });
+    match left_on(access, &served, object, &Finalizers::default(), memory).await {
+        Ok(left) if left.is_empty() => return ends(Next::Never),
+        Ok(_) => {}
+        // Without the right to read the object, the operator cannot tell whether a finalizer is ours. New rights
+        // lead to new passes.
+        Err(error) if error.class == Class::Forbidden => return ends(Next::After(rules.resync)),
+        Err(error) => return Err(error),
     }
+    let left = time_left(access, rules, object);
+    if !left.is_zero() && !is_orphaning(object) {
+        return ends(Next::After(left));
+    }
+    let_go(access, rules, key, &served, &mut Arc::clone(object), Finalizers::default(), memory).await
+}
+
+/// Cleans up an object that is being deleted, and removes our finalizers from it.
+async fn let_go(
+    access: &Access,
+    rules: &Rules,
+    key: &ObjectKey,
+    served: &Served,
+    object: &mut Arc<Value>,
+    held: Finalizers,
+    memory: &mut Memory,
+) -> Result<Ended, CallError> {
+    let cleaned = match left_on(access, served, object, &held, memory).await {
+        Ok(left) => clean_up(access, rules, key, served, object, &held.with_left(left)).await,
+        Err(error) => Err(error),
+    };
+    if let Err(error) = &cleaned
+        && error.is_shown(memory.failures.saturating_add(1))
+    {
+        tell_cleanup_failed(access, object, error).await;
+    }
+    Ok(Ended { result: PassResult::Gone, next: cleaned? })
+}
+
+/// Deletes the children of an object in order, then removes the finalizer. Returns when to look again.
+async fn clean_up(
+    access: &Access,
+    rules: &Rules,
+    key: &ObjectKey,
+    served: &Served,
+    object: &mut Arc<Value>,
+    held: &Finalizers,
+) -> Result<Next, CallError> {
+    retire(access, served, object, &held.retired).await?;
+    let Some(finalizer) = &held.ours else { return Ok(Next::Never) };
+    let uid = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+    let left = time_left(access, rules, object);
+    let problem = if is_orphaning(object) {
+        None
+    } else if left.is_zero() {
+        Some(format!("its children were not gone within {} seconds", rules.cleanup.as_secs()))
+    } else if take_down(access, &uid).await? {
+        None
+    } else {
+        return Ok(Next::After(left.min(LOOK_FOR_CHILDREN)));
+    };
+    if let Some(problem) = problem {
+        tracing::warn!(object = %key, problem, "removing the finalizer before the cleanup is done");
+        let message = format!(
+            "{problem}; removing the finalizer, and the garbage collector deletes them by their owner references"
+        );
+        access.tell(object, &Transition { reason: "CleanupTimedOut".to_owned(), message, warning: true }).await;
+    }
+    take_off(access, served, object, finalizer).await?;
+    Ok(Next::Never)
+}
+
+/// Writes an Event that explains why an object's cleanup failed.
+async fn tell_cleanup_failed(access: &Access, object: &Value, error: &CallError) {
+    let message = format!("cleanup failed: {error}");
+    access.tell(object, &Transition { reason: "CleanupFailed".to_owned(), message, warning: true }).await;
+}
+
+/// Deletes the children in order: Services and routes, then workloads, then their configuration. A rank starts only
+/// when the previous rank is gone, workloads including their pods. Returns whether all are gone.
+async fn take_down(access: &Access, uid: &str) -> Result<bool, CallError> {
+    loop {
+        let children = access.watch.children(uid);
+        let remaining: Vec<Remaining<'_>> = children.iter().map(Remaining::new).collect();
+        let Some(last) = remaining.iter().map(|one| one.rank).max() else { return Ok(true) };
+        let next: Vec<Remaining<'_>> = remaining.into_iter().filter(|one| one.rank == last).collect();
+        if next.iter().any(|one| one.is_going) {
+            return Ok(false);
+        }
+        for one in next {
+            remove(access, one.child, one.propagation()).await?;
+        }
+    }
+}
+
+/// The time left for cleanup.
+fn time_left(access: &Access, rules: &Rules, object: &Value) -> Duration {
+    let passed = passed(object["metadata"]["deletionTimestamp"].as_str(), access.clock.now());
+    rules.cleanup.saturating_sub(passed)
 }
 
 /// Whether the object is deleted with orphaned children. The garbage collector then removes our owner reference from

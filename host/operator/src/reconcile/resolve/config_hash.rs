@@ -26,8 +26,8 @@ pub(crate) fn needs(plan: &[Value]) -> Vec<Need> {
     for manifest in plan {
         all.extend(references(manifest));
     }
-    let beside = all.into_iter().filter(|reference| emitted(plan, reference).is_none());
-    beside
+    let others = all.into_iter().filter(|reference| emitted(plan, reference).is_none());
+    others
         .map(|reference| Need {
             id: format!("rolls/{}/{}", reference.kind, reference.name),
             target: Target::Named(reference),
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not_be_read_any_more_says_nothing_of_a_change() {
+    fn unreadable_references_change_no_hash() {
         let (plan, secret) = (sealed(), keyed());
         let live = stamp(&plan, &Fixed::new([secret]), &[]);
         let hash = |plan: &[Value], live: &[Value]| carried_hash(&stamp(plan, &Closed, live)[2]).unwrap().to_owned();
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn beside_what_may_not_be_read_what_may_be_rolls_as_ever() {
+    fn readable_references_restart_pods_although_others_are_unreadable() {
         let (plan, secret) = (sealed(), keyed());
         let closed = |value: &str| WithoutSecrets(Fixed::new([config(value)]));
         let of = |plan: &[Value]| carried_hash(&plan[2]).unwrap().to_owned();
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_pods_take_from_outside_of_the_plan_is_needed() {
+    fn references_of_pods_to_objects_outside_the_plan_are_needs() {
         let ids: Vec<_> = needs(&plan()).into_iter().map(|need| need.id).collect();
         assert_eq!(
             ids,
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_moves_with_what_is_referred_to_and_with_nothing_else() {
+    fn a_hash_changes_with_referenced_content_only() {
         let without = hash(&plan(), &[]);
         assert_ne!(without, hash(&plan(), &[config("1")]));
         assert_ne!(hash(&plan(), &[config("2")]), hash(&plan(), &[config("1")]));
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_stamped_on_what_is_not_known_yet() {
+    fn a_plan_with_unknown_references_gets_no_hash() {
         assert!(stamped(&plan(), &mut Read::new(), &Fixed::new([]), &|_| String::new(), &|| true, &|_| None).is_none());
     }
 

@@ -2,9 +2,9 @@
 //! the watch.
 
 pub(super) mod config_hash;
-mod dry_run;
+pub(super) mod dry_run;
 pub(super) mod gates;
-mod startup_grace;
+pub(super) mod startup_grace;
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use kaos_policy::{
 };
 use serde_json::Value;
 
-use crate::reconcile::{context::Context, memory::Memory};
+use crate::reconcile::{memory::Memory, policy_runner::PolicyRunner};
 use crate::{
     hashing::hash,
-    status::TOO_MANY_NEEDS,
+    status::conditions::reason,
     watch::{ObjectKey, TooMany},
 };
 
@@ -32,83 +32,82 @@ pub(crate) enum Resolved {
 /// Number of times that the needs may change before the pass is put off.
 const ROUNDS: usize = 4;
 
-impl Context {
-    /// Renders an object. The watch follows its needs before the answer counts, so that no change gets lost in between.
-    /// The watch also follows the additional needs in `beside`.
-    pub(crate) async fn resolve(
-        &self,
-        key: &ObjectKey,
-        object: &Arc<Value>,
-        renderer: &Arc<Renderer>,
-        is_local: bool,
-        beside: &[Need],
-        memory: &mut Memory,
-    ) -> Result<Resolved, RenderError> {
-        for _ in 0..ROUNDS {
-            let (rendered, pending) = self.render(object, renderer, is_local).await?;
-            let mut needs = self.needs(&rendered);
-            needs.extend(beside.iter().filter(|need| !rendered.needs.contains(need)).cloned());
-            let watched = memory.needs == Some(hash(&needs));
-            if watched && !pending {
-                return Ok(Resolved::Complete(Arc::new(rendered)));
-            }
-            match self.set_needs(key, &needs, memory) {
-                Ok(true) => {}
-                Ok(false) => return Ok(Resolved::Pending),
-                Err(too_many) => return Ok(Resolved::Complete(Arc::new(unfollowed(rendered, &too_many)))),
-            }
+/// Renders an object. The watch follows its needs before the answer counts, so that no change gets lost in between.
+/// The watch also follows the additional needs in `additional`.
+pub(crate) async fn resolve(
+    runner: &PolicyRunner,
+    key: &ObjectKey,
+    object: &Arc<Value>,
+    renderer: &Arc<Renderer>,
+    is_local: bool,
+    additional: &[Need],
+    memory: &mut Memory,
+) -> Result<Resolved, RenderError> {
+    for _ in 0..ROUNDS {
+        let (rendered, pending) = render(runner, object, renderer, is_local).await?;
+        let mut needs = needs(&rendered, runner.hashes_references);
+        needs.extend(additional.iter().filter(|need| !rendered.needs.contains(need)).cloned());
+        let watched = memory.plan.followed == Some(hash(&needs));
+        if watched && !pending {
+            return Ok(Resolved::Complete(Arc::new(rendered)));
         }
-        Ok(Resolved::Pending)
+        match set_needs(runner, key, &needs, memory) {
+            Ok(true) => {}
+            Ok(false) => return Ok(Resolved::Pending),
+            Err(too_many) => return Ok(Resolved::Complete(Arc::new(unfollowed(rendered, &too_many)))),
+        }
     }
+    Ok(Resolved::Pending)
+}
 
-    /// Renders an object once. Also returns whether a requested object is not known yet.
-    pub(crate) async fn render(
-        &self,
-        object: &Arc<Value>,
-        renderer: &Arc<Renderer>,
-        is_local: bool,
-    ) -> Result<(Rendered, bool), RenderError> {
-        let (watch, object, renderer) = (self.watch.clone(), Arc::clone(object), Arc::clone(renderer));
-        self.compute(is_local, move || {
+/// Renders an object once. Also returns whether a requested object is not known yet.
+pub(crate) async fn render(
+    runner: &PolicyRunner,
+    object: &Arc<Value>,
+    renderer: &Arc<Renderer>,
+    is_local: bool,
+) -> Result<(Rendered, bool), RenderError> {
+    let (watch, object, renderer) = (runner.watch.clone(), Arc::clone(object), Arc::clone(renderer));
+    runner
+        .compute(is_local, move || {
             let lookup = watch.lookup();
             let rendered = renderer.render(&object, &lookup)?;
             Ok((rendered, lookup.is_pending()))
         })
         .await
-    }
+}
 
-    /// Makes the watch follow the needs of an object. Returns whether all of them are known.
-    fn set_needs(&self, key: &ObjectKey, needs: &[Need], memory: &mut Memory) -> Result<bool, TooMany> {
-        // An aborted pass loses its memory, so the stored needs become uncertain.
-        self.memories.doubt_needs(key);
-        memory.needs = None;
-        let known = self.watch.set_needs(key, needs.iter().map(|need| &need.target))?;
-        memory.needs = Some(hash(needs));
-        Ok(known)
-    }
+/// Makes the watch follow the needs of an object. Returns whether all of them are known.
+fn set_needs(runner: &PolicyRunner, key: &ObjectKey, needs: &[Need], memory: &mut Memory) -> Result<bool, TooMany> {
+    // An aborted pass loses its memory, so the stored needs become uncertain.
+    runner.memories.doubt_needs(key);
+    memory.plan.followed = None;
+    let known = runner.watch.set_needs(key, needs.iter().map(|need| &need.target))?;
+    memory.plan.followed = Some(hash(needs));
+    Ok(known)
+}
 
-    /// The needs of the policies, and the references that restart the plan's pods.
-    fn needs(&self, rendered: &Rendered) -> Vec<Need> {
-        let mut needs = rendered.needs.clone();
-        if self.rules.rolls {
-            needs.extend(config_hash::needs(rendered.manifests()));
-        }
-        needs
+/// The needs of the policies, and the references that restart the plan's pods.
+fn needs(rendered: &Rendered, hashes_references: bool) -> Vec<Need> {
+    let mut needs = rendered.needs.clone();
+    if hashes_references {
+        needs.extend(config_hash::needs(rendered.manifests()));
     }
+    needs
+}
 
-    /// Returns the plan with its hashes stamped. `None` while a reference that restarts its pods is not known yet.
-    pub(crate) fn stamped(&self, plan: &[Value], memory: &mut Memory) -> Option<Vec<Value>> {
-        if !self.rules.rolls {
-            return Some(plan.to_vec());
-        }
-        let lookup = self.watch.lookup();
-        let digest = |secret: &Value| self.watch.secret_digest(secret);
-        let live = |child: &Reference| {
-            let namespace = child.namespace.as_deref().unwrap_or_default();
-            self.watch.live(&child.of(), namespace, &child.name)?.object()
-        };
-        config_hash::stamped(plan, &mut memory.read, &lookup, &digest, &|| lookup.is_pending(), &live)
+/// Returns the plan with its hashes stamped. `None` while a reference that restarts its pods is not known yet.
+pub(crate) fn stamped(runner: &PolicyRunner, plan: &[Value], memory: &mut Memory) -> Option<Vec<Value>> {
+    if !runner.hashes_references {
+        return Some(plan.to_vec());
     }
+    let lookup = runner.watch.lookup();
+    let digest = |secret: &Value| runner.watch.secret_digest(secret);
+    let live = |child: &Reference| {
+        let namespace = child.namespace.as_deref().unwrap_or_default();
+        runner.watch.live(&child.of(), namespace, &child.name)?.object()
+    };
+    config_hash::stamped(plan, &mut memory.plan.read, &lookup, &digest, &|| lookup.is_pending(), &live)
 }
 
 /// Refuses an object with more needs than the watch can follow. A plan from needs without a watch would miss their
@@ -120,7 +119,7 @@ fn unfollowed(mut rendered: Rendered, too_many: &TooMany) -> Rendered {
         namespace: None,
         name: too_many.namespace.clone(),
     };
-    let blocker = Blocker { on: namespace, reason: TOO_MANY_NEEDS.to_owned(), message: too_many.to_string() };
+    let blocker = Blocker { on: namespace, reason: reason::TOO_MANY_NEEDS.to_owned(), message: too_many.to_string() };
     rendered.verdict = Verdict::Refused(Refusal::Waiting(vec![blocker]));
     rendered.needs.clear();
     rendered

@@ -14,30 +14,28 @@ use kaos_policy::{
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use crate::reconcile::{context::Context, memory::Memory};
+use crate::{catalogue::Catalogue, reconcile::memory::Memory, watch::Watch};
 
 /// Maximum wait. Clients send the objects of a file one after the other.
-const MOMENT: Duration = Duration::from_secs(2);
+const STARTUP_GRACE: Duration = Duration::from_secs(2);
 
-impl Context {
-    /// Returns the time that a first plan still has to wait. It waits while a named object is missing or had no pass
-    /// yet, if a policy answers for that object's kind.
-    pub(crate) fn awaits(&self, rendered: &Rendered, memory: &mut Memory) -> Option<Duration> {
-        let catalogue = self.catalogue.load()?;
-        let lookup = self.watch.lookup();
-        let comes = |target: &Target| match target {
-            Target::Named(named) if catalogue.of(&named.of()).is_some() => match lookup.look_up(target) {
-                Sighting::Objects(found) => found.first().is_none_or(|object| had_no_pass(object)),
-                Sighting::Secret(_) | Sighting::Unserved | Sighting::Forbidden(_) => false,
-            },
-            Target::Named(_) | Target::Labelled(_) => false,
-        };
-        if !rendered.needs.iter().any(|need| comes(&need.target)) {
-            return None;
-        }
-        let since = memory.awaiting.get_or_insert_with(Instant::now);
-        MOMENT.checked_sub(since.elapsed()).filter(|left| !left.is_zero())
+/// Returns the time that a first plan still has to wait. It waits while a named object is missing or had no pass
+/// yet, if a policy answers for that object's kind.
+pub(crate) fn wait(catalogue: &Catalogue, watch: &Watch, rendered: &Rendered, memory: &mut Memory) -> Option<Duration> {
+    let catalogue = catalogue.load()?;
+    let lookup = watch.lookup();
+    let comes = |target: &Target| match target {
+        Target::Named(named) if catalogue.of(&named.of()).is_some() => match lookup.look_up(target) {
+            Sighting::Objects(found) => found.first().is_none_or(|object| had_no_pass(object)),
+            Sighting::Secret(_) | Sighting::Unserved | Sighting::Forbidden(_) => false,
+        },
+        Target::Named(_) | Target::Labelled(_) => false,
+    };
+    if !rendered.needs.iter().any(|need| comes(&need.target)) {
+        return None;
     }
+    let since = memory.plan.waits_since.get_or_insert_with(Instant::now);
+    STARTUP_GRACE.checked_sub(since.elapsed()).filter(|left| !left.is_zero())
 }
 
 fn had_no_pass(object: &Value) -> bool {

@@ -6,14 +6,14 @@ use kaos_policy::render::{Rendered, Verdict};
 use crate::catalogue::Descent;
 
 /// The answers so far of policies that do not take the object.
-pub(crate) struct Hearing<A> {
+pub(crate) struct FallbackRound<A> {
     /// The newest policy that refuses the object and leaves it to its predecessor, with its answer.
     refused: Option<(Descent, A)>,
     /// The answer of the first policy that failed on the object.
     failed: Option<A>,
 }
 
-impl<A> Hearing<A> {
+impl<A> FallbackRound<A> {
     /// Starts without any answer.
     pub(crate) fn new() -> Self {
         Self { refused: None, failed: None }

@@ -9,13 +9,18 @@ use kaos_policy::{
     contract::Need,
     policy::PolicyId,
     render::{Rendered, Renderer, Verdict},
-    settings::SettingsErrors,
 };
 use serde_json::Value;
 
-use crate::reconcile::{context::Context, memory::Memory, resolve::Resolved, select::fallback_round::Hearing};
+use crate::reconcile::{
+    memory::Memory,
+    policy_runner::PolicyRunner,
+    resolve::{self, Resolved},
+    select::fallback_round::FallbackRound,
+};
 use crate::{
-    catalogue::{Descent, Kind, PIN, Without},
+    catalogue::{Catalogue, Descent, PIN, Without},
+    metrics::Metrics,
     watch::ObjectKey,
 };
 
@@ -56,116 +61,117 @@ impl Selected {
     }
 }
 
-impl Context {
-    /// Returns the policies for an object, by its place and its pin. `None` if no policy answers for its kind there.
-    pub(crate) fn select(&self, key: &ObjectKey, object: &Value) -> Option<Selected> {
-        let snapshot = self.catalogue.load()?;
-        let pin = object["metadata"]["annotations"][PIN].as_str();
-        let since = snapshot.of(&key.of).map_or(0, |answers| answers.since);
-        let chosen = pin.is_some_and(|pin| !pin.trim().is_empty());
-        let selected = |kind, chosen, unknown_pin| Selected { descent: Descent::new(kind), since, chosen, unknown_pin };
-        let answer = snapshot.answer(&key.of, &key.namespace, pin);
-        let unknown_pin = answer.no_such_policy(object);
-        answer.kind().map(|kind| selected(kind, chosen && unknown_pin.is_none(), unknown_pin))
-    }
+/// Returns the policies for an object, by its place and its pin. `None` if no policy answers for its kind there.
+pub(crate) fn select(catalogue: &Catalogue, key: &ObjectKey, object: &Value) -> Option<Selected> {
+    let snapshot = catalogue.load()?;
+    let pin = object["metadata"]["annotations"][PIN].as_str();
+    let since = snapshot.of(&key.of).map_or(0, |answers| answers.since);
+    let chosen = pin.is_some_and(|pin| !pin.trim().is_empty());
+    let selected = |kind, chosen, unknown_pin| Selected { descent: Descent::new(kind), since, chosen, unknown_pin };
+    let answer = snapshot.answer(&key.of, &key.namespace, pin);
+    let unknown_pin = answer.no_such_policy(object);
+    answer.kind().map(|kind| selected(kind, chosen && unknown_pin.is_none(), unknown_pin))
+}
 
-    /// Asks the selected policies. Asks their predecessors while a policy fails on the object, or refuses the object
-    /// and leaves it to its predecessor.
-    pub(crate) async fn ask(
-        &self,
-        key: &ObjectKey,
-        object: &Arc<Value>,
-        selected: &mut Selected,
-        memory: &mut Memory,
-    ) -> Asked {
-        let before = std::mem::take(&mut memory.needed);
-        let mut needed = if selected.descent.has_begun() { before.clone() } else { Vec::new() };
-        let (mut hearing, mut left) = (Hearing::new(), Vec::new());
-        let ((renderer, rendered), last) = loop {
-            let beside: Vec<Need> = before.iter().chain(&needed).cloned().collect();
-            let (renderer, rendered) = match self.ask_once(key, object, selected, &beside, memory).await {
-                Asked::Answered(renderer, rendered) => (renderer, rendered),
-                other => {
-                    memory.needed = beside;
-                    return other;
-                }
-            };
-            let last = Arc::clone(&rendered);
-            if let Some(counts) = hearing.hear(&mut selected.descent, &last, (renderer, rendered)) {
-                break (counts, last);
+/// Asks the selected policies. Asks their predecessors while a policy fails on the object, or refuses the object
+/// and leaves it to its predecessor.
+pub(crate) async fn ask(
+    runner: &PolicyRunner,
+    key: &ObjectKey,
+    object: &Arc<Value>,
+    selected: &mut Selected,
+    memory: &mut Memory,
+) -> Asked {
+    let before = std::mem::take(&mut memory.plan.needed);
+    let mut needed = if selected.descent.has_begun() { before.clone() } else { Vec::new() };
+    let (mut round, mut left) = (FallbackRound::new(), Vec::new());
+    let ((renderer, rendered), last) = loop {
+        let additional: Vec<Need> = before.iter().chain(&needed).cloned().collect();
+        let (renderer, rendered) = match ask_once(runner, key, object, selected, &additional, memory).await {
+            Asked::Answered(renderer, rendered) => (renderer, rendered),
+            other => {
+                memory.plan.needed = additional;
+                return other;
             }
-            match &last.verdict {
-                Verdict::Failed(failure) => self.fell_back(key, selected, &failure.policy),
-                Verdict::Refused(_) | Verdict::Planned(_) => left.push(last.policy.clone()),
-            }
-            needed.extend(last.needs.iter().cloned());
         };
-        // If no policy takes the object, the refusals do not count as fallbacks.
-        if last.planned().is_some() {
-            for policy in &left {
-                self.metrics.fallback(policy);
-            }
+        let last = Arc::clone(&rendered);
+        if let Some(counts) = round.hear(&mut selected.descent, &last, (renderer, rendered)) {
+            break (counts, last);
         }
-        let refused_by_all = !Arc::ptr_eq(&rendered, &last);
-        if refused_by_all || selected.descent.has_begun() {
-            needed.extend(last.needs.iter().cloned());
-            memory.needed = needed;
+        match &last.verdict {
+            Verdict::Failed(failure) => fell_back(&runner.metrics, key, selected, &failure.policy),
+            Verdict::Refused(_) | Verdict::Planned(_) => left.push(last.policy.clone()),
         }
-        Asked::Answered(renderer, rendered)
+        needed.extend(last.needs.iter().cloned());
+    };
+    // If no policy takes the object, the refusals do not count as fallbacks.
+    if last.planned().is_some() {
+        for policy in &left {
+            runner.metrics.fallback(policy);
+        }
     }
+    let refused_by_all = !Arc::ptr_eq(&rendered, &last);
+    if refused_by_all || selected.descent.has_begun() {
+        needed.extend(last.needs.iter().cloned());
+        memory.plan.needed = needed;
+    }
+    Asked::Answered(renderer, rendered)
+}
 
-    /// Asks the selected policies once.
-    async fn ask_once(
-        &self,
-        key: &ObjectKey,
-        object: &Arc<Value>,
-        selected: &Selected,
-        beside: &[Need],
-        memory: &mut Memory,
-    ) -> Asked {
-        let renderer = match self.renderer(&selected.descent.kind) {
-            Ok(renderer) => renderer,
-            // The catalogue accepts no settings that do not fit.
-            Err(errors) => {
-                tracing::error!(%errors, "the settings in force do not fit the policy in force");
+/// Asks the selected policies once.
+async fn ask_once(
+    runner: &PolicyRunner,
+    key: &ObjectKey,
+    object: &Arc<Value>,
+    selected: &Selected,
+    additional: &[Need],
+    memory: &mut Memory,
+) -> Asked {
+    let renderer = match runner.renderer(&selected.descent.kind) {
+        Ok(renderer) => renderer,
+        // The catalogue accepts no settings that do not fit.
+        Err(errors) => {
+            tracing::error!(%errors, "the active settings do not fit the active policy");
+            return Asked::Impossible;
+        }
+    };
+    let rendered =
+        match resolve::resolve(runner, key, object, &renderer, selected.descent.kind.is_local(), additional, memory)
+            .await
+        {
+            Ok(Resolved::Complete(rendered)) => rendered,
+            Ok(Resolved::Pending) => return Asked::Pending,
+            Err(error) => {
+                // The watch provides objects of this kind only, so rendering cannot fail on the kind.
+                tracing::error!(object = %key, %error, "could not render the object");
                 return Asked::Impossible;
             }
         };
-        let rendered =
-            match self.resolve(key, object, &renderer, selected.descent.kind.is_local(), beside, memory).await {
-                Ok(Resolved::Complete(rendered)) => rendered,
-                Ok(Resolved::Pending) => return Asked::Pending,
-                Err(error) => {
-                    // The watch provides objects of this kind only, so rendering cannot fail on the kind.
-                    tracing::error!(object = %key, %error, "the object cannot be rendered");
-                    return Asked::Impossible;
-                }
-            };
-        self.metrics.fuel(&rendered.policy, rendered.fuel);
-        if let Verdict::Failed(failure) = &rendered.verdict {
-            self.metrics.policy_failure(&failure.policy, failure.failure.category());
-        }
-        Asked::Answered(renderer, rendered)
+    runner.metrics.fuel(&rendered.policy, rendered.fuel);
+    if let Verdict::Failed(failure) = &rendered.verdict {
+        runner.metrics.policy_failure(&failure.policy, failure.failure.category());
     }
+    Asked::Answered(renderer, rendered)
+}
 
-    /// Returns the renderer for the selected policies, with the types that the cluster serves now.
-    pub(crate) fn renderer(&self, kind: &Kind) -> Result<Arc<Renderer>, SettingsErrors> {
-        self.renderers.of(kind, |of| self.watch.served(of).is_some())
+/// Makes the predecessor answer for an object that a policy failed on. Returns whether there is a predecessor.
+pub(crate) fn fall_back(
+    metrics: &Metrics,
+    key: &ObjectKey,
+    selected: &mut Selected,
+    failed: &PolicyId,
+    how: &str,
+) -> bool {
+    let falls_back = selected.descent.failed(failed, how);
+    if falls_back {
+        fell_back(metrics, key, selected, failed);
     }
+    falls_back
+}
 
-    /// Makes the predecessor answer for an object that a policy failed on. Returns whether there is a predecessor.
-    pub(crate) fn fall_back(&self, key: &ObjectKey, selected: &mut Selected, failed: &PolicyId, how: &str) -> bool {
-        let falls_back = selected.descent.failed(failed, how);
-        if falls_back {
-            self.fell_back(key, selected, failed);
-        }
-        falls_back
+fn fell_back(metrics: &Metrics, key: &ObjectKey, selected: &Selected, failed: &PolicyId) {
+    if let Some(Without { revision, how, .. }) = selected.descent.without.last() {
+        tracing::warn!(object = %key, revision = &**revision, how, "falling back to the previous revision");
     }
-
-    fn fell_back(&self, key: &ObjectKey, selected: &Selected, failed: &PolicyId) {
-        if let Some(Without { revision, how, .. }) = selected.descent.without.last() {
-            tracing::warn!(object = %key, revision = &**revision, how, "falling back to what served before");
-        }
-        self.metrics.fallback(failed);
-    }
+    metrics.fallback(failed);
 }

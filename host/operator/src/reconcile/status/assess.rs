@@ -1,44 +1,38 @@
-//! Computes the status of an object from its outcome and its live children.
+//! Composes the status of an object from the result of its pass and its live children, which the policy assesses. No
+//! client.
 
-use std::collections::BTreeMap;
-
-use kaos_policy::{
-    contract::{Child, Outcome, Reference},
-    render::{Assessed, PolicyFailure, Rendered, Renderer, Verdict},
-    stamp::controller,
-};
-use serde_json::Value;
 use std::sync::Arc;
 
-use crate::reconcile::{
-    children::decide::{Owner, owner},
-    context::Context,
-    status::observed_generation::is_unseen,
+use kaos_policy::{
+    contract::{Child, Outcome},
+    render::{Assessed, PolicyFailure, Verdict},
 };
+use serde_json::Value;
+
 use crate::{
-    status::{self, Hindrance, Standing},
-    watch::Seen,
+    reconcile::{applied::Applied, policy_runner::PolicyRunner, prepare::Prepared, subject::Subject},
+    status::{self, Standing},
 };
 
-/// Input of an assessment.
-pub(crate) struct Question {
-    pub(crate) renderer: Arc<Renderer>,
-    /// Whether one of the policies belongs to the object's namespace.
-    pub(crate) is_local: bool,
-    pub(crate) rendered: Arc<Rendered>,
-    pub(crate) object: Arc<Value>,
-    /// The translated generation. The object may have a newer one by now.
-    pub(crate) generation: i64,
-    pub(crate) outcome: Outcome,
-    pub(crate) hindrance: Hindrance,
-    pub(crate) children: Vec<Child>,
-    /// The reason for a fallback, if there is one.
-    pub(crate) fallback: Option<String>,
+/// A composed status, without times. Only the result of a pass can become one.
+pub(crate) struct Composed(Value);
+
+impl Composed {
+    /// The status of a pass that did not finish: the live status with its conditions.
+    pub(crate) fn unfinished(applied: &Applied, object: &Value) -> Option<Self> {
+        let (of, reason, message) = applied.why_unfinished()?.condition();
+        Some(Self(status::amend(object, of, reason, &message)))
+    }
+
+    /// Takes the content out, to write it.
+    pub(crate) fn into_value(self) -> Value {
+        self.0
+    }
 }
 
-/// The computed status, without times.
-pub(crate) struct Told {
-    pub(crate) status: Value,
+/// The result of an assessment.
+pub(crate) struct Assessment {
+    pub(crate) status: Composed,
     /// The fuel that the assessment took.
     pub(crate) fuel: u64,
     /// Whether the policy failed, now or earlier in the pass.
@@ -47,85 +41,46 @@ pub(crate) struct Told {
     pub(crate) is_unasked: bool,
 }
 
-impl Context {
-    /// Returns the live children of a plan, or without a plan, all children of the object. Also returns whether one of
-    /// them reports on an earlier generation.
-    pub(crate) async fn children(
-        &self,
-        rendered: &Rendered,
-        uid: &str,
-        answers: &BTreeMap<Reference, Value>,
-    ) -> (Vec<Child>, bool) {
-        let mut unseen = false;
-        if rendered.planned().is_none() {
-            let mut children = Vec::new();
-            for seen in self.watch.children(uid) {
-                let live = if seen.is_known() { seen.object() } else { self.untaken(&seen).await };
-                unseen |= live.as_ref().is_some_and(is_unseen);
-                children.extend(live.map(|live| Child::new(Reference::of_object(&live), Some(&live))));
-            }
-            return (children, unseen);
-        }
-        let mut child = |manifest: &Value| {
-            let reference = Reference::of_object(manifest);
-            let namespace = reference.namespace.as_deref().unwrap_or_default();
-            let live = self.watch.live(&reference.of(), namespace, &reference.name).and_then(|seen| seen.object());
-            let live = live.or_else(|| answers.get(&reference).cloned());
-            // A child of another owner does not count. A kept child has no owner.
-            let live = live.filter(|live| match owner(live, uid) {
-                Owner::Ours => true,
-                Owner::Orphan => controller(manifest).is_none(),
-                Owner::Other(_) => false,
-            });
-            unseen |= live.as_ref().is_some_and(is_unseen);
-            Child::new(reference, live.as_ref())
+/// Asks the policy to assess the children, and composes the status.
+pub(crate) async fn assess(
+    runner: &PolicyRunner,
+    subject: &Subject<'_>,
+    prepared: &Prepared,
+    applied: &Applied,
+    children: Vec<Child>,
+) -> Assessment {
+    let (watch, metrics) = (runner.watch.clone(), Arc::clone(&runner.metrics));
+    let (renderer, rendered) = (Arc::clone(&prepared.renderer), Arc::clone(&prepared.rendered));
+    let (object, generation) = (Arc::clone(&subject.object), subject.generation);
+    let (outcome, hindrance) = (applied.outcome.clone(), applied.hindrance);
+    let fallback = subject.selected.fallback();
+    let compose = move || {
+        let assessed: Result<Assessed, PolicyFailure> = match &rendered.verdict {
+            // A policy that just failed is not asked to assess.
+            Verdict::Failed(failure) => Err(failure.clone()),
+            Verdict::Planned(_) | Verdict::Refused(_) => renderer
+                .assess(&rendered, outcome.clone(), children)
+                .inspect_err(|failed| metrics.policy_failure(&failed.policy, failed.failure.category())),
         };
-        let children = rendered.manifests().iter().map(&mut child).collect();
-        (children, unseen)
-    }
-
-    /// Reads a child of an earlier operator that no watch shows. Its takeover waits for a plan.
-    async fn untaken(&self, child: &Seen) -> Option<Value> {
-        let sight = self.read(&child.reference()).await;
-        let sight = sight.inspect_err(|error| tracing::debug!(%error, "a child of an earlier operator cannot be read"));
-        sight.ok()?.live().filter(|live| live["metadata"]["uid"] == *child.uid).cloned()
-    }
-
-    /// Computes the status.
-    pub(crate) async fn assess(&self, question: Question) -> Told {
-        let (watch, metrics) = (self.watch.clone(), Arc::clone(&self.metrics));
-        let Question { renderer, is_local, rendered, object, generation, outcome, hindrance, children, fallback } =
-            question;
-        self.compute(is_local, move || {
-            let assessed: Result<Assessed, PolicyFailure> = match &rendered.verdict {
-                // A policy that just failed is not asked to assess.
-                Verdict::Failed(failure) => Err(failure.clone()),
-                Verdict::Planned(_) | Verdict::Refused(_) => renderer
-                    .assess(&rendered, outcome.clone(), children)
-                    .inspect_err(|failed| metrics.policy_failure(&failed.policy, failed.failure.category())),
-            };
-            let fuel = assessed.as_ref().map_or(0, |assessed| assessed.fuel);
-            let (is_failed, is_unasked) = match &assessed {
-                Ok(_) => (false, false),
-                Err(failed) => (true, failed.failure.says_nothing_of_the_object()),
-            };
-            let applied_generation = match outcome {
-                Outcome::Applied => Some(generation),
-                Outcome::Gated | Outcome::Refused(_) | Outcome::Failed(_) => {
-                    object["status"]["appliedGeneration"].as_i64()
-                }
-            };
-            let standing = Standing {
-                outcome: &outcome,
-                hindrance,
-                missing: &status::missing(&rendered, &watch.lookup()),
-                generation,
-                applied_generation,
-                before: object.get("status"),
-                fallback: fallback.as_deref(),
-            };
-            Told { status: status::compose(&rendered, assessed, standing), fuel, is_failed, is_unasked }
-        })
-        .await
-    }
+        let fuel = assessed.as_ref().map_or(0, |assessed| assessed.fuel);
+        let (is_failed, is_unasked) = match &assessed {
+            Ok(_) => (false, false),
+            Err(failed) => (true, failed.failure.says_nothing_of_the_object()),
+        };
+        let applied_generation = match outcome {
+            Outcome::Applied => Some(generation),
+            Outcome::Gated | Outcome::Refused(_) | Outcome::Failed(_) => object["status"]["appliedGeneration"].as_i64(),
+        };
+        let standing = Standing {
+            outcome: &outcome,
+            hindrance,
+            missing: &status::missing(&rendered, &watch.lookup()),
+            generation,
+            applied_generation,
+            before: object.get("status"),
+            fallback: fallback.as_deref(),
+        };
+        Assessment { status: Composed(status::compose(&rendered, assessed, standing)), fuel, is_failed, is_unasked }
+    };
+    runner.compute(subject.selected.descent.kind.is_local(), compose).await
 }

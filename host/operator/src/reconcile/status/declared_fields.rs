@@ -27,11 +27,11 @@ use crate::{
 
 /// The status schema of each kind, with the definition that it came from.
 #[derive(Debug, Default)]
-pub(crate) struct Projections {
+pub(crate) struct DeclaredFields {
     known: Mutex<BTreeMap<ResourceType, (u64, Arc<Value>)>>,
 }
 
-impl Projections {
+impl DeclaredFields {
     /// Drops the fields that the kind does not declare. A kind without a known schema keeps everything.
     pub(crate) async fn project(
         &self,
@@ -79,7 +79,9 @@ async fn status_schema(
         match Calls::cluster(client, &definitions).get(&name).await {
             Ok(definition) => return Ok(definition.and_then(|crd| schema::status_of(&crd, of))),
             Err(error) if error.class != Class::Forbidden => return Err(error.class),
-            Err(error) => tracing::debug!(%error, "the schema is read from the API server's OpenAPI document"),
+            Err(error) => {
+                tracing::debug!(%error, "reading the schema from the API server's OpenAPI document instead of the definition")
+            }
         }
     }
     let path = format!("/openapi/v3/apis/{}", of.api_version);

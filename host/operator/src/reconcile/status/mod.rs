@@ -1,17 +1,23 @@
-//! The status of an object.
+//! The status of an object: from the result of a pass to the written status.
 //!
 //! | step | module |
 //! |---|---|
-//! | collects the live children and asks the policy | `assess` |
+//! | collects the live children | `live_children` |
 //! | the delay while a controller has not observed a child's generation | `observed_generation` |
-//! | the status of a pass that stopped early | `pass_failed` |
+//! | asks the policy, and composes the status; no client | `assess` |
+//! | the conditions of a pass that did not finish | `pass_failed` |
 //! | transition times, and the transitions that get an Event | `times` |
 //! | the fields that the kind declares | `declared_fields` |
-//! | the write, only if the status differs | `write` |
+//! | the write, only if the status differs | `publish`, `write` |
+//!
+//! [`crate::status`] has the types, reasons and messages of the conditions.
 
-pub(super) mod assess;
+mod assess;
 pub(super) mod declared_fields;
-pub(super) mod observed_generation;
+mod live_children;
+mod observed_generation;
 pub(super) mod pass_failed;
+pub(super) mod publish;
+pub(super) mod report;
 pub(super) mod times;
 mod write;

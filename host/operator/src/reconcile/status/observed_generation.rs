@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::reconcile::memory::Memory;
 
 /// Maximum wait. A slower controller counts as broken, and the status shows it.
-const PATIENCE: Duration = Duration::from_secs(10);
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// Whether a child's status is about an earlier generation.
 pub(crate) fn is_unseen(live: &Value) -> bool {
@@ -31,13 +31,13 @@ pub(crate) fn wait(
     now: Instant,
 ) -> Option<Duration> {
     if !unseen {
-        memory.unseen = None;
+        memory.status.unobserved_since = None;
         return None;
     }
-    let since = *memory.unseen.get_or_insert(now);
+    let since = *memory.status.unobserved_since.get_or_insert(now);
     let told = object["status"]["conditions"].as_array().is_some_and(|told| !told.is_empty());
     let waits = told && *outcome == Outcome::Applied;
-    PATIENCE.checked_sub(now.duration_since(since)).filter(|left| waits && !left.is_zero())
+    LONGEST_WAIT.checked_sub(now.duration_since(since)).filter(|left| waits && !left.is_zero())
 }
 
 #[cfg(test)]
@@ -60,14 +60,14 @@ mod tests {
         let mut memory = Memory::default();
         let told = json!({"status": {"conditions": [{"type": "Ready"}]}});
         let mut ask = |object: &Value, outcome, unseen| wait(object, &outcome, unseen, &mut memory, Instant::now());
-        assert_eq!(ask(&told, Outcome::Applied, true), Some(PATIENCE));
-        tokio::time::advance(PATIENCE / 2).await;
+        assert_eq!(ask(&told, Outcome::Applied, true), Some(LONGEST_WAIT));
+        tokio::time::advance(LONGEST_WAIT / 2).await;
         assert_eq!(ask(&json!({}), Outcome::Applied, true), None, "nothing was told yet");
         assert_eq!(ask(&told, Outcome::Failed("why".to_owned()), true), None, "there is news");
-        assert_eq!(ask(&told, Outcome::Applied, true), Some(PATIENCE / 2));
-        tokio::time::advance(PATIENCE / 2).await;
+        assert_eq!(ask(&told, Outcome::Applied, true), Some(LONGEST_WAIT / 2));
+        tokio::time::advance(LONGEST_WAIT / 2).await;
         assert_eq!(ask(&told, Outcome::Applied, true), None);
         assert_eq!(ask(&told, Outcome::Applied, false), None);
-        assert_eq!(ask(&told, Outcome::Applied, true), Some(PATIENCE), "another time");
+        assert_eq!(ask(&told, Outcome::Applied, true), Some(LONGEST_WAIT), "another time");
     }
 }

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::status::conditions::{ACCEPTED, APPLIED, POLICY_FALLBACK, READY, RESOLVED, reason};
+
 /// The content of an Event: a transition of a condition, or the result of a cleanup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Transition {
@@ -13,9 +15,9 @@ pub(crate) struct Transition {
 }
 
 /// Conditions whose transitions get Events.
-const TOLD: [&str; 5] = ["Accepted", "Resolved", "Applied", "Ready", "PolicyFallback"];
+const TOLD: [&str; 5] = [ACCEPTED, RESOLVED, APPLIED, READY, POLICY_FALLBACK];
 /// Reasons of the normal course of events.
-const ORDINARY: [&str; 4] = ["Gated", "Progressing", "Waiting", "NotFound"];
+const ORDINARY: [&str; 4] = [reason::GATED, reason::PROGRESSING, reason::WAITING, reason::NOT_FOUND];
 
 /// Sets the transition time of every condition: the old time if its status is the same, otherwise `now`.
 pub(crate) fn stamp(status: &mut Value, before: &Value, now: &str) {
@@ -33,19 +35,20 @@ pub(crate) fn transitions(status: &Value, before: &Value) -> Vec<Transition> {
     let text = |condition: &Value, field: &str| condition[field].as_str().unwrap_or_default().to_owned();
     let changed = |of: &&str| {
         let new = find(status, of)?;
-        let (is, reason) = (text(new, "status"), text(new, "reason"));
-        let (was, old_reason) = find(before, of).map(|old| (text(old, "status"), text(old, "reason"))).unzip();
+        let (is, why) = (text(new, "status"), text(new, "reason"));
+        let (was, old_why) = find(before, of).map(|old| (text(old, "status"), text(old, "reason"))).unzip();
         // The only condition that is bad when it is true.
-        let bad = *of == "PolicyFallback" && is == "True";
-        let ordinary = (is == "True" && !bad) || ORDINARY.contains(&reason.as_str());
+        let bad = *of == POLICY_FALLBACK && is == "True";
+        let ordinary = (is == "True" && !bad) || ORDINARY.contains(&why.as_str());
         let told = match was.as_deref() {
-            None if *of == "Ready" && is == "True" => true,
-            None => !ordinary && reason != "Refused" && reason != "Unavailable",
-            Some(was) => was != is || (old_reason.as_ref() != Some(&reason) && is != "True"),
+            None if *of == READY && is == "True" => true,
+            None => !ordinary && why != reason::REFUSED && why != reason::UNAVAILABLE,
+            Some(was) => was != is || (old_why.as_ref() != Some(&why) && is != "True"),
         };
         // A refusal shows in three conditions. The first one reports it.
-        let echo = matches!(reason.as_str(), "Refused" | "Unavailable") || (*of == "Resolved" && reason == "Waiting");
-        (told && !echo).then(|| Transition { reason, message: text(new, "message"), warning: !ordinary })
+        let echo =
+            matches!(&*why, reason::REFUSED | reason::UNAVAILABLE) || (*of == RESOLVED && why == reason::WAITING);
+        (told && !echo).then(|| Transition { reason: why, message: text(new, "message"), warning: !ordinary })
     };
     TOLD.iter().filter_map(changed).collect()
 }

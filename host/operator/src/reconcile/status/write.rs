@@ -7,15 +7,14 @@ use kaos_policy::contract::ResourceType;
 use serde_json::{Map, Value, json};
 
 use crate::reconcile::{
+    access::Access,
     api::Calls,
-    children::child::is_final,
     children::managed_fields::{self, entries_of},
-    context::Context,
     error::{CallError, Class},
     memory::Memory,
-    status::times,
+    status::{declared_fields::DeclaredFields, times},
 };
-use crate::{hashing::hash, watch::Served};
+use crate::{hashing::hash, status::conditions::ACCEPTED, watch::Served};
 
 /// How the live status relates to the computed one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,104 +25,108 @@ enum Difference {
     Different,
 }
 
-impl Context {
-    /// Writes the status if it differs. Returns whether it wrote.
-    pub(crate) async fn write_status(
-        &self,
-        of: &ResourceType,
-        served: &Served,
-        object: &Value,
-        status: &Value,
-        memory: &mut Memory,
-    ) -> Result<bool, CallError> {
-        let before = &object["status"];
-        let metadata = &object["metadata"];
-        let text = |field: &str| metadata[field].as_str().unwrap_or_default();
-        let (namespace, name) = (text("namespace"), text("name"));
-        let calls = self.calls(served, namespace);
-        let pair = hash((status, before));
-        if memory.status == Some(pair) {
-            return Ok(false);
-        }
-        match difference(status, before) {
-            Difference::None => return Ok(false),
-            Difference::More(paths) => {
-                // Only the managed fields tell whether these are old fields of ours or fields of another writer.
-                let Some(live) = calls.get(name).await? else { return Ok(false) };
-                let entries = entries_of(&live);
-                let ours = paths.iter().any(|path| {
-                    let path: Vec<&str> = path.iter().map(String::as_str).collect();
-                    managed_fields::owned(entries, "status", &path)
-                });
-                if !ours && managed_fields::taken_over(entries, "status", &of.api_version).is_none() {
-                    memory.status = Some(pair);
-                    return Ok(false);
-                }
-                self.take_over_status(of, &calls, &live).await?;
-            }
-            // The earlier operator may have written it. Its fields become ours before our first apply. Afterwards they
-            // would look like fields of another controller.
-            Difference::Different if !before.is_null() && !memory.told && !has_ours(before) => {
-                let Some(live) = calls.get(name).await? else { return Ok(false) };
-                if live["metadata"]["uid"] == metadata["uid"] {
-                    self.take_over_status(of, &calls, &live).await?;
-                }
-            }
-            Difference::Different => {}
-        }
-        let body = json!({
-            "apiVersion": of.api_version,
-            "kind": of.kind,
-            // The UID keeps the status from an object that replaced this one.
-            "metadata": {"name": name, "namespace": namespace, "uid": metadata["uid"]},
-            "status": status,
-        });
-        let answer = self.apply_status(of, &calls, name, &body).await?;
-        memory.told = true;
-        if difference(status, &answer["status"]) != Difference::None {
-            // Other writers write here too, or the server stores the status in its own form.
-            memory.status = Some(hash((status, &answer["status"])));
-        }
-        Ok(true)
+/// Writes the status if it differs. Returns whether it wrote.
+pub(super) async fn write_status(
+    access: &Access,
+    declared_fields: &DeclaredFields,
+    (of, served): (&ResourceType, &Served),
+    object: &Value,
+    status: &Value,
+    memory: &mut Memory,
+) -> Result<bool, CallError> {
+    let before = &object["status"];
+    let metadata = &object["metadata"];
+    let text = |field: &str| metadata[field].as_str().unwrap_or_default();
+    let (namespace, name) = (text("namespace"), text("name"));
+    let calls = access.calls(served, namespace);
+    let pair = hash((status, before));
+    if memory.status.settled == Some(pair) {
+        return Ok(false);
     }
+    match difference(status, before) {
+        Difference::None => return Ok(false),
+        Difference::More(paths) => {
+            // Only the managed fields tell whether these are old fields of ours or fields of another writer.
+            let Some(live) = calls.get(name).await? else { return Ok(false) };
+            let entries = entries_of(&live);
+            let ours = paths.iter().any(|path| {
+                let path: Vec<&str> = path.iter().map(String::as_str).collect();
+                managed_fields::owned(entries, "status", &path)
+            });
+            if !ours && managed_fields::taken_over(entries, "status", &of.api_version).is_none() {
+                memory.status.settled = Some(pair);
+                return Ok(false);
+            }
+            take_over_status(access, of, &calls, &live).await?;
+        }
+        // The earlier operator may have written it. Its fields become ours before our first apply. Afterwards they
+        // would look like fields of another controller.
+        Difference::Different if !before.is_null() && !memory.status.is_ours && !has_ours(before) => {
+            let Some(live) = calls.get(name).await? else { return Ok(false) };
+            if live["metadata"]["uid"] == metadata["uid"] {
+                take_over_status(access, of, &calls, &live).await?;
+            }
+        }
+        Difference::Different => {}
+    }
+    let body = json!({
+        "apiVersion": of.api_version,
+        "kind": of.kind,
+        // The UID keeps the status from an object that replaced this one.
+        "metadata": {"name": name, "namespace": namespace, "uid": metadata["uid"]},
+        "status": status,
+    });
+    let answer = apply_status(access, declared_fields, of, &calls, name, &body).await?;
+    memory.status.is_ours = true;
+    if difference(status, &answer["status"]) != Difference::None {
+        // Other writers write here too, or the server stores the status in its own form.
+        memory.status.settled = Some(hash((status, &answer["status"])));
+    }
+    Ok(true)
+}
 
-    async fn apply_status(
-        &self,
-        of: &ResourceType,
-        calls: &Calls<'_>,
-        name: &str,
-        body: &Value,
-    ) -> Result<Value, CallError> {
-        match calls.apply_status(name, body).await {
-            Ok(answer) => {
-                self.watch.wrote(&answer);
-                Ok(answer)
+async fn apply_status(
+    access: &Access,
+    declared_fields: &DeclaredFields,
+    of: &ResourceType,
+    calls: &Calls<'_>,
+    name: &str,
+    body: &Value,
+) -> Result<Value, CallError> {
+    match calls.apply_status(name, body).await {
+        Ok(answer) => {
+            access.watch.wrote(&answer);
+            Ok(answer)
+        }
+        Err(error) => {
+            if error.is_final() {
+                declared_fields.forget(of);
             }
-            Err(error) => {
-                if is_final(&error) {
-                    self.projections.forget(of);
-                }
-                // The next pass reads the kind's schema again, and the status may fit then.
-                let class = if error.is_misfit() { Class::Transient(None) } else { error.class };
-                Err(CallError { class, ..error })
-            }
+            // The next pass reads the kind's schema again, and the status may fit then.
+            let class = if error.is_misfit() { Class::Transient(None) } else { error.class };
+            Err(CallError { class, ..error })
         }
     }
+}
 
-    /// Makes the operator the field manager of everything that an earlier operator wrote into the status.
-    async fn take_over_status(&self, of: &ResourceType, calls: &Calls<'_>, live: &Value) -> Result<(), CallError> {
-        let Some(entries) = managed_fields::taken_over(entries_of(live), "status", &of.api_version) else {
-            return Ok(());
-        };
-        let answer = calls.manage(live, &entries).await?;
-        self.watch.wrote(&answer);
-        Ok(())
-    }
+/// Makes the operator the field manager of everything that an earlier operator wrote into the status.
+async fn take_over_status(
+    access: &Access,
+    of: &ResourceType,
+    calls: &Calls<'_>,
+    live: &Value,
+) -> Result<(), CallError> {
+    let Some(entries) = managed_fields::taken_over(entries_of(live), "status", &of.api_version) else {
+        return Ok(());
+    };
+    let answer = calls.manage(live, &entries).await?;
+    access.watch.wrote(&answer);
+    Ok(())
 }
 
 /// Whether a status has a field that every status of this operator has. The kind must declare that field.
 fn has_ours(status: &Value) -> bool {
-    !status["policy"].is_null() || times::find(status, "Accepted").is_some()
+    !status["policy"].is_null() || times::find(status, ACCEPTED).is_some()
 }
 
 fn difference(wanted: &Value, live: &Value) -> Difference {

@@ -1,6 +1,4 @@
-//! Composes an object's `status` from the policy's report and the conditions that every kind has.
-//!
-//! The writer of the status adds transition times, since they depend on the previous status.
+//! Composes the status of an object that had a complete pass: the policy's report, and the conditions of every kind.
 
 use std::borrow::Cow;
 
@@ -13,6 +11,8 @@ use kaos_policy::{
     render::{Assessed, HOST_FIELDS, PolicyFailure, Rendered, Verdict},
 };
 use serde_json::{Map, Value, json};
+
+use super::conditions::{self, Condition, Hindrance, reason, written};
 
 /// The host's own facts about an object, in addition to the policy's report.
 #[derive(Debug, Clone, Copy)]
@@ -31,42 +31,6 @@ pub struct Standing<'a> {
     pub before: Option<&'a Value>,
     /// Why another policy answers than expected, if so.
     pub fallback: Option<&'a str>,
-}
-
-/// Why the children differ from the plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Hindrance {
-    /// The API server refused a child.
-    ApplyFailed,
-    /// An object of the same name has another owner.
-    OwnershipConflict,
-    /// The operator lacks the rights to write a child.
-    NotPermitted,
-    /// The object's pin names a policy that does not exist.
-    PolicyNotFound,
-}
-
-impl Hindrance {
-    /// Returns the reason for a condition.
-    pub fn reason(self) -> &'static str {
-        match self {
-            Self::ApplyFailed => "ApplyFailed",
-            Self::OwnershipConflict => "OwnershipConflict",
-            Self::NotPermitted => "NotPermitted",
-            Self::PolicyNotFound => "PolicyNotFound",
-        }
-    }
-}
-
-/// Reason of an object that waits because it has more needs than the operator watches in its namespace.
-pub(crate) const TOO_MANY_NEEDS: &str = "TooManyNeeds";
-
-/// A condition that every kind has.
-struct Condition {
-    of: &'static str,
-    status: Truth,
-    reason: Cow<'static, str>,
-    message: String,
 }
 
 /// Composes the status of an object.
@@ -119,16 +83,16 @@ pub fn compose(
     let mut conditions = vec![accepted, resolved(rendered, missing), applied];
     conditions.extend(fallback.map(fell_back));
     let is_ready = in_its_words(is_ready, &own);
-    let mut written: Vec<Value> = conditions
+    let mut all: Vec<Value> = conditions
         .iter()
-        .map(|Condition { of, status, reason, message }| condition(of, *status, reason, message, generation))
+        .map(|Condition { of, status, reason, message }| written(of, *status, reason, message, generation))
         .collect();
-    written.push(condition(is_ready.of, is_ready.status, &is_ready.reason, &is_ready.message, of_pods));
+    all.push(written(is_ready.of, is_ready.status, &is_ready.reason, &is_ready.message, of_pods));
     conditions.push(is_ready);
     for extra in own.iter().filter(|extra| conditions.iter().all(|common| common.of != extra.type_)) {
-        written.push(condition(&extra.type_, extra.status, &extra.reason, &extra.message, generation));
+        all.push(written(&extra.type_, extra.status, &extra.reason, &extra.message, generation));
     }
-    status.insert("conditions".to_owned(), written.into());
+    status.insert("conditions".to_owned(), all.into());
     status.insert("observedGeneration".to_owned(), generation.into());
     if let Some(generation) = applied_generation {
         status.insert("appliedGeneration".to_owned(), generation.into());
@@ -164,11 +128,6 @@ fn in_its_words(is_ready: Condition, own: &[kaos_policy::contract::Condition]) -
     }
 }
 
-fn condition(of: &str, status: Truth, reason: &str, message: &str, generation: i64) -> Value {
-    let (of, reason, message) = (printable(of), printable(reason), cut(message, STATUS));
-    json!({"type": of, "status": status, "reason": reason, "message": message, "observedGeneration": generation})
-}
-
 /// Escapes control characters in every text of a policy's own field.
 fn write_out(field: &mut Value) {
     match field {
@@ -185,17 +144,17 @@ fn write_out(field: &mut Value) {
 
 fn accepted(rendered: &Rendered) -> Condition {
     let (status, reason, message) = match &rendered.verdict {
-        Verdict::Planned(_) => (Truth::Yes, "Accepted", format!("policy {} took the spec", rendered.policy.name)),
-        Verdict::Refused(Refusal::Invalid(violations)) => (Truth::No, "InvalidSpec", violated(violations)),
-        Verdict::Refused(Refusal::Unsupported(message)) => (Truth::No, "Unsupported", message.clone()),
-        Verdict::Refused(Refusal::Waiting(blockers)) => (Truth::Unknown, "Waiting", blocked(blockers)),
-        Verdict::Failed(failure) => (Truth::No, "PolicyFailed", failure.to_string()),
+        Verdict::Planned(_) => (Truth::Yes, reason::ACCEPTED, format!("policy {} took the spec", rendered.policy.name)),
+        Verdict::Refused(Refusal::Invalid(violations)) => (Truth::No, reason::INVALID_SPEC, violated(violations)),
+        Verdict::Refused(Refusal::Unsupported(message)) => (Truth::No, reason::UNSUPPORTED, message.clone()),
+        Verdict::Refused(Refusal::Waiting(blockers)) => (Truth::Unknown, reason::WAITING, blocked(blockers)),
+        Verdict::Failed(failure) => (Truth::No, reason::POLICY_FAILED, failure.to_string()),
     };
-    Condition { of: "Accepted", status, reason: reason.into(), message }
+    Condition { of: conditions::ACCEPTED, status, reason: reason.into(), message }
 }
 
 fn resolved(rendered: &Rendered, missing: &[Reference]) -> Condition {
-    let of = "Resolved";
+    let of = conditions::RESOLVED;
     let forbidden: Vec<&str> = rendered
         .subject()
         .found
@@ -210,56 +169,70 @@ fn resolved(rendered: &Rendered, missing: &[Reference]) -> Condition {
         return Condition {
             of,
             status: Truth::No,
-            reason: "NotFound".into(),
+            reason: reason::NOT_FOUND.into(),
             message: format!("{} not found", names.join(", ")),
         };
     }
     if !forbidden.is_empty() {
-        return Condition { of, status: Truth::No, reason: "NotPermitted".into(), message: forbidden.join("; ") };
+        return Condition {
+            of,
+            status: Truth::No,
+            reason: reason::NOT_PERMITTED.into(),
+            message: forbidden.join("; "),
+        };
     }
     if let Verdict::Refused(Refusal::Waiting(blockers)) = &rendered.verdict {
-        let is_too_many = blockers.iter().any(|blocker| blocker.reason == TOO_MANY_NEEDS);
-        let reason = if is_too_many { TOO_MANY_NEEDS } else { "Waiting" };
+        let is_too_many = blockers.iter().any(|blocker| blocker.reason == reason::TOO_MANY_NEEDS);
+        let reason = if is_too_many { reason::TOO_MANY_NEEDS } else { reason::WAITING };
         return Condition { of, status: Truth::No, reason: reason.into(), message: blocked(blockers) };
     }
-    let message = "everything that is needed is there".to_owned();
-    Condition { of, status: Truth::Yes, reason: "Resolved".into(), message }
+    let message = "all referenced objects exist".to_owned();
+    Condition { of, status: Truth::Yes, reason: reason::RESOLVED.into(), message }
 }
 
 fn applied(rendered: &Rendered, outcome: &Outcome, hindrance: Hindrance) -> Condition {
     let (status, reason, message) = match (outcome, &rendered.verdict) {
         (Outcome::Applied, _) => {
-            (Truth::Yes, "Applied", format!("{} objects are as planned", rendered.manifests().len()))
+            (Truth::Yes, reason::APPLIED, format!("{} objects are as planned", rendered.manifests().len()))
         }
-        (Outcome::Gated, _) if rendered.gates().is_empty() => {
-            (Truth::No, "Gated", "waits a moment for what it names and what comes together with it".to_owned())
+        (Outcome::Gated, _) if rendered.gates().is_empty() => (
+            Truth::No,
+            reason::GATED,
+            "waiting up to 2s for referenced objects that may be part of the same apply".to_owned(),
+        ),
+        (Outcome::Gated, _) => (Truth::No, reason::GATED, blocked(rendered.gates())),
+        (Outcome::Refused(_), _) => {
+            (Truth::No, reason::REFUSED, "there is no plan; see Accepted and Resolved".to_owned())
         }
-        (Outcome::Gated, _) => (Truth::No, "Gated", blocked(rendered.gates())),
-        (Outcome::Refused(_), _) => (Truth::No, "Refused", "there is no plan: see Accepted and Resolved".to_owned()),
         (Outcome::Failed(message), Verdict::Failed(PolicyFailure { failure, .. }))
             if matches!(**failure, Failure::Guard(_)) =>
         {
-            (Truth::No, "GuardRefused", message.clone())
+            (Truth::No, reason::GUARD_REFUSED, message.clone())
         }
-        (Outcome::Failed(message), Verdict::Failed(_)) => (Truth::No, "PolicyFailed", message.clone()),
+        (Outcome::Failed(message), Verdict::Failed(_)) => (Truth::No, reason::POLICY_FAILED, message.clone()),
         (Outcome::Failed(message), _) => (Truth::No, hindrance.reason(), message.clone()),
     };
-    Condition { of: "Applied", status, reason: reason.into(), message }
+    Condition { of: conditions::APPLIED, status, reason: reason.into(), message }
 }
 
 fn fell_back(why: &str) -> Condition {
-    Condition { of: "PolicyFallback", status: Truth::Yes, reason: "FellBack".into(), message: why.to_owned() }
+    Condition {
+        of: conditions::POLICY_FALLBACK,
+        status: Truth::Yes,
+        reason: reason::FELL_BACK.into(),
+        message: why.to_owned(),
+    }
 }
 
 fn ready(ready: bool, outcome: &Outcome, message: String) -> Condition {
     let (status, reason) = match outcome {
-        _ if ready => (Truth::Yes, "Ready"),
-        Outcome::Applied => (Truth::No, "Progressing"),
-        Outcome::Gated => (Truth::No, "Gated"),
-        Outcome::Refused(_) => (Truth::No, "Refused"),
-        Outcome::Failed(_) => (Truth::No, "Unavailable"),
+        _ if ready => (Truth::Yes, reason::READY),
+        Outcome::Applied => (Truth::No, reason::PROGRESSING),
+        Outcome::Gated => (Truth::No, reason::GATED),
+        Outcome::Refused(_) => (Truth::No, reason::REFUSED),
+        Outcome::Failed(_) => (Truth::No, reason::UNAVAILABLE),
     };
-    Condition { of: "Ready", status, reason: reason.into(), message }
+    Condition { of: conditions::READY, status, reason: reason.into(), message }
 }
 
 /// Returns the phase of an object whose pods serve an older spec than the newest.

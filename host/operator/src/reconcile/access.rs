@@ -1,0 +1,101 @@
+//! Access to the cluster for the steps that act: the API server and the watch. The watch learns the answer of every write
+//! at once, so that no pass acts on an older state.
+
+use std::sync::Arc;
+
+use kaos_policy::contract::{Reference, ResourceType};
+use kube::{Client, api::PropagationPolicy};
+use serde_json::Value;
+
+use super::{
+    api::Calls,
+    clock::Clock,
+    error::{CallError, Class},
+    events::Events,
+    status::times::Transition,
+};
+use crate::watch::{Served, Watch};
+
+/// Access to the cluster.
+pub(crate) struct Access {
+    pub(crate) client: Client,
+    pub(crate) watch: Watch,
+    pub(crate) events: Events,
+    pub(crate) clock: Clock,
+}
+
+impl Access {
+    /// Returns how the API server currently serves a type.
+    pub(crate) fn served(&self, of: &ResourceType) -> Result<Served, CallError> {
+        self.watch.served(of).ok_or_else(|| CallError {
+            what: format!("find {of}"),
+            class: Class::Gone,
+            message: "the cluster does not serve this type now".to_owned(),
+        })
+    }
+
+    /// Returns the calls for a type in a namespace.
+    pub(crate) fn calls(&self, served: &Served, namespace: &str) -> Calls<'_> {
+        Calls::namespaced(&self.client, &served.resource, namespace)
+    }
+
+    /// Reads a child from the API server. `None` if it does not exist.
+    pub(crate) async fn read(&self, child: &Reference) -> Result<Option<Value>, CallError> {
+        let served = self.served(&child.of())?;
+        self.calls(&served, child.namespace.as_deref().unwrap_or_default()).get(&child.name).await
+    }
+
+    /// Reads the pass's object from the API server. `None` if it is gone or replaced.
+    pub(crate) async fn read_again(&self, served: &Served, object: &Value) -> Result<Option<Value>, CallError> {
+        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+        let live = self.calls(served, text("namespace")).get(text("name")).await?;
+        Ok(live.filter(|live| live["metadata"]["uid"] == object["metadata"]["uid"]))
+    }
+
+    /// Patches the object of a pass.
+    pub(crate) async fn patch(
+        &self,
+        served: &Served,
+        object: &mut Arc<Value>,
+        operations: &Value,
+    ) -> Result<(), CallError> {
+        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+        let (namespace, name) = (text("namespace"), text("name"));
+        let answer = self.calls(served, &namespace).patch(&name, operations).await.map_err(may_pass)?;
+        self.watch.wrote(&answer);
+        *object = Arc::new(answer);
+        Ok(())
+    }
+
+    /// Deletes the object with this UID, at this version if one is given. Returns whether it is gone at once. If not, it
+    /// waits for finalizers, including those of the garbage collector.
+    pub(crate) async fn delete(
+        &self,
+        which: &Reference,
+        uid: &str,
+        version: Option<&str>,
+        propagation: PropagationPolicy,
+    ) -> Result<bool, CallError> {
+        let served = self.served(&which.of())?;
+        let namespace = which.namespace.as_deref().unwrap_or_default();
+        let going = self.calls(&served, namespace).delete(&which.name, uid, version, propagation).await?;
+        if let Some(going) = &going {
+            self.watch.wrote(going);
+        } else {
+            self.watch.deleted(&which.of(), namespace, &which.name, uid);
+        }
+        Ok(going.is_none())
+    }
+
+    /// Writes an Event about a change of an object.
+    pub(crate) async fn tell(&self, object: &Value, transition: &Transition) {
+        self.events.write(&self.client, self.clock.now(), object, transition).await;
+    }
+}
+
+/// Makes a final error transient. Patches test their preconditions, and the server's error does not tell whether a test
+/// failed. If one did, the object has changed, and the retry starts from the new object.
+fn may_pass(error: CallError) -> CallError {
+    let class = if error.is_final() { Class::Transient(None) } else { error.class };
+    CallError { class, ..error }
+}

@@ -1,0 +1,159 @@
+//! Applies an existing child, and repairs one that differs from the last apply.
+
+use serde_json::Value;
+
+use crate::{
+    hashing::hash,
+    reconcile::{
+        access::Access,
+        api::named,
+        children::drift,
+        children::final_manifest::Wanted,
+        children::known::Known,
+        children::leftover_fields::{self, leftovers},
+        children::managed_fields::{self, entries_of},
+        children::sight::{Done, Made, found_is_news, read},
+        error::CallError,
+        mark::{Mark, child_mark},
+        memory::{Memory, children::Stored},
+    },
+    watch::Writing,
+};
+
+/// Repairs a field that differs from the last apply. If the server may store the field in another form, a dry run
+/// first shows whether an apply would change anything.
+pub(super) async fn repair(
+    access: &Access,
+    known: &Known<'_>,
+    live: &Value,
+    path: &str,
+    memory: &mut Memory,
+) -> Result<Made<Done>, CallError> {
+    let Known { calls, wanted, uid } = known;
+    let child = child_mark(&wanted.reference());
+    let digest = hash(wanted.digest());
+    let looks = looks_of(live);
+    match memory.children.get(child).and_then(|child| child.stored) {
+        Some(Stored::Exactly(known)) if known == digest => {}
+        Some(Stored::Otherwise(known, like)) if known == digest && like == looks => {
+            return Ok(Made::Done(Done::Same));
+        }
+        _ => {
+            // A rejection proves that the apply would change something.
+            let tried = match calls.apply(&wanted.name, &wanted.body, uid, true).await {
+                Err(error) if !error.is_final() => return Err(error),
+                tried => tried.ok().flatten(),
+            };
+            if tried.is_some_and(|tried| looks_of(&tried) == looks) {
+                memory.children.of(child).stored = Some(Stored::Otherwise(digest, looks));
+                return Ok(Made::Done(Done::Same));
+            }
+        }
+    }
+    force(access, known, memory, &format!("{path} was different")).await
+}
+
+/// Removes leftovers of an earlier plan, unless the operator tried it before or they belong to another field
+/// manager.
+pub(super) async fn clear(
+    access: &Access,
+    known: &Known<'_>,
+    live: &Value,
+    path: &str,
+    memory: &mut Memory,
+) -> Result<Made<Done>, CallError> {
+    let child = child_mark(&known.wanted.reference());
+    let (digest, looks) = (hash(known.wanted.digest()), looks_of(live));
+    let is_known =
+        memory.children.get(child).is_some_and(|child| child.stored == Some(Stored::Otherwise(digest, looks)));
+    if is_known {
+        return Ok(Made::Done(Done::Same));
+    }
+    if !found_is_news!(known.claim_leftovers(live).await?) {
+        memory.children.of(child).stored = Some(Stored::Otherwise(digest, looks));
+        return Ok(Made::Done(Done::Same));
+    }
+    apply(access, known, memory, &format!("an earlier plan left {path}")).await
+}
+
+/// Removes the additions of other field managers from the spec.
+pub(super) async fn reduce(access: &Access, known: &Known<'_>, memory: &mut Memory) -> Result<Made<Done>, CallError> {
+    let live = found_is_news!(known.read().await?);
+    match managed_fields::seized(entries_of(&live), &known.wanted.of.api_version) {
+        Some(entries) => drop(known.calls.manage(&live, &entries).await?),
+        None => return Ok(Made::Done(Done::Same)),
+    }
+    apply(access, known, memory, "another client added to it").await
+}
+
+/// Applies the child. If the server refuses because of fields of others, takes over the whole spec and applies
+/// again. Example: a changed port number. To the server the old port is theirs, and ours is missing. If the second
+/// apply fails too, their fields were not the reason, so the others get them back. Otherwise the next accepted
+/// apply would remove these fields.
+pub(super) async fn force(
+    access: &Access,
+    known: &Known<'_>,
+    memory: &mut Memory,
+    reason: &str,
+) -> Result<Made<Done>, CallError> {
+    let error = match apply(access, known, memory, reason).await {
+        // A misfit, such as an undeclared field, does not come from the fields of others.
+        Err(error) if error.is_final() && !error.is_misfit() => error,
+        done => return done,
+    };
+    let live = found_is_news!(known.read().await?);
+    let before = entries_of(&live);
+    let Some(entries) = managed_fields::seized(before, &known.wanted.of.api_version) else { return Err(error) };
+    let seized = known.calls.manage(&live, &known.without_replicas(entries)).await?;
+    let forced = apply(access, known, memory, reason).await;
+    if forced.is_err()
+        // A later writer has already claimed the fields that it wants.
+        && let Err(error) = known.calls.manage(&seized, before).await
+    {
+        tracing::warn!(child = %named(&known.wanted.reference()), %error, "could not give fields of other clients back");
+    }
+    forced
+}
+
+pub(super) async fn apply(
+    access: &Access,
+    known: &Known<'_>,
+    memory: &mut Memory,
+    reason: &str,
+) -> Result<Made<Done>, CallError> {
+    let Known { calls, wanted, uid } = known;
+    memory.children.spend(wanted, reason)?;
+    let writing = access.watch.writing(&wanted.body);
+    if let Some(answer) = calls.apply(&wanted.name, &wanted.body, uid, false).await? {
+        return Ok(Made::Done(applied(wanted, memory, reason, answer, writing)));
+    }
+    // Nothing was written.
+    memory.children.effort.give_back(child_mark(&wanted.reference()));
+    read(access, &wanted.reference()).await.map(Made::Found)
+}
+
+/// Records a successful apply: how the server stores the child.
+pub(super) fn applied(wanted: &Wanted, memory: &mut Memory, reason: &str, answer: Value, writing: Writing<'_>) -> Done {
+    writing.answered(&answer);
+    let digest = hash(wanted.digest());
+    let left = || leftover_fields::named(&leftovers(&wanted.body, &answer));
+    let stored = match drift::missing(&wanted.body, &answer).or_else(left) {
+        None => Stored::Exactly(digest),
+        Some(path) => {
+            tracing::debug!(child = %named(&wanted.reference()), path, "the API server stores this field in its own form");
+            Stored::Otherwise(digest, looks_of(&answer))
+        }
+    };
+    memory.children.of(child_mark(&wanted.reference())).stored = Some(stored);
+    Done::Written(reason.to_owned(), answer)
+}
+
+/// A hash of an object without its status and without the metadata that changes with every write.
+fn looks_of(object: &Value) -> Mark {
+    let without = |fields: &Value, left_out: &[&str]| -> Vec<Mark> {
+        let fields = fields.as_object().into_iter().flatten();
+        fields.filter(|(field, _)| !left_out.contains(&field.as_str())).map(hash).collect()
+    };
+    let metadata = ["managedFields", "resourceVersion", "generation", "creationTimestamp"];
+    hash((without(object, &["status", "metadata"]), without(&object["metadata"], &metadata)))
+}

@@ -1,0 +1,128 @@
+//! The memory of an object's children, by child. The plan prunes it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kaos_policy::contract::Reference;
+use tokio::time::Instant;
+
+use crate::{
+    hashing::hash,
+    reconcile::{
+        api::named,
+        children::final_manifest::Wanted,
+        children::rejected::Rejected,
+        children::write_limit::{Effort, Spent},
+        error::{CallError, Class},
+        mark::{Mark, child_mark},
+    },
+};
+
+/// The memory of an object's children.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ChildrenMemory {
+    by_child: BTreeMap<Mark, ChildMemory>,
+    /// The rejection of the plan as a whole.
+    pub(crate) rejected_plan: Option<Rejected>,
+    /// Names that another owner has.
+    pub(crate) conflicts: BTreeSet<Reference>,
+    /// The recent writes of each child.
+    pub(crate) effort: Effort,
+    /// The message about a child whose writes another client undoes.
+    pub(crate) undone: Option<String>,
+}
+
+/// The memory of a child.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ChildMemory {
+    /// How the API server stores it.
+    pub(crate) stored: Option<Stored>,
+    /// Its rejected manifest.
+    pub(crate) rejected: Option<Box<Rejected>>,
+    /// The content of a ConfigMap that existed before this operator.
+    pub(crate) found: Option<Mark>,
+}
+
+impl ChildrenMemory {
+    /// Returns the memory of a child, if there is any.
+    pub(crate) fn get(&self, child: Mark) -> Option<&ChildMemory> {
+        self.by_child.get(&child)
+    }
+
+    /// Returns the memory of a child, to change it.
+    pub(crate) fn of(&mut self, child: Mark) -> &mut ChildMemory {
+        self.by_child.entry(child).or_default()
+    }
+
+    /// Forgets the rejection of a child.
+    pub(crate) fn forget_rejection(&mut self, child: Mark) {
+        if let Some(child) = self.by_child.get_mut(&child) {
+            child.rejected = None;
+        }
+    }
+
+    /// Returns the rejections of the plan and of all children.
+    pub(crate) fn rejections(&self) -> impl Iterator<Item = &Rejected> {
+        self.rejected_plan.iter().chain(self.by_child.values().filter_map(|child| child.rejected.as_deref()))
+    }
+
+    /// Forgets children that are not planned. How the API server stores a child is kept while the child exists.
+    pub(crate) fn keep(&mut self, planned: &BTreeSet<Mark>, there: &BTreeSet<Mark>) {
+        self.by_child.retain(|mark, child| {
+            let is_planned = planned.contains(mark);
+            if !is_planned {
+                (child.rejected, child.found) = (None, None);
+            }
+            is_planned || (there.contains(mark) && child.stored.is_some())
+        });
+    }
+
+    /// Consumes a write token for the child, or returns the delay until one is free. `reason` is the reason for the
+    /// write.
+    pub(crate) fn spend(&mut self, wanted: &Wanted, reason: &str) -> Result<(), CallError> {
+        let (child, plan) = (child_mark(&wanted.reference()), hash(wanted.digest()));
+        let (wait, message) = match self.effort.spend(child, plan, Instant::now()) {
+            Ok(()) => return Ok(()),
+            Err(Spent::Same(wait)) => {
+                let undone = "another client undoes the operator's writes again and again";
+                let message =
+                    format!("{undone} (last reason to write: {reason}): find the client that writes or deletes it");
+                self.undone = Some(format!("{}: {message}", named(&wanted.reference())));
+                (wait, message)
+            }
+            Err(Spent::Changed(wait)) => {
+                let changes = "its plan changes again and again";
+                (wait, format!("{changes}: find the client that edits this object or an object that it refers to"))
+            }
+        };
+        let what = format!("apply {}", named(&wanted.reference()));
+        Err(CallError { what, class: Class::Transient(Some(wait)), message })
+    }
+}
+
+/// How the server stores a child.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stored {
+    /// The server stored the manifest with this mark exactly as applied. A difference is drift.
+    Exactly(Mark),
+    /// The server stored the manifest in another form, with this mark. While the child keeps this form, there is no
+    /// drift.
+    Otherwise(Mark, Mark),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn children_that_are_neither_planned_nor_live_are_forgotten() {
+        let mut memory = ChildrenMemory::default();
+        for child in 0..1_000 {
+            let stored = Some(Stored::Exactly(child));
+            *memory.of(child) = ChildMemory { stored, found: Some(child), ..ChildMemory::default() };
+            memory.keep(&BTreeSet::from([child]), &BTreeSet::from([7]));
+        }
+        assert_eq!(memory.by_child.keys().collect::<Vec<_>>(), [&7, &999]);
+        let found = |child| memory.get(child).and_then(|child| child.found);
+        assert_eq!((found(7), found(999)), (None, Some(999)));
+    }
+}

@@ -1,0 +1,44 @@
+//! Runs policies for the steps that think: selection, rendering, assessment. It has no client.
+
+use std::sync::Arc;
+
+use kaos_policy::{render::Renderer, settings::SettingsErrors};
+use tokio_util::sync::CancellationToken;
+
+use super::{memory::Memories, shutdown::computed};
+use crate::{
+    catalogue::{Catalogue, Kind, Renderers},
+    metrics::Metrics,
+    processors::Processors,
+    watch::Watch,
+};
+
+/// Runs policies.
+pub(crate) struct PolicyRunner {
+    pub(crate) catalogue: Arc<Catalogue>,
+    pub(crate) renderers: Renderers,
+    pub(crate) watch: Watch,
+    pub(crate) memories: Memories,
+    pub(crate) metrics: Arc<Metrics>,
+    /// Whether a change of a referenced ConfigMap or Secret restarts pods.
+    pub(crate) hashes_references: bool,
+    pub(crate) processors: Processors,
+    /// Cancelled when the operator shuts down.
+    pub(crate) stopping: CancellationToken,
+}
+
+impl PolicyRunner {
+    /// Returns the renderer for the selected policies, with the types that the cluster serves now.
+    pub(crate) fn renderer(&self, kind: &Kind) -> Result<Arc<Renderer>, SettingsErrors> {
+        self.renderers.of(kind, |of| self.watch.served(of).is_some())
+    }
+
+    /// Runs CPU-bound work: policies.
+    pub(crate) async fn compute<T: Send + 'static>(
+        &self,
+        is_local: bool,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> T {
+        computed(&self.stopping, self.processors.run(is_local, work)).await
+    }
+}

@@ -1,0 +1,86 @@
+//! The conditions that every kind has: their types, their reasons, and their written form.
+
+use std::borrow::Cow;
+
+use kaos_policy::{
+    contract::Truth,
+    cut::{STATUS, cut},
+    printable::printable,
+};
+use serde_json::{Value, json};
+
+/// Whether a policy accepts the spec.
+pub(crate) const ACCEPTED: &str = "Accepted";
+/// Whether all referenced objects exist.
+pub(crate) const RESOLVED: &str = "Resolved";
+/// Whether the children are as planned.
+pub(crate) const APPLIED: &str = "Applied";
+/// Whether the object serves.
+pub(crate) const READY: &str = "Ready";
+/// Whether an older policy answers than expected. The only condition that is bad when it is true.
+pub(crate) const POLICY_FALLBACK: &str = "PolicyFallback";
+
+/// The reasons of these conditions.
+pub(crate) mod reason {
+    pub(crate) const ACCEPTED: &str = "Accepted";
+    pub(crate) const INVALID_SPEC: &str = "InvalidSpec";
+    pub(crate) const UNSUPPORTED: &str = "Unsupported";
+    pub(crate) const NO_POLICY: &str = "NoPolicy";
+    pub(crate) const POLICY_FAILED: &str = "PolicyFailed";
+    pub(crate) const WAITING: &str = "Waiting";
+    pub(crate) const RESOLVED: &str = "Resolved";
+    pub(crate) const NOT_FOUND: &str = "NotFound";
+    pub(crate) const NOT_PERMITTED: &str = "NotPermitted";
+    /// The object has more needs than the operator watches in its namespace.
+    pub(crate) const TOO_MANY_NEEDS: &str = "TooManyNeeds";
+    pub(crate) const APPLIED: &str = "Applied";
+    pub(crate) const GATED: &str = "Gated";
+    pub(crate) const REFUSED: &str = "Refused";
+    pub(crate) const GUARD_REFUSED: &str = "GuardRefused";
+    pub(crate) const APPLY_FAILED: &str = "ApplyFailed";
+    pub(crate) const OWNERSHIP_CONFLICT: &str = "OwnershipConflict";
+    pub(crate) const POLICY_NOT_FOUND: &str = "PolicyNotFound";
+    pub(crate) const FELL_BACK: &str = "FellBack";
+    pub(crate) const READY: &str = "Ready";
+    pub(crate) const PROGRESSING: &str = "Progressing";
+    pub(crate) const UNAVAILABLE: &str = "Unavailable";
+}
+
+/// A condition that every kind has.
+pub(super) struct Condition {
+    pub(super) of: &'static str,
+    pub(super) status: Truth,
+    pub(super) reason: Cow<'static, str>,
+    pub(super) message: String,
+}
+
+/// Why the children differ from the plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Hindrance {
+    /// The API server refused a child.
+    ApplyFailed,
+    /// An object of the same name has another owner.
+    OwnershipConflict,
+    /// The operator lacks the rights to write a child.
+    NotPermitted,
+    /// The object's pin names a policy that does not exist.
+    PolicyNotFound,
+}
+
+impl Hindrance {
+    /// Returns the reason for a condition.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::ApplyFailed => reason::APPLY_FAILED,
+            Self::OwnershipConflict => reason::OWNERSHIP_CONFLICT,
+            Self::NotPermitted => reason::NOT_PERMITTED,
+            Self::PolicyNotFound => reason::POLICY_NOT_FOUND,
+        }
+    }
+}
+
+/// Returns a condition in its written form, without its transition time.
+pub(super) fn written(of: &str, status: Truth, reason: &str, message: &str, generation: i64) -> Value {
+    let (of, reason, message) = (printable(of), printable(reason), cut(message, STATUS));
+    json!({"type": of, "status": status, "reason": reason, "message": message, "observedGeneration": generation})
+}

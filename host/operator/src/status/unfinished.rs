@@ -1,0 +1,59 @@
+//! Composes the status of an object whose pass did not finish. The rest of the status stays, because the operator knows
+//! nothing better.
+
+use kaos_policy::contract::Truth;
+use serde_json::{Value, json};
+
+use super::conditions::{READY, reason, written};
+
+/// Returns the live status with a false condition of type `of`.
+pub(crate) fn amend(object: &Value, of: &str, why: &str, message: &str) -> Value {
+    let mut status = if object["status"].is_object() { object["status"].clone() } else { json!({"ready": false}) };
+    let generation = object["metadata"]["generation"].as_i64().unwrap_or(1);
+    let mut conditions = status["conditions"].as_array().cloned().unwrap_or_default();
+    let mut set = |of: &str, status: Truth, why: &str| {
+        let condition = written(of, status, why, message, generation);
+        match conditions.iter_mut().find(|condition| condition["type"] == of) {
+            Some(known) => *known = condition,
+            None => conditions.push(condition),
+        }
+    };
+    set(of, Truth::No, why);
+    // Readiness of the same generation stays. Readiness of a new generation is unknown.
+    if status["observedGeneration"] != generation {
+        set(READY, Truth::Unknown, reason::UNAVAILABLE);
+    }
+    status["conditions"] = json!(conditions);
+    status
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::conditions::ACCEPTED, *};
+
+    #[test]
+    fn an_unfinished_pass_keeps_the_known_status_and_adds_its_condition() {
+        let object = json!({"metadata": {"generation": 2}, "status": {"observedGeneration": 2, "phase": "Ready", "ready": true,
+            "conditions": [{"type": "Accepted", "status": "True"}, {"type": "Ready", "status": "True", "reason": "Ready"}]}});
+        let status = amend(&object, super::super::conditions::APPLIED, reason::APPLY_FAILED, "late");
+        assert_eq!((&status["phase"], &status["ready"]), (&json!("Ready"), &json!(true)));
+        let told: Vec<_> =
+            status["conditions"].as_array().unwrap().iter().map(|c| (&c["type"], &c["status"])).collect();
+        assert_eq!(
+            told,
+            [
+                (&json!("Accepted"), &json!("True")),
+                (&json!("Ready"), &json!("True")),
+                (&json!("Applied"), &json!("False"))
+            ]
+        );
+    }
+
+    #[test]
+    fn readiness_is_unknown_for_a_generation_without_a_pass() {
+        let status = amend(&json!({"metadata": {"generation": 1}}), ACCEPTED, reason::NO_POLICY, "none");
+        assert_eq!(status["ready"], false);
+        assert_eq!(status["conditions"][0]["reason"], "NoPolicy");
+        assert_eq!(status["conditions"][1]["status"], "Unknown");
+    }
+}
