@@ -180,7 +180,9 @@ fn f4_a_cleanup_that_fails_keeps_the_finalizer_is_told_and_lets_go_in_the_end() 
         w.until_gone("Gadget/web").await;
         let events = w.events("Gadget/web").await;
         assert!(
-            events.iter().any(|(_, reason, message)| reason == "CleanupTimedOut" && message.contains("is let go")),
+            events
+                .iter()
+                .any(|(_, reason, message)| reason == "CleanupTimedOut" && message.contains("removing the finalizer")),
             "it lets go and says so: {events:?}"
         );
     });

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_a_moment_is_looked_at_again_then() {
+    fn a_short_wait_decides_when_to_look_again() {
         let at = |outcome| {
             let applied = Applied::stub(outcome, ChildrenResult::default(), Some(WAIT));
             Ended::at(&applied, RESYNC, Instant::now(), |_| true).next
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_the_server_does_not_take_is_tried_again_when_it_is_time() {
+    async fn a_rejected_manifest_is_retried_at_its_time() {
         let tried_again = Some(Instant::now() + WAIT);
         let children =
             ChildrenResult { error: Some(error(Class::Permanent)), tried_again, ..ChildrenResult::default() };
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_somebody_else_has_is_looked_at_unless_the_watch_follows_it() {
+    fn a_conflicting_name_is_looked_at_unless_the_watch_follows_it() {
         assert_eq!(failed(conflicts(&["followed"])), (PassResult::Waiting, Next::After(RESYNC)));
         let one_is_not = failed(conflicts(&["followed", "somebody-elses"]));
         assert_eq!(one_is_not, (PassResult::Waiting, Next::After(LOOK_AGAIN)));

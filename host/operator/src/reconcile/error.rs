@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_answers_with_a_code_and_no_body_the_code_is_told() {
+    fn an_answer_without_a_body_is_shown_as_its_code() {
         let proxy = error(json!({"code": 502, "message": "", "reason": "Failed to parse error data"}));
         assert_eq!(proxy.to_string(), "get Widget t/a: the API server answered 502");
         assert_eq!(proxy.class, Class::Transient(None));

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn the_same_event_is_told_again_only_after_a_while() {
+    async fn an_event_is_repeated_only_after_the_quiet_time() {
         let events = Events::new("a".to_owned());
         assert!(events.is_news(1));
         assert!(!events.is_news(1));

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_computed_outside_of_passes_is_waited_for() {
+    async fn computations_outside_of_passes_are_finished() {
         let stopping = CancellationToken::new();
         stopping.cancel();
         computed(&stopping, sleep(Duration::from_secs(5))).await;

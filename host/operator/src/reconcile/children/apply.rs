@@ -100,7 +100,7 @@ pub(crate) async fn apply_all(
     memory: &mut Memory,
 ) -> ChildrenResult {
     let mut applied = ChildrenResult::default();
-    memory.children.effort.tidy(Instant::now());
+    memory.children.write_limit.tidy(Instant::now());
     let there = access.watch.children(&subject.uid);
     let there = there.iter().map(|child| child_mark(&child.reference())).collect();
     memory.children.keep(&plan.iter().map(|child| child_mark(&Reference::of_object(child))).collect(), &there);

@@ -105,7 +105,7 @@ async fn make_new(
     let made = apply_unseen(access, wanted, false).await;
     if !matches!(made, Ok(Made::Done(_))) {
         // Nothing was written, or the next look finds the child.
-        memory.children.effort.give_back(child);
+        memory.children.write_limit.give_back(child);
     }
     Ok(match made? {
         Made::Done(answer) => Made::Done(repair::applied(wanted, memory, reason, answer, writing)),

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_as_applied_stays() {
+    fn a_child_as_applied_stays() {
         assert_eq!(decided(|_| ()), Decision::Same);
     }
 
@@ -144,12 +144,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ours_and_was_never_applied_is_taken_over() {
+    fn an_owned_child_without_an_apply_is_taken_over() {
         assert_eq!(decided(|live| live["metadata"]["annotations"] = json!({})), Decision::TakeOver);
     }
 
     #[test]
-    fn what_somebody_else_owns_is_not_touched_whatever_it_looks_like() {
+    fn a_child_of_another_owner_is_never_touched() {
         let other = json!([{"uid": "u2", "kind": "Widget", "name": "b", "controller": true}]);
         assert_eq!(
             decided(|live| live["metadata"]["ownerReferences"] = other.clone()),
@@ -168,13 +168,13 @@ mod tests {
     }
 
     #[test]
-    fn what_an_object_of_ours_left_behind_gets_its_owner_back() {
+    fn an_orphan_gets_its_owner_back() {
         let orphan = decided(|live| drop(live["metadata"].as_object_mut().unwrap().remove("ownerReferences")));
         assert_eq!(orphan, Decision::Drifted("metadata.ownerReferences".to_owned()));
     }
 
     #[test]
-    fn what_an_object_of_the_same_name_left_is_told_apart_from_what_others_own() {
+    fn a_child_of_a_deleted_owner_of_the_same_name_is_stale() {
         let left = |owners: Value| decided(|live| live["metadata"]["ownerReferences"] = owners.clone());
         let before = json!({"uid": "u0", "kind": "Widget", "name": "a", "controller": true});
         assert_eq!(left(json!([before])), Decision::Left("Widget a".to_owned()));
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_being_deleted_is_waited_for() {
+    fn a_child_that_is_being_deleted_is_waited_for() {
         assert_eq!(
             decided(|live| live["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z")),
             Decision::Going

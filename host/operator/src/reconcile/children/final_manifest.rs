@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_that_was_made_by_somebody_else_and_is_equal_keeps_its_hash() {
+    fn an_equal_template_of_an_earlier_operator_keeps_its_hash() {
         let live = deployment("theirs", &json!({}), "x");
         let plan = deployment("ours", &json!({}), "x");
         let kept = wanted(&plan, &live, &config("v"), &config("v"));
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn replicas_are_let_go_of_where_somebody_else_drives_them() {
+    fn replicas_are_released_where_another_client_sets_them() {
         let external = json!({"metadata": {"annotations": {"kaos.tools/replicas": "external"}}});
         let releases =
             |manifest: &Value, object: &Value| Wanted::new(manifest, object, None, &|_| false, &[]).releases_replicas;

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_field_that_the_server_names_is_told_with_the_remedy() {
+    fn a_rejection_names_the_immutable_field_and_the_remedy() {
         let of = |app: &str, replicas: u32| json!({"kind": "Deployment", "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": app}}}});
         let said = "Deployment.apps \"a\" is invalid: spec.selector: Invalid value: {}: field is immutable";
         let told = explained(said, &of("x", 1), &of("y", 2));
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_server_says_only_what_may_change_the_others_are_told() {
+    fn a_rejection_that_lists_mutable_fields_names_the_immutable_ones() {
         let of = |name: &str, replicas: u32| {
             json!({"kind": "StatefulSet", "spec": {"replicas": replicas, "serviceName": "s",
                 "volumeClaimTemplates": [{"metadata": {"name": name}}]}})

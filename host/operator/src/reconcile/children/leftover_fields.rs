@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_that_the_server_gave_a_volume_is_left_beside_a_wanted_one() {
+    fn a_default_volume_source_is_a_leftover_next_to_a_planned_one() {
         let volume = |source: Value| {
             let mut volume = source;
             volume["name"] = json!("v");
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_filled_in_for_rolling_updates_is_left_beside_another_strategy() {
+    fn rolling_update_defaults_are_leftovers_under_another_strategy() {
         let live = json!({"spec": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}}});
         let wanted = |strategy: Value| json!({"spec": {"strategy": strategy}});
         let found = leftovers(&wanted(json!({"type": "Recreate"})), &live);

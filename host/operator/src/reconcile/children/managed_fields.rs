@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_earlier_operator_updated_becomes_what_we_applied() {
+    fn updates_of_the_earlier_operator_become_our_apply() {
         let entries = [
             entry("manager", "Update", &json!({"f:spec": {"f:replicas": {}, "f:paused": {}}})),
             entry("kubectl-edit", "Update", &json!({"f:metadata": {"f:labels": {"f:x": {}}}})),

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_refused_again_and_again_is_tried_ever_more_rarely_and_never_given_up() {
+    async fn a_manifest_that_is_rejected_repeatedly_is_retried_ever_more_rarely() {
         let start = Instant::now();
         let mut rejected = Rejected::new(7, &error(), None, DAY, start);
         let mut waits = Vec::new();
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_tried_is_the_manifest_the_child_and_what_the_user_says() {
+    fn a_rejection_covers_the_manifest_the_child_and_the_users_part() {
         let object = |version: &str, annotations: Value, spec: u32| {
             json!({"metadata": {"resourceVersion": version, "annotations": annotations}, "spec": {"x": spec},
                 "status": {"version": version}})

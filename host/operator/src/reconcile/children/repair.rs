@@ -128,7 +128,7 @@ pub(super) async fn apply(
         return Ok(Made::Done(applied(wanted, memory, reason, answer, writing)));
     }
     // Nothing was written.
-    memory.children.effort.give_back(child_mark(&wanted.reference()));
+    memory.children.write_limit.give_back(child_mark(&wanted.reference()));
     read(access, &wanted.reference()).await.map(Made::Found)
 }
 

@@ -21,11 +21,11 @@ const CHANGED: Rate = (200, Duration::from_secs(1));
 
 /// The recent writes of an object's children.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Effort(BTreeMap<Mark, Child>);
+pub(crate) struct WriteLimit(BTreeMap<Mark, Child>);
 
 /// The limit that blocks a write, and the remaining wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Spent {
+pub(crate) enum LimitReached {
     /// The limit for an unchanged plan.
     Same(Duration),
     /// The limit for changed plans.
@@ -72,16 +72,16 @@ impl Writes {
     }
 }
 
-impl Effort {
+impl WriteLimit {
     /// Consumes a write token for the child, or returns the delay until one is free.
-    pub(crate) fn spend(&mut self, child: Mark, plan: Mark, now: Instant) -> Result<(), Spent> {
+    pub(crate) fn spend(&mut self, child: Mark, plan: Mark, now: Instant) -> Result<(), LimitReached> {
         let none = || Child { same: Writes::none(now), changed: Writes::none(now), plan, before: None };
         let child = self.0.entry(child).or_insert_with(none);
         let before = (child.same, child.changed, child.plan);
         if child.plan == plan {
-            child.same.spend(SAME, now).map_err(Spent::Same)?;
+            child.same.spend(SAME, now).map_err(LimitReached::Same)?;
         } else {
-            child.changed.spend(CHANGED, now).map_err(Spent::Changed)?;
+            child.changed.spend(CHANGED, now).map_err(LimitReached::Changed)?;
         }
         child.plan = plan;
         child.before = Some(before);
@@ -110,33 +110,33 @@ mod tests {
     const BURST: u32 = SAME.0;
     const PACE: Duration = SAME.1;
 
-    fn spend(effort: &mut Effort, plan: Mark) -> Result<(), Spent> {
-        effort.spend(1, plan, Instant::now())
+    fn spend(write_limit: &mut WriteLimit, plan: Mark) -> Result<(), LimitReached> {
+        write_limit.spend(1, plan, Instant::now())
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_burst_is_free_and_a_fight_is_slow() {
-        let mut effort = Effort::default();
+        let mut write_limit = WriteLimit::default();
         for write in 0..BURST {
-            assert_eq!(spend(&mut effort, 7), Ok(()), "{write}");
+            assert_eq!(spend(&mut write_limit, 7), Ok(()), "{write}");
         }
-        assert_eq!(spend(&mut effort, 7), Err(Spent::Same(PACE)));
-        assert_eq!(effort.spend(2, 7, Instant::now()), Ok(()), "another child");
+        assert_eq!(spend(&mut write_limit, 7), Err(LimitReached::Same(PACE)));
+        assert_eq!(write_limit.spend(2, 7, Instant::now()), Ok(()), "another child");
         tokio::time::advance(PACE).await;
-        assert_eq!(spend(&mut effort, 7), Ok(()));
-        assert!(spend(&mut effort, 7).is_err());
+        assert_eq!(spend(&mut write_limit, 7), Ok(()));
+        assert!(spend(&mut write_limit, 7).is_err());
         tokio::time::advance(PACE * BURST).await;
-        effort.tidy(Instant::now());
-        assert!(effort.0.is_empty());
+        write_limit.tidy(Instant::now());
+        assert!(write_limit.0.is_empty());
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_fight_is_slow_also_when_each_round_takes_its_time() {
-        let mut effort = Effort::default();
+        let mut write_limit = WriteLimit::default();
         let mut writes = 0;
         for _ in 0..600 {
-            effort.tidy(Instant::now());
-            writes += u32::from(spend(&mut effort, 7).is_ok());
+            write_limit.tidy(Instant::now());
+            writes += u32::from(spend(&mut write_limit, 7).is_ok());
             tokio::time::advance(Duration::from_millis(100)).await;
         }
         assert!(writes <= BURST + 12, "{writes} writes in a minute");
@@ -144,34 +144,34 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_plan_that_changes_is_no_fight_and_ends_none() {
-        let mut effort = Effort::default();
+        let mut write_limit = WriteLimit::default();
         for plan in 0..3 * u64::from(BURST) {
-            effort.tidy(Instant::now());
-            assert_eq!(spend(&mut effort, plan), Ok(()), "{plan}");
+            write_limit.tidy(Instant::now());
+            assert_eq!(spend(&mut write_limit, plan), Ok(()), "{plan}");
         }
-        while spend(&mut effort, 100).is_ok() {}
-        assert_eq!(spend(&mut effort, 101), Ok(()), "a change goes through");
-        assert_eq!(spend(&mut effort, 101), Err(Spent::Same(PACE)), "and whoever fights goes on to");
+        while spend(&mut write_limit, 100).is_ok() {}
+        assert_eq!(spend(&mut write_limit, 101), Ok(()), "a change goes through");
+        assert_eq!(spend(&mut write_limit, 101), Err(LimitReached::Same(PACE)), "and whoever fights goes on to");
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_plan_that_changes_for_ever_is_slow_too() {
-        let mut effort = Effort::default();
-        let refused = (0..).find_map(|plan| spend(&mut effort, plan).err());
-        assert_eq!(refused, Some(Spent::Changed(CHANGED.1)));
+        let mut write_limit = WriteLimit::default();
+        let refused = (0..).find_map(|plan| spend(&mut write_limit, plan).err());
+        assert_eq!(refused, Some(LimitReached::Changed(CHANGED.1)));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_write_that_did_not_happen_costs_nothing() {
-        let mut effort = Effort::default();
+        let mut write_limit = WriteLimit::default();
         for _ in 0..2 * BURST {
-            assert_eq!(spend(&mut effort, 7), Ok(()));
-            effort.give_back(1);
+            assert_eq!(spend(&mut write_limit, 7), Ok(()));
+            write_limit.give_back(1);
         }
-        while spend(&mut effort, 7).is_ok() {}
-        assert_eq!(spend(&mut effort, 8), Ok(()));
-        effort.give_back(1);
-        assert_eq!(spend(&mut effort, 8), Ok(()), "the plan is as new as before");
-        assert!(spend(&mut effort, 8).is_err());
+        while spend(&mut write_limit, 7).is_ok() {}
+        assert_eq!(spend(&mut write_limit, 8), Ok(()));
+        write_limit.give_back(1);
+        assert_eq!(spend(&mut write_limit, 8), Ok(()), "the plan is as new as before");
+        assert!(spend(&mut write_limit, 8).is_err());
     }
 }

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nothing_names_any_more_holds_the_object_only_where_nothing_else_of_ours_does() {
+    fn an_unnamed_finalizer_holds_the_object_only_without_a_current_one() {
         let left = || vec!["x.io/one".to_owned(), "x.io/two".to_owned()];
         let Finalizers { ours, retired } = Finalizers::default().with_left(left());
         assert_eq!((ours.as_deref(), retired), (Some("x.io/one"), vec!["x.io/two".to_owned()]));

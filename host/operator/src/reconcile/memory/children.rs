@@ -11,7 +11,7 @@ use crate::{
         api::named,
         children::final_manifest::Wanted,
         children::rejected::Rejected,
-        children::write_limit::{Effort, Spent},
+        children::write_limit::{LimitReached, WriteLimit},
         error::{CallError, Class},
         mark::{Mark, child_mark},
     },
@@ -26,7 +26,7 @@ pub(crate) struct ChildrenMemory {
     /// Names that another owner has.
     pub(crate) conflicts: BTreeSet<Reference>,
     /// The recent writes of each child.
-    pub(crate) effort: Effort,
+    pub(crate) write_limit: WriteLimit,
     /// The message about a child whose writes another client undoes.
     pub(crate) undone: Option<String>,
 }
@@ -80,16 +80,16 @@ impl ChildrenMemory {
     /// write.
     pub(crate) fn spend(&mut self, wanted: &Wanted, reason: &str) -> Result<(), CallError> {
         let (child, plan) = (child_mark(&wanted.reference()), hash(wanted.digest()));
-        let (wait, message) = match self.effort.spend(child, plan, Instant::now()) {
+        let (wait, message) = match self.write_limit.spend(child, plan, Instant::now()) {
             Ok(()) => return Ok(()),
-            Err(Spent::Same(wait)) => {
+            Err(LimitReached::Same(wait)) => {
                 let undone = "another client undoes the operator's writes again and again";
                 let message =
                     format!("{undone} (last reason to write: {reason}): find the client that writes or deletes it");
                 self.undone = Some(format!("{}: {message}", named(&wanted.reference())));
                 (wait, message)
             }
-            Err(Spent::Changed(wait)) => {
+            Err(LimitReached::Changed(wait)) => {
                 let changes = "its plan changes again and again";
                 (wait, format!("{changes}: find the client that edits this object or an object that it refers to"))
             }

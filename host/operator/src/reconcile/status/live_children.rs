@@ -13,7 +13,7 @@ use crate::{
     reconcile::{
         access::Access,
         children::decide::{Owner, owner},
-        status::observed_generation::is_unseen,
+        status::observed_generation::is_unobserved,
     },
     watch::Seen,
 };
@@ -31,7 +31,7 @@ pub(super) async fn live_children(
         let mut children = Vec::new();
         for seen in access.watch.children(uid) {
             let live = if seen.is_known() { seen.object() } else { untaken(access, &seen).await };
-            unseen |= live.as_ref().is_some_and(is_unseen);
+            unseen |= live.as_ref().is_some_and(is_unobserved);
             children.extend(live.map(|live| Child::new(Reference::of_object(&live), Some(&live))));
         }
         return (children, unseen);
@@ -47,7 +47,7 @@ pub(super) async fn live_children(
             Owner::Orphan => controller(manifest).is_none(),
             Owner::Other(_) => false,
         });
-        unseen |= live.as_ref().is_some_and(is_unseen);
+        unseen |= live.as_ref().is_some_and(is_unobserved);
         Child::new(reference, live.as_ref())
     };
     let children = rendered.manifests().iter().map(&mut child).collect();

@@ -16,7 +16,7 @@ use crate::reconcile::memory::Memory;
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// Whether a child's status is about an earlier generation.
-pub(crate) fn is_unseen(live: &Value) -> bool {
+pub(crate) fn is_unobserved(live: &Value) -> bool {
     let (seen, written) = (&live["status"]["observedGeneration"], &live["metadata"]["generation"]);
     matches!((seen.as_i64(), written.as_i64()), (Some(seen), Some(written)) if seen < written)
 }
@@ -47,16 +47,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_reports_an_older_generation_is_unseen() {
+    fn a_child_that_reports_an_older_generation_is_unobserved() {
         let live = |generation, seen| json!({"metadata": {"generation": generation}, "status": seen});
-        assert!(is_unseen(&live(2, json!({"observedGeneration": 1}))));
-        assert!(!is_unseen(&live(2, json!({"observedGeneration": 2}))));
-        assert!(!is_unseen(&live(1, json!({}))), "it never reported one");
-        assert!(!is_unseen(&json!({"metadata": {}, "status": {"observedGeneration": 1}})));
+        assert!(is_unobserved(&live(2, json!({"observedGeneration": 1}))));
+        assert!(!is_unobserved(&live(2, json!({"observedGeneration": 2}))));
+        assert!(!is_unobserved(&live(1, json!({}))), "it never reported one");
+        assert!(!is_unobserved(&json!({"metadata": {}, "status": {"observedGeneration": 1}})));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_was_told_stands_for_a_while_and_not_for_ever() {
+    async fn an_old_status_stays_for_a_limited_time() {
         let mut memory = Memory::default();
         let told = json!({"status": {"conditions": [{"type": "Ready"}]}});
         let mut ask = |object: &Value, outcome, unseen| wait(object, &outcome, unseen, &mut memory, Instant::now());

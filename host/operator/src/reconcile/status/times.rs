@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_steps_of_a_new_object_are_not_told_and_what_flips_then_is() {
+    fn the_first_steps_of_a_new_object_get_no_event_and_later_transitions_do() {
         let first = status(&[
             ("Accepted", "True", "Accepted"),
             ("Applied", "True", "Applied"),
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_told_once() {
+    fn a_refusal_gets_one_event() {
         let refused = status(&[
             ("Accepted", "False", "InvalidSpec"),
             ("Applied", "False", "Refused"),
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conflict_of_a_new_object_is_told_at_once() {
+    fn a_conflict_of_a_new_object_gets_an_event_at_once() {
         let new = status(&[("Accepted", "True", "Accepted"), ("Applied", "False", "OwnershipConflict")]);
         assert_eq!(reasons(&new, &Value::Null), ["OwnershipConflict"]);
     }

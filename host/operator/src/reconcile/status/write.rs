@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_add_is_more_and_what_is_missing_is_different() {
+    fn additions_of_others_are_more_and_missing_fields_are_different() {
         let wanted = status(&[("A", "True")], json!({"phase": "x"}));
         let live = status(&[("A", "True"), ("Theirs", "True")], json!({"phase": "x", "old": 1}));
         let Difference::More(paths) = difference(&wanted, &live) else { panic!("more") };

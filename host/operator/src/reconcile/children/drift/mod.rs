@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_fills_in_is_no_drift() {
+    fn server_defaults_are_no_drift() {
         let live = json!({"name": "a", "image": "x", "terminationMessagePath": "/dev/x", "env": [{"name": "A"}]});
         same(&pod(&json!({"name": "a", "image": "x", "env": [{"name": "A", "value": ""}]})), &pod(&live));
     }
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_empty_is_dropped_where_the_server_drops_it_and_nowhere_else() {
+    fn empty_values_are_equal_to_missing_ones_where_the_server_drops_them() {
         same(&json!({"metadata": {"labels": {}}}), &json!({"metadata": {}}));
         same(&json!({"spec": {"hostNetwork": false, "minReadySeconds": 0, "nodeName": null}}), &json!({"spec": {}}));
         let volume = |source: Value| json!({"spec": {"volumes": [source]}});
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_to_a_selector_is_drift() {
+    fn additions_to_a_selector_are_drift() {
         let service = |selector: Value| json!({"spec": {"selector": selector}});
         differs(&service(json!({"a": "1"})), &service(json!({"a": "1", "b": "2"})), "spec.selector.b");
         same(&service(json!({"a": "1"})), &service(json!({"a": "1"})));
