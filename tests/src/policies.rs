@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use kaos_operator::policies::Loader;
+use kaos_operator::presets::Preset;
 use kaos_policy::code::Native;
 use kaos_policy::contract::{Cluster, ResourceType};
 use kaos_policy::digest::Digest;
@@ -53,9 +54,13 @@ pub fn wasm() -> Result<Vec<Arc<Policy>>> {
     Ok(loaded.into_iter().map(|loaded| loaded.policy).collect())
 }
 
-/// A renderer for each kind, with the environment of a case.
+/// The preset of the version of KAOS that the cases were recorded with.
+const RECORDED_WITH: &str = "kaos-0.1";
+
+/// A renderer for each kind, with the environment of a case, and the preset of the version that was recorded.
 pub fn renderers(policies: &[Arc<Policy>], case: &Case) -> Result<BTreeMap<String, Renderer>> {
-    let layers = [Layer::env(Origin::Environment, case.environment.clone())];
+    let mut layers = Preset::named(RECORDED_WITH)?.layers();
+    layers.push(Layer::env(Origin::Environment, case.environment.clone()));
     let cluster =
         Cluster { served: vec![ResourceType::new("gateway.networking.k8s.io/v1", "HTTPRoute")], ..Cluster::default() };
     let mut renderers = BTreeMap::new();

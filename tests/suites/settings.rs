@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use kaos_operator::presets::Preset;
 use kaos_policy::contract::{Cluster, Refusal};
 use kaos_policy::guard::UserPrivileges;
 use kaos_policy::lookup::Fixed;
@@ -182,14 +183,12 @@ fn the_owner_says_for_whom_the_token_of_an_agent_is_and_no_namespace_does() {
     }
 }
 
-/// The pod of an object under the settings that a file of values has for its policy.
-fn pod(values: &Value, policy: &str, object: &Value) -> Value {
-    let entry = values["policies"].as_object().unwrap().values().find(|it| it["policy"] == policy).unwrap();
-    let layer = Layer { origin: Origin::CommandLine, policy: None, content: Content::Tree(entry["settings"].clone()) };
+/// The pod of an object under a preset.
+fn pod(preset: &Preset, policy: &str, object: &Value) -> Value {
     let policies = policies::native().expect("the policies describe themselves");
     let policy = policies.iter().find(|it| it.id().name == policy).expect("there is such a policy");
     let stack = Stack::single(Arc::clone(policy)).unwrap();
-    let renderer = Renderer::new(&stack, &[layer], Cluster::default()).unwrap();
+    let renderer = Renderer::new(&stack, &preset.layers(), Cluster::default()).unwrap();
     let model = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "ModelAPI",
         "metadata": {"name": "llm", "namespace": "t"}, "spec": {"mode": "Proxy", "proxyConfig": {"models": ["*"]}},
         "status": {"ready": true, "endpoint": "http://llm"}});
@@ -199,10 +198,8 @@ fn pod(values: &Value, policy: &str, object: &Value) -> Value {
 }
 
 #[test]
-fn with_the_values_for_kaos_0_8_pods_are_as_that_made_them() {
-    let file = "../docs/examples/settings/kaos-0.8-values.yaml";
-    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
-    let values: Value = serde_saphyr::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+fn under_the_preset_of_kaos_0_8_pods_are_as_that_made_them() {
+    let preset = Preset::named("kaos-0.8").unwrap();
     let object = |kind: &str, spec: Value| json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "metadata": {"name": "a", "namespace": "t"}, "spec": spec});
     let numbers = |probe: &Value| {
         let fields = ["initialDelaySeconds", "periodSeconds", "timeoutSeconds", "failureThreshold"];
@@ -211,11 +208,11 @@ fn with_the_values_for_kaos_0_8_pods_are_as_that_made_them() {
     let agent = object("Agent", json!({"modelAPI": "llm", "model": "m", "config": {"memory": {}}}));
     let server = object("MCPServer", json!({"runtime": "custom", "container": {"image": "i"}}));
     for (policy, object) in [("agent", &agent), ("mcpserver", &server)] {
-        let main = &pod(&values, policy, object)["containers"][0];
+        let main = &pod(&preset, policy, object)["containers"][0];
         assert_eq!(numbers(&main["livenessProbe"]), [5, 10, 3, 3], "{policy}");
         assert_eq!(numbers(&main["readinessProbe"]), [3, 5, 3, 2], "{policy}");
     }
-    let agent = pod(&values, "agent", &agent);
+    let agent = pod(&preset, "agent", &agent);
     let account = (&agent["serviceAccountName"], &agent["automountServiceAccountToken"]);
     assert_eq!(account, (&json!("kaos-agent-a"), &json!(false)));
     let env = agent["containers"][0]["env"].as_array().unwrap();
@@ -235,6 +232,6 @@ fn with_the_values_for_kaos_0_8_pods_are_as_that_made_them() {
     ];
     assert_eq!(names, wanted);
     let hosted = object("ModelAPI", json!({"mode": "Hosted", "hostedConfig": {"model": "m"}}));
-    let main = &pod(&values, "modelapi", &hosted)["containers"][0];
+    let main = &pod(&preset, "modelapi", &hosted)["containers"][0];
     assert_eq!((&main["command"], &main["args"]), (&json!(["ollama"]), &json!(["serve"])));
 }

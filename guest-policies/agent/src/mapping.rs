@@ -1,6 +1,7 @@
 //! Maps the variables of an Agent, in the historic order of its runtime.
 //!
-//! The user's variables follow the instructions. If a name exists on both sides, the user's value wins.
+//! The user's variables follow the instructions, or are merged as a strategic merge patch merges them, by a setting. If a
+//! name exists on both sides, the user's value wins.
 
 use alloc::{
     string::{String, ToString},
@@ -17,7 +18,7 @@ use crate::account;
 use crate::linked::Link;
 use crate::memory::{ENDPOINT, named_store, word};
 use crate::request::{KIND, Request, workload};
-use crate::settings::AgentIdentity;
+use crate::settings::{AgentIdentity, UserVariables};
 
 /// Returns the mapping of `subject`, on top of the mapping of the layer below.
 pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
@@ -35,7 +36,9 @@ pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, R
             .set_some("AGENT_INSTRUCTIONS", config.instructions.as_deref(), "spec.config.instructions")
             .set_some("AGENT_SYSTEM_PROMPT", config.system_prompt.as_deref(), "spec.config.systemPrompt");
     }
-    users(&mut env, &request.object)?;
+    if settings.user_variables == UserVariables::Instructions {
+        users(&mut env, &request.object)?;
+    }
     if let Some(api) = &request.linked.model_api {
         env.set("MODEL_API_URL", &api.endpoint, &api.origin);
     }
@@ -64,7 +67,35 @@ pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, R
         let mut env = all.container(KIND.container);
         account::set_env(&mut env, &identity_of(&workload), &settings.service_account);
     }
-    Ok(all.into_vars())
+    if settings.user_variables == UserVariables::Instructions {
+        return Ok(all.into_vars());
+    }
+    let mut own = Env::over(Vec::new());
+    users(&mut own.container(KIND.container), &request.object)?;
+    Ok(merged(all.into_vars(), own.into_vars()))
+}
+
+/// Merges the user's variables in the order of a strategic merge patch. The policy's own variables keep their order, and so
+/// do the user's. A name of both sides stands where the policy has it. A new name stands as early as that allows.
+fn merged(policys: Vec<EnvVar>, users: Vec<EnvVar>) -> Vec<EnvVar> {
+    let (here, elsewhere): (Vec<EnvVar>, Vec<EnvVar>) =
+        policys.into_iter().partition(|variable| variable.container == KIND.container);
+    let order: Vec<String> = here.iter().map(|variable| variable.name.clone()).collect();
+    let place = |variable: &EnvVar| order.iter().position(|name| *name == variable.name);
+    let is_kept = |variable: &EnvVar| users.iter().all(|own| own.name != variable.name);
+    let mut kept = here.into_iter().filter(is_kept).collect::<Vec<_>>().into_iter().peekable();
+    let mut all = Vec::with_capacity(order.len() + users.len() + elsewhere.len());
+    for own in users {
+        if let Some(at) = place(&own) {
+            while let Some(earlier) = kept.next_if(|variable| place(variable).is_some_and(|it| it < at)) {
+                all.push(earlier);
+            }
+        }
+        all.push(own);
+    }
+    all.extend(kept);
+    all.extend(elsewhere);
+    all
 }
 
 /// Adds the user's variables: first from the older field, so that the newer field wins.

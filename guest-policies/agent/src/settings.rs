@@ -68,6 +68,8 @@ pub struct Settings {
     pub memory: MemorySettings,
     /// Which agents are told who they are, in the variable `AGENT_IDENTITY`.
     pub agent_identity: AgentIdentity,
+    /// Where the variables of users stand among those of the policy.
+    pub user_variables: UserVariables,
     /// Finalizer for cleanup in order, for example `kaos.tools/agent-finalizer`; empty leaves it to owner
     /// references.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::any_finalizer"))]
@@ -155,6 +157,17 @@ pub enum AgentIdentity {
     Always,
 }
 
+/// Where the variables of users stand among those of the policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Decode)]
+#[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum UserVariables {
+    /// After the instructions.
+    Instructions,
+    /// Where a strategic merge patch puts them: in place of a variable of the policy, and new ones before the others.
+    Merged,
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -196,6 +209,7 @@ impl Default for Settings {
                 local: LocalMemorySettings { limits: true, scope: false },
             },
             agent_identity: AgentIdentity::Store,
+            user_variables: UserVariables::Instructions,
             finalizer: String::new(),
         }
     }

@@ -16,6 +16,7 @@ pub mod operator;
 pub mod package;
 pub mod plan;
 pub mod policies;
+pub mod presets;
 mod processors;
 pub mod rbac;
 pub mod reading;

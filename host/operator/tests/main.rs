@@ -20,5 +20,6 @@ mod soak;
 #[path = "support/stage.rs"]
 mod stage;
 mod support;
+mod today;
 mod traces;
 mod unreachable;

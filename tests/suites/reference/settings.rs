@@ -35,10 +35,13 @@ pub(crate) fn page() -> Result<String> {
              5. the `policy.yaml` beside a component that `--policy` names;\n\
              6. the ConfigMap `kaos-operator-config` in the operator's namespace, where the chart's values end up, and then \
              the operator's environment, by the name in the column *Variable*;\n\
-             7. the default.\n\n\
+             7. the preset that `--compatibility` chooses, in the chart the value `compatibility`: the defaults of a version of KAOS, \
+             `kaos-0.8` or `kaos-0.1`;\n\
+             8. the default, which is that of KAOS 0.1.\n\n\
              What gives pods more power (privileges, host namespaces) a namespace or an object cannot set: \
              [guard.md](guard.md). `kaos-operator render --env` tells where each value came from, and \
-             `kaos-operator policy plan --settings FILE --for POLICY` what a change would do.\n\n";
+             `kaos-operator policy plan --settings FILE --for POLICY` what a change would do. \
+             `kaos-operator policy plan --compatibility PRESET` does the same for a preset.\n\n";
     let policies = policies::native()?;
     for policy in &policies {
         let name = &policy.id().name;

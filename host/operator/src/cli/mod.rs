@@ -1,6 +1,7 @@
 //! The command line, with one file for each verb.
 
 mod arguments;
+mod compatibility;
 mod compile_embedded;
 mod connection;
 mod crds;

@@ -1,5 +1,5 @@
-//! Collects the settings layers of a run: environment, the operator's own ConfigMap, policy files, `--settings`,
-//! `--set`.
+//! Collects the settings layers of a run: the preset, environment, the operator's own ConfigMap, policy files,
+//! `--settings`, `--set`.
 
 use std::path::Path;
 
@@ -12,6 +12,7 @@ use crate::{
     catalogue::{OPERATOR_CONFIG, environment, operator_config},
     input::{self, Document},
     policies::Loaded,
+    presets::{COMPATIBILITY, Preset},
 };
 
 /// Returns all layers, in no order: the origin of each decides its precedence.
@@ -34,28 +35,46 @@ pub(super) fn layers(policies: &[Loaded], file: Option<&str>, set: &[String]) ->
     Ok(layers)
 }
 
-/// Returns the layer of the operator's own ConfigMap if objects from files contain it, since the files stand for a
-/// cluster. Warns of variables that are probably misspelt.
+/// Returns the layers of the operator's own ConfigMap and of the one with the preset, if objects from files contain them,
+/// since the files stand for a cluster. Warns of variables that are probably misspelt.
 pub(super) fn held(
     documents: &[Document],
     operator_namespace: &str,
     policies: &[Loaded],
-) -> anyhow::Result<Option<Layer>> {
-    let is_it = |document: &&Document| {
-        let identity = &document.identity;
-        identity.group.is_empty()
-            && identity.kind == "ConfigMap"
-            && identity.namespace.as_deref() == Some(operator_namespace)
-            && identity.name == OPERATOR_CONFIG
+) -> anyhow::Result<Vec<Layer>> {
+    let mut layers = Vec::new();
+    if let Some((Document { origin, identity, .. }, config)) = own(documents, operator_namespace, COMPATIBILITY)? {
+        layers = Preset::of_config(&config).with_context(|| format!("{origin}: {identity}"))?.layers();
+    }
+    let Some((Document { origin, identity, .. }, config)) = own(documents, operator_namespace, OPERATOR_CONFIG)? else {
+        return Ok(layers);
     };
-    let Some(Document { origin, identity, object }) = documents.iter().find(is_it) else { return Ok(None) };
-    let config: ConfigMap = serde_json::from_value(object.clone()).with_context(|| format!("{origin}: {identity}"))?;
     let layer = operator_config(&config);
     for (variable, meant) in layer.misspelt(policies.iter().map(|loaded| loaded.policy.schema())) {
         let why = "no policy has a setting for this variable, ignored";
         complain("warning", format_args!("{origin}: {identity}: data.{variable}: {why}: did you mean {meant}?"));
     }
-    Ok(Some(layer))
+    layers.push(layer);
+    Ok(layers)
+}
+
+/// Finds one of the operator's own ConfigMaps.
+fn own<'a>(
+    documents: &'a [Document],
+    operator_namespace: &str,
+    name: &str,
+) -> anyhow::Result<Option<(&'a Document, ConfigMap)>> {
+    let is_it = |document: &&Document| {
+        let identity = &document.identity;
+        identity.group.is_empty()
+            && identity.kind == "ConfigMap"
+            && identity.namespace.as_deref() == Some(operator_namespace)
+            && identity.name == name
+    };
+    let Some(document) = documents.iter().find(is_it) else { return Ok(None) };
+    let Document { origin, identity, object } = document;
+    let config = serde_json::from_value(object.clone()).with_context(|| format!("{origin}: {identity}"))?;
+    Ok(Some((document, config)))
 }
 
 /// Returns the schema of each policy, by the policy's name.

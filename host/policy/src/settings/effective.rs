@@ -45,7 +45,8 @@ impl Effective {
     /// The values from the operator's owner: without the schema's defaults, a namespace's settings and annotations.
     pub(crate) fn of_operator(&self) -> Value {
         self.given_by(|origin| match origin {
-            Origin::Environment
+            Origin::Preset(_)
+            | Origin::Environment
             | Origin::OperatorConfig
             | Origin::PolicyFile(_)
             | Origin::ClusterPolicy(_)

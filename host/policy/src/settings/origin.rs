@@ -12,6 +12,8 @@ use super::Path;
 pub enum Origin {
     /// The policy's own default.
     SchemaDefault,
+    /// A preset, which stands for the defaults of a version of KAOS; holds its name.
+    Preset(String),
     /// The environment of this process.
     Environment,
     /// The ConfigMap `kaos-operator-config`.
@@ -34,6 +36,7 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SchemaDefault => f.write_str("the policy's default"),
+            Self::Preset(name) => write!(f, "the preset {name}"),
             Self::Environment => f.write_str("the environment"),
             Self::OperatorConfig => f.write_str("ConfigMap kaos-operator-config"),
             Self::PolicyFile(component) => write!(f, "the policy.yaml of {component}"),
@@ -51,13 +54,14 @@ impl Origin {
     pub(super) fn rank(&self) -> u8 {
         match self {
             Self::SchemaDefault => 0,
-            Self::Environment => 1,
-            Self::OperatorConfig => 2,
-            Self::PolicyFile(_) | Self::ClusterPolicy(_) => 3,
-            Self::NamespacePolicy(_) => 4,
-            Self::File(_) => 5,
-            Self::CommandLine => 6,
-            Self::Annotation => 7,
+            Self::Preset(_) => 1,
+            Self::Environment => 2,
+            Self::OperatorConfig => 3,
+            Self::PolicyFile(_) | Self::ClusterPolicy(_) => 4,
+            Self::NamespacePolicy(_) => 5,
+            Self::File(_) => 6,
+            Self::CommandLine => 7,
+            Self::Annotation => 8,
         }
     }
 }

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use super::{Content, Effective, Layer, Origin, Path, Schema, SettingsError, SettingsErrors, Source, merge};
 
 /// The prefix of an annotation that overrides a setting. The setting's path follows.
@@ -18,6 +20,11 @@ impl Schema {
         ordered.sort_by_key(|layer| layer.origin.rank());
         for layer in ordered {
             match &layer.content {
+                // A preset names what its version of KAOS has. Another version of a policy may lack some of it.
+                Content::Tree(tree) if matches!(layer.origin, Origin::Preset(_)) => {
+                    let known = self.known(tree, &Path::default());
+                    merged.tree(&known, &Source { origin: layer.origin.clone(), via: None });
+                }
                 Content::Tree(tree) => merged.tree(tree, &Source { origin: layer.origin.clone(), via: None }),
                 Content::Env(variables) => self.feed(&mut merged, &layer.origin, variables, &mut errors),
             }
@@ -76,6 +83,17 @@ impl Schema {
                 }),
             }
         }
+    }
+
+    /// Returns the settings of a tree that this schema has.
+    fn known(&self, tree: &Value, at: &Path) -> Value {
+        // Below a setting without named fields, such as a map, the content is open.
+        let Some(fields) = tree.as_object().filter(|_| !self.names(at).is_empty()) else { return tree.clone() };
+        let known = fields.iter().filter_map(|(name, value)| {
+            let path = at.then(name);
+            self.has(&path).then(|| (name.clone(), self.known(value, &path)))
+        });
+        Value::Object(known.collect())
     }
 
     fn finish(

@@ -30,6 +30,7 @@ use tokio_util::sync::CancellationToken;
 use self::{screen::Screen, stage::Stage};
 use super::{
     HELD_BACK,
+    compatibility::Compatibility,
     output::complain,
     policy::ship,
     run::installing,
@@ -63,6 +64,8 @@ pub(super) struct Demo {
     /// The settings that are changed while it runs, in place of the sample's
     #[arg(long, value_name = "FILE")]
     settings: Option<PathBuf>,
+    #[command(flatten)]
+    compatibility: Compatibility,
     /// Port of the cluster on 127.0.0.1; 0 takes a free one
     #[arg(long, default_value_t = 0)]
     port: u16,
@@ -182,7 +185,8 @@ impl Demo {
     fn policies(&self) -> anyhow::Result<(Vec<Loaded>, Installing)> {
         let loader = Loader::new(sample_cluster())?.in_children();
         let policies = loader.load(&self.policies)?;
-        let installing = installing(&loader, &policies, layers(&policies, None, &[])?, false)?;
+        let layers = self.compatibility.over(layers(&policies, None, &[])?)?;
+        let installing = installing(&loader, &policies, layers, false)?;
         Ok((policies, installing))
     }
 

@@ -130,6 +130,11 @@ impl Standing {
         moved(&old.file.scope, &new.file.scope)
     }
 
+    /// Returns the settings layers for the whole cluster.
+    pub(super) fn shared(&self) -> &[Layer] {
+        &self.shared
+    }
+
     /// Returns a copy with other settings layers for the whole cluster.
     pub(super) fn under(&self, shared: Vec<Layer>) -> Self {
         Self { shared, ..self.clone() }

@@ -21,6 +21,7 @@ use crate::{
     catalogue::{FITTED_CONFIG, OPERATOR_CONFIG, operator_config},
     moments::parsed,
     policies::{Candidate, Loaded, Loader, Origin},
+    presets::{COMPATIBILITY, Preset},
     server::is_newer,
 };
 
@@ -36,14 +37,17 @@ pub(super) async fn standing(
         loader.expect_newer();
     }
     let revisions = Revisions::new(client.clone(), namespace);
+    let preset = preset(client, namespace).await?;
     let config = settings(client, namespace, OPERATOR_CONFIG).await?;
-    let mut standing = Standing::new(own, config.into_iter().collect(), namespace)?;
+    let shared = preset.iter().cloned().chain(config).collect();
+    let mut standing = Standing::new(own, shared, namespace)?;
     let all = revisions.all().await?;
     standing.shipped = in_force(&revisions, &all, loader).await?;
     standing.before = before(&revisions, &all, &standing.shipped, loader).await?;
     let Some(why) = standing.misfit() else { return Ok(standing) };
     let fitted = settings(client, namespace, FITTED_CONFIG).await?;
-    let Some(fitted) = fitted.map(|fitted| standing.under(vec![fitted])).filter(|it| it.misfit().is_none()) else {
+    let with_fitted = |fitted| standing.under(preset.iter().cloned().chain([fitted]).collect());
+    let Some(fitted) = fitted.map(with_fitted).filter(|it| it.misfit().is_none()) else {
         return Ok(standing);
     };
     let so = "the settings hold that fitted last, and nothing new is let in";
@@ -56,6 +60,14 @@ async fn settings(client: &Client, namespace: &str, name: &str) -> anyhow::Resul
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let config = api.get_opt(name).await.with_context(|| format!("ConfigMap {namespace}/{name}"))?;
     Ok(config.as_ref().map(operator_config))
+}
+
+/// Reads the layers of the preset that the chart chose.
+async fn preset(client: &Client, namespace: &str) -> anyhow::Result<Vec<Layer>> {
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
+    let named = || format!("ConfigMap {namespace}/{COMPATIBILITY}");
+    let Some(config) = api.get_opt(COMPATIBILITY).await.with_context(named)? else { return Ok(Vec::new()) };
+    Ok(Preset::of_config(&config)?.layers())
 }
 
 /// Loads all accepted packages from the bytes that the operator kept, including packages that lost a conflict. Leaves

@@ -43,8 +43,8 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use super::{
-    Form, HELD_BACK, HOME, UNUSABLE, connection, connection::on_cluster, facts, grantable, name, namespace, objects,
-    one_namespace, output, rbac::scope, render::env::variables, settings, table,
+    Form, HELD_BACK, HOME, UNUSABLE, compatibility, connection, connection::on_cluster, facts, grantable, name,
+    namespace, objects, one_namespace, output, rbac::scope, render::env::variables, settings, table,
 };
 use output::Output;
 
@@ -63,7 +63,8 @@ enum Verb {
     Check(check::Check),
     /// Print a policy, or settings for one, as ConfigMaps, ready for `kubectl apply --server-side -f -`
     Pack(pack::Pack),
-    /// Show what a policy, or settings for one, would change, before it does
+    /// Show what a policy, settings for one, or another preset would change, before it does
+    #[command(mut_arg("file", |file| file.required_unless_present_any(["policy", "compatibility"])))]
     Plan(plan::Plan),
     /// Ship a policy, or settings for one, and wait until it serves
     Push(push::Push),

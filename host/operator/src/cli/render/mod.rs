@@ -19,6 +19,7 @@ use kaos_policy::{
 
 use super::{
     HELD_BACK, UNUSABLE,
+    compatibility::Compatibility,
     facts::Facts,
     grantable::GrantableFlags,
     objects::{catalogue, documents, warn_of_strangers},
@@ -62,6 +63,8 @@ pub(super) struct Render {
     /// One setting; the path may start with a policy's name
     #[arg(long = "set", value_name = "PATH=VALUE")]
     set: Vec<String>,
+    #[command(flatten)]
+    compatibility: Compatibility,
     /// A type that the cluster does not serve, though a policy wishes for it
     #[arg(long, value_name = "[GROUP/VERSION/]KIND")]
     unserved: Vec<String>,
@@ -104,6 +107,7 @@ impl Render {
             crds,
             settings,
             set,
+            compatibility,
             unserved,
             output,
             env,
@@ -121,6 +125,7 @@ impl Render {
         let policies = loader.load(&policies)?;
         let mut layers = settings::layers(&policies, settings.as_deref(), &set)?;
         layers.extend(settings::held(&documents, &cluster.operator_namespace, &policies)?);
+        let layers = compatibility.over(layers)?;
         let stacks = select(&policies)?;
         let unserved = Unserved::new(unserved, &stacks)?;
         drop(Catalogue::new(&stacks, &layers)?);

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::{ArgAction, Args, ValueEnum};
 use kaos_policy::guard::UserPrivileges;
 
-use super::super::{connection::Connection, grantable::GrantableFlags, rbac::scope};
+use super::super::{compatibility::Compatibility, connection::Connection, grantable::GrantableFlags, rbac::scope};
 use crate::{
     lead::{Timing, TimingError, identity},
     masking::Hidden,
@@ -45,6 +45,8 @@ pub(in crate::cli) struct Run {
     /// One setting; the path may start with a policy's name
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub(super) set: Vec<String>,
+    #[command(flatten)]
+    pub(super) compatibility: Compatibility,
     /// Let namespaces other than the operator's have policies of their own, in ConfigMaps
     #[arg(long, env = "NAMESPACE_POLICIES")]
     pub(super) namespace_policies: bool,

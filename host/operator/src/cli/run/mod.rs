@@ -98,13 +98,26 @@ impl Run {
         board: &Board,
         stop: &CancellationToken,
     ) -> anyhow::Result<ExitCode> {
-        let Self { connection, policies, settings, set, leader_elect, request_deadline, namespace_policies, .. } = self;
+        let Self {
+            connection,
+            policies,
+            settings,
+            set,
+            compatibility,
+            leader_elect,
+            request_deadline,
+            namespace_policies,
+            ..
+        } = self;
         let cluster = Cluster {
             domain: options.cluster_domain.clone(),
             operator_namespace: options.operator_namespace.clone(),
             served: Vec::new(),
         };
-        let loading = tokio::task::spawn_blocking(move || brought_along(cluster, &policies, settings.as_deref(), &set));
+        let loading = tokio::task::spawn_blocking(move || {
+            let (loader, loaded, layers) = brought_along(cluster, &policies, settings.as_deref(), &set)?;
+            anyhow::Ok((loader, loaded, compatibility.over(layers)?))
+        });
         // Compiling takes a while: a signal must interrupt it.
         let Some(loading) = stop.run_until_cancelled(loading).await else { return Ok(ExitCode::SUCCESS) };
         let (loader, loaded, settings) = loading??;

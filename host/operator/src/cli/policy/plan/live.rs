@@ -9,8 +9,9 @@ use kaos_policy::{
 use kube::Client;
 
 use super::{
-    super::{answering::Shipped, in_force::standing, output::complain},
+    super::{in_force::standing, output::complain},
     Place, Planned, Sides,
+    change::Change,
 };
 use crate::{
     live::{Gathered, Tried},
@@ -21,16 +22,16 @@ use crate::{
 /// Largest number of children that are tried on the API server.
 const TRIED: usize = 200;
 
-/// Compares the objects of a cluster before and after a package is shipped.
+/// Compares the objects of a cluster before and after a change.
 pub(super) async fn planned(
     client: Client,
     loader: &Loader,
     own: &[Loaded],
-    new: Shipped,
+    new: Change,
     place: &Place,
 ) -> anyhow::Result<Planned> {
     let home = &place.started.cluster.operator_namespace;
-    let sides = Sides::of(&standing(&client, loader, own, home).await?, new)?;
+    let sides = new.sides(&standing(&client, loader, own, home).await?)?;
     let mut started = place.started.clone();
     if loader.server().is_newer {
         started.checks = Checks::Values;

@@ -1,5 +1,6 @@
-//! `policy plan`: prints what a policy, or settings for one, would change.
+//! `policy plan`: prints what a policy, settings for one, or another preset would change.
 
+mod change;
 mod json;
 mod live;
 mod planned;
@@ -15,6 +16,7 @@ use kaos_policy::{contract::ResourceType, kubernetes::Checks};
 
 use super::{
     Beside, Form, HELD_BACK, UNUSABLE,
+    compatibility::Compatibility,
     connection::{Connection, for_server},
     facts::Facts,
     grantable::GrantableFlags,
@@ -31,6 +33,7 @@ use crate::{
     policies::Loader,
     telling::told,
 };
+use change::Change;
 pub(super) use live::compared;
 pub(super) use planned::{Place, Planned};
 pub(super) use sides::Sides;
@@ -48,6 +51,9 @@ const CHANGES: u8 = UNUSABLE;
 pub(super) struct Plan {
     #[command(flatten)]
     shipment: Shipment,
+    /// Plan for this preset instead: kaos-0.1, kaos-0.8, or a file
+    #[arg(long, value_name = "PRESET|FILE", conflicts_with_all = ["file", "settings", "policy", "scope", "name", "into"])]
+    compatibility: Option<String>,
     /// File or directory with what the cluster holds, or - for standard input; otherwise a running cluster is asked
     #[arg(short = 'f', long = "filename", value_name = "FILE|DIR|-")]
     filenames: Vec<String>,
@@ -93,6 +99,7 @@ impl Plan {
     fn planned(self) -> anyhow::Result<Planned> {
         let Self {
             shipment,
+            compatibility,
             filenames,
             recursive,
             crds,
@@ -114,8 +121,12 @@ impl Plan {
         let place = |packed: Option<&str>| agreed("--into", into, packed, &home);
         let ready = || shipment.clone().ready_beside(&loader, &own, place.clone());
         let is_live = filenames.is_empty();
-        let ready = if is_live { for_server(&loader, &connection, ready)? } else { ready()? };
-        let new = ready.shipped(&home, &grantable)?;
+        let new = if compatibility.is_some() {
+            Change::Preset(Compatibility::of(compatibility))
+        } else {
+            let ready = if is_live { for_server(&loader, &connection, ready)? } else { ready()? };
+            Change::Package(ready.shipped(&home, &grantable)?)
+        };
         if is_live {
             let place = Place { started, namespace };
             return on_cluster(connection, async |client| live::planned(client, &loader, &own, new, &place).await);
@@ -129,8 +140,8 @@ impl Plan {
         let in_namespaces = namespace_policies;
         let beside = Beside { loader: &loader, own: &own, home: &home, grantable: &grantable, in_namespaces };
         // The files may contain this package already, or its former version. `standing` leaves out its ConfigMap.
-        let standing = beside.standing(&documents, &layers, Some(&new.source))?;
-        let sides = Sides::of(&standing, new)?;
+        let standing = beside.standing(&documents, &layers, new.source())?;
+        let sides = new.sides(&standing)?;
         warn_of_strangers(&documents, &catalogue, &sides.kinds());
         if !sides.answer_for(&documents) {
             bail!("nothing to plan for: no object is of a kind that a policy claims");

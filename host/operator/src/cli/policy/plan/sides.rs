@@ -7,6 +7,7 @@ use kaos_policy::{contract::ResourceType, lookup::Sighting};
 
 use super::super::{
     answering::{Installed, PLANNED, Shipped, Standing},
+    compatibility::Compatibility,
     output::complain,
 };
 use crate::{
@@ -20,8 +21,8 @@ use crate::{
 pub(in crate::cli::policy) struct Sides {
     before: Arc<Snapshot>,
     after: Arc<Snapshot>,
-    /// The revisions in question: those that are shipped, or those that are removed.
-    meant: BTreeSet<Arc<str>>,
+    /// The revisions in question: those that are shipped, or those that are removed. None for all that answers.
+    meant: Option<BTreeSet<Arc<str>>>,
     /// The side on which these revisions answer.
     at: Arc<Snapshot>,
 }
@@ -44,7 +45,7 @@ impl Sides {
         let then = standing.with(new);
         let after = then.install(&catalogue).context("with what is to be shipped")?;
         tell_conflicts(&before, &after, &then);
-        let (meant, at) = (BTreeSet::from([PLANNED.into()]), Arc::clone(&after.snapshot));
+        let (meant, at) = (Some(BTreeSet::from([PLANNED.into()])), Arc::clone(&after.snapshot));
         Ok(Self { before: before.snapshot, after: after.snapshot, meant, at })
     }
 
@@ -56,14 +57,25 @@ impl Sides {
         let after = then.install(&catalogue).context("what would serve without it")?;
         tell_conflicts(&before, &after, &then);
         let at = Arc::clone(&before.snapshot);
-        Ok(Self { before: before.snapshot, after: after.snapshot, meant: gone, at })
+        Ok(Self { before: before.snapshot, after: after.snapshot, meant: Some(gone), at })
+    }
+
+    /// Compares with another preset.
+    pub(super) fn with_preset(standing: &Standing, compatibility: &Compatibility) -> anyhow::Result<Self> {
+        let catalogue = Catalogue::default();
+        let before = standing.install(&catalogue).context("what serves now")?;
+        let then = standing.under(compatibility.over(standing.shared().to_vec())?);
+        let after = then.install(&catalogue).context("with the preset")?;
+        tell_conflicts(&before, &after, &then);
+        let at = Arc::clone(&after.snapshot);
+        Ok(Self { before: before.snapshot, after: after.snapshot, meant: None, at })
     }
 
     /// Says what will answer in a namespace, or in the cluster, where one of the revisions in question answers now: a
     /// line for each kind.
     pub(in crate::cli::policy) fn then_answers(&self, place: Option<&str>) -> Vec<String> {
         let namespace = place.unwrap_or_default();
-        let is_concerned = |kind: &Arc<Kind>| kind.revisions().any(|revision| self.meant.contains(revision));
+        let is_concerned = |kind: &Arc<Kind>| self.is_meant(kind);
         let concerned = self.before.kinds().filter(|(_, now)| now.usual(namespace).is_some_and(is_concerned));
         let told = concerned.map(|(of, _)| {
             let then = self.after.of(of).and_then(|answers| answers.usual(namespace));
@@ -126,8 +138,12 @@ impl Sides {
         documents.iter().filter(|document| {
             let is_held = named_in_vain(&self.at, &document.object).is_some();
             let kind = answer(&self.at, &document.object).filter(|_| !is_held);
-            kind.is_some_and(|kind| kind.revisions().any(|revision| self.meant.contains(revision)))
+            kind.is_some_and(|kind| self.is_meant(&kind))
         })
+    }
+
+    fn is_meant(&self, kind: &Kind) -> bool {
+        self.meant.as_ref().is_none_or(|meant| kind.revisions().any(|revision| meant.contains(revision)))
     }
 
     /// Prints a note for each object whose pin would name a policy that does not exist any more. The operator changes

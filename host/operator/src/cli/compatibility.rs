@@ -1,0 +1,36 @@
+//! The flag that chooses a preset.
+
+use clap::Args;
+use kaos_policy::settings::{Layer, Origin};
+
+use crate::presets::{Preset, PresetError};
+
+/// The preset to start from.
+#[derive(Debug, Clone, Args)]
+pub(super) struct Compatibility {
+    /// The preset whose defaults hold where nothing else is set: kaos-0.1, kaos-0.8, or a file; otherwise the policies'
+    /// own defaults, which are those of kaos-0.1
+    #[arg(long, value_name = "PRESET|FILE")]
+    compatibility: Option<String>,
+}
+
+impl Compatibility {
+    /// The preset of this name.
+    pub(super) fn of(compatibility: Option<String>) -> Self {
+        Self { compatibility }
+    }
+
+    /// The name that the flag gives.
+    pub(super) fn name(&self) -> Option<&str> {
+        self.compatibility.as_deref()
+    }
+
+    /// Returns the layers with this preset in place of another one. Without the flag, returns them as they are.
+    pub(super) fn over(&self, mut layers: Vec<Layer>) -> Result<Vec<Layer>, PresetError> {
+        if let Some(name) = &self.compatibility {
+            layers.retain(|layer| !matches!(layer.origin, Origin::Preset(_)));
+            layers.extend(Preset::named(name)?.layers());
+        }
+        Ok(layers)
+    }
+}
