@@ -1,14 +1,19 @@
 //! Reads from a Deployment how to start its process, so that a test can run the process as the kubelet would.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde_json::Value;
+
+use super::files;
 
 /// How the first container of a pod starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pod {
     /// Its arguments, without the addresses on which it serves pages.
     pub arguments: Vec<String>,
+    /// The files that ConfigMaps put into its volumes, by path.
+    pub files: BTreeMap<String, String>,
     /// Its environment.
     pub environment: Vec<(String, String)>,
     /// Its ServiceAccount.
@@ -39,11 +44,34 @@ impl Pod {
             };
             environment.insert(text(&variable["name"]), value);
         }
+        let mut files = BTreeMap::new();
+        for mount in container["volumeMounts"].as_array().into_iter().flatten() {
+            let mut volumes = spec["volumes"].as_array().into_iter().flatten();
+            let volume = volumes.find(|volume| volume["name"] == mount["name"]);
+            let Some(name) = volume.and_then(|volume| volume["configMap"]["name"].as_str()) else { continue };
+            for (key, value) in config(name).as_object().into_iter().flatten() {
+                files.insert(format!("{}/{key}", text(&mount["mountPath"])), text(value));
+            }
+        }
         Self {
+            files,
             arguments: arguments.filter(|flag| !pages.iter().any(|page| flag.starts_with(page))).collect(),
             environment: environment.into_iter().collect(),
             account: text(&spec["serviceAccountName"]),
             namespace,
         }
+    }
+
+    /// Writes the mounted files into a folder. Returns the arguments with the paths of the files there.
+    pub fn arguments_in(&self, folder: &Path) -> anyhow::Result<Vec<String>> {
+        let mut arguments = self.arguments.clone();
+        for (path, text) in &self.files {
+            let there = folder.join(path.trim_start_matches('/').replace('/', "-"));
+            files::write(&there, text)?;
+            for argument in &mut arguments {
+                *argument = argument.replace(path, &there.display().to_string());
+            }
+        }
+        Ok(arguments)
     }
 }

@@ -36,7 +36,7 @@ impl<'c> Keeper<'c> {
     pub(crate) fn start(&mut self, rng: &mut Rng) {
         self.started += 1;
         let name = format!("operator-{}", self.started);
-        let mut flags: Vec<String> = self.pod.arguments.clone();
+        let mut flags: Vec<String> = self.pod.arguments_in(self.cluster.folder()).unwrap();
         flags.push("--request-deadline=3s".to_owned());
         if rng.u8(..3) == 0 {
             flags.retain(|flag| flag != "--leader-elect");

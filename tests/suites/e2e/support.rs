@@ -184,7 +184,12 @@ impl Release {
         let world = self.over(SYSTEM);
         let deployment = world.look("Deployment/kaos-kaos-operator-controller-manager").await;
         let config = world.look("ConfigMap/kaos-operator-config").await;
-        Pod::of(&deployment, |name| if name == "kaos-operator-config" { config["data"].clone() } else { Value::Null })
+        let preset = world.look("ConfigMap/kaos-operator-compatibility").await;
+        Pod::of(&deployment, |name| match name {
+            "kaos-operator-config" => config["data"].clone(),
+            "kaos-operator-compatibility" => preset["data"].clone(),
+            _ => Value::Null,
+        })
     }
 
     /// Starts an operator as its pod would, with a new token of its ServiceAccount.
@@ -194,7 +199,8 @@ impl Release {
         let name = format!("operator-{}-{}", self.started.get(), self.cluster.audit().mark().unwrap());
         let token = self.cluster.kubectl(&["create", "token", "--namespace", &pod.namespace, &pod.account]).expect();
         let kubeconfig = self.cluster.kubeconfig_for(&name, token.trim()).unwrap();
-        let arguments = pod.arguments.iter().cloned().chain(flags.iter().map(|&flag| flag.to_owned()));
+        let arguments = pod.arguments_in(self.cluster.folder()).unwrap();
+        let arguments = arguments.into_iter().chain(flags.iter().map(|&flag| flag.to_owned()));
         let arguments: Vec<String> = arguments.collect();
         Process::start(self.cluster, &name, &kubeconfig, &arguments, &pod.environment).unwrap()
     }

@@ -17,7 +17,9 @@ use crate::support::{CHART, LEASE, RELEASE, Release, SYSTEM, at, moved, recorded
 
 /// The field manager of the Go operator, which writes by create and update.
 const GO: &str = "manager";
-const IMAGES: [&str; 8] = [
+const IMAGES: [&str; 10] = [
+    "--set",
+    "compatibility=kaos-0.1",
     "--set",
     "defaultImages.agentRuntime=axsauze/kaos-agent:test",
     "--set",
@@ -304,4 +306,24 @@ async fn a_release_of_the_kaos_chart_is_upgraded_in_place_and_can_go_back() {
     helm(&["rollback", RELEASE, "1"]).expect();
     assert_eq!(command().await, json!(["/manager"]));
     assert!(is_ready(&world.look("ModelAPI/llm").await));
+}
+
+#[tokio::test]
+async fn a_cluster_that_kaos_secured_stops_the_chart_until_somebody_accepts_it() {
+    let release = Release::prepare().await;
+    let config = json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "kaos-operator-config", "namespace": SYSTEM}, "data": {"SECURITY_PDP_ENABLED": "true"}});
+    release.over(SYSTEM).apply(&config).await;
+    // Without the values that secured it, the cluster still says so.
+    let install = |flags: &[&str]| {
+        let install = ["install", RELEASE, CHART, "--namespace", SYSTEM, "--take-ownership", "--dry-run=server"];
+        release.cluster.helm(&[&install[..], flags].concat())
+    };
+    let (stopped, accepted) = (install(&[]), install(&["--set", "security.acceptUnserved=true"]));
+    release.cluster.kubectl(&["delete", "configmap", "kaos-operator-config", "-n", SYSTEM]).expect();
+    let refused = stopped.expect_failure();
+    for text in ["SECURITY_PDP_ENABLED in ConfigMap kaos-operator-config", "security.acceptUnserved=true"] {
+        assert!(refused.contains(text), "{refused}");
+    }
+    accepted.expect();
 }

@@ -47,7 +47,7 @@ control-plane: controller-manager
 
 {{- define "kaos-operator.image" -}}
 {{- with .Values.controllerManager.manager.image -}}
-{{- if regexMatch "(^|/)axsau(ze|cedo)/kaos-operator$" .repository -}}
+{{- if include "kaos-operator.of-go" . -}}
 {{- fail (printf "controllerManager.manager.image.repository is %s, the image of KAOS's Go operator, carried over with its chart's values: drop controllerManager.manager.image from them, its tag too" .repository) }}
 {{- end -}}
 {{- if .digest -}}

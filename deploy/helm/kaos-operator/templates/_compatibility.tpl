@@ -1,0 +1,61 @@
+{{- /* The chosen preset, as JSON, with what values of KAOS's chart come to. */ -}}
+{{- define "kaos-operator.preset" -}}
+{{- $text := .Files.Get (printf "files/compatibility/%s.yaml" .Values.compatibility) -}}
+{{- if not $text -}}
+{{- $names := list -}}
+{{- range $path, $_ := .Files.Glob "files/compatibility/*.yaml" }}{{ $names = append $names (base $path | trimSuffix ".yaml") }}{{ end -}}
+{{- fail (printf "compatibility is %s, which the chart does not have: use one of %s" .Values.compatibility (join ", " $names)) -}}
+{{- end -}}
+{{- $preset := $text | fromYaml -}}
+{{- $security := .Values.security | default dict -}}
+{{- $provider := dig "agentAuth" "identity" "provider" "" $security -}}
+{{- if $provider -}}
+{{- $_ := set $preset.agent.serviceAccount "enabled" (eq $provider "serviceaccount") -}}
+{{- end -}}
+{{- if include "kaos-operator.decides" . -}}
+{{- $user := not (empty (dig "userAuth" "issuer" "" $security)) -}}
+{{- $required := dict "requireAgentIdentity" true "requirePrincipal" $user -}}
+{{- $_ := mergeOverwrite $preset.agent (dict "memory" (merge (dict "userIdentity" $user) $required)) -}}
+{{- $_ := mergeOverwrite $preset.memorystore $required -}}
+{{- end -}}
+{{- toJson $preset -}}
+{{- end }}
+
+{{- /* Whether KAOS's chart made a decision point, or named one, with these values. */ -}}
+{{- define "kaos-operator.decides" -}}
+{{- $security := .Values.security | default dict -}}
+{{- if or (dig "pdp" "enabled" false $security) (dig "agentAuth" "extAuthzUrl" "" $security) -}}true{{- end -}}
+{{- end }}
+
+{{- /* `helm upgrade --reuse-values` takes the values of the earlier chart for those of this one, so that values are missing
+which only this chart has. This fills them in. Values of this chart always say `compatibility`. */ -}}
+{{- define "kaos-operator.carried" -}}
+{{- if not (hasKey .Values "compatibility") -}}
+{{- $defaults := .Files.Get "files/defaults.yaml" | fromYaml -}}
+{{- /* KAOS of January had no memory service. */ -}}
+{{- $preset := ternary "kaos-0.8" "kaos-0.1" (hasKey (.Values.defaultImages | default dict) "memoryService") -}}
+{{- $image := dig "manager" "image" dict (.Values.controllerManager | default dict) -}}
+{{- if include "kaos-operator.of-go" $image -}}
+{{- $_ := set .Values.controllerManager.manager "image" $defaults.controllerManager.manager.image -}}
+{{- end -}}
+{{- include "kaos-operator.fill" (dict "into" .Values "from" $defaults) -}}
+{{- $_ := set .Values "compatibility" $preset -}}
+{{- end -}}
+{{- end }}
+
+{{- /* Sets what `into` does not have. sprig's merge would also replace false, 0 and empty texts. */ -}}
+{{- define "kaos-operator.fill" -}}
+{{- $into := .into -}}
+{{- range $name, $value := .from -}}
+{{- if not (hasKey $into $name) -}}
+{{- $_ := set $into $name $value -}}
+{{- else if and (kindIs "map" $value) (kindIs "map" (get $into $name)) -}}
+{{- include "kaos-operator.fill" (dict "into" (get $into $name) "from" $value) -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{- /* Whether an image is the Go operator's. */ -}}
+{{- define "kaos-operator.of-go" -}}
+{{- if regexMatch "(^|/)axsau(ze|cedo)/kaos-operator$" (.repository | default "") -}}true{{- end -}}
+{{- end }}

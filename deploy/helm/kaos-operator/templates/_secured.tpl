@@ -1,0 +1,81 @@
+{{- /* Stops where KAOS's chart secured the cluster by something that this operator does not serve. Nothing that was closed
+becomes open, and nothing that was open becomes closed, unless security.acceptUnserved says that it may. */ -}}
+{{- define "kaos-operator.secured" -}}
+{{- $security := .Values.security | default dict -}}
+{{- if not (dig "acceptUnserved" false $security) -}}
+{{- $found := concat (include "kaos-operator.secured-by-values" . | fromJsonArray) (include "kaos-operator.secured-by-cluster" . | fromJsonArray) -}}
+{{- with $found -}}
+{{- $text := "KAOS's operator secures this cluster by what this operator does not serve:\n" -}}
+{{- range . }}{{ $text = printf "%s  - %s\n" $text . }}{{ end -}}
+{{- fail (printf "%sNothing was changed. `kaos-operator upgrade-check` lists the objects. Replace these first, as docs/guide/upgrade-from-kaos.md says, and remove the values; or go on as it is with security.acceptUnserved=true" $text) -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{- define "kaos-operator.secured-by-values" -}}
+{{- $security := .Values.security | default dict -}}
+{{- $found := list -}}
+{{- if dig "pdp" "enabled" false $security -}}
+{{- $found = append $found "security.pdp.enabled: the decision point kaos-pdp goes, and what asks it denies every request through the gateway; objects that are made later get no SecurityPolicy and no NetworkPolicy" -}}
+{{- end -}}
+{{- if dig "agentAuth" "extAuthzUrl" "" $security -}}
+{{- $found = append $found "security.agentAuth.extAuthzUrl: objects that are made later get no SecurityPolicy and no NetworkPolicy, and are open" -}}
+{{- end -}}
+{{- $provider := dig "agentAuth" "identity" "provider" "" $security -}}
+{{- if has $provider (list "oidc" "aib") -}}
+{{- $found = append $found (printf "security.agentAuth.identity.provider: Agents lose the credentials of %s, and their clients stay there; serviceaccount is served" $provider) -}}
+{{- end -}}
+{{- if dig "userAuth" "issuer" "" $security -}}
+{{- $found = append $found "security.userAuth.issuer: nothing checks the tokens of users at routes that are made later" -}}
+{{- end -}}
+{{- if dig "gatewayRouting" "enabled" false $security -}}
+{{- $found = append $found "security.gatewayRouting.enabled: Agents call directly, past the gateway, and NetworkPolicies that are left block them" -}}
+{{- end -}}
+{{- if dig "strictGatewayApi" "enabled" false $security -}}
+{{- $found = append $found "security.strictGatewayApi.enabled: Agents call directly, past the gateway, and NetworkPolicies that are left block them" -}}
+{{- end -}}
+{{- if dig "tls" "mode" "" $security -}}
+{{- $found = append $found "security.tls.mode: the Gateway of this chart has no HTTPS listener; make one with createGateway=false" -}}
+{{- end -}}
+{{- if dig "tokenExchange" "enabled" false $security -}}
+{{- $found = append $found "security.tokenExchange.enabled: nothing exchanges tokens for Agents" -}}
+{{- end -}}
+{{- toJson $found -}}
+{{- end }}
+
+{{- /* The same where the values do not say it any more. Without a cluster, as in `helm template`, there is nothing to see. */ -}}
+{{- define "kaos-operator.secured-by-cluster" -}}
+{{- $found := list -}}
+{{- $config := (lookup "v1" "ConfigMap" .Release.Namespace "kaos-operator-config").data | default dict -}}
+{{- range $variable := list "SECURITY_PDP_ENABLED" "SECURITY_GATEWAY_ROUTING_ENABLED" "SECURITY_STRICT_GATEWAY_API_ENABLED" "TOKEN_EXCHANGE_ENABLED" -}}
+{{- if eq (get $config $variable) "true" -}}
+{{- $found = append $found (printf "%s in ConfigMap kaos-operator-config of the release that is upgraded" $variable) -}}
+{{- end -}}
+{{- end -}}
+{{- range $variable := list "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL" "SECURITY_USER_AUTH_ISSUER" -}}
+{{- if get $config $variable -}}
+{{- $found = append $found (printf "%s in ConfigMap kaos-operator-config of the release that is upgraded" $variable) -}}
+{{- end -}}
+{{- end -}}
+{{- /* Whoever installs for all namespaces may look at all of them. */ -}}
+{{- if and .Values.rbac.create (not .Values.watchNamespaces) -}}
+{{- $kinds := dict "NetworkPolicy" "networking.k8s.io/v1" "SecurityPolicy" "gateway.envoyproxy.io/v1alpha1" -}}
+{{- range $kind, $version := $kinds -}}
+{{- if $.Capabilities.APIVersions.Has $version -}}
+{{- $left := list -}}
+{{- range (lookup $version $kind "" "").items -}}
+{{- $object := . -}}
+{{- /* What a policy of this operator made is looked after. */ -}}
+{{- $ours := hasKey (.metadata.annotations | default dict) "kaos.tools/applied-digest" -}}
+{{- range ternary list .metadata.ownerReferences $ours -}}
+{{- if hasPrefix "kaos.tools/" .apiVersion }}{{ $left = append $left (printf "%s/%s" $object.metadata.namespace $object.metadata.name) }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- with $left -}}
+{{- $found = append $found (printf "%d %s objects of KAOS objects, such as %s, which nothing keeps up to date" (len .) $kind (first .)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $found -}}
+{{- end }}
