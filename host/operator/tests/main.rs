@@ -23,3 +23,4 @@ mod support;
 mod today;
 mod traces;
 mod unreachable;
+mod upgrading;

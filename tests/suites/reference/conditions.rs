@@ -30,15 +30,16 @@ const OF_KUBERNETES: &str = "host/policy/src/kubernetes/";
 
 /// Types and names of Kubernetes, units, Rust types and values.
 const OTHER_WORDS: &str = "
-    AccessGrant Agent AlreadyExists Always Apply Binding Cache Catalogue CertificateSigningRequest Cluster ClusterIP ClusterRole
+    AccessGrant Agent AlreadyExists Always Apply Backend Binding Cache Catalogue CertificateSigningRequest Cluster ClusterFirst
+    ClusterIP ClusterRole
     ClusterRoleBinding ClusterTrustBundle ComponentStatus ConfigMap CronJob CustomResourceDefinition DaemonSet
-    Default Deployment DeviceClass Ei EndpointSlice Endpoints Engine Event Failure False FieldsV1 Filesystem FlowSchema Gateway
+    Default Deployment DeviceClass Ei EndpointSlice Endpoints Engine EnvoyExtensionPolicy Event Failure False FieldsV1 File Filesystem FlowSchema Gateway
     GatewayClass Gi HorizontalPodAutoscaler IfNotPresent Ingress IngressClass IntOrString Invalid Job Ki KiB Kind List
     LoadBalancer Memo MemoryStore Metrics Mi MiB ModelAPI MutatingAdmissionPolicy MutatingAdmissionPolicyBinding
     MutatingWebhookConfiguration Name Namespace NamespaceTerminating NetworkPolicy Never Node NodePort NonIndexed Normal Null OrderedReady
     PassLookup PathPrefix PersistentVolume PersistentVolumeClaim Pi Pod PodDisruptionBudget PodSecurityPolicy Policy
     PolicyRevision PriorityClass PriorityLevelConfiguration Probe Proxy Quantity Queue ReadWriteOnce Reconcile Recreate Ref ReferenceGrant
-    ReplacePrefixMatch ReplicaFailure ReplicaSet ResourceSlice RollingUpdate RuntimeClass Schema Secret Service ServiceAccount ServiceCIDR
+    ReplacePrefixMatch ReplicaFailure ReplicaSet ResourceSlice RollingUpdate RuntimeClass Schema Secret SecurityPolicy Service ServiceAccount ServiceCIDR
     ServiceUnavailable StatefulSet Status StorageClass StorageVersion String Ti TooManyRequests True Unconfined
     Update ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration
     VolumeAttachment VolumeAttributesClass VolumeSnapshotClass VolumeSnapshotContent Warning Watch WatchOptions Website";

@@ -19,6 +19,7 @@ mod render;
 mod run;
 mod settings;
 mod table;
+mod upgrade_check;
 
 use std::{ffi::OsString, process::ExitCode};
 
@@ -51,6 +52,8 @@ enum Verb {
     Crds(crds::Crds),
     /// Print the least rights that the operator needs, ready for `kubectl apply -f -`
     Rbac(rbac::Rbac),
+    /// Show before an upgrade from KAOS's own operator which pods it replaces, what is lost, and what to set
+    UpgradeCheck(upgrade_check::UpgradeCheck),
     /// Take the operator's finalizers off all objects, so that they can go without it
     Release(release::Release),
     /// The process in which components are compiled, confined by its arguments
@@ -74,8 +77,9 @@ impl Cli {
         };
         // An error is ignored: there is no other channel to report it on.
         let _told = error.print();
-        // For `policy plan`, exit code 2 means that there are changes.
-        let plans = std::env::args_os().skip(1).take(2).eq(["policy", "plan"]);
+        // For these verbs, exit code 2 means that there are changes or findings.
+        let plans = std::env::args_os().skip(1).take(2).eq(["policy", "plan"])
+            || std::env::args_os().nth(1).is_some_and(|verb| verb == "upgrade-check");
         match u8::try_from(error.exit_code()) {
             Ok(0) => ExitCode::SUCCESS,
             _ if plans => ExitCode::from(HELD_BACK),
@@ -94,6 +98,7 @@ impl Cli {
             Verb::Render(render) => render.run(&mut out),
             Verb::Crds(crds) => crds.run(&mut out),
             Verb::Rbac(rbac) => rbac.run(&mut out),
+            Verb::UpgradeCheck(check) => check.run(&mut out),
             Verb::Release(release) => release.run(&mut out),
             Verb::CompileChild { limits } => Ok(compile_child_main(&limits)),
             Verb::CompileEmbedded(compile) => compile.run(&mut out),

@@ -1,0 +1,71 @@
+//! Checks the objects of a cluster against the operator after the upgrade.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use kaos_policy::{
+    contract::{ResourceType, Target},
+    lookup::Sighting,
+};
+
+use super::{
+    left,
+    report::{Finding, Sort},
+    rolls, secured,
+    values::Values,
+};
+use crate::{
+    catalogue::Snapshot,
+    input::Document,
+    offline::{Brought, Started, Stored, World},
+    presets::Preset,
+};
+
+/// The operator after the upgrade.
+pub(super) struct Check<'a> {
+    pub(super) values: &'a Values,
+    pub(super) preset: &'a Preset,
+    pub(super) home: &'a str,
+    pub(super) snapshot: &'a Arc<Snapshot>,
+    pub(super) started: &'a Started,
+}
+
+impl Check<'_> {
+    /// Returns the findings, and what the passes over the objects needed.
+    pub(super) fn of(
+        &self,
+        documents: &[Document],
+        hidden: &dyn Fn(&ResourceType) -> Option<Sighting>,
+    ) -> anyhow::Result<(Vec<Finding>, Vec<Target>)> {
+        let mut findings = secured::findings(documents, self.values, self.home);
+        findings.extend(left::findings(documents, self.snapshot));
+        let then = self.values.applied_to(documents, self.preset, self.home)?;
+        let objects = then.iter().map(|document| &document.object);
+        let brought = Brought::of(Arc::clone(self.snapshot), self.started, |of| hidden(of).is_none(), objects)?;
+        let stored = Stored::new(&then);
+        let world = World::new(&stored, &brought, hidden);
+        let mut needs = Vec::new();
+        for (position, document) in then.iter().enumerate() {
+            let Some(entry) = world.entry(position) else { continue };
+            let entry = entry.with_context(|| document.identity.to_string())?;
+            needs.extend(entry.rendered.needs.iter().map(|need| need.target.clone()));
+            findings.extend(rolls::findings(document, &entry, documents));
+        }
+        Ok((findings, needs))
+    }
+
+    /// Returns the number of objects that a policy answers for.
+    pub(super) fn claimed(&self, documents: &[Document]) -> usize {
+        let is_claimed = |document: &&Document| {
+            self.snapshot
+                .kinds()
+                .any(|(of, _)| (of.group(), of.kind.as_str()) == (&*document.identity.group, &*document.identity.kind))
+        };
+        documents.iter().filter(is_claimed).count()
+    }
+}
+
+/// A finding about something that the cluster did not show.
+pub(super) fn open(of: &ResourceType, why: &str) -> Finding {
+    Finding::new(Sort::Open, of.to_string(), format!("cannot be read: {why}"), "ask with more rights")
+}

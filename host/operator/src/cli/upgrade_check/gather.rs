@@ -1,0 +1,74 @@
+//! Reads what the check needs from a running cluster.
+
+use kaos_crds::API_VERSION;
+use kaos_policy::contract::{Reference, ResourceType, Target};
+use kube::Client;
+
+use super::{
+    check::{Check, open},
+    report::Finding,
+    rolls::workloads,
+};
+use crate::{catalogue::OPERATOR_CONFIG, live::Gathered, telling::told};
+
+/// Types of which objects are read only to tell what becomes of them.
+const BESIDE: [(&str, &str); 6] = [
+    (API_VERSION, "AccessGrant"),
+    ("networking.k8s.io/v1", "NetworkPolicy"),
+    ("gateway.envoyproxy.io/v1alpha1", "SecurityPolicy"),
+    ("gateway.envoyproxy.io/v1alpha1", "EnvoyExtensionPolicy"),
+    ("gateway.envoyproxy.io/v1alpha1", "Backend"),
+    ("gateway.networking.k8s.io/v1beta1", "ReferenceGrant"),
+];
+
+/// Returns the findings about the cluster, and the number of its objects.
+pub(super) async fn checked(client: Client, check: &Check<'_>) -> anyhow::Result<(Vec<Finding>, usize)> {
+    let mut gathered = Gathered::new(client);
+    let claims = || check.snapshot.kinds().flat_map(|(_, answers)| answers.claims());
+    for of in check.snapshot.kinds().map(|(of, _)| of).chain(claims().flat_map(|claim| &claim.reads)) {
+        gathered.list(of, None).await?;
+    }
+    for of in claims().flat_map(|claim| &claim.wishes) {
+        gathered.serves(of).await?;
+    }
+    gathered.list(&workloads(), None).await?;
+    let config = ResourceType::new("v1", "ConfigMap");
+    gathered.object(&config, check.home, OPERATOR_CONFIG).await?;
+    let mut unread = Vec::new();
+    for (api_version, kind) in BESIDE {
+        let of = ResourceType::new(api_version, kind);
+        if let Err(error) = gathered.list(&of, None).await {
+            unread.push(open(&of, &told(&error)));
+        }
+    }
+    loop {
+        let documents = gathered.documents();
+        let hidden = |of: &ResourceType| gathered.hidden(of);
+        let (mut findings, mut needs) = check.of(&documents, &hidden)?;
+        // The ConfigMaps that pods refer to, if KAOS's operator made them.
+        let named = documents.iter().filter(|document| document.identity.kind == workloads().kind);
+        needs.extend(named.flat_map(|document| config_maps(&document.object)));
+        if !gathered.read(needs).await? {
+            findings.extend(unread);
+            return Ok((findings, check.claimed(&documents)));
+        }
+    }
+}
+
+/// The ConfigMaps that a workload of a KAOS object refers to.
+fn config_maps(workload: &serde_json::Value) -> Vec<Target> {
+    let metadata = &workload["metadata"];
+    let is_of_kaos = kaos_policy::stamp::owners(workload).iter().any(|owner| owner["apiVersion"] == API_VERSION);
+    let spec = &workload["spec"]["template"]["spec"];
+    let named = kaos_policy::stamp::references(spec);
+    let reference = |(_, name): (&str, &str)| {
+        Target::Named(Reference {
+            api_version: "v1".to_owned(),
+            kind: "ConfigMap".to_owned(),
+            namespace: metadata["namespace"].as_str().map(str::to_owned),
+            name: name.to_owned(),
+        })
+    };
+    let config_maps = named.into_iter().filter(|(kind, _)| is_of_kaos && *kind == "ConfigMap");
+    config_maps.map(reference).collect()
+}

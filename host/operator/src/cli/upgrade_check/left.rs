@@ -1,0 +1,82 @@
+//! Objects and finalizers that no policy of this operator answers for.
+
+use std::collections::BTreeSet;
+
+use kaos_crds::API_VERSION;
+use serde_json::Value;
+
+use super::report::{Finding, Sort};
+use crate::{catalogue::Snapshot, input::Document};
+
+/// The group of the kinds, and of the finalizers of KAOS's operators.
+const GROUP: &str = "kaos.tools";
+
+/// Returns the findings about kinds, finalizers and fields.
+pub(super) fn findings(documents: &[Document], snapshot: &Snapshot) -> Vec<Finding> {
+    let claims = || snapshot.kinds().flat_map(|(_, answers)| answers.claims());
+    let answered: BTreeSet<&str> = claims().map(|claim| &*claim.primary.kind).collect();
+    let retired: BTreeSet<&str> = claims()
+        .flat_map(|claim| claim.retired_finalizers.iter().chain(&claim.finalizer))
+        .map(String::as_str)
+        .collect();
+    let of_group = documents.iter().filter(|document| document.identity.group == GROUP);
+    of_group.flat_map(|document| about(document, &answered, &retired)).collect()
+}
+
+fn about(document: &Document, answered: &BTreeSet<&str>, retired: &BTreeSet<&str>) -> Vec<Finding> {
+    let Document { identity, object, .. } = document;
+    let about = identity.to_string();
+    let mut found = Vec::new();
+    let kind = identity.kind.as_str();
+    match kind {
+        "PolicyRevision" => return found,
+        "AccessGrant" => found.push(Finding::new(
+            Sort::Lost,
+            &about,
+            "no policy answers for AccessGrants: nothing enforces it, and its status goes on saying what it said",
+            "enforce it by other means, and delete it",
+        )),
+        _ if !answered.contains(kind) => {
+            found.push(Finding::new(Sort::Lost, &about, format!("no policy answers for {kind}"), ""));
+        }
+        "MemoryStore" => found.push(Finding::new(
+            Sort::Note,
+            &about,
+            "is taken over with its claim; its data goes with it, unless the setting volume.keep of the policy memorystore \
+             is true",
+            "",
+        )),
+        _ => {}
+    }
+    let finalizers = object["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let is_left = |name: &&str| name.split('/').next() == Some(GROUP) && !retired.contains(name);
+    for finalizer in finalizers.filter(is_left) {
+        found.push(Finding::new(
+            Sort::Breaks,
+            &about,
+            format!(
+                "has the finalizer {finalizer}, which only KAOS's operator takes off: once that is gone, the object \
+                 can never be deleted, and what the finalizer stands for stays"
+            ),
+            format!(
+                "let KAOS's operator take it off before the upgrade, or remove it: kubectl edit {}",
+                kind.to_lowercase()
+            ),
+        ));
+    }
+    found.extend(ignored(object).map(|fields| {
+        let what = format!("KAOS ignored {fields}, and this operator honours it");
+        Finding::new(Sort::Note, &about, what, "remove it, if it is not wanted")
+    }));
+    found
+}
+
+/// The fields of a ModelAPI that KAOS stored and ignored.
+fn ignored(object: &Value) -> Option<String> {
+    let is_it = object["apiVersion"] == API_VERSION && object["kind"] == "ModelAPI";
+    let set = ["image", "command", "args", "resources"]
+        .into_iter()
+        .filter(|field| !object["spec"]["container"][field].is_null());
+    let fields: Vec<String> = set.map(|field| format!("spec.container.{field}")).collect();
+    (is_it && !fields.is_empty()).then(|| fields.join(", "))
+}

@@ -1,0 +1,104 @@
+//! `upgrade-check`: says before an upgrade from KAOS's own operator what it would change. Reads only.
+
+mod check;
+mod gather;
+mod left;
+mod report;
+mod rolls;
+mod secured;
+mod values;
+
+use std::process::ExitCode;
+
+use anyhow::bail;
+use clap::Args;
+use kaos_policy::kubernetes::Checks;
+
+use super::{
+    Form, HELD_BACK, UNUSABLE,
+    compatibility::Compatibility,
+    connection::{Connection, on_cluster},
+    facts::Facts,
+    grantable::GrantableFlags,
+    objects::{catalogue, documents},
+    output::{Output, complain},
+    policy::{Beside, Installed},
+    settings,
+};
+use crate::{catalogue::Catalogue, input::Sources, offline::Started, policies::Loader, telling::told};
+use check::Check;
+use report::Finding;
+use values::Values;
+
+/// Exit code if there are findings.
+const FINDINGS: u8 = UNUSABLE;
+
+/// Arguments of `upgrade-check`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 no pod is replaced and nothing is lost; 2 there are findings; 1 the question cannot be \
+    answered."
+)]
+pub(super) struct UpgradeCheck {
+    /// Values of the Helm release that will be upgraded, as `helm get values NAME -o yaml` prints them; the last file wins
+    #[arg(long, value_name = "FILE")]
+    values: Vec<String>,
+    /// File or directory with what the cluster holds, or - for standard input; otherwise a running cluster is asked
+    #[arg(short = 'f', long = "filename", value_name = "FILE|DIR|-")]
+    filenames: Vec<String>,
+    /// Look into the directories below a directory, too
+    #[arg(short = 'R', long, requires = "filenames")]
+    recursive: bool,
+    /// Namespace of objects in files that name none
+    #[arg(short = 'n', long, default_value = "default", value_parser = super::namespace)]
+    namespace: String,
+    #[command(flatten)]
+    compatibility: Compatibility,
+    #[command(flatten)]
+    connection: Connection,
+    /// Form of the output
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Form,
+    #[command(flatten)]
+    facts: Facts,
+    #[command(flatten)]
+    grantable: GrantableFlags,
+}
+
+impl UpgradeCheck {
+    /// Prints the findings. Every error ends with exit code 1, since 2 says that there are findings.
+    pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
+        let output = self.output;
+        let checked = self.checked().and_then(|(findings, objects)| report::write(findings, objects, output, out));
+        checked.map(|any| if any { ExitCode::from(FINDINGS) } else { ExitCode::SUCCESS }).or_else(|error| {
+            complain("error", told(error.as_ref()));
+            Ok(ExitCode::from(HELD_BACK))
+        })
+    }
+
+    fn checked(self) -> anyhow::Result<(Vec<Finding>, usize)> {
+        let Self { values, filenames, recursive, namespace, compatibility, connection, output: _, facts, grantable } =
+            self;
+        let values = Values::read(&values)?;
+        let preset = values.preset(&compatibility)?;
+        let grantable = grantable.grantable();
+        let started =
+            Started { cluster: facts.cluster(), grantable: grantable.privileges.clone(), checks: Checks::Fields };
+        let home = started.cluster.operator_namespace.clone();
+        let loader = Loader::cached(started.cluster.clone())?;
+        let own = loader.load(&[])?;
+        let mut layers = settings::layers(&own, None, &[])?;
+        layers.extend(values.layers(&preset));
+        let beside = Beside { loader: &loader, own: &own, home: &home, grantable: &grantable, in_namespaces: false };
+        let Installed { snapshot, .. } = beside.standing(&[], &layers, None)?.install(&Catalogue::default())?;
+        let check = Check { values: &values, preset: &preset, home: &home, snapshot: &snapshot, started: &started };
+        if filenames.is_empty() {
+            return on_cluster(connection, async |client| gather::checked(client, &check).await);
+        }
+        let Some(catalogue) = catalogue(&[])? else { bail!("the CRDs cannot be used") };
+        let sources = Sources { paths: &filenames, recursive, namespace: &namespace };
+        let Some(documents) = documents(sources, &catalogue) else { bail!("the objects cannot be used") };
+        let (findings, _) = check.of(&documents, &|_| None)?;
+        Ok((findings, check.claimed(&documents)))
+    }
+}

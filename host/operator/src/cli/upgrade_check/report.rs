@@ -1,0 +1,130 @@
+//! The findings of the check, and how they are printed.
+
+use std::fmt::{self, Write as _};
+
+use serde::Serialize;
+use serde_json::json;
+
+use super::super::{Form, output::Output};
+use crate::plan::Field;
+
+/// Largest number of findings of one sort that the text names one by one.
+const LISTED: usize = 40;
+
+/// The sort of a finding, the gravest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Sort {
+    /// Something stops working, or is open.
+    Breaks,
+    /// Something is not looked after any more.
+    Lost,
+    /// Pods are replaced.
+    Rolls,
+    /// An object is refused, or waits. What runs of it stays as it is.
+    Refused,
+    /// It is unknown, because the cluster did not answer.
+    Open,
+    /// Good to know. It counts as no finding.
+    Note,
+}
+
+/// A finding.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct Finding {
+    /// Its sort.
+    pub(super) sort: Sort,
+    /// The object or the value that it is about.
+    pub(super) about: String,
+    /// What happens, and why.
+    pub(super) message: String,
+    /// What to do.
+    #[serde(rename = "do", skip_serializing_if = "String::is_empty")]
+    pub(super) remedy: String,
+    /// The fields that differ.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) fields: Vec<Field>,
+}
+
+impl Finding {
+    /// A finding without fields.
+    pub(super) fn new(
+        sort: Sort,
+        about: impl Into<String>,
+        message: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self { sort, about: about.into(), message: message.into(), remedy: remedy.into(), fields: Vec::new() }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { about, message, remedy, fields, .. } = self;
+        write!(f, "  {about}: {message}")?;
+        for Field { path, before, after } in fields {
+            let shown = |value: &Option<serde_json::Value>| match value {
+                None => "-".to_owned(),
+                Some(serde_json::Value::String(text)) => text.clone(),
+                Some(other) => other.to_string(),
+            };
+            write!(f, "\n      {path}: {} -> {}", shown(before), shown(after))?;
+        }
+        if !remedy.is_empty() {
+            write!(f, "\n    do: {remedy}")?;
+        }
+        Ok(())
+    }
+}
+
+const HEADS: [(Sort, &str); 6] = [
+    (Sort::Breaks, "Breaks, or is left open"),
+    (Sort::Lost, "Is not looked after any more"),
+    (Sort::Rolls, "Pods that are replaced"),
+    (Sort::Refused, "Refused, or waiting: what runs stays as it is"),
+    (Sort::Open, "Not known"),
+    (Sort::Note, "Good to know"),
+];
+
+/// Prints the findings. Returns whether there are any besides notes.
+pub(super) fn write(mut findings: Vec<Finding>, objects: usize, form: Form, out: &mut Output) -> anyhow::Result<bool> {
+    findings
+        .sort_by(|one, other| (one.sort, &one.about, &one.message).cmp(&(other.sort, &other.about, &other.message)));
+    findings.dedup();
+    let count = |sort: Sort| findings.iter().filter(|finding| finding.sort == sort).count();
+    let counted = findings.len() - count(Sort::Note);
+    match form {
+        Form::Json => {
+            let counts: serde_json::Map<_, _> = HEADS
+                .iter()
+                .filter_map(|(sort, _)| Some((json!(sort).as_str()?.to_owned(), count(*sort).into())))
+                .collect();
+            out.json(&json!({"objects": objects, "counts": counts, "findings": findings}))?;
+        }
+        Form::Text => {
+            let mut text = String::new();
+            for (sort, head) in HEADS {
+                let of = || findings.iter().filter(move |finding| finding.sort == sort);
+                if of().next().is_none() {
+                    continue;
+                }
+                let _ = writeln!(text, "{head}:");
+                for finding in of().take(LISTED) {
+                    let _ = writeln!(text, "{finding}");
+                }
+                let more = count(sort).saturating_sub(LISTED);
+                if more > 0 {
+                    let _ = writeln!(text, "  and {more} more: -o json lists all");
+                }
+                text.push('\n');
+            }
+            let _ = match counted {
+                0 => writeln!(text, "{objects} objects: nothing stands against the upgrade, and no pod is replaced."),
+                _ => writeln!(text, "{objects} objects, {counted} findings."),
+            };
+            out.text(&text)?;
+        }
+    }
+    out.flush()?;
+    Ok(counted > 0)
+}

@@ -1,0 +1,177 @@
+//! What of the security of KAOS's operator is in use, and what becomes of it.
+
+use std::collections::BTreeMap;
+
+use kaos_policy::stamp::owners;
+use serde_json::Value;
+
+use super::{
+    report::{Finding, Sort},
+    values::Values,
+};
+use crate::{catalogue::OPERATOR_CONFIG, input::Document};
+
+const NEVER_OPEN: &str = "replace it first, as docs/guide/upgrade-from-kaos.md says; the chart stops unless \
+                          security.acceptUnserved is true";
+
+/// A part of the security that this operator does not serve.
+struct Part {
+    /// The value of the chart.
+    value: &'static str,
+    /// The variable of `kaos-operator-config`.
+    variable: &'static str,
+    /// Values that mean that it is in use; empty for every text.
+    on: &'static [&'static str],
+    /// What happens.
+    message: &'static str,
+}
+
+const PARTS: [Part; 9] = [
+    Part {
+        value: "security.pdp.enabled",
+        variable: "SECURITY_PDP_ENABLED",
+        on: &["true"],
+        message: "the decision point kaos-pdp goes with the release, the SecurityPolicies that ask it stay and fail \
+                  closed: every request through the gateway is denied",
+    },
+    Part {
+        value: "security.agentAuth.extAuthzUrl",
+        variable: "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL",
+        on: &[],
+        message: "SecurityPolicies go on asking the decision point, and nobody writes its policy any more",
+    },
+    Part {
+        value: "security.agentAuth.identity.provider",
+        variable: "SECURITY_AGENT_AUTH_IDENTITY_PROVIDER",
+        on: &["oidc", "aib"],
+        message: "Agents lose the credentials of this provider, and their clients stay there",
+    },
+    Part {
+        value: "security.userAuth.issuer",
+        variable: "SECURITY_USER_AUTH_ISSUER",
+        on: &[],
+        message: "nothing checks the tokens of users at routes that are made later",
+    },
+    Part {
+        value: "security.gatewayRouting.enabled",
+        variable: "SECURITY_GATEWAY_ROUTING_ENABLED",
+        on: &["true"],
+        message: "Agents call each other directly, past the gateway, and roll for it",
+    },
+    Part {
+        value: "security.strictGatewayApi.enabled",
+        variable: "SECURITY_STRICT_GATEWAY_API_ENABLED",
+        on: &["true"],
+        message: "Agents call each other directly, past the gateway, and roll for it",
+    },
+    Part {
+        value: "security.tls.mode",
+        variable: "",
+        on: &[],
+        message: "the Gateway of this chart has no HTTPS listener, and the one there is goes",
+    },
+    Part {
+        value: "security.tokenExchange.enabled",
+        variable: "TOKEN_EXCHANGE_ENABLED",
+        on: &["true"],
+        message: "nothing exchanges tokens for Agents, and what was set up for it is not kept up to date",
+    },
+    Part {
+        value: "security.agentAuth.authorization.policyDataSource",
+        variable: "SECURITY_AUTHORIZATION_POLICY_DATA_SOURCE",
+        on: &["manual"],
+        message: "nobody writes the decision point's rules any more",
+    },
+];
+
+/// Types of children that KAOS's operator makes and this one does not, with the consequence.
+const CHILDREN: [(&str, &str); 5] = [
+    (
+        "SecurityPolicy",
+        "they stay with their objects, ask a decision point that goes with the release, and fail closed: every request \
+         through the gateway is denied",
+    ),
+    (
+        "NetworkPolicy",
+        "they stay with their objects and let in the gateway and the operator only: direct calls of Agents to ModelAPIs, \
+         MCPServers and other Agents are blocked, where the network enforces them",
+    ),
+    ("ReferenceGrant", "they stay, for a decision point that goes with the release"),
+    ("EnvoyExtensionPolicy", "they stay, and nobody keeps them up to date"),
+    ("Backend", "they stay, and nobody keeps them up to date"),
+];
+
+/// Returns the findings of the values and of the cluster.
+pub(super) fn findings(documents: &[Document], values: &Values, home: &str) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let config = documents.iter().find(|document| {
+        let identity = &document.identity;
+        identity.kind == "ConfigMap" && identity.name == OPERATOR_CONFIG && identity.namespace.as_deref() == Some(home)
+    });
+    let variable = |name: &str| config.and_then(|config| config.object["data"][name].as_str()).unwrap_or_default();
+    let is_in_use = |part: &Part, text: &str| !text.is_empty() && (part.on.is_empty() || part.on.contains(&text));
+    for part in &PARTS {
+        if values.text(part.value).is_some_and(|text| is_in_use(part, &text)) {
+            found.push(Finding::new(Sort::Breaks, part.value, part.message, NEVER_OPEN));
+        } else if is_in_use(part, variable(part.variable)) {
+            let about = format!("{} in ConfigMap {home}/{OPERATOR_CONFIG}", part.variable);
+            found.push(Finding::new(Sort::Breaks, about, part.message, NEVER_OPEN));
+        }
+    }
+    let decides = |value: &str, name: &str| {
+        values.text(value).is_some_and(|text| text != "false") || !matches!(variable(name), "" | "false")
+    };
+    let strict = "security.strictGatewayApi.enabled";
+    let is_secured = decides("security.pdp.enabled", "SECURITY_PDP_ENABLED")
+        || decides("security.agentAuth.extAuthzUrl", "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL");
+    if is_secured || decides(strict, "SECURITY_STRICT_GATEWAY_API_ENABLED") {
+        found.extend(posture(is_secured, values, variable("SECURITY_NETWORK_POLICY_DISABLED")));
+    }
+    found.extend(left(documents));
+    found
+}
+
+/// What becomes of a secured cluster, whatever its objects are.
+fn posture(is_secured: bool, values: &Values, disabled: &str) -> Vec<Finding> {
+    let is_off = |text: Option<String>| text.as_deref() == Some("false");
+    let mut found = Vec::new();
+    if !is_off(values.text("security.networkPolicy.enabled")) && disabled != "true" {
+        found.push(Finding::new(
+            Sort::Breaks,
+            "NetworkPolicies of objects",
+            "they stay and let in the gateway and the operator only, while Agents call ModelAPIs, MCPServers and other \
+             Agents directly: these calls are blocked, where the network enforces them",
+            "delete or replace them before the upgrade: kubectl get networkpolicies -A",
+        ));
+    }
+    if is_secured {
+        found.push(Finding::new(
+            Sort::Breaks,
+            "objects that are made later",
+            "they get no SecurityPolicy and no NetworkPolicy, and are open",
+            "guard routes and namespaces by policies of your own before the upgrade",
+        ));
+    }
+    found
+}
+
+/// Children of KAOS objects that nobody looks after any more, one finding a type.
+fn left(documents: &[Document]) -> Vec<Finding> {
+    let is_of_kaos = |object: &Value| {
+        let is_ours = object["metadata"]["annotations"]["kaos.tools/applied-digest"].is_string();
+        let of_kaos = |owner: &Value| owner["apiVersion"].as_str().is_some_and(|it| it.starts_with("kaos.tools/"));
+        let labels = object["metadata"]["labels"].as_object();
+        let is_labelled = labels.is_some_and(|labels| labels.keys().any(|label| label.starts_with("kaos.tools/")));
+        !is_ours && (owners(object).iter().any(of_kaos) || is_labelled)
+    };
+    let mut by_kind: BTreeMap<&str, Vec<&Document>> = BTreeMap::new();
+    for document in documents.iter().filter(|document| is_of_kaos(&document.object)) {
+        by_kind.entry(&document.identity.kind).or_default().push(document);
+    }
+    let finding = |(kind, message): &(&str, &str)| {
+        let these = by_kind.get(kind)?;
+        let about = format!("{kind}: {} of KAOS objects, such as {}", these.len(), these.first()?.identity);
+        Some(Finding::new(Sort::Breaks, about, *message, "delete or replace them before the upgrade"))
+    };
+    CHILDREN.iter().filter_map(finding).collect()
+}
