@@ -1,7 +1,8 @@
 //! Asks the API server whether the operator may do what a policy claims: once for each namespace.
 //!
-//! An API server may be unable to list all rules for a namespace. The answer then says that the list is incomplete, and
-//! the operator asks separately for each right that is not on the list.
+//! An API server may be unable to list all rules for a namespace, for example if a webhook takes part in the decision.
+//! The answer then says that the list is incomplete. The webhook may also deny what the list contains, so the operator
+//! asks separately for each right.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -115,13 +116,13 @@ impl Wanted {
     /// Returns the rights that the operator does not have.
     async fn refused(&self, client: &Client) -> Result<Vec<String>, StepError> {
         let Self { namespace, rules } = self;
-        let (given, is_whole) = self.given(client).await?;
+        let given = self.given(client).await?;
         let mut refused = Vec::new();
         for rule in rules {
             for resource in &rule.resources {
                 let mut verbs = Vec::new();
                 for verb in rule.verbs.iter().copied() {
-                    if !self.allows(client, rule, (resource, verb), (&given, is_whole)).await? {
+                    if !self.allows(client, rule, (resource, verb), given.as_deref()).await? {
                         verbs.push(verb);
                     }
                 }
@@ -138,31 +139,32 @@ impl Wanted {
         Ok(refused)
     }
 
-    /// Returns whether the operator may use a verb on a resource of the rule. Uses the listed rules; if the list is
-    /// incomplete, asks for this right separately.
+    /// Returns whether the operator may use a verb on a resource of the rule. Uses the `given` rules. If the API server
+    /// could not list all of them, asks for this right separately.
     async fn allows(
         &self,
         client: &Client,
         rule: &Rule,
         (resource, verb): (&str, &str),
-        (given, is_whole): (&[ResourceRule], bool),
+        given: Option<&[ResourceRule]>,
     ) -> Result<bool, StepError> {
         let names = rule.names.iter().map(|name| Some(name.as_str()));
         let names: Vec<Option<&str>> = if rule.names.is_empty() { vec![None] } else { names.collect() };
         for name in names {
             let right = Right { group: &rule.group, resource, name, verb };
-            if given.iter().any(|given| right.is_given_by(given)) {
-                continue;
-            }
-            if is_whole || !right.is_allowed(client, self.namespace.as_deref()).await? {
+            let is_allowed = match given {
+                Some(given) => given.iter().any(|given| right.is_given_by(given)),
+                None => right.is_allowed(client, self.namespace.as_deref()).await?,
+            };
+            if !is_allowed {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// Returns the rules that the operator has in the namespace, and whether the list is complete.
-    async fn given(&self, client: &Client) -> Result<(Vec<ResourceRule>, bool), StepError> {
+    /// Returns the rules that the operator has in the namespace. Returns `None` if the list is incomplete.
+    async fn given(&self, client: &Client) -> Result<Option<Vec<ResourceRule>>, StepError> {
         let namespace = self.namespace.clone().unwrap_or_else(|| EVERYWHERE.to_owned());
         let what = match &self.namespace {
             Some(namespace) => format!("ask what the operator may do in namespace {namespace}"),
@@ -175,7 +177,8 @@ impl Wanted {
         let api: Api<SelfSubjectRulesReview> = Api::all(client.clone());
         let answer = api.create(&PostParams::default(), &review).await.map_err(|error| StepError::new(what, &error))?;
         let status = answer.status.unwrap_or_default();
-        Ok((status.resource_rules, !status.incomplete && status.evaluation_error.is_none()))
+        let is_whole = !status.incomplete && status.evaluation_error.is_none();
+        Ok(is_whole.then_some(status.resource_rules))
     }
 }
 

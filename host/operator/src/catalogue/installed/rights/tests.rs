@@ -124,6 +124,17 @@ async fn a_role_of_one_namespace_gives_nothing_everywhere() {
     assert_eq!(missing_of(&operator, &both).await, [""; 0]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_listed_right_that_a_webhook_denies_is_missing() {
+    let (cluster, operator, admin) = cluster();
+    grant(&admin, None, json!([{"apiGroups": ["test.io"], "resources": ["*"], "verbs": ["*"]}])).await;
+    cluster
+        .authorise_by_rbac_behind(|attempt: &Attempt| (&*attempt.resource, attempt.verb.name()) != ("gadgets", "list"));
+    let missing = missing_of(&operator, &in_namespaces(1, &new_kinds())).await;
+    assert_eq!(missing, ["list gadgets.test.io in n000"]);
+    assert_eq!(asked(&cluster), [1, 10], "each right is asked for, because the list is incomplete");
+}
+
 #[test]
 fn a_rule_gives_what_rbac_says_that_it_gives() {
     let given = |rule: Value| -> ResourceRule { serde_json::from_value(rule).unwrap() };
