@@ -5,6 +5,7 @@
 //! fields make the policy refuse, trap or break a rule of the guard, or trap while it writes the report. Its manifests
 //! come in the wrong order, because the host must find the right order.
 
+pub mod hold;
 mod inputs;
 mod plan;
 mod report;

@@ -6,7 +6,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use kaos_policy::contract::{EnvSource, EnvVar, KeySelector, Plan, Refusal, Subject, Violation};
 use serde_json::{Map, Value, json};
 
-use super::{inputs, object, text};
+use super::{hold, inputs, object, text};
 
 const CONTAINER: &str = "main";
 
@@ -67,6 +67,7 @@ fn translate(subject: &Subject, env: Vec<EnvVar>, image: Option<&str>) -> Result
     }
     let mut env = env;
     if object["spec"]["port"].is_null() {
+        hold::wait_for(&subject.settings);
         let settings: Value = serde_json::from_str(&subject.settings).unwrap_or_default();
         object["spec"]["port"] = settings["port"].clone();
     }

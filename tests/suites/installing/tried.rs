@@ -1,11 +1,14 @@
 //! The operator tries settings before they serve, and refuses settings that would break every object.
 
-use kaos_tests::gadget::gadget;
+use kaos_tests::gadget::{gadget, hold};
 use kaos_tests::harness::samples::{agent, model_api};
 use kaos_tests::harness::{World, play};
 use serde_json::json;
 
-use crate::support::{own_config_of, restart_writes_nothing, retry, scenario, settings, until_state};
+use crate::support::{
+    define, namespace, own_config_of, own_edition_serves, package, package_in, restart_writes_nothing, retry, scenario,
+    settings, until_edition, until_state, widget,
+};
 
 /// The operator's ConfigMap.
 const OWN: &str = "kaos-system:ConfigMap/kaos-operator-config";
@@ -107,5 +110,106 @@ fn a_field_that_only_a_newer_server_can_know_is_left_to_that_and_told() {
         world.apply(&settings("wrong", file)).await;
         let refused = until_state(world, "wrong", "Refused").await;
         assert!(refused["status"]["message"].as_str().unwrap().contains("lots"), "{refused}");
+    });
+}
+
+/// Ships settings with size 5 for Widgets of a namespace, in the operator's namespace.
+async fn size_is_5_in(world: &World, place: &str) {
+    world
+        .apply(&settings(
+            "sizes",
+            &format!("{{name: widget, scope: {{namespaces: [{place}]}}, settings: {{size: 5}}}}"),
+        ))
+        .await;
+}
+
+#[test]
+fn settings_for_a_namespace_are_tried_with_the_version_that_serves_there() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&namespace("canary")).await;
+        world.apply(&package("widgets", "1", "")).await;
+        world.apply(&package("canary", "2 breaks at 5", "scope: {namespaces: [canary]}")).await;
+        until_state(world, "canary", "Active").await;
+        until_state(world, "widgets", "Active").await;
+        size_is_5_in(world, "canary").await;
+        let refused = until_state(world, "sizes", "Refused").await;
+        assert_eq!(refused["status"]["reason"], "BadSettings", "{refused}");
+        size_is_5_in(world, "test").await;
+        until_state(world, "sizes", "Active").await;
+    });
+}
+
+#[test]
+fn settings_are_not_refused_for_a_version_that_serves_elsewhere() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&namespace("canary")).await;
+        world.apply(&package("canary", "2 breaks at 5", "scope: {namespaces: [canary]}")).await;
+        until_state(world, "canary", "Active").await;
+        size_is_5_in(world, "test").await;
+        until_state(world, "sizes", "Active").await;
+    });
+}
+
+#[test]
+fn settings_that_wait_for_an_older_package_are_tried_with_the_version_of_their_place() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&package("widgets", "1 breaks at 5", "")).await;
+        until_state(world, "widgets", "Active").await;
+        world.apply(&settings("older", "{name: widget, settings: {size: 2}}")).await;
+        until_state(world, "older", "Active").await;
+        world.apply(&settings("newer", "{name: widget, settings: {size: 5}}")).await;
+        until_state(world, "newer", "Refused").await;
+    });
+}
+
+#[test]
+fn settings_of_a_namespace_wait_for_its_policy_to_be_loaded() {
+    play(scenario().installing(true), async |world| {
+        define(world).await;
+        world.apply(&package("widgets", "3", "")).await;
+        world.apply(&package_in("test", "own", "1 breaks at 5", "")).await;
+        world.apply(&widget("w", &json!({}))).await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        until_state(world, "own", "Active").await;
+        world.quiet().await;
+        world.hold_compiler_over(Some("EDITION=1"));
+        world.stop_all().await;
+        let mut sizes = settings("sizes", "{name: widget, settings: {size: 5}}");
+        sizes["metadata"]["namespace"] = json!("test");
+        world.apply(&sizes).await;
+        world.spawn();
+        let waits = async || {
+            let all = crate::support::revisions(world, "sizes").await;
+            all.iter().any(|it| it["status"]["state"] == "Pending" && it["status"]["reason"] == "NotLoaded")
+        };
+        world.until_meanwhile("they wait for the policy", waits).await;
+        world.hold_compiler_over(None);
+        let refused = until_state(world, "sizes", "Refused").await;
+        assert_eq!(refused["status"]["reason"], "BadSettings", "{refused}");
+    });
+}
+
+#[test]
+fn a_trial_of_a_namespaces_settings_delays_nobody_else() {
+    play(scenario().installing(true), async |world| {
+        own_edition_serves(world).await;
+        let hold = hold::Hold::begin();
+        let mut ports = settings("ports", &format!("{{name: gadget, settings: {{port: {}}}}}", hold::PORT));
+        ports["metadata"]["namespace"] = json!("test");
+        world.apply(&ports).await;
+        world.until_meanwhile("they are being tried", async || hold.is_met()).await;
+        world.apply(&package("widgets", "4", "")).await;
+        let serves = async || {
+            let all = crate::support::revisions(world, "widgets").await;
+            all.iter().any(|it| it["status"]["state"] == "Active" && it["status"]["version"] == "4.0.0")
+        };
+        world.until_meanwhile("the owner's package serves", serves).await;
+        drop(hold);
+        until_state(world, "ports", "Active").await;
+        world.apply(&gadget("g", &json!({}))).await;
+        until_served_at(world, "Service/g", u32::from(hold::PORT)).await;
     });
 }

@@ -203,6 +203,11 @@ impl Kind {
         self.members.iter().map(|member| &member.policy)
     }
 
+    /// Returns the policies with their revisions, the lowest first.
+    pub(super) fn members(&self) -> &[Arc<Member>] {
+        &self.members
+    }
+
     /// Returns the claims of the policies for this kind.
     pub fn claims(&self) -> impl Iterator<Item = &Claim> {
         self.policies().filter_map(|policy| policy.claim(&self.of))

@@ -188,8 +188,13 @@ impl Answers {
     }
 
     /// Returns the policies for objects without a pin.
-    fn in_place(&self) -> impl Iterator<Item = &Arc<Kind>> {
+    pub(super) fn in_place(&self) -> impl Iterator<Item = &Arc<Kind>> {
         self.cluster.iter().chain(self.namespaces.values().flatten())
+    }
+
+    /// Returns the policies that answer for objects that name them.
+    pub(super) fn pinned(&self) -> impl Iterator<Item = &Kind> {
+        self.pins.iter().map(|(_, kind)| &**kind)
     }
 
     /// Returns all policies that may have to answer.

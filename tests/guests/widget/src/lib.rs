@@ -9,7 +9,8 @@ use kaos::policy::types::*;
 struct Widgets;
 
 /// A digit, which is the edition, and what is special about it: what it does to Widgets whose spec says `fragile`, `and
-/// kites`, or `keeps`, for one that makes a second ConfigMap of others and traps on fragile ones; overwritten in the
+/// kites`, `breaks at 5`, for one whose plan is invalid at that size, or
+/// `keeps`, for one that makes a second ConfigMap of others and traps on fragile ones; overwritten in the
 /// module's bytes before it becomes a component.
 #[used]
 static EDITION: [u8; 40] = *b"EDITION=1                               ";
@@ -102,7 +103,9 @@ impl translation::Guest for Widgets {
         let number = if field(&subject.object, "edition") == Some("any") { '0' } else { number };
         let mut more = String::new();
         let (mut key, mut beside) = ("edition", "");
-        if fragile {
+        if does == "breaks at 5" && size == "5" {
+            beside = r#","immutabel":true"#;
+        } else if fragile {
             match does.as_str() {
                 "" => {}
                 "traps" | "keeps" => panic!(),

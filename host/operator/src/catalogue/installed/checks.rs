@@ -6,7 +6,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use kaos_policy::{compile::CompileError, gate::LoadError, policy::Policy, settings::Layer};
+use kaos_policy::{compile::CompileError, gate::LoadError, policy::Policy};
 use tokio::{
     sync::{Notify, oneshot},
     task::JoinHandle,
@@ -14,7 +14,10 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::gatekeeper::{Gatekeeper, Share};
+use super::{
+    background::{Over, Stand},
+    gatekeeper::{Gatekeeper, Share},
+};
 use crate::{package::Package, processors::Processors, server::Asked};
 
 /// The result of a check.
@@ -41,33 +44,6 @@ struct Check {
     over: CancellationToken,
     checked: oneshot::Receiver<(Checked, Duration)>,
     task: JoinHandle<()>,
-}
-
-/// Reports that a background task has stopped.
-pub(super) struct Over(CancellationToken, Arc<Notify>);
-
-impl Over {
-    /// Cancels `over` and notifies `told` on drop.
-    pub(super) fn new(over: CancellationToken, told: Arc<Notify>) -> Self {
-        Self(over, told)
-    }
-}
-
-impl Drop for Over {
-    fn drop(&mut self) {
-        self.0.cancel();
-        self.1.notify_one();
-    }
-}
-
-/// The progress of a check of a revision, or of a question about its rights.
-pub(super) enum Stand {
-    /// Not started, or interrupted.
-    Open,
-    /// Running.
-    UnderWay,
-    /// Finished. The result was not taken yet.
-    Ended,
 }
 
 impl Drop for Check {
@@ -145,17 +121,6 @@ impl Checks {
             other.cancelled().await;
         }
         self.gatekeeper.check(package, self.share(namespace)).await
-    }
-
-    /// Checks that the policy's plans are valid with settings from this namespace.
-    pub(super) async fn try_settings(
-        &self,
-        policy: Arc<Policy>,
-        settings: Vec<Layer>,
-        namespace: &str,
-    ) -> Result<(), LoadError> {
-        let _permit = self.processors.permit(namespace != self.home).await;
-        self.gatekeeper.try_settings(policy, settings, &self.server).await
     }
 
     /// Ends the checks of revisions that are no longer wanted.

@@ -15,7 +15,12 @@ use kaos_policy::{
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use crate::{kinds, package::Package, processors::Processors, server::Asked};
+use crate::{
+    kinds,
+    package::Package,
+    processors::{Permit, Processors},
+    server::Asked,
+};
 
 /// Checks packages at the gate.
 #[derive(Clone)]
@@ -90,15 +95,20 @@ impl Gatekeeper {
         server.check(check).await
     }
 
-    /// Checks that a policy's plans are valid with these settings.
+    /// Checks that a policy's plans are valid with these settings. The work keeps its permit to its end, even if the
+    /// caller stops waiting for it.
     pub(super) async fn try_settings(
         &self,
         policy: Arc<Policy>,
         settings: Vec<Layer>,
         server: &Asked,
+        permit: Permit,
     ) -> Result<(), LoadError> {
         let inner = Arc::clone(&self.0);
-        let check = move |server: &dyn Server| try_settings(&policy, &settings, &inner.cluster, server);
+        let check = move |server: &dyn Server| {
+            let _keeps = &permit;
+            try_settings(&policy, &settings, &inner.cluster, server)
+        };
         server.check(check).await
     }
 }

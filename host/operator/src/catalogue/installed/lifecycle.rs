@@ -38,6 +38,7 @@ use super::{
     questions::Questions,
     records::Records,
     roster::{Content, Roster},
+    settings_trials::{SettingsTrials, Trier},
     sources::{Found, Held, Sources},
     store::Store,
     turns::Turns,
@@ -51,6 +52,8 @@ pub(super) struct Lifecycle {
     /// The content of the operator's own ConfigMap at startup.
     began_with: Option<Layer>,
     checks: Checks,
+    trier: Trier,
+    trials: SettingsTrials,
     questions: Questions,
     sources: Sources,
     records: Records,
@@ -112,7 +115,10 @@ impl Lifecycle {
         let news = News::new(tools.client.clone(), tools.instance.clone());
         let turns = Turns::new(&tools.duties.operator_namespace);
         let server = Asked::Running(tools.client.clone());
-        let checks = Checks::new(gatekeeper, tools.processors.clone(), server, &tools.duties.operator_namespace);
+        let (home, processors) = (tools.duties.operator_namespace.clone(), tools.processors.clone());
+        let checks = Checks::new(gatekeeper.clone(), processors.clone(), server.clone(), &home);
+        let trier = Trier { gatekeeper, processors, server, home };
+        let trials = SettingsTrials::new(trier.clone());
         let questions = Questions::new(tools.client.clone(), &tools.duties.operator_namespace);
         let roster = Roster { own, entries: BTreeMap::new() };
         Self {
@@ -120,6 +126,8 @@ impl Lifecycle {
             settings,
             began_with,
             checks,
+            trier,
+            trials,
             questions,
             sources,
             records,
@@ -147,12 +155,13 @@ impl Lifecycle {
         }
     }
 
-    /// Waits until packages or records change, or until a check or a question ends.
+    /// Waits until packages or records change, or until a check, a trial or a question ends.
     pub(super) async fn changed(&self) {
         tokio::select! {
             () = self.sources.changed() => {}
             () = self.records.changed() => {}
             () = self.checks.changed() => {}
+            () = self.trials.changed() => {}
             () = self.questions.changed() => {}
         }
     }
@@ -188,6 +197,7 @@ impl Lifecycle {
         self.records.settle().await;
         let current = self.current(&found);
         self.questions.keep(|name| current.contains(name));
+        self.trials.keep(|name| current.contains(name));
         self.forget_what_loads_no_more();
         let restoring = std::mem::take(&mut self.restoring);
         self.checks.keep(|name| {

@@ -10,8 +10,10 @@
 //! | `records` | PolicyRevisions: the state of each revision |
 //! | `store` | keeps the bytes of admitted packages |
 //! | `gatekeeper` | turns a package into a policy |
+//! | `background` | work in the background, one piece for each revision |
 //! | `checks` | runs the gate in the background |
 //! | `questions` | asks the API server about rights in the background |
+//! | `settings_trials` | tries settings on the samples of policies in the background |
 //! | `rights` | checks whether the operator may do what a policy claims |
 //! | `claims` | the time since which a revision claims its place |
 //! | `roster` | the admitted revisions, and the answers that they give |
@@ -22,6 +24,7 @@
 //! | `news` | writes Events |
 //! | `tools`, `step_error`, `pace` | the clients that all steps use, their error, and the intervals between attempts |
 
+mod background;
 mod checks;
 mod claims;
 mod fitted;
@@ -33,6 +36,7 @@ mod questions;
 mod records;
 mod rights;
 mod roster;
+mod settings_trials;
 mod sources;
 mod step_error;
 mod store;

@@ -8,21 +8,12 @@ use std::{
 
 use jiff::Timestamp;
 use kaos_crds::PolicySource;
-use kaos_policy::{
-    code::World,
-    contract::{Cluster, ResourceType},
-    describe::emitted_primary,
-    manifest::OnRefusal,
-    policy::Policy,
-    render::Renderer,
-    settings::Layer,
-};
+use kaos_policy::{code::World, contract::ResourceType, manifest::OnRefusal, policy::Policy, settings::Layer};
 use serde_json::Value;
 
 pub(crate) use super::unfit::Unfit;
-use crate::catalogue::{
-    Age, Answers, Arranged, Conflict, Given, Kind, Member, Missed, Offer, Reach, Tuning, Without, arrange,
-};
+use super::unfit::fit;
+use crate::catalogue::{Age, Arranged, Conflict, Given, Member, Missed, Offer, Reach, Tuning, Without, arrange};
 
 /// The maximum number of revisions in a chain of predecessors.
 pub(super) const BACK: usize = 3;
@@ -114,7 +105,7 @@ impl Content {
 }
 
 impl Entry {
-    fn layer(&self, policy: &str, tree: &Value) -> Layer {
+    pub(super) fn layer(&self, policy: &str, tree: &Value) -> Layer {
         let PolicySource { namespace, config_map } = &self.source;
         Layer::tree(self.reach.origin(namespace, config_map), policy, tree.clone())
     }
@@ -355,6 +346,14 @@ impl Roster {
         loaded
     }
 
+    /// Returns the kinds that loaded policies of this name claim.
+    pub(super) fn claimed_by(&self, name: &str) -> BTreeSet<&ResourceType> {
+        let own = self.own.iter().map(|offer| &offer.member.policy);
+        let all = own.chain(self.entries.values().filter_map(|entry| entry.content.policy()));
+        let claims = all.filter(|policy| policy.id().name == name).flat_map(|policy| &policy.descriptor().claims);
+        claims.map(|claim| &claim.primary).collect()
+    }
+
     /// Returns whether a policy of this name answers, or could answer.
     pub(super) fn knows_policy(&self, name: &str) -> bool {
         let own = self.own.iter().any(|offer| offer.member.policy.id().name == name);
@@ -366,35 +365,4 @@ impl Roster {
         };
         own || self.entries.values().any(is_it)
     }
-}
-
-/// Checks that the answers fit together: the settings fit their schemas, and no policy emits a kind that another policy
-/// answers for.
-fn fit(answers: &BTreeMap<ResourceType, Answers>) -> Result<(), Unfit> {
-    for of in answers.values() {
-        for kind in of.all() {
-            if let Err(errors) = Renderer::new(kind.stack(), kind.layers(), Cluster::default()) {
-                let local = kind.local_revision().map(Arc::clone).into_iter().collect();
-                let concerned = kind.revisions().map(Arc::clone).collect();
-                return Err(Unfit { reason: "BadSettings", message: errors.to_string(), local, concerned });
-            }
-        }
-    }
-    let kinds = || answers.values().flat_map(Answers::all);
-    let claims: Vec<_> = kinds().flat_map(|kind| kind.claims()).collect();
-    let Some((claim, of)) = emitted_primary(&claims) else { return Ok(()) };
-    // A namespace may have installed either side of the conflict.
-    let answers_for = |kind: &&Arc<Kind>| {
-        kind.claims().any(|it| std::ptr::eq(it, claim) || it.primary.group_kind() == of.group_kind())
-    };
-    let concerned: Vec<_> = kinds().filter(answers_for).collect();
-    Err(Unfit {
-        reason: "EmitsClaimed",
-        message: format!(
-            "{of} is emitted for {}, but a policy answers for {of}: nothing emitted may be an object for one",
-            claim.primary
-        ),
-        local: concerned.iter().filter_map(|kind| kind.local_revision()).map(Arc::clone).collect(),
-        concerned: concerned.iter().flat_map(|kind| kind.revisions()).map(Arc::clone).collect(),
-    })
 }

@@ -1,6 +1,17 @@
 //! Why revisions cannot serve together.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use kaos_policy::{
+    contract::{Cluster, ResourceType},
+    describe::emitted_primary,
+    render::Renderer,
+};
+
+use crate::catalogue::{Answers, Kind};
 
 /// The error for revisions that cannot serve together.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -19,4 +30,35 @@ impl Unfit {
     pub(super) fn of_settings(message: String) -> Self {
         Self { reason: "BadSettings", message, local: Vec::new(), concerned: BTreeSet::new() }
     }
+}
+
+/// Checks that the answers fit together: the settings fit their schemas, and no policy emits a kind that another policy
+/// answers for.
+pub(super) fn fit(answers: &BTreeMap<ResourceType, Answers>) -> Result<(), Unfit> {
+    for of in answers.values() {
+        for kind in of.all() {
+            if let Err(errors) = Renderer::new(kind.stack(), kind.layers(), Cluster::default()) {
+                let local = kind.local_revision().map(Arc::clone).into_iter().collect();
+                let concerned = kind.revisions().map(Arc::clone).collect();
+                return Err(Unfit { reason: "BadSettings", message: errors.to_string(), local, concerned });
+            }
+        }
+    }
+    let kinds = || answers.values().flat_map(Answers::all);
+    let claims: Vec<_> = kinds().flat_map(|kind| kind.claims()).collect();
+    let Some((claim, of)) = emitted_primary(&claims) else { return Ok(()) };
+    // A namespace may have installed either side of the conflict.
+    let answers_for = |kind: &&Arc<Kind>| {
+        kind.claims().any(|it| std::ptr::eq(it, claim) || it.primary.group_kind() == of.group_kind())
+    };
+    let concerned: Vec<_> = kinds().filter(answers_for).collect();
+    Err(Unfit {
+        reason: "EmitsClaimed",
+        message: format!(
+            "{of} is emitted for {}, but a policy answers for {of}: nothing emitted may be an object for one",
+            claim.primary
+        ),
+        local: concerned.iter().filter_map(|kind| kind.local_revision()).map(Arc::clone).collect(),
+        concerned: concerned.iter().flat_map(|kind| kind.revisions()).map(Arc::clone).collect(),
+    })
 }

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use kaos_crds::{PolicyRevisionStatus, RevisionState};
-use kaos_policy::{gate::LoadError, policy::Policy, settings::Layer};
+use kaos_policy::{policy::Policy, settings::Layer};
 use tokio::time::Instant;
 
 use super::{Found, Held, LOOK_AGAIN, Lifecycle, PATIENCE, StepError, Turn, naming::others_of};
@@ -12,7 +12,7 @@ use crate::{
         OPERATOR_CONFIG, Overreach, Reach,
         installed::{
             Tools,
-            checks::Stand,
+            background::Stand,
             questions::Missing,
             rights,
             roster::{Content, Entry, Unfit},
@@ -36,7 +36,7 @@ pub(super) struct NotAdmitted {
 }
 
 impl NotAdmitted {
-    fn refused(reason: &'static str, message: impl Into<String>) -> Self {
+    pub(super) fn refused(reason: &'static str, message: impl Into<String>) -> Self {
         Self { turn: Turn::new(RevisionState::Refused, reason, message), again: false }
     }
 }
@@ -81,8 +81,9 @@ impl Lifecycle {
             // The end of this check, or of the one before it, starts a new round.
             return Ok(false);
         }
-        if matches!(self.questions.stand(name), Stand::UnderWay) {
-            // The answer starts a new round.
+        let stands = [self.questions.stand(name), self.trials.stand(name)];
+        if stands.iter().any(|stand| matches!(stand, Stand::UnderWay)) {
+            // The end starts a new round.
             return Ok(false);
         }
         if package.component.is_some() {
@@ -100,10 +101,15 @@ impl Lifecycle {
                     // Keep the checked content: passing the gate again would take time.
                     self.waiting.insert(name.to_owned(), content);
                 }
-                activated?
+                // The end of the trial of the settings starts a new round.
+                let Some(activated) = activated? else { return Ok(false) };
+                activated
             }
             Err(refused) => Err(refused),
         };
+        if !matches!(&admitted, Err(NotAdmitted { again: true, .. })) {
+            self.trials.forget(name);
+        }
         let again = match admitted {
             Ok(()) => {
                 self.waiting.remove(name);
@@ -186,16 +192,10 @@ impl Lifecycle {
                 Err(refused) => return Ok(Some(Err(refused))),
             },
         };
-        if let Content::Settings(policy, _) = &content {
-            self.turns.take(&found.source.namespace);
-            if let Err(refused) = self.tried(policy, package, &reach).await {
-                return Ok(Some(Err(refused)));
-            }
-        }
         if let Content::Policy(policy, _) = &content {
             // Keep the checked content: passing the gate again would take time.
             self.waiting.insert(name.to_owned(), content.clone());
-            let Some(missing) = self.missing(name, policy, found) else { return Ok(None) };
+            let Some(missing) = self.missing(name, policy, found).await else { return Ok(None) };
             let missing = missing?;
             if !missing.is_empty() {
                 let duties = &self.tools.duties;
@@ -218,8 +218,8 @@ impl Lifecycle {
     }
 
     /// Returns the rights that the policy lacks. Returns `None` while the API server is asked, which starts here.
-    fn missing(&mut self, name: &str, policy: &Policy, found: &Found) -> Option<Missing> {
-        if let Some(missing) = self.questions.take(name) {
+    async fn missing(&mut self, name: &str, policy: &Policy, found: &Found) -> Option<Missing> {
+        if let Some(missing) = self.questions.take(name).await {
             return Some(missing);
         }
         let own: Vec<_> = self.roster.own.iter().map(|offer| &*offer.member.policy).collect();
@@ -230,27 +230,6 @@ impl Lifecycle {
         }
         self.questions.begin(name, &found.source.namespace, wanted);
         None
-    }
-
-    /// Tries settings without a component on the samples of the policy that they are for. Kubernetes may refuse a value
-    /// that the schema accepts.
-    async fn tried(&self, policy: &str, package: &Package, reach: &Reach) -> Result<(), NotAdmitted> {
-        let (mut refused, shared) = (Ok(()), self.shared(self.held_config().as_ref()));
-        for (loaded, own) in self.roster.loaded(policy, reach, &self.serving()) {
-            let origin = reach.origin(&package.namespace, &package.name);
-            let layer = Layer::tree(origin, policy, package.file.settings.clone());
-            let layers = shared.iter().cloned().chain(own).chain([layer]).collect();
-            refused = match self.checks.try_settings(loaded, layers, &package.namespace).await {
-                // `activate` reports which layers do not fit, after all of them are put together.
-                Ok(()) | Err(LoadError::Settings(_)) => return Ok(()),
-                Err(error) if error.is_lasting() => Err(NotAdmitted::refused("BadSettings", error.to_string())),
-                Err(error) => {
-                    let turn = Turn::new(RevisionState::Pending, error.reason(), error.to_string());
-                    Err(NotAdmitted { turn, again: true })
-                }
-            };
-        }
-        refused
     }
 
     /// Returns whether the reason for refusing a package is gone.
@@ -296,14 +275,14 @@ impl Lifecycle {
     }
 
     /// Lets a revision serve if all serving revisions then fit together. The earlier revision of the same source stops
-    /// serving.
+    /// serving. Returns `None` while the settings of the package are tried.
     async fn activate(
         &mut self,
         name: &str,
         found: &Found,
         package: &Package,
         mut entry: Entry,
-    ) -> Result<Result<(), NotAdmitted>, StepError> {
+    ) -> Result<Option<Result<(), NotAdmitted>>, StepError> {
         let serving = self.serving();
         let before: Vec<String> = others_of(&self.roster, &serving, name, found).cloned().collect();
         entry.predecessor = before.first().cloned().or_else(|| self.served_before(name, &entry));
@@ -317,17 +296,29 @@ impl Lifecycle {
         if let Some(claiming) = self.roster.entries.get(name) {
             entry.age.clone_from(&claiming.age);
         }
+        let config = self.config();
         let arrange = |shared: &[Layer]| self.roster.arrange_with(Some(name), &trial, shared);
-        if let Err(Unfit { reason, message, .. }) = arrange(&self.shared(self.config().as_ref())) {
-            let fits_alone = arrange(&self.settings).is_ok();
-            self.roster.put_back(name, kept);
-            if !fits_alone {
-                return Ok(Err(NotAdmitted::refused(reason, message)));
+        let arranged = match arrange(&self.shared(config.as_ref())) {
+            Ok(arranged) => arranged,
+            Err(Unfit { reason, message, .. }) => {
+                let fits_alone = arrange(&self.settings).is_ok();
+                self.roster.put_back(name, kept);
+                if !fits_alone {
+                    return Ok(Some(Err(NotAdmitted::refused(reason, message))));
+                }
+                // The revision and the serving ones are valid. The revision waits until the owner corrects the settings.
+                self.waiting.insert(name.to_owned(), entry.content);
+                let turn = Turn::new(RevisionState::Pending, reason, format!("ConfigMap {OPERATOR_CONFIG}: {message}"));
+                return Ok(Some(Err(NotAdmitted { turn, again: true })));
             }
-            // The revision and the serving ones are valid. The revision waits until the owner corrects the settings.
-            self.waiting.insert(name.to_owned(), entry.content);
-            let turn = Turn::new(RevisionState::Pending, reason, format!("ConfigMap {OPERATOR_CONFIG}: {message}"));
-            return Ok(Err(NotAdmitted { turn, again: true }));
+        };
+        if let Content::Settings(policy, _) = &entry.content {
+            let tried = self.tried(name, policy, &entry, &trial, arranged).await;
+            if !matches!(tried, Some(Ok(()))) {
+                self.roster.put_back(name, kept);
+                return Ok(tried);
+            }
+            self.turns.take(&found.source.namespace);
         }
         if let Some(revision) = self.records.get(name).cloned()
             && let Err(Taken(config_map)) = self.store.keep(&revision, package).await?
@@ -337,7 +328,8 @@ impl Lifecycle {
             let message = format!(
                 "what serves is kept in a ConfigMap of its own, but another one has the name {config_map}: delete that"
             );
-            return Ok(Err(NotAdmitted { turn: Turn::new(RevisionState::Pending, "NameTaken", message), again: true }));
+            let turn = Turn::new(RevisionState::Pending, "NameTaken", message);
+            return Ok(Some(Err(NotAdmitted { turn, again: true })));
         }
         let asked = self.asked(name);
         self.counted.insert(name.to_owned());
@@ -357,14 +349,12 @@ impl Lifecycle {
             self.roster.put_back(name, kept);
             self.waiting.insert(name.to_owned(), entry.content);
             let message = "somebody deleted its record while it was checked";
-            return Ok(Err(NotAdmitted {
-                turn: Turn::new(RevisionState::Pending, "Interrupted", message),
-                again: true,
-            }));
+            let turn = Turn::new(RevisionState::Pending, "Interrupted", message);
+            return Ok(Some(Err(NotAdmitted { turn, again: true })));
         }
         self.checking.remove(name);
         self.replace_others(name, found).await;
-        Ok(Ok(()))
+        Ok(Some(Ok(())))
     }
 }
 

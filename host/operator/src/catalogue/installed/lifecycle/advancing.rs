@@ -6,7 +6,7 @@ use kaos_crds::{PolicyRevisionStatus, RevisionState};
 use tokio::time::Instant;
 
 use super::{ATTEMPTS, Found, LOOK_AGAIN, Lifecycle, PATIENCE, StepError, Turn};
-use crate::catalogue::installed::checks::Stand;
+use crate::catalogue::installed::background::Stand;
 
 impl Lifecycle {
     /// Takes the next step with each package whose turn it is, and swaps in the result. Returns when to look again, and
@@ -55,7 +55,7 @@ impl Lifecycle {
         Ok((wait, advanced))
     }
 
-    /// Waits for a running check or question of a package of the operator's own namespace. Otherwise passes would
+    /// Waits for a running check, trial or question of a package of the operator's own namespace. Otherwise passes would
     /// create children before the package serves, and change them afterwards. Returns whether it waited.
     async fn until_checked(&mut self, found: &Found) -> bool {
         let is_own = found.source.namespace == self.tools.duties.operator_namespace;
@@ -63,6 +63,10 @@ impl Lifecycle {
         let mut waited = false;
         while matches!(self.checks.stand(&name), Stand::UnderWay) {
             self.checks.changed().await;
+            waited = true;
+        }
+        while matches!(self.trials.stand(&name), Stand::UnderWay) {
+            self.trials.changed().await;
             waited = true;
         }
         while matches!(self.questions.stand(&name), Stand::UnderWay) {

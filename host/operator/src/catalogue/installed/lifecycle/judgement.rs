@@ -197,7 +197,10 @@ impl Lifecycle {
             let was_open = self.is_held_open(&restored);
             match self.reload(&before, found).await? {
                 // Another thing answers now, although the same revisions serve.
-                Loaded::Serves if was_open => self.installed = None,
+                Loaded::Serves if was_open => {
+                    self.installed = None;
+                    self.wake_settings(&before.spec.source.namespace);
+                }
                 Loaded::Serves => {}
                 // What served before that may still be there.
                 Loaded::Never | Loaded::Withheld => {

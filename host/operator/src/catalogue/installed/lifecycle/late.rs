@@ -22,7 +22,7 @@ use crate::{
     catalogue::{
         Loading, Reach,
         installed::{
-            checks::Stand,
+            background::Stand,
             records::{NOT_LOADED, Revision, kinds_of},
             roster::{Content, Entry},
         },
@@ -158,6 +158,9 @@ impl Lifecycle {
             self.due.remove(&name);
             self.tried_for.insert(name.clone(), self.asked(&name));
             self.load_one(&name, &revision, found).await;
+            if self.wake_settings(&revision.spec.source.namespace) {
+                return Some(Duration::ZERO);
+            }
         }
         if loads && self.loading.is_empty() {
             // New packages had to wait for the loading, and have their turn now.

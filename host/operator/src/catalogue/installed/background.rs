@@ -1,0 +1,112 @@
+//! Runs work in the background, one piece for each revision. The lifecycle goes on with other revisions meanwhile. A
+//! piece of work ends early when its package is deleted.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use tokio::{
+    sync::{Notify, oneshot},
+    task::JoinHandle,
+};
+use tokio_util::sync::CancellationToken;
+
+/// The progress of background work for a revision.
+pub(super) enum Stand {
+    /// Not started, or interrupted.
+    Open,
+    /// Running.
+    UnderWay,
+    /// Finished. The result was not taken yet.
+    Ended,
+}
+
+/// Reports that a background task has stopped.
+pub(super) struct Over(CancellationToken, Arc<Notify>);
+
+impl Over {
+    /// Cancels `over` and notifies `told` on drop.
+    pub(super) fn new(over: CancellationToken, told: Arc<Notify>) -> Self {
+        Self(over, told)
+    }
+}
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        self.0.cancel();
+        self.1.notify_one();
+    }
+}
+
+/// All work of one sort.
+pub(super) struct Background<T> {
+    under_way: BTreeMap<String, Job<T>>,
+    ended: Arc<Notify>,
+}
+
+/// The work for one revision. It ends when this value is dropped.
+struct Job<T> {
+    over: CancellationToken,
+    result: oneshot::Receiver<T>,
+    task: JoinHandle<()>,
+}
+
+impl<T> Drop for Job<T> {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl<T: Send + 'static> Background<T> {
+    /// Creates the value without any work.
+    pub(super) fn new() -> Self {
+        Self { under_way: BTreeMap::new(), ended: Arc::default() }
+    }
+
+    /// Waits until some work ends.
+    pub(super) async fn changed(&self) {
+        self.ended.notified().await;
+    }
+
+    /// Returns the progress of the work for a revision.
+    pub(super) fn stand(&self, revision: &str) -> Stand {
+        match self.under_way.get(revision) {
+            None => Stand::Open,
+            Some(job) if job.over.is_cancelled() => Stand::Ended,
+            Some(_) => Stand::UnderWay,
+        }
+    }
+
+    /// Returns the revisions whose work is running.
+    pub(super) fn running(&self) -> impl Iterator<Item = &String> {
+        self.under_way.iter().filter(|(_, job)| !job.over.is_cancelled()).map(|(revision, _)| revision)
+    }
+
+    /// Starts the work for a revision. Ends earlier work for it.
+    pub(super) fn begin(&mut self, revision: &str, work: impl Future<Output = T> + Send + 'static) {
+        let (over, (tells, result)) = (CancellationToken::new(), oneshot::channel());
+        let tells_end = Over::new(over.clone(), Arc::clone(&self.ended));
+        let task = tokio::spawn(async move {
+            let _tells_end = tells_end;
+            let _ = tells.send(work.await);
+        });
+        self.under_way.insert(revision.to_owned(), Job { over, result, task });
+    }
+
+    /// Takes the result for a revision. Returns `None` if there is none yet.
+    pub(super) async fn take(&mut self, revision: &str) -> Option<T> {
+        if !matches!(self.stand(revision), Stand::Ended) {
+            return None;
+        }
+        let mut job = self.under_way.remove(revision)?;
+        if let Ok(result) = job.result.try_recv() {
+            return Some(result);
+        }
+        // Continues a panic of the work here.
+        let stopped = (&mut job.task).await.err()?;
+        std::panic::resume_unwind(stopped.try_into_panic().ok()?)
+    }
+
+    /// Ends the work for revisions that are no longer wanted.
+    pub(super) fn keep(&mut self, is_wanted: impl Fn(&str) -> bool) {
+        self.under_way.retain(|revision, _| is_wanted(revision));
+    }
+}
