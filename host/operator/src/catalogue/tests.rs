@@ -3,7 +3,7 @@
 mod ledger;
 mod missed;
 mod mute;
-mod roster;
+mod revision_set;
 mod settings;
 
 use std::{collections::BTreeSet, sync::Arc};

@@ -2,20 +2,19 @@
 //! quarantined.
 
 mod admission;
-mod advancing;
-mod census;
-mod erased;
-mod judgement;
-mod late;
-mod lost;
+mod bytes_missing;
 mod naming;
+mod not_loadable;
+mod quarantine;
+mod reconcile_packages;
+mod record_deleted;
 mod renaming;
 mod restoring;
+mod revision_history;
 mod serving;
 mod transition;
 mod trial;
 mod trying;
-mod turn;
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -27,21 +26,21 @@ use kaos_crds::{PolicyRevisionStatus, RevisionState};
 use kaos_policy::settings::{Layer, Origin};
 use tokio::time::Instant;
 
-pub(crate) use self::lost::is_withheld;
-use self::{transition::Turn, trial::Trial};
+pub(crate) use self::bytes_missing::is_withheld;
+use self::{transition::Transition, trial::Trial};
 use super::{
     Installing, StepError, Tools,
     checks::Checks,
-    fitted::Fitted,
-    news::News,
+    events::Events,
+    last_good_settings::LastGoodSettings,
     pace::{ATTEMPTS, LOOK_AGAIN, PATIENCE},
     questions::Questions,
     records::Records,
-    roster::{Content, Roster},
+    revision_set::{Content, RevisionSet},
     settings_trials::{SettingsTrials, Trier},
     sources::{Found, Held, Sources},
     store::Store,
-    turns::Turns,
+    tenant_fairness::TenantFairness,
 };
 use crate::{package::Package, server::Asked};
 
@@ -58,10 +57,10 @@ pub(super) struct Lifecycle {
     sources: Sources,
     records: Records,
     store: Store,
-    fitted: Fitted,
-    news: News,
-    turns: Turns,
-    roster: Roster,
+    last_good: LastGoodSettings,
+    events: Events,
+    fairness: TenantFairness,
+    revisions: RevisionSet,
     /// Whether the revisions that served before this process started are loaded, except those in `loading`.
     restored: bool,
     /// Policies of tenants that served before this process started and are loaded in the background. The value lists
@@ -111,16 +110,16 @@ impl Lifecycle {
         let is_copy = |layer: &Layer| layer.origin == Origin::OperatorConfig;
         let (copies, settings): (Vec<_>, Vec<_>) = settings.into_iter().partition(is_copy);
         let began_with = copies.into_iter().next();
-        let fitted = Fitted::new(tools.client.clone(), &tools.duties.operator_namespace);
-        let news = News::new(tools.client.clone(), tools.instance.clone());
-        let turns = Turns::new(&tools.duties.operator_namespace);
+        let last_good = LastGoodSettings::new(tools.client.clone(), &tools.duties.operator_namespace);
+        let events = Events::new(tools.client.clone(), tools.instance.clone());
+        let fairness = TenantFairness::new(&tools.duties.operator_namespace);
         let server = Asked::Running(tools.client.clone());
         let (home, processors) = (tools.duties.operator_namespace.clone(), tools.processors.clone());
         let checks = Checks::new(gatekeeper.clone(), processors.clone(), server.clone(), &home);
         let trier = Trier { gatekeeper, processors, server, home };
         let trials = SettingsTrials::new(trier.clone());
         let questions = Questions::new(tools.client.clone(), &tools.duties.operator_namespace);
-        let roster = Roster { own, entries: BTreeMap::new() };
+        let revisions = RevisionSet { own, entries: BTreeMap::new() };
         Self {
             tools,
             settings,
@@ -132,10 +131,10 @@ impl Lifecycle {
             sources,
             records,
             store,
-            fitted,
-            news,
-            turns,
-            roster,
+            last_good,
+            events,
+            fairness,
+            revisions,
             restored: false,
             loading: BTreeMap::new(),
             restoring: BTreeMap::new(),
@@ -203,7 +202,7 @@ impl Lifecycle {
         self.checks.keep(|name| {
             let is_loading = || self.loading.values().flatten().any(|it| it == name);
             current.contains(name)
-                || self.roster.entries.contains_key(name)
+                || self.revisions.entries.contains_key(name)
                 || restoring.contains_key(name)
                 || is_loading()
         });
@@ -225,7 +224,7 @@ impl Lifecycle {
         let followed_up = self.follow_up(&found).await;
         // Policies that served before go on before any new package is checked. On a fresh cluster all new packages come
         // first, so that children are not created twice.
-        let is_fresh = self.installed.is_none() && self.roster.entries.is_empty();
+        let is_fresh = self.installed.is_none() && self.revisions.entries.is_empty();
         if begins && (found.is_empty() || !is_fresh) {
             self.serve().await?;
         }
@@ -250,7 +249,7 @@ impl Lifecycle {
         let settled = self.records.settled();
         match written.and(followed_up).and(retired).and(advanced).and(judged).and(tidied).and(settled) {
             // The next round tries a failed step again. Do not back off, because other packages wait for their turn.
-            Err(error) if self.turns.is_taken() => {
+            Err(error) if self.fairness.is_taken() => {
                 tracing::warn!(%error, "policies cannot be looked after, and are looked at again");
                 *wait = Some(PATIENCE.0);
                 Ok(())
@@ -267,8 +266,11 @@ impl Lifecycle {
             if self.records.status(&name).state != RevisionState::Checking {
                 continue;
             }
-            let state =
-                Turn::new(RevisionState::Pending, "Interrupted", "the operator was stopped while it checked this");
+            let state = Transition::new(
+                RevisionState::Pending,
+                "Interrupted",
+                "the operator was stopped while it checked this",
+            );
             // An interrupted check is not the fault of the package.
             let unbegun = |status: &mut PolicyRevisionStatus| {
                 status.attempts = status.attempts.map(|attempts| attempts - 1).filter(|attempts| *attempts > 0);

@@ -15,44 +15,41 @@
 //! | `questions` | asks the API server about rights in the background |
 //! | `settings_trials` | tries settings on the samples of policies in the background |
 //! | `rights` | checks whether the operator may do what a policy claims |
-//! | `claims` | the time since which a revision claims its place |
-//! | `roster` | the admitted revisions, and the answers that they give |
+//! | `revision_set` | the admitted revisions, and the answers that they give |
 //! | `unfit` | why revisions cannot serve together |
-//! | `fitted` | keeps the last content of the operator's own ConfigMap that fitted |
-//! | `turns` | chooses the namespace whose package is checked next |
+//! | `last_good_settings` | keeps the last content of the operator's own ConfigMap that fitted |
+//! | `tenant_fairness` | chooses the namespace whose package is checked next |
 //! | `lifecycle` | moves revisions from state to state |
-//! | `news` | writes Events |
+//! | `events` | writes Events |
 //! | `tools`, `step_error`, `pace` | the clients that all steps use, their error, and the intervals between attempts |
 
 mod background;
 mod checks;
-mod claims;
-mod fitted;
+mod events;
 mod gatekeeper;
+mod last_good_settings;
 mod lifecycle;
-mod news;
 mod pace;
 mod questions;
 mod records;
+mod revision_set;
 mod rights;
-mod roster;
 mod settings_trials;
 mod sources;
 mod step_error;
 mod store;
+mod tenant_fairness;
 mod tools;
-mod turns;
 mod unfit;
 
 use std::{sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use claims::age_of;
 pub use gatekeeper::Gatekeeper;
 pub(crate) use lifecycle::is_withheld;
 pub(crate) use records::{NOT_LOADED, RETRY, retry_command, revision_resource};
-pub(crate) use roster::{Content, Entry, Roster, Unfit};
+pub(crate) use revision_set::{Content, Entry, RevisionSet, Unfit, age_of};
 pub(crate) use step_error::StepError;
 pub use tools::Installing;
 pub(crate) use tools::Tools;

@@ -20,7 +20,7 @@ use serde_json::Value;
 use crate::{
     catalogue::{
         Age, Arranged, Catalogue, Conflict, Offer, Reach, Snapshot,
-        installed::{Content, Entry, Roster, Unfit},
+        installed::{Content, Entry, RevisionSet, Unfit},
     },
     offline::{Answering, At},
     policies::{Loaded, select},
@@ -119,9 +119,9 @@ impl Standing {
         };
         let (namespace, name) = &new.source;
         let layer = Layer::tree(reach.origin(namespace, name), &of, tree);
-        let (roster, serving) = self.roster();
+        let (revisions, serving) = self.revisions();
         let with = |own: Option<Layer>| shared.iter().cloned().chain(own).chain([layer.clone()]).collect();
-        roster.loaded(&of, &reach, &serving).into_iter().map(|(policy, own)| (policy, with(own))).collect()
+        revisions.loaded(&of, &reach, &serving).into_iter().map(|(policy, own)| (policy, with(own))).collect()
     }
 
     /// Returns the old and the new namespaces if the package would replace a package that holds in other namespaces.
@@ -146,23 +146,23 @@ impl Standing {
     }
 
     /// Returns all revisions in the operator's form, and the names of those that serve.
-    fn roster(&self) -> (Roster, BTreeSet<String>) {
+    fn revisions(&self) -> (RevisionSet, BTreeSet<String>) {
         let entry = |shipped: &Shipped| (shipped.revision.to_string(), shipped.entry(&self.home));
         let entries: BTreeMap<String, Entry> = self.shipped.iter().chain(&self.before).map(entry).collect();
         let serving = self.shipped.iter().map(|shipped| shipped.revision.to_string()).collect();
-        (Roster { own: self.own.clone(), entries }, serving)
+        (RevisionSet { own: self.own.clone(), entries }, serving)
     }
 
     fn arranged(&self) -> Result<Arranged, Unfit> {
-        let (mut roster, serving) = self.roster();
+        let (mut revisions, serving) = self.revisions();
         if let Some(new) = self.shipped.iter().find(|shipped| *shipped.revision == *PLANNED) {
             let replaces: Vec<String> = new.predecessor.iter().cloned().collect();
             let before = serving.iter().filter(|it| *it != PLANNED).chain(&replaces).cloned().collect();
-            let (earlier, waiting) = (roster.claimed(&replaces), roster.kept_waiting(&before));
-            roster.claim(PLANNED, earlier, &serving, &waiting, Timestamp::MAX);
+            let (earlier, waiting) = (revisions.claimed(&replaces), revisions.kept_waiting(&before));
+            revisions.claim(PLANNED, earlier, &serving, &waiting, Timestamp::MAX);
         }
         // As when the operator activates it: a policy of a namespace gives way if it does not fit with the others.
-        roster.arrange_with(Some(PLANNED), &serving, &self.shared)
+        revisions.arrange_with(Some(PLANNED), &serving, &self.shared)
     }
 
     /// Installs the resulting policy table into a catalogue. Fails if the planned package would not serve. Conflicts of

@@ -1,4 +1,4 @@
-//! Turns a package into a serving revision.
+//! TenantFairness a package into a serving revision.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,7 +6,7 @@ use kaos_crds::{PolicyRevisionStatus, RevisionState};
 use kaos_policy::{policy::Policy, settings::Layer};
 use tokio::time::Instant;
 
-use super::{Found, Held, LOOK_AGAIN, Lifecycle, PATIENCE, StepError, Turn, naming::others_of};
+use super::{Found, Held, LOOK_AGAIN, Lifecycle, PATIENCE, StepError, Transition, naming::others_of};
 use crate::{
     catalogue::{
         OPERATOR_CONFIG, Overreach, Reach,
@@ -14,8 +14,8 @@ use crate::{
             Tools,
             background::Stand,
             questions::Missing,
+            revision_set::{Content, Entry, Unfit},
             rights,
-            roster::{Content, Entry, Unfit},
             sources::{MOST, NoPackage},
             store::Taken,
         },
@@ -30,14 +30,14 @@ pub(super) const NO_SUCH_POLICY: &str = "NoSuchPolicy";
 
 /// Why a package is not admitted.
 pub(super) struct NotAdmitted {
-    pub(super) turn: Turn,
+    pub(super) transition: Transition,
     /// Whether a later attempt may succeed although the package is the same.
     pub(super) again: bool,
 }
 
 impl NotAdmitted {
     pub(super) fn refused(reason: &'static str, message: impl Into<String>) -> Self {
-        Self { turn: Turn::new(RevisionState::Refused, reason, message), again: false }
+        Self { transition: Transition::new(RevisionState::Refused, reason, message), again: false }
     }
 }
 
@@ -65,12 +65,14 @@ impl Lifecycle {
                             "namespace {} has {MOST} policies that are older, and no more are taken: delete one",
                             found.source.namespace
                         );
-                        Turn::new(RevisionState::Pending, "TooManyPolicies", message)
+                        Transition::new(RevisionState::Pending, "TooManyPolicies", message)
                     }
                     NoPackage::Wrong(error) if error.is_incomplete() => {
-                        Turn::new(RevisionState::Pending, "Incomplete", error.to_string())
+                        Transition::new(RevisionState::Pending, "Incomplete", error.to_string())
                     }
-                    NoPackage::Wrong(error) => Turn::new(RevisionState::Refused, "NotAPackage", error.to_string()),
+                    NoPackage::Wrong(error) => {
+                        Transition::new(RevisionState::Refused, "NotAPackage", error.to_string())
+                    }
                 };
                 self.enter_or_owe(name, state, |status| status.retried = asked).await;
                 return Ok(false);
@@ -89,7 +91,7 @@ impl Lifecycle {
         if package.component.is_some() {
             // This counts also if the package only waits for rights: the operator asks the API server about each of
             // them.
-            self.turns.take(&found.source.namespace);
+            self.fairness.take(&found.source.namespace);
         }
         // Without an answer of the API server, the check stays open for the next round.
         let Some(examined) = self.examine(name, found, &package).await? else { return Ok(false) };
@@ -116,8 +118,8 @@ impl Lifecycle {
                 self.due.remove(name);
                 false
             }
-            Err(NotAdmitted { turn, again }) => {
-                self.enter_or_owe(name, turn, |status| status.retried = asked).await;
+            Err(NotAdmitted { transition, again }) => {
+                self.enter_or_owe(name, transition, |status| status.retried = asked).await;
                 if again {
                     self.due.insert(name.to_owned(), Instant::now() + self.patience_with(name));
                 } else {
@@ -148,7 +150,7 @@ impl Lifecycle {
             Stand::Open => {}
         }
         if !self.checking.contains(name) {
-            let state = Turn::new(RevisionState::Checking, "Checking", "");
+            let state = Transition::new(RevisionState::Checking, "Checking", "");
             self.enter(name, state, |status| {
                 status.retried = asked.cloned();
                 status.attempts = Some(status.attempts.unwrap_or_default() + 1);
@@ -157,7 +159,7 @@ impl Lifecycle {
             self.checking.insert(name.to_owned());
         }
         // A check that could not start takes no turn.
-        self.turns.take(namespace);
+        self.fairness.take(namespace);
         self.checks.begin(name, namespace, Arc::clone(package));
         Ok(false)
     }
@@ -201,8 +203,8 @@ impl Lifecycle {
                 let duties = &self.tools.duties;
                 let remedy = rights::remedy(duties) + &rights::unbound(duties, policy);
                 let message = format!("the operator may not {}: {remedy}", missing.join("; "));
-                let turn = Turn::new(RevisionState::NotPermitted, "NotPermitted", message);
-                return Ok(Some(Err(NotAdmitted { turn, again: true })));
+                let transition = Transition::new(RevisionState::NotPermitted, "NotPermitted", message);
+                return Ok(Some(Err(NotAdmitted { transition, again: true })));
             }
         }
         Ok(Some(Ok(Entry {
@@ -222,7 +224,7 @@ impl Lifecycle {
         if let Some(missing) = self.questions.take(name).await {
             return Some(missing);
         }
-        let own: Vec<_> = self.roster.own.iter().map(|offer| &*offer.member.policy).collect();
+        let own: Vec<_> = self.revisions.own.iter().map(|offer| &*offer.member.policy).collect();
         let Tools { duties, watch, .. } = &self.tools;
         let wanted = rights::wanted(policy, &own, duties, &watch.barred());
         if wanted.is_empty() {
@@ -235,7 +237,7 @@ impl Lifecycle {
     /// Returns whether the reason for refusing a package is gone.
     pub(super) fn is_overtaken(&self, held: &Held, status: &PolicyRevisionStatus) -> bool {
         let named = held.package.as_ref().ok().and_then(|package| package.file.name.as_deref());
-        status.reason.as_deref() == Some(NO_SUCH_POLICY) && named.is_some_and(|name| self.roster.knows_policy(name))
+        status.reason.as_deref() == Some(NO_SUCH_POLICY) && named.is_some_and(|name| self.revisions.knows_policy(name))
     }
 
     /// Returns the scope of a package. Refuses grants that the owner does not allow.
@@ -249,7 +251,7 @@ impl Lifecycle {
         if package.component.is_some() {
             let checked = match self.checks.take(name).await {
                 Some((checked, time)) => {
-                    self.turns.took(&package.namespace, time);
+                    self.fairness.took(&package.namespace, time);
                     checked
                 }
                 None => self.checks.now(package, &package.namespace).await,
@@ -261,13 +263,13 @@ impl Lifecycle {
                 }
                 Err(error) if error.is_lasting() => Err(NotAdmitted::refused(error.reason(), error.to_string())),
                 Err(error) => {
-                    let turn = Turn::new(RevisionState::Pending, error.reason(), error.to_string());
-                    Err(NotAdmitted { turn, again: true })
+                    let transition = Transition::new(RevisionState::Pending, error.reason(), error.to_string());
+                    Err(NotAdmitted { transition, again: true })
                 }
             };
         }
         let policy = package.file.name.clone().unwrap_or_default();
-        if !self.roster.knows_policy(&policy) {
+        if !self.revisions.knows_policy(&policy) {
             let message = format!("policy.yaml: `name`: there is no policy `{policy}` whose settings could change");
             return Err(NotAdmitted::refused(NO_SUCH_POLICY, message));
         }
@@ -284,73 +286,74 @@ impl Lifecycle {
         mut entry: Entry,
     ) -> Result<Option<Result<(), NotAdmitted>>, StepError> {
         let serving = self.serving();
-        let before: Vec<String> = others_of(&self.roster, &serving, name, found).cloned().collect();
+        let before: Vec<String> = others_of(&self.revisions, &serving, name, found).cloned().collect();
         entry.predecessor = before.first().cloned().or_else(|| self.served_before(name, &entry));
         entry.since = Some(self.tools.clock.now());
-        let kept = self.roster.entries.insert(name.to_owned(), entry.clone());
+        let kept = self.revisions.entries.insert(name.to_owned(), entry.clone());
         let mut trial = serving;
         trial.retain(|other| !before.contains(other));
         trial.insert(name.to_owned());
-        let (earlier, waiting) = (self.roster.claimed(&before), self.waiting_for_a_place());
-        self.roster.claim(name, earlier, &trial, &waiting, self.tools.clock.now());
-        if let Some(claiming) = self.roster.entries.get(name) {
+        let (earlier, waiting) = (self.revisions.claimed(&before), self.waiting_for_a_place());
+        self.revisions.claim(name, earlier, &trial, &waiting, self.tools.clock.now());
+        if let Some(claiming) = self.revisions.entries.get(name) {
             entry.age.clone_from(&claiming.age);
         }
         let config = self.config();
-        let arrange = |shared: &[Layer]| self.roster.arrange_with(Some(name), &trial, shared);
+        let arrange = |shared: &[Layer]| self.revisions.arrange_with(Some(name), &trial, shared);
         let arranged = match arrange(&self.shared(config.as_ref())) {
             Ok(arranged) => arranged,
             Err(Unfit { reason, message, .. }) => {
                 let fits_alone = arrange(&self.settings).is_ok();
-                self.roster.put_back(name, kept);
+                self.revisions.put_back(name, kept);
                 if !fits_alone {
                     return Ok(Some(Err(NotAdmitted::refused(reason, message))));
                 }
                 // The revision and the serving ones are valid. The revision waits until the owner corrects the settings.
                 self.waiting.insert(name.to_owned(), entry.content);
-                let turn = Turn::new(RevisionState::Pending, reason, format!("ConfigMap {OPERATOR_CONFIG}: {message}"));
-                return Ok(Some(Err(NotAdmitted { turn, again: true })));
+                let transition =
+                    Transition::new(RevisionState::Pending, reason, format!("ConfigMap {OPERATOR_CONFIG}: {message}"));
+                return Ok(Some(Err(NotAdmitted { transition, again: true })));
             }
         };
         if let Content::Settings(policy, _) = &entry.content {
             let tried = self.tried(name, policy, &entry, &trial, arranged).await;
             if !matches!(tried, Some(Ok(()))) {
-                self.roster.put_back(name, kept);
+                self.revisions.put_back(name, kept);
                 return Ok(tried);
             }
-            self.turns.take(&found.source.namespace);
+            self.fairness.take(&found.source.namespace);
         }
         if let Some(revision) = self.records.get(name).cloned()
             && let Err(Taken(config_map)) = self.store.keep(&revision, package).await?
         {
-            self.roster.put_back(name, kept);
+            self.revisions.put_back(name, kept);
             self.waiting.insert(name.to_owned(), entry.content);
             let message = format!(
                 "what serves is kept in a ConfigMap of its own, but another one has the name {config_map}: delete that"
             );
-            let turn = Turn::new(RevisionState::Pending, "NameTaken", message);
-            return Ok(Some(Err(NotAdmitted { turn, again: true })));
+            let transition = Transition::new(RevisionState::Pending, "NameTaken", message);
+            return Ok(Some(Err(NotAdmitted { transition, again: true })));
         }
         let asked = self.asked(name);
         self.counted.insert(name.to_owned());
         // A revision that replaces a serving one keeps its place.
         let replaces = before.iter().any(|other| self.records.status(other).state == RevisionState::Active);
-        let kept_out = if replaces { None } else { self.roster.kept_out(&entry, &trial) };
-        let turn = match kept_out {
-            Some(why) => Turn::new(RevisionState::Conflict, why.reason, why.message),
-            None => Turn::new(RevisionState::Active, "Active", entry.content.remarks().join("; ")),
+        let kept_out = if replaces { None } else { self.revisions.kept_out(&entry, &trial) };
+        let transition = match kept_out {
+            Some(why) => Transition::new(RevisionState::Conflict, why.reason, why.message),
+            None => Transition::new(RevisionState::Active, "Active", entry.content.remarks().join("; ")),
         };
-        let is_there = self.enter(name, turn, |status| {
+        let is_there = self.enter(name, transition, |status| {
             describe(status, &entry);
             status.retried = asked;
         });
         if !is_there.await? {
             // A revision without a record is not admitted: if it replaced the serving one, no policy would serve.
-            self.roster.put_back(name, kept);
+            self.revisions.put_back(name, kept);
             self.waiting.insert(name.to_owned(), entry.content);
             let message = "somebody deleted its record while it was checked";
-            let turn = Turn::new(RevisionState::Pending, "Interrupted", message);
-            return Ok(Some(Err(NotAdmitted { turn, again: true })));
+            let transition = Transition::new(RevisionState::Pending, "Interrupted", message);
+            return Ok(Some(Err(NotAdmitted { transition, again: true })));
         }
         self.checking.remove(name);
         self.replace_others(name, found).await;

@@ -10,7 +10,7 @@ use super::Lifecycle;
 use crate::{
     catalogue::{
         Reach,
-        installed::roster::{Content, Entry},
+        installed::revision_set::{Content, Entry},
     },
     moments::written,
 };
@@ -47,8 +47,8 @@ impl Lifecycle {
     /// Gives revisions that wait for a place a predecessor: the revision that served there last.
     pub(super) fn inherit(&mut self, serving: &BTreeSet<String>) {
         for name in serving.iter().filter(|name| self.records.status(name).state == RevisionState::Conflict) {
-            let before = self.roster.entries.get(name).and_then(|entry| self.served_before(name, entry));
-            if let (Some(before), Some(entry)) = (before, self.roster.entries.get_mut(name)) {
+            let before = self.revisions.entries.get(name).and_then(|entry| self.served_before(name, entry));
+            if let (Some(before), Some(entry)) = (before, self.revisions.entries.get_mut(name)) {
                 entry.predecessor = Some(before);
             }
         }
@@ -82,7 +82,7 @@ impl Lifecycle {
                     && status.reason.as_deref() == Some("SourceDeleted")
                     && status.since >= lately
             })?;
-            let entry = self.roster.entries.get(name)?;
+            let entry = self.revisions.entries.get(name)?;
             Some((Place::of(entry), (status.since.as_deref(), name.as_str())))
         })
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kaos_crds::RevisionState;
 
 use super::{
-    Found, Lifecycle, StepError, Turn,
+    Found, Lifecycle, StepError, Transition,
     admission::{NO_SUCH_POLICY, NotAdmitted},
 };
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
         installed::{
             self,
             records::{Revision, was_not_loaded},
-            roster::Entry,
+            revision_set::Entry,
         },
     },
     moments::parsed,
@@ -81,7 +81,7 @@ impl Lifecycle {
     /// caller has to call `let_back` for a revision that was not loaded before.
     pub(super) async fn reload(&mut self, revision: &Revision, found: &[Found]) -> Result<Loaded, StepError> {
         let name = revision.metadata.name.clone().unwrap_or_default();
-        if self.roster.entries.get(&name).is_some_and(|entry| entry.content.is_loaded()) {
+        if self.revisions.entries.get(&name).is_some_and(|entry| entry.content.is_loaded()) {
             return Ok(Loaded::Serves);
         }
         let serves = revision.status.as_ref().is_some_and(|status| status.state == RevisionState::Active);
@@ -93,12 +93,16 @@ impl Lifecycle {
             }
             // The bytes may still be in the ConfigMap that they came from.
             let may_come = found.iter().any(|found| found.source == revision.spec.source && found.held.is_none());
-            let turn = if may_come {
-                Turn::new(RevisionState::Pending, "BytesLost", format!("{lost}, and its ConfigMap was not read yet"))
+            let transition = if may_come {
+                Transition::new(
+                    RevisionState::Pending,
+                    "BytesLost",
+                    format!("{lost}, and its ConfigMap was not read yet"),
+                )
             } else {
-                Turn::new(RevisionState::Refused, "BytesLost", format!("{lost}: apply its ConfigMap again"))
+                Transition::new(RevisionState::Refused, "BytesLost", format!("{lost}: apply its ConfigMap again"))
             };
-            self.enter_or_owe(&name, turn, |_| {}).await;
+            self.enter_or_owe(&name, transition, |_| {}).await;
             return Ok(Loaded::Never);
         };
         if package.namespace != revision.spec.source.namespace {
@@ -114,17 +118,17 @@ impl Lifecycle {
         };
         match content {
             // Settings whose policy does not exist have no effect.
-            Err(NotAdmitted { turn, again: false }) if serves && turn.reason != NO_SUCH_POLICY => {
-                self.withhold(revision, found, &format!("{}: {}", turn.reason, turn.message), false).await;
+            Err(NotAdmitted { transition, again: false }) if serves && transition.reason != NO_SUCH_POLICY => {
+                self.withhold(revision, found, &format!("{}: {}", transition.reason, transition.message), false).await;
                 Ok(Loaded::Withheld)
             }
-            Err(NotAdmitted { turn, again: false }) => {
-                self.enter_or_owe(&name, turn, |_| {}).await;
+            Err(NotAdmitted { transition, again: false }) => {
+                self.enter_or_owe(&name, transition, |_| {}).await;
                 Ok(Loaded::Never)
             }
-            Err(NotAdmitted { turn, again: true }) => {
+            Err(NotAdmitted { transition, again: true }) => {
                 let what = format!("load PolicyRevision {name}");
-                Ok(Loaded::NotYet(StepError { what, message: turn.message, is_answered: true }))
+                Ok(Loaded::NotYet(StepError { what, message: transition.message, is_answered: true }))
             }
             Ok((reach, content)) => {
                 let status = revision.status.clone().unwrap_or_default();
@@ -138,7 +142,7 @@ impl Lifecycle {
                     since: parsed(status.since.as_deref()),
                     predecessor: status.predecessor,
                 };
-                self.roster.entries.insert(name, entry);
+                self.revisions.entries.insert(name, entry);
                 Ok(Loaded::Serves)
             }
         }

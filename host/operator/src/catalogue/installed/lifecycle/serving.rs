@@ -9,8 +9,8 @@ use std::{
 use kaos_crds::RevisionState;
 use kaos_policy::settings::Layer;
 
-use super::{Lifecycle, StepError, Turn};
-use crate::catalogue::{Conflict, OPERATOR_CONFIG, installed::roster::Unfit};
+use super::{Lifecycle, StepError, Transition};
+use crate::catalogue::{Conflict, OPERATOR_CONFIG, installed::revision_set::Unfit};
 
 impl Lifecycle {
     /// Swaps in the revisions that should serve, if they or the settings changed.
@@ -32,7 +32,7 @@ impl Lifecycle {
         let kept_out = self.kept_out(&serving);
         let answering: BTreeSet<String> =
             serving.iter().filter(|name| !kept_out.contains_key(name.as_str())).cloned().collect();
-        let mut arranged = self.roster.arrange(&answering, &self.shared(config.as_ref()));
+        let mut arranged = self.revisions.arrange(&answering, &self.shared(config.as_ref()));
         if let Ok(fit) = &arranged
             && let Err(unfit) = self.try_config(config.as_ref(), &answering, fit).await
         {
@@ -50,12 +50,12 @@ impl Lifecycle {
                     // The serving revisions can change all the same, under the settings that fitted last.
                     Some((_, fitted)) => fitted.clone(),
                     // A process that just started reads the kept settings of the process before it.
-                    None => match self.fitted.get().await? {
+                    None => match self.last_good.get().await? {
                         Some(fitted) => Some(fitted),
                         None => return Ok(()),
                     },
                 };
-                let arranged = self.roster.arrange(&answering, &self.shared(fitted.as_ref()));
+                let arranged = self.revisions.arrange(&answering, &self.shared(fitted.as_ref()));
                 let Ok(arranged) = arranged else { return Ok(()) };
                 (arranged, fitted)
             }
@@ -64,7 +64,7 @@ impl Lifecycle {
         // The swap does not wait for status writes. A write that fails is made later.
         self.tools.catalogue.install_while(self.loading_places(&serving), arranged.answers);
         for name in &serving {
-            if self.roster.is_open(name, &serving) {
+            if self.revisions.is_open(name, &serving) {
                 continue;
             }
             let status = self.records.status(name);
@@ -72,12 +72,12 @@ impl Lifecycle {
                 (Some(why), state)
                     if state != RevisionState::Conflict || status.message.as_ref() != Some(&why.message) =>
                 {
-                    let waits = Turn::new(RevisionState::Conflict, why.reason, &why.message);
+                    let waits = Transition::new(RevisionState::Conflict, why.reason, &why.message);
                     self.enter_or_owe(name, waits, |_| {}).await;
                 }
                 (None, RevisionState::Conflict) => {
-                    let before = self.roster.entries.get(name).and_then(|entry| entry.predecessor.clone());
-                    let serves = Turn::new(RevisionState::Active, "Active", "");
+                    let before = self.revisions.entries.get(name).and_then(|entry| entry.predecessor.clone());
+                    let serves = Transition::new(RevisionState::Active, "Active", "");
                     self.enter_or_owe(name, serves, |status| status.predecessor = before).await;
                 }
                 _ => {}
@@ -93,8 +93,8 @@ impl Lifecycle {
 
     /// Reports variables of the operator's own ConfigMap that are probably misspelled. Reports the same ones only once.
     async fn tell_misspelt(&mut self, config: Option<&Layer>) {
-        let own = self.roster.own.iter().map(|offer| &offer.member.policy);
-        let shipped = self.roster.entries.values().filter_map(|entry| entry.content.policy());
+        let own = self.revisions.own.iter().map(|offer| &offer.member.policy);
+        let shipped = self.revisions.entries.values().filter_map(|entry| entry.content.policy());
         let schemas = own.chain(shipped).map(|policy| policy.schema());
         let slips = config.map(|config| config.misspelt(schemas)).unwrap_or_default();
         let told = |(variable, meant): &(&str, &str)| format!("{variable} feeds no setting: did you mean {meant}?");
@@ -106,7 +106,7 @@ impl Lifecycle {
             let message = format!("ConfigMap {OPERATOR_CONFIG}: {message}");
             tracing::warn!(message, "variables that feed no setting are ignored");
             if let Some(config_map) = self.sources.config_map() {
-                self.news.warn(&config_map, "BadSettings", &message).await;
+                self.events.warn(&config_map, "BadSettings", &message).await;
             }
         }
         self.misspelt = message;
@@ -140,7 +140,7 @@ impl Lifecycle {
         }
         tracing::error!(message, "settings that do not fit are not used");
         if let Some(config_map) = self.sources.config_map() {
-            self.news.warn(&config_map, reason, &message).await;
+            self.events.warn(&config_map, reason, &message).await;
         }
         self.misfit = Some(message);
     }
@@ -148,7 +148,7 @@ impl Lifecycle {
     /// Keeps the settings of the last swap, for a process that starts while the ConfigMap does not fit.
     pub(super) async fn keep_fitted(&mut self) -> Result<(), StepError> {
         match &self.installed {
-            Some((_, config)) => self.fitted.keep(config.as_ref()).await,
+            Some((_, config)) => self.last_good.keep(config.as_ref()).await,
             None => Ok(()),
         }
     }
@@ -158,7 +158,7 @@ impl Lifecycle {
     fn kept_out(&self, serving: &BTreeSet<String>) -> BTreeMap<Arc<str>, Conflict> {
         let waiting = serving.iter().filter(|name| self.records.status(name).state == RevisionState::Conflict);
         let kept_out = waiting.filter_map(|name| {
-            let why = self.roster.kept_out(self.roster.entries.get(name)?, serving)?;
+            let why = self.revisions.kept_out(self.revisions.entries.get(name)?, serving)?;
             Some((name.as_str().into(), why))
         });
         kept_out.collect()
@@ -174,7 +174,7 @@ impl Lifecycle {
     /// Returns the admitted revisions, whether or not they fit together.
     pub(super) fn serving(&self) -> BTreeSet<String> {
         let is_let_in = |name: &&String| self.records.status(name).state.is_let_in();
-        self.roster.entries.keys().filter(is_let_in).cloned().collect()
+        self.revisions.entries.keys().filter(is_let_in).cloned().collect()
     }
 
     /// Returns the settings of the operator's own ConfigMap. If it is gone, returns its content at startup.

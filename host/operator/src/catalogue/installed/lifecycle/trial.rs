@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use kaos_policy::settings::Layer;
 
-use crate::catalogue::installed::roster::Unfit;
+use crate::catalogue::installed::revision_set::Unfit;
 
 /// A content of the operator's own ConfigMap, the revisions that served when it was tried, and the reason if it does
 /// not fit.

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use kaos_crds::RevisionState;
 use kaos_policy::settings::{Layer, Origin};
 
-use super::{Lifecycle, Trial, Turn, admission::NotAdmitted};
+use super::{Lifecycle, Transition, Trial, admission::NotAdmitted};
 use crate::catalogue::{
     Arranged, Kind, Reach,
     installed::{
         records::NOT_LOADED,
-        roster::{Content, Entry, Unfit},
+        revision_set::{Content, Entry, Unfit},
         settings_trials::Case,
     },
     lasting,
@@ -52,8 +52,8 @@ impl Lifecycle {
         if let Some(unloaded) = self.unloaded_for(policy, &entry.reach, serving) {
             let message =
                 format!("policy {unloaded} of this namespace is not loaded yet, and the settings apply to it");
-            let turn = Turn::new(RevisionState::Pending, NOT_LOADED, message);
-            return Some(Err(NotAdmitted { turn, again: true }));
+            let transition = Transition::new(RevisionState::Pending, NOT_LOADED, message);
+            return Some(Err(NotAdmitted { transition, again: true }));
         }
         let cases = match self.arranged_for_trial(name, serving, arranged) {
             Ok(arranged) => cases(&arranged, name, policy, entry, serving),
@@ -64,11 +64,11 @@ impl Lifecycle {
         }
         let namespace = &entry.source.namespace;
         if let Some(time) = self.trials.take_up(name).await {
-            self.turns.took(namespace, time);
+            self.fairness.took(namespace, time);
         }
         let Some(tried) = self.trials.result(name, &cases).cloned() else {
             if self.trials.has_room_for(namespace) && !self.waits_for_loading(&entry.source) {
-                self.turns.take(namespace);
+                self.fairness.take(namespace);
                 self.trials.begin(name, namespace, cases);
             }
             return None;
@@ -79,8 +79,8 @@ impl Lifecycle {
         }
         // The next attempt is a new trial.
         self.trials.forget(name);
-        let turn = Turn::new(RevisionState::Pending, error.reason(), error.to_string());
-        Some(Err(NotAdmitted { turn, again: true }))
+        let transition = Transition::new(RevisionState::Pending, error.reason(), error.to_string());
+        Some(Err(NotAdmitted { transition, again: true }))
     }
 
     /// Returns the arrangement for a trial: under the settings that are in effect, and as if no older package set the
@@ -96,9 +96,9 @@ impl Lifecycle {
             return Ok(arranged);
         }
         let shared = self.shared(held.as_ref());
-        let age = self.roster.entries.get_mut(name).map(|entry| std::mem::take(&mut entry.age));
-        let arranged = self.roster.arrange_with(Some(name), serving, &shared);
-        if let (Some(entry), Some(age)) = (self.roster.entries.get_mut(name), age) {
+        let age = self.revisions.entries.get_mut(name).map(|entry| std::mem::take(&mut entry.age));
+        let arranged = self.revisions.arrange_with(Some(name), serving, &shared);
+        if let (Some(entry), Some(age)) = (self.revisions.entries.get_mut(name), age) {
             entry.age = age;
         }
         arranged
@@ -107,8 +107,8 @@ impl Lifecycle {
     /// Returns a policy that settings of a namespace apply to and that is not loaded: one that they are for, or one that
     /// answers for the same kinds.
     fn unloaded_for(&self, policy: &str, reach: &Reach, serving: &BTreeSet<String>) -> Option<&String> {
-        let claimed = self.roster.claimed_by(policy);
-        let entries = serving.iter().chain(self.held_open()).filter_map(|name| self.roster.entries.get(name));
+        let claimed = self.revisions.claimed_by(policy);
+        let entries = serving.iter().chain(self.held_open()).filter_map(|name| self.revisions.entries.get(name));
         let concerns = |entry: &Entry| matches!(reach, Reach::Own(_)) && entry.reach == *reach;
         entries.filter(|entry| concerns(entry)).find_map(|entry| match &entry.content {
             Content::Unloaded(name, kinds, _) if name == policy || kinds.iter().any(|of| claimed.contains(of)) => {

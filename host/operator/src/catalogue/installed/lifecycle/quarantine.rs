@@ -8,12 +8,12 @@ use kaos_crds::{PolicyRevisionStatus, PolicySource, RevisionState};
 use tokio::time::Instant;
 
 use super::{
-    Found, LOOK_AGAIN, Lifecycle, StepError, Turn,
+    Found, LOOK_AGAIN, Lifecycle, StepError, Transition,
     naming::others_of,
     restoring::{Loaded, age_of},
 };
 use crate::{
-    catalogue::installed::{records::Revision, roster::BACK},
+    catalogue::installed::{records::Revision, revision_set::BACK},
     watch::ObjectKey,
 };
 
@@ -42,11 +42,11 @@ impl Lifecycle {
                 RevisionState::Superseded | RevisionState::Quarantined => {}
                 RevisionState::Active => {
                     let message = "its ConfigMap is gone, or is no policy any more";
-                    let turn = Turn::new(RevisionState::Superseded, "SourceDeleted", message);
-                    self.enter_or_owe(&name, turn, |_| {}).await;
+                    let transition = Transition::new(RevisionState::Superseded, "SourceDeleted", message);
+                    self.enter_or_owe(&name, transition, |_| {}).await;
                 }
                 _ => {
-                    self.roster.entries.remove(&name);
+                    self.revisions.entries.remove(&name);
                     // An error here must not delay others.
                     retired = retired.and(self.records.delete(&name).await);
                 }
@@ -60,7 +60,7 @@ impl Lifecycle {
     pub(super) fn held(&self, found: &[Found]) -> BTreeSet<String> {
         let serving = self.serving();
         let serves = |source: &PolicySource| {
-            serving.iter().filter_map(|name| self.roster.entries.get(name)).any(|entry| entry.source == *source)
+            serving.iter().filter_map(|name| self.revisions.entries.get(name)).any(|entry| entry.source == *source)
         };
         let put_aside = self.records.all().iter().filter(|(_, revision)| {
             let state = revision.status.as_ref().map(|status| status.state);
@@ -90,7 +90,7 @@ impl Lifecycle {
     }
 
     async fn put_aside(&mut self, name: &str, why: String, found: &[Found]) -> Result<(), StepError> {
-        if !self.enter_or_owe(name, Turn::new(RevisionState::Quarantined, FAILED, why), |_| {}).await {
+        if !self.enter_or_owe(name, Transition::new(RevisionState::Quarantined, FAILED, why), |_| {}).await {
             // A user deleted the record. It is written again first.
             return Ok(());
         }
@@ -125,7 +125,7 @@ impl Lifecycle {
     fn newest_of(&self, package: &Found) -> Option<String> {
         let serving = self.serving();
         let of_source = serving.iter().filter_map(|name| {
-            let entry = self.roster.entries.get(name)?;
+            let entry = self.revisions.entries.get(name)?;
             (entry.source == package.source).then_some((entry.since, name))
         });
         of_source.max().map(|(_, name)| name.clone())
@@ -133,14 +133,14 @@ impl Lifecycle {
 
     /// Ends the service of all other revisions of the same source.
     pub(super) async fn replace_others(&mut self, name: &str, package: &Found) {
-        if !self.roster.entries.contains_key(name) {
+        if !self.revisions.entries.contains_key(name) {
             return;
         }
         let serving = self.serving();
-        let others: Vec<String> = others_of(&self.roster, &serving, name, package).cloned().collect();
+        let others: Vec<String> = others_of(&self.revisions, &serving, name, package).cloned().collect();
         for other in others {
             let message = format!("{name} serves in its place");
-            self.enter_or_owe(&other, Turn::new(RevisionState::Superseded, "Replaced", message), |_| {}).await;
+            self.enter_or_owe(&other, Transition::new(RevisionState::Superseded, "Replaced", message), |_| {}).await;
         }
     }
 
@@ -158,7 +158,8 @@ impl Lifecycle {
     fn to_restore(&self, name: &str, package: &Found, found: &[Found]) -> Vec<Revision> {
         let serving = self.serving();
         let stands_in = |before: &String| serving.contains(before);
-        if others_of(&self.roster, &serving, name, package).next().is_some() || self.before(name).iter().any(stands_in)
+        if others_of(&self.revisions, &serving, name, package).next().is_some()
+            || self.before(name).iter().any(stands_in)
         {
             return Vec::new();
         }
@@ -205,7 +206,7 @@ impl Lifecycle {
                 // What served before that may still be there.
                 Loaded::Never | Loaded::Withheld => {
                     if self.is_held_open(&restored) {
-                        self.roster.entries.remove(&restored);
+                        self.revisions.entries.remove(&restored);
                     }
                     continue;
                 }
@@ -216,8 +217,8 @@ impl Lifecycle {
             }
             let claimed = self.claim_of(name, &restored, found);
             let message = format!("{name} failed in service");
-            let turn = Turn::new(RevisionState::Active, "Restored", message);
-            self.enter_or_owe(&restored, turn, |status| status.claimed = claimed).await;
+            let transition = Transition::new(RevisionState::Active, "Restored", message);
+            self.enter_or_owe(&restored, transition, |status| status.claimed = claimed).await;
             return Ok(());
         }
         Ok(())
@@ -230,9 +231,9 @@ impl Lifecycle {
         let (mut serving, waiting) = (self.serving(), self.waiting_for_a_place());
         serving.insert(restored.to_owned());
         let earlier = age.claimed;
-        self.roster.entries.get_mut(restored)?.age = age;
-        self.roster.claim(restored, earlier, &serving, &waiting, self.tools.clock.now());
-        self.roster.claimed(&[restored.to_owned()]).map(|claimed| claimed.to_string())
+        self.revisions.entries.get_mut(restored)?.age = age;
+        self.revisions.claim(restored, earlier, &serving, &waiting, self.tools.clock.now());
+        self.revisions.claimed(&[restored.to_owned()]).map(|claimed| claimed.to_string())
     }
 
     /// Returns the chain of predecessors of a revision, the latest first.
@@ -290,7 +291,7 @@ impl Lifecycle {
             (now.policy, now.version, now.kinds) = (status.policy, status.version, status.kinds);
             now.predecessor = status.predecessor;
         };
-        self.enter_or_owe(name, Turn::new(RevisionState::Quarantined, FAILED, message), put_aside).await;
+        self.enter_or_owe(name, Transition::new(RevisionState::Quarantined, FAILED, message), put_aside).await;
         self.waiting.remove(name);
     }
 

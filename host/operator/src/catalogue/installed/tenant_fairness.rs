@@ -12,7 +12,7 @@ use kaos_crds::PolicySource;
 
 /// The turns of the namespaces so far.
 #[derive(Debug)]
-pub(super) struct Turns {
+pub(super) struct TenantFairness {
     home: String,
     rounds: u64,
     had: BTreeMap<String, Had>,
@@ -31,7 +31,7 @@ pub(super) struct Had {
     round: u64,
 }
 
-impl Turns {
+impl TenantFairness {
     /// Creates the value without any turn. `home` is the operator's namespace.
     pub(super) fn new(home: &str) -> Self {
         Self { home: home.to_owned(), rounds: 0, had: BTreeMap::new(), now: Duration::ZERO, is_taken: false }
@@ -98,7 +98,7 @@ mod tests {
     }
 
     /// Returns the namespaces that are checked in one round if all of them have a package to check.
-    fn checked(turns: &mut Turns, sources: &[PolicySource]) -> Vec<String> {
+    fn checked(turns: &mut TenantFairness, sources: &[PolicySource]) -> Vec<String> {
         let sources: Vec<&PolicySource> = sources.iter().collect();
         let order = turns.begin(&sources);
         let mut checked = Vec::new();
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn the_operators_own_come_first_and_of_the_others_one_a_round_in_turn() {
-        let mut turns = Turns::new("home");
+        let mut turns = TenantFairness::new("home");
         let all = [source("a", "1"), source("a", "2"), source("b", "1"), source("home", "1"), source("home", "2")];
         for expected in ["a", "b", "a"] {
             assert_eq!(checked(&mut turns, &all), ["home", "home", expected]);
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn what_is_loaded_for_the_operators_own_namespace_leaves_the_turns_of_the_others_alone() {
-        let mut turns = Turns::new("home");
+        let mut turns = TenantFairness::new("home");
         let all = [source("slow", "1"), source("quick", "1")];
         assert_eq!(checked(&mut turns, &all[1..]), ["quick"]);
         turns.took("quick", Duration::from_secs(10));
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_namespace_whose_checks_take_long_waits_until_others_had_as_much() {
-        let mut turns = Turns::new("home");
+        let mut turns = TenantFairness::new("home");
         let all = [source("slow", "1"), source("quick", "1")];
         let mut next = || {
             let tenant = checked(&mut turns, &all).remove(0);
@@ -147,7 +147,7 @@ mod tests {
         let order: Vec<String> = (0..8).map(|_| next()).collect();
         assert_eq!(order, ["slow", "quick", "quick", "quick", "slow", "quick", "quick", "slow"]);
         // A namespace that used much time long ago does not have to wait for all of it.
-        let mut turns = Turns::new("home");
+        let mut turns = TenantFairness::new("home");
         assert_eq!(checked(&mut turns, &all[1..]), ["quick"]);
         turns.took("quick", Duration::from_hours(1));
         assert_eq!(checked(&mut turns, &all[1..]), ["quick"]);

@@ -55,10 +55,10 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Returns whether a revision was admitted and is in the roster.
+    /// Returns whether a revision was admitted and is in the revision set.
     fn is_let_in(&self, revision: &Revision) -> bool {
         let was_let_in = revision.status.as_ref().is_some_and(|status| status.state.is_let_in());
-        was_let_in && revision.metadata.name.as_ref().is_some_and(|name| self.roster.entries.contains_key(name))
+        was_let_in && revision.metadata.name.as_ref().is_some_and(|name| self.revisions.entries.contains_key(name))
     }
 
     /// Keeps the bytes of a serving revision in the next round, unless they are kept.

@@ -15,7 +15,7 @@ use kaos_policy::manifest::OnRefusal;
 use tokio::time::Instant;
 
 use super::{
-    Found, LOOK_AGAIN, Lifecycle, StepError, Turn,
+    Found, LOOK_AGAIN, Lifecycle, StepError, Transition,
     restoring::{Loaded, age_of},
 };
 use crate::{
@@ -24,7 +24,7 @@ use crate::{
         installed::{
             background::Stand,
             records::{NOT_LOADED, Revision, kinds_of},
-            roster::{Content, Entry},
+            revision_set::{Content, Entry},
         },
     },
     moments::parsed,
@@ -44,7 +44,7 @@ impl Lifecycle {
         if !self.loading.contains_key(&name) {
             let mut left: VecDeque<String> = self.before(&name).into_iter().rev().collect();
             left.push_back(name.clone());
-            self.roster.entries.insert(name.clone(), unloaded(revision, found));
+            self.revisions.entries.insert(name.clone(), unloaded(revision, found));
             self.loading.insert(name, left);
         }
         true
@@ -54,13 +54,13 @@ impl Lifecycle {
     pub(super) fn hold_open(&mut self, revision: &Revision, found: &[Found]) {
         let name = revision.metadata.name.clone().unwrap_or_default();
         if self.is_local_policy(revision) && !self.is_held_open(&name) {
-            self.roster.entries.insert(name, unloaded(revision, found));
+            self.revisions.entries.insert(name, unloaded(revision, found));
         }
     }
 
     /// Whether nothing answers in the place of this revision until it serves again, and others are served.
     pub(super) fn is_held_open(&self, name: &str) -> bool {
-        let entry = self.roster.entries.get(name);
+        let entry = self.revisions.entries.get(name);
         entry.is_some_and(|it| matches!((&it.reach, &it.content), (Reach::Own(_), Content::Unloaded(..))))
     }
 
@@ -78,7 +78,7 @@ impl Lifecycle {
 
     /// Forgets revisions that were replaced or retired while they were being loaded.
     pub(super) fn forget_what_loads_no_more(&mut self) {
-        let (serving, entries) = (self.serving(), &self.roster.entries);
+        let (serving, entries) = (self.serving(), &self.revisions.entries);
         let is_unloaded =
             |name: &str| entries.get(name).is_some_and(|entry| matches!(entry.content, Content::Unloaded(..)));
         self.loading.retain(|name, _| serving.contains(name) && is_unloaded(name));
@@ -90,9 +90,9 @@ impl Lifecycle {
         if source.namespace == self.tools.duties.operator_namespace {
             return false;
         }
-        let loading = || self.loading.keys().filter_map(|name| Some(&self.roster.entries.get(name)?.source));
-        let (replaces, had) = (loading().any(|it| it == source), self.turns.had(&source.namespace));
-        loading().any(|it| match (self.turns.had(&it.namespace), it.namespace == source.namespace) {
+        let loading = || self.loading.keys().filter_map(|name| Some(&self.revisions.entries.get(name)?.source));
+        let (replaces, had) = (loading().any(|it| it == source), self.fairness.had(&source.namespace));
+        loading().any(|it| match (self.fairness.had(&it.namespace), it.namespace == source.namespace) {
             (_, true) => !replaces,
             (before, false) if replaces => before < had,
             (before, false) => before <= had,
@@ -103,7 +103,7 @@ impl Lifecycle {
     pub(super) fn loading_places(&self, serving: &BTreeSet<String>) -> Loading {
         let mut places = Loading::new();
         let loading = self.loading.keys().chain(self.held_open()).filter(|name| serving.contains(*name));
-        for entry in loading.filter_map(|name| self.roster.entries.get(name)) {
+        for entry in loading.filter_map(|name| self.revisions.entries.get(name)) {
             let Content::Unloaded(policy, kinds, _) = &entry.content else { continue };
             for of in kinds {
                 let place = places.entry(of.clone()).or_default().entry(entry.source.namespace.clone()).or_default();
@@ -133,11 +133,11 @@ impl Lifecycle {
         tracing::warn!(revision = name, %error, "nothing answers in its place until it can be loaded");
         let serves = revision.status.as_ref().is_some_and(|status| status.state == RevisionState::Active);
         let entry = unloaded(revision, found);
-        self.roster.entries.insert(name.clone(), entry);
+        self.revisions.entries.insert(name.clone(), entry);
         self.due.insert(name.clone(), Instant::now() + LOOK_AGAIN);
         if serves {
             let message = format!("nothing answers in its place until it can be loaded: {}", error.message);
-            self.enter_or_owe(&name, Turn::new(RevisionState::Active, NOT_LOADED, message), |_| {}).await;
+            self.enter_or_owe(&name, Transition::new(RevisionState::Active, NOT_LOADED, message), |_| {}).await;
         }
         Ok(())
     }
@@ -174,7 +174,7 @@ impl Lifecycle {
         match self.load_again(revision, found).await {
             // The answers change, although the same revisions serve.
             Ok(Loaded::Serves | Loaded::Withheld) => self.installed = None,
-            Ok(Loaded::Never) => drop(self.roster.entries.remove(name)),
+            Ok(Loaded::Never) => drop(self.revisions.entries.remove(name)),
             Err(error) | Ok(Loaded::NotYet(error)) if is_first => {
                 self.installed = None;
                 if let Err(error) = self.put_off(revision, found, error).await {
@@ -183,7 +183,7 @@ impl Lifecycle {
             }
             Err(error) | Ok(Loaded::NotYet(error)) => {
                 tracing::warn!(revision = name, %error, "it cannot be loaded yet, and is tried again");
-                let entry = self.roster.entries.get_mut(name);
+                let entry = self.revisions.entries.get_mut(name);
                 if let Some(wait) = entry.and_then(|entry| entry.content.wait()) {
                     *wait = SELDOM.min(*wait * 2);
                     self.due.insert(name.to_owned(), Instant::now() + *wait);
@@ -213,7 +213,7 @@ impl Lifecycle {
     /// of the check starts a new round.
     pub(super) async fn is_compiled(&mut self, name: &str, revision: &Revision, found: &[Found]) -> bool {
         let PolicyRevisionSpec { source, digest, .. } = &revision.spec;
-        let is_loaded = self.roster.entries.get(name).is_some_and(|entry| entry.content.is_loaded());
+        let is_loaded = self.revisions.entries.get(name).is_some_and(|entry| entry.content.is_loaded());
         if is_loaded || digest.is_none() {
             return true;
         }
@@ -223,7 +223,7 @@ impl Lifecycle {
             Stand::Open if !self.checks.has_room_for(&source.namespace) => false,
             Stand::Open => match self.package_of(revision, found).await {
                 Ok(Some(package)) if package.component.is_some() => {
-                    self.turns.give(&source.namespace);
+                    self.fairness.give(&source.namespace);
                     self.checks.begin(name, &source.namespace, package);
                     false
                 }
@@ -239,13 +239,13 @@ impl Lifecycle {
         let is_asked_anew = |name: &str| self.is_asked_for(name) && self.tried_for.get(name) != Some(&self.asked(name));
         let rank = |name: &String| {
             let due = self.due.get(name).copied().filter(|due| *due > now && !is_asked_anew(name));
-            let had = self.roster.entries.get(name).map(|entry| self.turns.had(&entry.source.namespace));
+            let had = self.revisions.entries.get(name).map(|entry| self.fairness.had(&entry.source.namespace));
             // A revision whose check has finished comes first.
             let next = self.loading.get(name).and_then(VecDeque::front).unwrap_or(name);
             let is_open = !matches!(self.checks.stand(next), Stand::Ended);
             (due.unwrap_or(now), is_open, had, name.clone())
         };
-        let put_off = self.roster.unloaded(&serving).map(|(name, _)| name);
+        let put_off = self.revisions.unloaded(&serving).map(|(name, _)| name);
         let wanted = serving.iter().filter(|name| self.is_wanted_back(name, found));
         put_off.chain(wanted).map(rank).min().map(|(due, .., name)| (due, name))
     }

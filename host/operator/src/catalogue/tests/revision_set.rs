@@ -1,4 +1,4 @@
-//! Tests how a roster treats revisions that cannot be loaded any more.
+//! Tests how a set of revisions treats revisions that cannot be loaded any more.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -6,13 +6,13 @@ use kaos_crds::PolicySource;
 use serde_json::Value;
 
 use super::*;
-use crate::catalogue::installed::{Content, Entry, Roster};
+use crate::catalogue::installed::{Content, Entry, RevisionSet};
 
-fn roster(entries: Vec<(&str, Entry)>) -> Roster {
+fn revisions(entries: Vec<(&str, Entry)>) -> RevisionSet {
     let own = member("widget", World::Policy, "", None);
     let entries: BTreeMap<String, Entry> =
         entries.into_iter().map(|(revision, entry)| (revision.to_owned(), entry)).collect();
-    Roster { own: vec![offer(&own, Reach::Process, "")], entries }
+    RevisionSet { own: vec![offer(&own, Reach::Process, "")], entries }
 }
 
 fn entry(content: Content, reach: Reach, aged: &str, before: Option<&str>) -> Entry {
@@ -42,9 +42,9 @@ fn lost(of: ResourceType) -> Content {
     }
 }
 
-fn arranged(roster: &Roster, serving: &[&str]) -> (Catalogue, Vec<String>) {
+fn arranged(revisions: &RevisionSet, serving: &[&str]) -> (Catalogue, Vec<String>) {
     let serving = serving.iter().map(|revision| (*revision).to_owned()).collect();
-    let Arranged { answers, conflicts } = roster.arrange(&serving, &[]).unwrap();
+    let Arranged { answers, conflicts } = revisions.arrange(&serving, &[]).unwrap();
     let catalogue = Catalogue::default();
     catalogue.install(answers);
     (catalogue, conflicts.keys().map(ToString::to_string).collect())
@@ -57,12 +57,12 @@ fn revisions_in(catalogue: &Catalogue, namespace: &str) -> Vec<String> {
 
 #[test]
 fn a_namespaces_own_gives_way_before_what_stands_in_for_others() {
-    let roster = roster(vec![
+    let revisions = revisions(vec![
         ("before", entry(sized("before", &json!(1)), Reach::Cluster, "1", None)),
         ("gone", entry(lost(widget()), Reach::Cluster, "1", Some("before"))),
         ("local", entry(sized("local", &json!("many")), Reach::Own("a".to_owned()), "2", None)),
     ]);
-    let (catalogue, conflicts) = arranged(&roster, &["gone", "local"]);
+    let (catalogue, conflicts) = arranged(&revisions, &["gone", "local"]);
     assert_eq!(conflicts, ["local"]);
     assert_eq!(revisions_in(&catalogue, "a"), ["before"]);
     assert_eq!(kind(&catalogue, "a", None).missed().len(), 1);
@@ -71,7 +71,7 @@ fn a_namespaces_own_gives_way_before_what_stands_in_for_others() {
 #[test]
 fn of_what_stands_in_for_others_only_that_is_left_out_that_does_not_go_with_the_rest() {
     let own = |size: &Value, revision: &str| entry(sized(revision, size), Reach::Own("c".to_owned()), "3", None);
-    let roster = roster(vec![
+    let revisions = revisions(vec![
         ("bad", entry(sized("bad", &json!("many")), Reach::Cluster, "1", None)),
         ("gone-bad", entry(lost(widget()), Reach::Cluster, "1", Some("bad"))),
         ("good", entry(sized("good", &json!(1)), namespaces(&["a"]), "2", None)),
@@ -82,7 +82,7 @@ fn of_what_stands_in_for_others_only_that_is_left_out_that_does_not_go_with_the_
             Entry { predecessor: Some("local-bad".to_owned()), content: lost(widget()), ..own(&json!(1), "l") },
         ),
     ]);
-    let (catalogue, conflicts) = arranged(&roster, &["gone-bad", "gone-good", "local-gone"]);
+    let (catalogue, conflicts) = arranged(&revisions, &["gone-bad", "gone-good", "local-gone"]);
     assert_eq!(conflicts, [""; 0]);
     assert_eq!(revisions_in(&catalogue, "a"), ["good"]);
     assert_eq!(revisions_in(&catalogue, "b"), [""; 0], "what the process brought along");
@@ -93,10 +93,10 @@ fn of_what_stands_in_for_others_only_that_is_left_out_that_does_not_go_with_the_
 #[test]
 fn what_served_before_stands_in_for_the_kinds_that_the_lost_one_had() {
     let gadget = ResourceType::new("example.com/v1", "Gadget");
-    let roster = roster(vec![
+    let revisions = revisions(vec![
         ("before", entry(sized("before", &json!(1)), Reach::Cluster, "1", None)),
         ("gone", entry(lost(gadget), Reach::Cluster, "1", Some("before"))),
     ]);
-    let (catalogue, _) = arranged(&roster, &["gone"]);
+    let (catalogue, _) = arranged(&revisions, &["gone"]);
     assert_eq!(revisions_in(&catalogue, "a"), [""; 0], "what the process brought along");
 }

@@ -14,7 +14,7 @@ use kaos_policy::{
 };
 
 use super::{
-    Found, Lifecycle, PATIENCE, StepError, Turn,
+    Found, Lifecycle, PATIENCE, StepError, Transition,
     restoring::{Loaded, age_of, held_now},
 };
 use crate::{
@@ -22,7 +22,7 @@ use crate::{
         Reach,
         installed::{
             records::{NOT_LOADED, Revision, kinds_of, was_not_loaded},
-            roster::{Content, Entry, Unfit},
+            revision_set::{Content, Entry, Unfit},
         },
     },
     moments::parsed,
@@ -56,7 +56,7 @@ impl Lifecycle {
             since: parsed(status.since.as_deref()),
             predecessor: status.predecessor,
         };
-        self.roster.entries.insert(name.clone(), entry);
+        self.revisions.entries.insert(name.clone(), entry);
         let message = format!(
             "{why}, so what served before stands in for it, and deletes nothing that it made: apply its ConfigMap again \
              as it was or with another version, go back with kaos-operator policy rollback, or delete the ConfigMap. It \
@@ -64,13 +64,13 @@ impl Lifecycle {
             self.remedy(&name)
         );
         let asked = self.asked(&name);
-        let withheld = Turn::new(RevisionState::Active, NOT_LOADED, message);
+        let withheld = Transition::new(RevisionState::Active, NOT_LOADED, message);
         self.enter_or_owe(&name, withheld, |status| status.retried = asked).await;
     }
 
     /// Returns whether to load a lost revision again: its bytes came back, or a user requests it.
     pub(super) fn is_wanted_back(&self, name: &str, found: &[Found]) -> bool {
-        let Some(Content::Lost { bytes_are_gone, .. }) = self.roster.entries.get(name).map(|entry| &entry.content)
+        let Some(Content::Lost { bytes_are_gone, .. }) = self.revisions.entries.get(name).map(|entry| &entry.content)
         else {
             return false;
         };
@@ -81,11 +81,11 @@ impl Lifecycle {
     /// Loads one revision that was not loaded before, and lets it serve.
     pub(super) async fn load_again(&mut self, revision: &Revision, found: &[Found]) -> Result<Loaded, StepError> {
         let name = revision.metadata.name.as_deref().unwrap_or_default();
-        let before = self.roster.entries.get(name).cloned();
+        let before = self.revisions.entries.get(name).cloned();
         let loaded = self.load_and_let_back(revision, found).await;
         if let (Err(_), Some(before)) = (&loaded, before) {
             // It is not known yet whether the revision fits, or its status could not be written.
-            self.roster.entries.insert(name.to_owned(), before);
+            self.revisions.entries.insert(name.to_owned(), before);
         }
         loaded
     }
@@ -112,7 +112,7 @@ impl Lifecycle {
                 continue;
             }
             let asked = self.asked(&name);
-            let serves = Turn::new(RevisionState::Active, "Active", "");
+            let serves = Transition::new(RevisionState::Active, "Active", "");
             self.enter_or_owe(&name, serves, |status| status.retried = asked).await;
         }
         Ok(())
@@ -122,14 +122,14 @@ impl Lifecycle {
     async fn unfit_beside(&mut self, name: &str, serving: &BTreeSet<String>) -> Result<Option<Unfit>, StepError> {
         let fitted = match &self.installed {
             Some((_, fitted)) => fitted.clone(),
-            None => self.fitted.get().await?,
+            None => self.last_good.get().await?,
         };
         let mut others = serving.clone();
         others.remove(name);
         // If the operator's own ConfigMap does not fit, the content that fitted last applies.
         let settings = [self.config(), fitted].map(|config| self.shared(config.as_ref()));
-        let hold = settings.iter().find(|shared| self.roster.arrange(&others, shared).is_ok());
-        Ok(hold.and_then(|shared| self.roster.arrange_with(Some(name), serving, shared).err()))
+        let hold = settings.iter().find(|shared| self.revisions.arrange(&others, shared).is_ok());
+        Ok(hold.and_then(|shared| self.revisions.arrange_with(Some(name), serving, shared).err()))
     }
 }
 

@@ -1,5 +1,7 @@
 //! The admitted revisions, and the answers that they give together.
 
+mod claims;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -11,6 +13,7 @@ use kaos_crds::PolicySource;
 use kaos_policy::{code::World, contract::ResourceType, manifest::OnRefusal, policy::Policy, settings::Layer};
 use serde_json::Value;
 
+pub(crate) use self::claims::age_of;
 pub(crate) use super::unfit::Unfit;
 use super::unfit::fit;
 use crate::catalogue::{Age, Arranged, Conflict, Given, Member, Missed, Offer, Reach, Tuning, Without, arrange};
@@ -58,7 +61,7 @@ pub(crate) enum Content {
 }
 
 /// All admitted revisions, and the policies that the process loaded at startup.
-pub(crate) struct Roster {
+pub(crate) struct RevisionSet {
     pub(crate) own: Vec<Offer>,
     pub(crate) entries: BTreeMap<String, Entry>,
 }
@@ -111,7 +114,7 @@ impl Entry {
     }
 }
 
-impl Roster {
+impl RevisionSet {
     /// Restores the entry that was there before, if any.
     pub(super) fn put_back(&mut self, name: &str, before: Option<Entry>) {
         match before {

@@ -17,13 +17,13 @@ const ABOUT: &str = "What kaos-operator-config held when everything fitted last.
                      it while that does not fit.";
 
 /// Keeps the content that fitted last.
-pub(super) struct Fitted {
+pub(super) struct LastGoodSettings {
     api: Api<ConfigMap>,
     is_read: bool,
     kept: Option<Layer>,
 }
 
-impl Fitted {
+impl LastGoodSettings {
     pub(super) fn new(client: Client, namespace: &str) -> Self {
         Self { api: Api::namespaced(client, namespace), is_read: false, kept: None }
     }

@@ -9,8 +9,11 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{records::Revision, roster::Roster};
-use crate::{catalogue::Age, moments::parsed};
+use super::RevisionSet;
+use crate::{
+    catalogue::{Age, installed::records::Revision},
+    moments::parsed,
+};
 
 /// The minimum time between two claims. Thus a process whose clock is behind cannot make a later claim the earlier one.
 const APART: SignedDuration = SignedDuration::from_micros(1);
@@ -30,7 +33,7 @@ pub(crate) fn age_of(revision: &Revision, created: Option<String>) -> Age {
     }
 }
 
-impl Roster {
+impl RevisionSet {
     /// Starts the claim of a revision that is admitted now. The claim begins now. It begins at the `earlier` time if
     /// the revision continues the claim of the one that it replaces, unless that would take a place from a serving
     /// revision. `serving` contains the revision, and does not contain the one that it replaces. `waiting` are
@@ -86,7 +89,7 @@ mod tests {
         Reach,
         installed::{
             records::revision_resource,
-            roster::{Content, Entry},
+            revision_set::{Content, Entry},
         },
     };
 
@@ -106,23 +109,23 @@ mod tests {
     }
 
     /// The serving revisions. Revisions are admitted one after another, each at its own second.
-    struct Let(Roster, BTreeSet<String>);
+    struct Let(RevisionSet, BTreeSet<String>);
 
     impl Let {
         fn none() -> Self {
-            Self(Roster { own: Vec::new(), entries: BTreeMap::new() }, BTreeSet::new())
+            Self(RevisionSet { own: Vec::new(), entries: BTreeMap::new() }, BTreeSet::new())
         }
 
         fn in_at(&mut self, second: i64, revision: &str, entry: Entry) {
-            let Self(roster, serving) = self;
+            let Self(revisions, serving) = self;
             let replaces: Vec<String> =
-                serving.iter().filter(|it| roster.entries[*it].source == entry.source).cloned().collect();
-            let waiting = roster.kept_waiting(serving);
-            roster.entries.insert(revision.to_owned(), entry);
+                serving.iter().filter(|it| revisions.entries[*it].source == entry.source).cloned().collect();
+            let waiting = revisions.kept_waiting(serving);
+            revisions.entries.insert(revision.to_owned(), entry);
             serving.retain(|it| !replaces.contains(it));
             serving.insert(revision.to_owned());
             let now = Timestamp::from_second(second).unwrap();
-            roster.claim(revision, roster.claimed(&replaces), serving, &waiting, now);
+            revisions.claim(revision, revisions.claimed(&replaces), serving, &waiting, now);
         }
 
         fn waiting(&self) -> Vec<String> {

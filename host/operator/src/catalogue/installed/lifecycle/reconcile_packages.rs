@@ -5,7 +5,7 @@ use std::time::Duration;
 use kaos_crds::{PolicyRevisionStatus, RevisionState};
 use tokio::time::Instant;
 
-use super::{ATTEMPTS, Found, LOOK_AGAIN, Lifecycle, PATIENCE, StepError, Turn};
+use super::{ATTEMPTS, Found, LOOK_AGAIN, Lifecycle, PATIENCE, StepError, Transition};
 use crate::catalogue::installed::background::Stand;
 
 impl Lifecycle {
@@ -18,7 +18,7 @@ impl Lifecycle {
     ) -> Result<(Option<Duration>, Result<(), StepError>), StepError> {
         let (mut wait, mut advanced) = (self.sources.again(), Ok(()));
         let sources: Vec<_> = found.iter().map(|found| &found.source).collect();
-        for package in self.turns.begin(&sources).into_iter().map(|at| &found[at]) {
+        for package in self.fairness.begin(&sources).into_iter().map(|at| &found[at]) {
             let mut step = self.advance(package).await;
             while is_fresh && self.until_checked(package).await {
                 step = self.advance(package).await;
@@ -32,7 +32,7 @@ impl Lifecycle {
                 }
                 // A failed package delays neither other packages nor the next ones of its namespace.
                 Err(error) => {
-                    if self.turns.is_taken()
+                    if self.fairness.is_taken()
                         && let Some(name) = self.name_of(package)
                     {
                         self.due.insert(name, Instant::now() + LOOK_AGAIN);
@@ -43,7 +43,7 @@ impl Lifecycle {
             if !is_fresh {
                 self.serve().await?;
             }
-            if self.turns.is_taken() {
+            if self.fairness.is_taken() {
                 // The others have their turn in the next round, after any change that came meanwhile.
                 wait = Some(Duration::ZERO);
                 break;
@@ -91,10 +91,10 @@ impl Lifecycle {
             self.tools.catalogue.ledger().absolve(&name);
         }
         match status.state {
-            state if state.is_let_in() && self.roster.entries.contains_key(&name) => {
+            state if state.is_let_in() && self.revisions.entries.contains_key(&name) => {
                 // There is nothing to try. Record the request, so that it does not clear later failures of the revision
                 // too.
-                if retried && self.roster.entries.get(&name).is_some_and(|entry| entry.content.is_loaded()) {
+                if retried && self.revisions.entries.get(&name).is_some_and(|entry| entry.content.is_loaded()) {
                     self.records.write_or_owe(&name, PolicyRevisionStatus { retried: asked, ..status }).await;
                 }
                 Ok(false)
@@ -129,13 +129,13 @@ impl Lifecycle {
                 "the operator ended {attempts} times while it checked this, so it is not tried again by itself: {}",
                 self.remedy(name)
             );
-            self.enter_or_owe(name, Turn::new(RevisionState::Refused, "EndedTheOperator", message), |_| {}).await;
+            self.enter_or_owe(name, Transition::new(RevisionState::Refused, "EndedTheOperator", message), |_| {}).await;
             return Ok(false);
         }
         let wait = PATIENCE.0 * u32::try_from(attempts * 10).unwrap_or(1);
         let message = format!("the operator ended while it checked this ({attempts} of {ATTEMPTS}): it is tried again");
         self.due.insert(name.to_owned(), Instant::now() + wait);
-        self.enter(name, Turn::new(RevisionState::Pending, "Interrupted", message), |_| {}).await?;
+        self.enter(name, Transition::new(RevisionState::Pending, "Interrupted", message), |_| {}).await?;
         Ok(true)
     }
 }

@@ -11,9 +11,9 @@ use kube::{
 use super::records::{NOT_LOADED, Revision, revision_resource};
 
 /// Writes Events about revisions and ConfigMaps.
-pub(super) struct News(Recorder);
+pub(super) struct Events(Recorder);
 
-impl News {
+impl Events {
     /// Creates the writer. `instance` identifies this process among its replicas.
     pub(super) fn new(client: Client, instance: String) -> Self {
         let reporter = Reporter { controller: "kaos.tools/operator".to_owned(), instance: Some(instance) };

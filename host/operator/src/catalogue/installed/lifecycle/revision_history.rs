@@ -114,7 +114,7 @@ impl Lifecycle {
         // A record that cannot be deleted must not delay others, so it is tried last.
         old.sort_by_cached_key(|name| (Some(name) <= self.stuck.as_ref(), name.clone()));
         for name in old {
-            self.roster.entries.remove(&name);
+            self.revisions.entries.remove(&name);
             if let Err(error) = self.records.delete(&name).await {
                 // The other records follow in the next round: a slow API server would delay all other steps.
                 self.stuck = Some(name);
