@@ -62,6 +62,9 @@ fn proxied(request: &Request, env: &mut ContainerEnv<'_>) {
             "settings.telemetry.excludedUrls",
         );
     }
+    if request.settings.proxy_config.without_master_key {
+        env.set("LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY", "true", "settings.proxyConfig.withoutMasterKey");
+    }
 }
 
 /// Sets the log level. Ollama has no levels, only two grades of debug output.

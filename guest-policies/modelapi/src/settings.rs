@@ -113,6 +113,10 @@ pub struct ProxyConfigFile {
     pub telemetry_callback: String,
     /// Arguments after those that name the file and the port.
     pub extra_args: Vec<String>,
+    /// Whether the proxy is allowed to start without a master key, in the variable
+    /// `LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY`. LiteLLM from 1.104 on does not start without the variable
+    /// or a key, and Agents send no key.
+    pub without_master_key: bool,
 }
 
 /// Where the hosted model is kept.
@@ -182,6 +186,7 @@ impl Default for Settings {
                 drop_params: true,
                 telemetry_callback: "otel".to_owned(),
                 extra_args: Vec::new(),
+                without_master_key: false,
             },
             hosted: Server::of("alpine/ollama:latest", 11434, "/"),
             hosted_run: HostedRun { command: Vec::new(), args: Vec::new() },

@@ -83,6 +83,7 @@ fn every_setting_changes_exactly_the_listed_places() {
         row("proxyConfig.dropParams", json!(false), config),
         row("proxyConfig.telemetryCallback", json!("x"), config),
         row("proxyConfig.extraArgs", json!(["--detailed_debug"]), "@/args"),
+        row("proxyConfig.withoutMasterKey", json!(true), "@/env"),
         row(
             "modelStore.mountPath",
             json!("/x"),
