@@ -11,12 +11,13 @@ use serde_json::Value;
 use crate::page::ROOT;
 
 /// Variables that come only from settings without an operator variable. Cases cannot set these.
-const OF_SETTINGS: [(&str, &str); 7] = [
+const OF_SETTINGS: [(&str, &str); 8] = [
     ("Agent", "AGENT_AUTH_IDENTITY"),
     ("Agent", "AGENT_AUTH_TOKEN_FILE"),
     ("Agent", "AGENT_DEBUG_MEMORY_ENDPOINTS"),
     ("Agent", "MEMORY_REQUIRE_PRINCIPAL"),
     ("Agent", "MEMORY_REQUIRE_AGENT_IDENTITY"),
+    ("ModelAPI", "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY"),
     ("MemoryStore", "KAOS_MEMORY_REQUIRE_PRINCIPAL"),
     ("MemoryStore", "KAOS_MEMORY_REQUIRE_AGENT_IDENTITY"),
 ];
@@ -30,11 +31,52 @@ const NAMED: [(&str, &str, &str); 2] =
 pub(crate) fn check() {
     let mut set: BTreeSet<(String, String)> = case::all().unwrap().iter().flat_map(variables).collect();
     set.extend(OF_SETTINGS.map(|(kind, name)| (kind.to_owned(), name.to_owned())));
-    let told = rows(&fs::read_to_string(Path::new(ROOT).join("docs/reference/variables.md")).unwrap());
+    let page = fs::read_to_string(Path::new(ROOT).join("docs/reference/variables.md")).unwrap();
+    let (chapters, of_images) = page.split_once("## Read by the images").expect("a chapter about images");
+    let told = rows(chapters);
+    compare_with_images(&told, of_images);
     let missing: Vec<_> = set.difference(&told).collect();
     assert!(missing.is_empty(), "docs/reference/variables.md has no row for: {missing:?}");
     let unset: Vec<_> = told.difference(&set).collect();
     assert!(unset.is_empty(), "no recorded case ends in a pod with: {unset:?}");
+}
+
+/// The kinds, and the image of each in `tests/runtimes/reads.json`.
+const IMAGES: [(&str, &str); 3] = [("Agent", "agent"), ("MemoryStore", "memory"), ("ModelAPI", "litellm")];
+
+/// Fails unless the chapter names each variable that a pod has and its image does not use, and each variable that an
+/// image reads and no policy sets. The step `runtimes` compares `reads.json` with the packages.
+fn compare_with_images(told: &BTreeSet<(String, String)>, chapter: &str) {
+    let reads = fs::read_to_string(Path::new(ROOT).join("tests/runtimes/reads.json")).unwrap();
+    let reads: Value = serde_json::from_str(&reads).unwrap();
+    let (mut read, mut used) = (BTreeSet::new(), BTreeSet::new());
+    for (kind, image) in IMAGES {
+        for (name, how) in reads[image].as_object().unwrap() {
+            let row = (kind.to_owned(), as_told(&name.replace("{}", "x")));
+            if how == "used" {
+                used.insert(row.clone());
+            }
+            read.insert(row);
+        }
+    }
+    // The two tables of the chapter, each with the kind in the second column.
+    let tables: Vec<BTreeSet<(String, String)>> = chapter.split("|---|---|---|").skip(1).map(of_kinds).collect();
+    let is_known = |row: &&(String, String)| IMAGES.iter().any(|(kind, _)| *kind == row.0);
+    let unused: BTreeSet<_> = told.difference(&used).filter(is_known).cloned().collect();
+    assert_eq!(tables[0], unused, "variables that a pod has and its image does not use");
+    // Of LiteLLM, `reads.json` has only the variables of the page.
+    let unset: BTreeSet<_> = read.difference(told).filter(|(kind, _)| kind != "ModelAPI").cloned().collect();
+    assert_eq!(tables[1], unset, "variables that an image reads and no policy sets");
+}
+
+/// The variables of a table whose second column is the kind.
+fn of_kinds(table: &str) -> BTreeSet<(String, String)> {
+    let row = |line: &str| {
+        let mut cells = line.strip_prefix("| `")?.split(['|', '`']).map(str::trim).filter(|cell| !cell.is_empty());
+        let name = cells.next()?.to_owned();
+        Some((cells.next()?.to_owned(), name))
+    };
+    table.lines().filter_map(row).collect()
 }
 
 /// The variables of the pods in a case's result, with the kind of their object. Omits variables that a user sets.

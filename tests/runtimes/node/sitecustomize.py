@@ -1,0 +1,81 @@
+"""Makes a Python process a container of the tests' node. Python imports this file by itself when it starts.
+
+The node has no network of its own, so that it needs no rights and works beside other programs:
+
+- A server that listens on all addresses gets a free port of 127.0.0.1. The node finds the port in a file that has the
+  name of the port that the server asked for.
+- The name of a Service resolves to the address that the node gave it, and a connection to that address goes to the port
+  of the pod. Every other name and address does not exist.
+
+The process ends when the node does: the node holds the other end of its standard input. The variables of this file are
+gone before the program starts, so that the program sees exactly those of its pod.
+"""
+
+import asyncio
+import os
+import socket
+import sys
+import threading
+import types
+from pathlib import Path
+
+LOOPBACK = "127.0.0.1"
+_bind, _connect, _connect_ex = socket.socket.bind, socket.socket.connect, socket.socket.connect_ex
+_getaddrinfo = socket.getaddrinfo
+
+
+def enter(node: Path, pod: Path) -> None:
+    """Puts this process into the pod whose files are in the folder `pod`."""
+
+    def bind(self, address):
+        if self.family != socket.AF_INET or address[0] not in ("", "0.0.0.0"):
+            return _bind(self, address)
+        _bind(self, (LOOPBACK, 0))
+        # Write the file elsewhere and move it: the node must not see it empty.
+        port = pod / "ports" / str(address[1])
+        written = pod / f"port-{address[1]}"
+        written.write_text(str(self.getsockname()[1]))
+        written.rename(port)
+
+    def translate(self, address):
+        if self.family not in (socket.AF_INET, socket.AF_INET6) or address[0] in (LOOPBACK, "::1", "localhost"):
+            return address
+        endpoint = node / "endpoints" / f"{address[0]}:{address[1]}"
+        try:
+            return (LOOPBACK, int(Path(endpoint.read_text()).read_text()))
+        except FileNotFoundError:
+            raise ConnectionRefusedError(f"no pod of the node serves {address[0]}:{address[1]}") from None
+
+    def getaddrinfo(host, port, *args, **kwargs):
+        name = host.decode() if isinstance(host, bytes) else host
+        service = node / "services" / str(name)
+        if name and service.is_file():
+            return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (service.read_text(), int(port)))]
+        if name and name != "localhost" and not name.replace(".", "").isdigit() and ":" not in name:
+            raise socket.gaierror(socket.EAI_NONAME, f"{name} is no Service of the node")
+        return _getaddrinfo(host, port, *args, **kwargs)
+
+    socket.socket.bind = bind
+    socket.socket.connect = lambda self, address: _connect(self, translate(self, address))
+    socket.socket.connect_ex = lambda self, address: _connect_ex(self, translate(self, address))
+    socket.getaddrinfo = getaddrinfo
+
+
+def end_with_the_node() -> None:
+    """Ends this process when the other end of its standard input closes."""
+
+    def wait():
+        while os.read(0, 4096):
+            pass
+        os._exit(0)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+# The loop of uvloop neither asks for names nor listens through the functions above. Programs that want it get Python's.
+sys.modules["uvloop"] = types.ModuleType("uvloop")
+sys.modules["uvloop"].new_event_loop = asyncio.new_event_loop
+os.environ.pop("PYTHONPATH", None)
+if "TESTS_POD" in os.environ:
+    enter(Path(os.environ.pop("TESTS_NODE")), Path(os.environ.pop("TESTS_POD")))
+    end_with_the_node()

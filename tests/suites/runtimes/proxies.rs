@@ -1,0 +1,104 @@
+//! The LiteLLM proxy loads the configuration of every ModelAPI of the recorded cases, and lists the models that the
+//! object asks for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kaos_tests::case::{self, Case};
+use kaos_tests::stage::Stage;
+use serde_json::{Value, json};
+
+use crate::cluster;
+use crate::node::Node;
+use crate::pod::list;
+use crate::warm::Warm;
+
+/// The proxies of a case: each Deployment with its children and the object.
+fn proxies(case: &Case) -> Vec<(Value, Vec<Value>, Value)> {
+    let mut stage = Stage::new(cluster::renderers(case.environment.clone()).unwrap());
+    let objects: Vec<Value> = case.input.iter().chain(&case.update).cloned().collect();
+    objects.iter().for_each(|object| stage.apply(object));
+    stage.settle().unwrap();
+    // An update comes later in the list, and replaces the object.
+    let apis: BTreeMap<String, &Value> = objects
+        .iter()
+        .filter(|object| object["kind"] == "ModelAPI")
+        .map(|object| (object["metadata"]["name"].to_string(), object))
+        .collect();
+    let mut proxies = Vec::new();
+    for api in apis.into_values() {
+        let children = stage.children_of(&kaos_tests::stage::key(api));
+        let runs_litellm = |child: &&Value| {
+            let image = &child["spec"]["template"]["spec"]["containers"][0]["image"];
+            child["kind"] == "Deployment" && image.as_str().is_some_and(|image| image.contains("litellm"))
+        };
+        if let Some(deployment) = children.iter().find(runs_litellm).cloned() {
+            let given = objects.iter().filter(|object| object["kind"] != "ModelAPI").cloned();
+            proxies.push((deployment, given.chain(children).collect(), api.clone()));
+        }
+    }
+    proxies
+}
+
+/// The Secrets and ConfigMaps with the keys of providers, which the cases do not apply.
+fn keys(deployment: &Value) -> Vec<Value> {
+    let variables = list(&deployment["spec"]["template"]["spec"]["containers"][0]["env"]).iter();
+    let references = variables.flat_map(|variable| {
+        let from = &variable["valueFrom"];
+        [("Secret", "stringData", &from["secretKeyRef"]), ("ConfigMap", "data", &from["configMapKeyRef"])]
+    });
+    references
+        .filter(|(.., reference)| reference.is_object())
+        .map(|(kind, field, reference)| {
+            let key = reference["key"].as_str().unwrap();
+            json!({"kind": kind, "metadata": {"name": reference["name"]}, field: {key: "a-key"}})
+        })
+        .collect()
+}
+
+/// The models that a ModelAPI must serve: those of its own configuration, or else those of `models`.
+fn wanted(api: &Value, config: &str) -> BTreeSet<String> {
+    let proxy = &api["spec"]["proxyConfig"];
+    if proxy["configYaml"].is_null() {
+        let models = list(&proxy["models"]).iter().filter_map(Value::as_str);
+        return models.map(str::trim).filter(|model| !model.is_empty()).map(str::to_owned).collect();
+    }
+    let config: Value = serde_saphyr::from_str(config).unwrap();
+    list(&config["model_list"]).iter().filter_map(|entry| entry["model_name"].as_str()).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_proxy_loads_every_configuration_of_the_recorded_cases_and_lists_its_models() {
+    let mut warm = Warm::new().unwrap();
+    let mut node = Node::new("proxies").unwrap();
+    let mut seen = BTreeSet::new();
+    let mut wrong = Vec::new();
+    for case in case::all().unwrap() {
+        for (mut deployment, objects, api) in proxies(&case) {
+            let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+            let config = objects.iter().find_map(|object| object["data"]["config.yaml"].as_str()).unwrap_or_default();
+            if !seen.insert(json!([config, container["env"], container["args"], container["command"]]).to_string()) {
+                continue;
+            }
+            let objects: Vec<Value> = objects.iter().cloned().chain(keys(&deployment)).collect();
+            deployment["metadata"]["name"] = json!(case.name);
+            node.start_in(&mut warm, &deployment, &objects).unwrap();
+            let pod = node.pod(&case.name).unwrap();
+            pod.until_ready().unwrap();
+            let listed = pod.ask("/v1/models?return_wildcard_routes=true", &[], None).unwrap().json().unwrap();
+            let listed: BTreeSet<String> =
+                list(&listed["data"]).iter().filter_map(|model| model["id"].as_str()).map(str::to_owned).collect();
+            let wanted = wanted(&api, config);
+            println!("  {} lists {wanted:?}", case.name);
+            // LiteLLM also lists the models that it knows for a pattern.
+            let is_of =
+                |model: &String| wanted.iter().any(|of| of.strip_suffix('*').is_some_and(|of| model.starts_with(of)));
+            if !wanted.is_subset(&listed) || !listed.difference(&wanted).all(is_of) {
+                wrong.push(format!("{}: {listed:?} instead of {wanted:?}", case.name));
+            }
+            node.end(&case.name);
+            warm.end().unwrap();
+        }
+    }
+    assert!(seen.len() > 15, "{} configurations", seen.len());
+    assert_eq!(wrong, Vec::<String>::new());
+}

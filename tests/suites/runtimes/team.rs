@@ -1,0 +1,174 @@
+//! A team of Agents with tools, a model and a memory, each a real process.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::cluster::Running;
+use crate::pod::list;
+
+const NAMESPACE: &str = "today";
+/// Source of the tools. It has dollar signs, which Kubernetes would expand in a variable. The last tool returns the token
+/// of the Agent that calls it.
+const TOOLS: &str = r#"
+def plus(left: int, right: int) -> int:
+    """Sum of two whole numbers."""
+    return left + right
+
+
+def price() -> str:
+    """A price."""
+    return "$$5 $(LOG_LEVEL)"
+
+
+def caller() -> str:
+    """The token of the caller."""
+    from fastmcp.server.dependencies import get_http_headers
+
+    return get_http_headers(include_all=True).get("x-agent-authorization", "none")
+"#;
+/// The longest time until the memory service has read the facts out of turns, which it does after it has answered.
+const EXTRACTION: Duration = Duration::from_mins(2);
+
+fn object(kind: &str, name: &str, spec: &Value) -> Value {
+    json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "metadata": {"name": name, "namespace": NAMESPACE}, "spec": spec})
+}
+
+/// The provider behind the ModelAPI, which no policy makes, and the Secret with its key.
+fn provider() -> Vec<Value> {
+    let labels = json!({"app": "provider"});
+    let probe = json!({"tcpSocket": {"port": 8000}});
+    let container = json!({
+        "name": "provider", "image": "provider", "ports": [{"containerPort": 8000}], "readinessProbe": probe, "livenessProbe": probe,
+    });
+    let metadata = json!({"name": "provider", "namespace": NAMESPACE});
+    vec![
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "keys", "namespace": NAMESPACE},
+            "stringData": {"provider": "the-key-of-the-secret"}}),
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata,
+            "spec": {"template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}}}}),
+        json!({"apiVersion": "v1", "kind": "Service", "metadata": metadata,
+            "spec": {"selector": labels, "ports": [{"port": 8000}]}}),
+    ]
+}
+
+/// The answers of the model of `lead`: it adds two numbers, asks its peer, saves a fact, looks for facts, and answers.
+fn turns_of_lead() -> String {
+    let call =
+        |name: &str, arguments: Value| json!({"tool_calls": [{"name": name, "arguments": arguments}]}).to_string();
+    json!([
+        call("plus", json!({"left": 19, "right": 23})),
+        call("price", json!({})),
+        call("caller", json!({})),
+        call("delegate_to_worker", json!({"task": "When does the ferry leave?"})),
+        call("save_memory", json!({"content": "The ferry of the island leaves at nine in the morning."})),
+        call("search_memory", json!({"query": "ferry", "level": "agent"})),
+        "It leaves at nine.",
+    ])
+    .to_string()
+}
+
+fn objects() -> Vec<Value> {
+    vec![
+        object(
+            "ModelAPI",
+            "llm",
+            &json!({"mode": "Proxy", "proxyConfig": {
+                "models": ["chat", "embed"], "provider": "openai", "apiBase": "http://provider.today.svc.cluster.local:8000/v1",
+                "apiKey": {"valueFrom": {"secretKeyRef": {"name": "keys", "key": "provider"}}},
+            }}),
+        ),
+        object("MCPServer", "sums", &json!({"runtime": "python-string", "params": TOOLS})),
+        object(
+            "MemoryStore",
+            "notes",
+            &json!({
+                "storage": {"type": "local"},
+                "models": {"summarization": {"modelAPI": "llm", "model": "chat"}, "embedding": {"modelAPI": "llm", "model": "embed"}},
+                "shortTerm": {"tokenBudget": 600},
+                "mediumTerm": {"compactionTrigger": 500, "compactionTarget": 60},
+                "longTerm": {"scoreThreshold": 0.25},
+            }),
+        ),
+        object("Agent", "worker", &json!({"modelAPI": "llm", "model": "chat", "config": {"toolCallMode": "native"}})),
+        object(
+            "Agent",
+            "lead",
+            &json!({
+                "modelAPI": "llm", "model": "chat", "mcpServers": ["sums"], "agentNetwork": {"access": ["worker"]},
+                "config": {
+                    "description": "Leads the team", "reasoningLoopMaxSteps": 10,
+                    "memory": {"memoryStore": "notes", "tools": "all", "failureMode": "strict"},
+                },
+                "container": {"env": [{"name": "DEBUG_MOCK_RESPONSES", "value": turns_of_lead()}]},
+            }),
+        ),
+    ]
+}
+
+/// Sends a chat to an Agent in a session. Returns the answer.
+fn chat(running: &mut Running, agent: &str, session: &str, text: &str) -> String {
+    let body = json!({"model": agent, "messages": [{"role": "user", "content": text}]});
+    let pod = running.node.pod(&format!("agent-{agent}")).unwrap();
+    let answer = pod.ask("/v1/chat/completions", &[("x-session-id", session)], Some(&body)).unwrap().json().unwrap();
+    answer["choices"][0]["message"]["content"].as_str().unwrap_or_default().to_owned()
+}
+
+/// The memory of a scope: the turns of a session, and the facts.
+fn recalled(running: &mut Running, scope: &Value) -> Value {
+    let pod = running.node.pod("memorystore-notes").unwrap();
+    let body = json!({"scope": scope, "query": "ferry"});
+    pod.ask("/v1/recall", &[], Some(&body)).unwrap().json().unwrap()
+}
+
+/// The turns of a session, as text.
+fn turns(running: &mut Running, session: &str) -> String {
+    let recalled = recalled(running, &json!({"level": "session", "session_id": session}));
+    recalled["short_term"]["window"].to_string()
+}
+
+/// The facts that belong to an Agent, as text.
+fn facts(running: &mut Running, agent: &str) -> String {
+    let owner = format!("kaos://agent/{NAMESPACE}/{agent}");
+    recalled(running, &json!({"level": "agent", "agent_client_id": owner}))["long_term"]["block"].to_string()
+}
+
+#[test]
+fn a_team_of_real_processes_becomes_ready_talks_remembers_and_uses_tools() {
+    let mut running = Running::start("team", &provider(), &objects()).unwrap();
+    let lead = running.node.pod("agent-lead").unwrap();
+    let card = lead.ask("/.well-known/agent.json", &[], None).unwrap().json().unwrap();
+    assert_eq!((&card["name"], &card["description"]), (&json!("lead"), &json!("Leads the team")));
+    let skills: Vec<&str> = list(&card["skills"]).iter().filter_map(|skill| skill["name"].as_str()).collect();
+    assert_eq!(skills, ["plus", "price", "caller", "delegate_to_worker"]);
+    assert_eq!(running.status("MCPServer", "sums")["availableTools"], json!(["plus", "price", "caller"]));
+
+    // `worker` asks the provider through the proxy, with the key of the Secret.
+    let of_provider = "the ferry leaves at nine";
+    assert!(chat(&mut running, "worker", "s0", "When does the ferry leave?").contains(of_provider));
+    assert_eq!(chat(&mut running, "lead", "s1", "When does the ferry leave?"), "It leaves at nine.");
+    let told = turns(&mut running, "s1");
+    for result in [
+        "[tool result plus: 42]",
+        "[tool result price: $$5 $(LOG_LEVEL)]",
+        "[tool result caller: Bearer a-token-of-the-account]",
+        "[delegation result delegate_to_worker: {",
+        "[tool result save_memory: Saved to long-term memory.]",
+        "[tool result search_memory: No relevant memories found.]",
+        "It leaves at nine.",
+    ] {
+        assert!(told.contains(result), "the session has no {result}: {told}");
+    }
+    assert!(told.contains(of_provider), "{told}");
+
+    // A full window moves turns out, and the service reads facts out of them with the models of the ModelAPI.
+    let begun = Instant::now();
+    while !facts(&mut running, "lead").contains(of_provider) {
+        assert!(begun.elapsed() < EXTRACTION, "no fact: {}", running.node.pod("memorystore-notes").unwrap().log());
+        chat(&mut running, "lead", "s1", "And tomorrow?");
+    }
+    assert_eq!(facts(&mut running, "worker"), json!("").to_string());
+    chat(&mut running, "lead", "s2", "When does the ferry leave?");
+    let told = turns(&mut running, "s2");
+    assert!(told.contains("[tool result search_memory: ## Relevant memory"), "{told}");
+}

@@ -1,0 +1,64 @@
+//! A process that has imported the LiteLLM proxy, and runs one container after the other (`tests/runtimes/node/warm.py`).
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use crate::images::{self, Image};
+
+/// The process. It runs at most one container at a time.
+pub(crate) struct Warm {
+    process: Child,
+    orders: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Warm {
+    /// Starts the process, and waits until it has imported the packages.
+    pub(crate) fn new() -> Result<Self> {
+        let file = images::of_tests().join("node/warm.py").display().to_string();
+        let command = ["python".to_owned(), file];
+        let (name, value) = images::LOCAL_PRICES;
+        let mut process = Image::named("litellm")?
+            .program(&command)?
+            .env(name, value)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let orders = process.stdin.take().context("no standard input")?;
+        let answers = BufReader::new(process.stdout.take().context("no standard output")?);
+        let mut warm = Self { process, orders, answers };
+        warm.hear("warm")?;
+        Ok(warm)
+    }
+
+    /// Runs a container: see `warm.py` for the fields.
+    pub(crate) fn run(&mut self, container: &Value) -> Result<()> {
+        Ok(writeln!(self.orders, "{container}")?)
+    }
+
+    /// Ends the container.
+    pub(crate) fn end(&mut self) -> Result<()> {
+        writeln!(self.orders)?;
+        self.hear("ended")
+    }
+
+    fn hear(&mut self, word: &str) -> Result<()> {
+        let mut line = String::new();
+        self.answers.read_line(&mut line)?;
+        ensure!(line.trim_end() == word, "the warm process says {line:?} and not {word:?}");
+        Ok(())
+    }
+}
+
+impl Drop for Warm {
+    fn drop(&mut self) {
+        // An order ends the container too, which a signal to this process would leave behind.
+        let _ = self.orders.write_all(b"\n");
+        let _ = self.hear("ended");
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
