@@ -79,9 +79,7 @@ async fn status_schema(
         match Calls::cluster(client, &definitions).get(&name).await {
             Ok(definition) => return Ok(definition.and_then(|crd| schema::status_of(&crd, of))),
             Err(error) if error.class != Class::Forbidden => return Err(error.class),
-            Err(error) => {
-                tracing::debug!(%error, "reading the schema from the API server's OpenAPI document instead of the definition")
-            }
+            Err(error) => tracing::debug!(%error, "reading the schema from the OpenAPI document instead"),
         }
     }
     let path = format!("/openapi/v3/apis/{}", of.api_version);
