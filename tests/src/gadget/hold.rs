@@ -18,20 +18,22 @@ static IS_MET: AtomicBool = AtomicBool::new(false);
 
 /// Holds the policy until it is dropped. One test of a process can use it.
 #[derive(Debug)]
-pub struct Hold(());
+pub struct Hold {
+    is_met: &'static AtomicBool,
+}
 
 impl Hold {
     /// Holds the policy from now on.
     #[must_use]
     pub fn begin() -> Self {
         IS_HELD.store(true, Ordering::SeqCst);
-        Self(())
+        Self { is_met: &IS_MET }
     }
 
     /// Returns whether the policy was held.
     #[must_use]
     pub fn is_met(&self) -> bool {
-        IS_MET.load(Ordering::SeqCst)
+        self.is_met.load(Ordering::SeqCst)
     }
 }
 
