@@ -218,7 +218,7 @@ fn a_tenants_policy_gives_way_to_settings_that_hold_for_everybody() {
         world.apply(&settings("sizes", "{name: widget, settings: {size: 5}}")).await;
         world.until("they hold elsewhere", "other:ConfigMap/w", |live| live["data"]["size"] == "5").await;
         let told = until_state(world, "own", "Conflict").await;
-        assert!(told["status"]["message"].as_str().unwrap().contains("what holds here"), "{told}");
+        assert!(told["status"]["message"].as_str().unwrap().contains("that also apply here"), "{told}");
         assert_eq!(told["status"]["reason"], "BadSettings");
         until_edition(world, "ConfigMap/w", "1").await;
         world.apply(&settings("sizes", "{name: widget, settings: {size: 2}}")).await;

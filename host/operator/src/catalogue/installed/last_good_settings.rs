@@ -13,8 +13,8 @@ use super::{StepError, records::MANAGER};
 use crate::catalogue::{FITTED_CONFIG, OPERATOR_CONFIG, operator_config};
 
 /// The description in the second ConfigMap, for its readers.
-const ABOUT: &str = "What kaos-operator-config held when everything fitted last. The operator writes it, and goes on under \
-                     it while that does not fit.";
+const ABOUT: &str = "The last content of kaos-operator-config that fitted. The operator writes it, and uses it while the \
+                     current content does not fit.";
 
 /// Keeps the content that fitted last.
 pub(super) struct LastGoodSettings {
@@ -56,7 +56,7 @@ impl LastGoodSettings {
         let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data});
         let parameters = PatchParams::apply(MANAGER).force();
         let kept = self.api.patch(FITTED_CONFIG, &parameters, &Patch::Apply(&body)).await;
-        let what = || format!("keep what fits of {OPERATOR_CONFIG} in ConfigMap {FITTED_CONFIG}");
+        let what = || format!("store the last good settings of {OPERATOR_CONFIG} in ConfigMap {FITTED_CONFIG}");
         kept.map_err(|error| StepError::new(what(), &error))?;
         self.kept = Some(fits);
         Ok(())

@@ -78,10 +78,10 @@ pub(crate) async fn run(tools: Tools, installing: Installing, stop: Cancellation
                     due
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "policies cannot be looked after, and are looked at again");
-                    catalogue.waits_for(error.to_string());
                     // A step that is due must not wait because another one fails.
                     let wait = due.map_or(patience, |due| due.clamp(PATIENCE.0, patience));
+                    tracing::warn!(%error, "policy lifecycle step failed; retrying in {wait:?}");
+                    catalogue.waits_for(error.to_string());
                     patience = (patience * 2).min(PATIENCE.1);
                     Some(wait)
                 }

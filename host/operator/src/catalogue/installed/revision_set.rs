@@ -154,7 +154,8 @@ impl RevisionSet {
             let age = |local: &&Arc<str>| self.entries.get(&***local).map(|entry| &entry.age);
             let youngest = unfit.local.iter().max_by_key(age);
             if let Some(local) = youngest.filter(|local| left.remove(&***local)) {
-                let message = format!("it does not go with what holds here, too: {}", unfit.message);
+                let message =
+                    format!("it does not fit the policies and settings that also apply here: {}", unfit.message);
                 gave_way.insert(Arc::clone(local), Conflict { reason: unfit.reason, message });
                 continue;
             }

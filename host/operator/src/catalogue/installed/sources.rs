@@ -105,7 +105,7 @@ where
                     let code = code_of(&error);
                     let error = followed.told(&error);
                     beside.broke(code, &error);
-                    tracing::warn!(error, "the watch on policies broke, and is opened again");
+                    tracing::warn!(error, "watch on policies failed; reopening it");
                 }
             }
         }

@@ -31,7 +31,7 @@ impl Store {
     /// Keeps a package for its revision. Leaves ConfigMaps unchanged that are kept already.
     pub(super) async fn keep(&self, revision: &Revision, package: &Package) -> Result<Result<(), Taken>, StepError> {
         let name = revision.metadata.name.as_deref().unwrap_or_default();
-        let what = || format!("keep the bytes of PolicyRevision {name}");
+        let what = || format!("store the bytes of PolicyRevision {name}");
         let packed = package::pack(name, &self.namespace, &package.file, package.component.as_deref())
             .map_err(|error| StepError::new(what(), &error))?;
         let owner = OwnerReference {
