@@ -1,10 +1,31 @@
 //! Moves revisions from state to state: a package is found, checked, admitted and served, and later replaced or
-//! quarantined.
+//! quarantined. Each round observes what there is, plans the actions that are due, and executes them.
+//!
+//! | module | content |
+//! |---|---|
+//! | `facts` | what records and admitted revisions say together; pure |
+//! | `plan` | computes the actions that are due; pure |
+//! | `execute` | carries out actions, one after another |
+//! | `reconcile_packages` | decides the next step with each package |
+//! | `admission` | checks a package and lets it serve |
+//! | `trying`, `trial` | tries settings before they take effect |
+//! | `serving` | swaps in the serving revisions and the settings |
+//! | `quarantine` | finds the revisions that failed in service |
+//! | `restoring` | loads recorded revisions |
+//! | `not_loadable` | loads policies of tenants in the background, and tries again later |
+//! | `bytes_missing` | active revisions that cannot be loaded any more |
+//! | `record_deleted` | writes deleted records and stored bytes again |
+//! | `renaming` | finds the predecessor of a renamed ConfigMap |
+//! | `revision_history` | counts objects, and decides which records are kept |
+//! | `naming`, `transition` | names of revisions, and their changes of state |
 
 mod admission;
 mod bytes_missing;
+mod execute;
+mod facts;
 mod naming;
 mod not_loadable;
+mod plan;
 mod quarantine;
 mod reconcile_packages;
 mod record_deleted;
@@ -173,28 +194,75 @@ impl Lifecycle {
         (wait, done)
     }
 
+    /// Observes what there is, plans the actions that are due, and executes them. A step that fails is tried again in the
+    /// next round, and holds up no other step.
     async fn round(&mut self, wait: &mut Option<Duration>) -> Result<(), StepError> {
+        let Some(found) = self.observe_packages(wait).await? else { return Ok(()) };
+        self.take_up_changes(&found).await;
+        let begins = !self.restored;
+        if begins {
+            self.tools.catalogue.remember(self.records.answered());
+            self.restore(&found).await?;
+            self.restored = true;
+        }
+        let planned = self.execute_all(&found, &BTreeMap::new()).await.done;
+        // Policies that served before go on before any new package is checked. On a fresh cluster all new packages come
+        // first, so that children are not created twice.
+        let is_fresh = self.installed.is_none() && self.revisions.entries.is_empty();
+        let goes_on = begins && (found.is_empty() || !is_fresh);
+        let went_on = if goes_on { self.serve().await } else { Ok(()) };
+        let (due, advanced) = self.advance_all(&found, is_fresh).await;
+        // Failures count after new packages: a newer edition may replace the one that failed.
+        let judged = self.execute_all(&found, &self.failed_in_service()).await;
+        // Loading takes time, so it comes after all other steps.
+        let late = self.load_late(&found).await;
+        // While a predecessor cannot be restored, the policies before it go on.
+        let served = if judged.lacks_predecessor { Ok(()) } else { self.serve().await };
+        let tidied = self.tidy(&found).await;
+        self.count(&found).await;
+        // Only a later process needs the kept bytes, so an error here delays no step.
+        let kept = [self.keep_again().await, self.keep_last_good().await];
+        *wait = [due, late, self.next_restoration(&found)].into_iter().chain(kept).flatten().min();
+        let results = [planned, went_on, advanced, judged.done, served, tidied, self.records.settled()];
+        match results.into_iter().collect::<Result<(), _>>() {
+            // Do not back off, because other packages wait for their turn.
+            Err(error) if self.fairness.is_taken() => {
+                tracing::warn!(%error, "policy lifecycle step failed; retrying in {:?}", PATIENCE.0);
+                *wait = Some(PATIENCE.0);
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    /// Returns the packages. Returns `None` while packages or records were not listed yet.
+    async fn observe_packages(&mut self, wait: &mut Option<Duration>) -> Result<Option<Vec<Found>>, StepError> {
         if !self.sources.are_known() {
             self.tools.catalogue.waits_for("the policy ConfigMaps were not listed yet".to_owned());
-            return Ok(());
+            return Ok(None);
         }
         let found = self.sources.packages().await;
-        if !self.records.are_known() {
-            if found.is_empty() && !self.restored {
-                // A cluster without installed policies does not need the PolicyRevision CRD.
-                self.serve().await?;
-                self.keep_fitted().await?;
-                return Ok(());
-            }
-            self.tools.catalogue.waits_for(
-                "PolicyRevisions were not listed yet: is policyrevisions.kaos.tools installed (kaos-operator crds)?"
-                    .to_owned(),
-            );
-            return Ok(());
+        if self.records.are_known() {
+            return Ok(Some(found));
         }
+        if found.is_empty() && !self.restored {
+            // A cluster without installed policies does not need the PolicyRevision CRD.
+            self.serve().await?;
+            *wait = self.keep_last_good().await;
+            return Ok(None);
+        }
+        self.tools.catalogue.waits_for(
+            "PolicyRevisions were not listed yet: is policyrevisions.kaos.tools installed (kaos-operator crds)?"
+                .to_owned(),
+        );
+        Ok(None)
+    }
+
+    /// Takes up what changed since the last round. Ends background work that is no longer wanted.
+    async fn take_up_changes(&mut self, found: &[Found]) {
         self.records.refresh();
         self.records.settle().await;
-        let current = self.current(&found);
+        let current = self.current(found);
         self.questions.keep(|name| current.contains(name));
         self.trials.keep(|name| current.contains(name));
         self.forget_what_loads_no_more();
@@ -206,56 +274,12 @@ impl Lifecycle {
                 || restoring.contains_key(name)
                 || is_loading()
         });
-        let begins = !self.restored;
-        if begins {
-            self.tools.catalogue.remember(self.records.answered());
-            self.restore(&found).await?;
-            self.restored = true;
-        }
-        // A record that cannot be written again now counts with its old state, and delays no other revision.
-        let written = self.write_again(&found).await;
         let config = self.config();
-        if self.looked_under != config {
+        if self.restored && self.looked_under != config {
             // Retry every revision that waits for settings that fit. Do so only once for each content of the ConfigMap.
             self.due.clear();
-            self.looked_under = config;
         }
-        // A step that fails here is tried again in the next round, and delays no other revision.
-        let followed_up = self.follow_up(&found).await;
-        // Policies that served before go on before any new package is checked. On a fresh cluster all new packages come
-        // first, so that children are not created twice.
-        let is_fresh = self.installed.is_none() && self.revisions.entries.is_empty();
-        if begins && (found.is_empty() || !is_fresh) {
-            self.serve().await?;
-        }
-        let retired = self.retire(&found).await;
-        let (due, advanced) = self.advance_all(&found, is_fresh).await?;
-        // A quarantine that fails now is tried again in the next round, and delays no other revision. If it was
-        // recorded only in part, `follow_up` completes it then, before it decides which revisions serve.
-        let judged = self.judge(&found).await;
-        // Loading takes time, so it comes after all other steps.
-        let late = self.load_late(&found).await;
-        if judged.is_ok() {
-            self.serve().await?;
-        }
-        let tidied = self.tidy(&found).await;
-        self.count(&found).await;
-        // Only a later process needs the kept bytes, so an error here delays no step.
-        *wait = [due, late, self.keep_again().await].into_iter().flatten().min();
-        if let Err(error) = self.keep_fitted().await {
-            tracing::warn!(%error, "settings that fit are not kept for the next process, which is tried again");
-            *wait = Some(wait.unwrap_or(LOOK_AGAIN).min(PATIENCE.0 * 10));
-        }
-        let settled = self.records.settled();
-        match written.and(followed_up).and(retired).and(advanced).and(judged).and(tidied).and(settled) {
-            // The next round tries a failed step again. Do not back off, because other packages wait for their turn.
-            Err(error) if self.fairness.is_taken() => {
-                tracing::warn!(%error, "policies cannot be looked after, and are looked at again");
-                *wait = Some(PATIENCE.0);
-                Ok(())
-            }
-            done => done,
-        }
+        self.looked_under = config;
     }
 
     /// Ends in order: records the interrupted checks, so that the next process tries them again.
@@ -266,17 +290,14 @@ impl Lifecycle {
             if self.records.status(&name).state != RevisionState::Checking {
                 continue;
             }
-            let state = Transition::new(
-                RevisionState::Pending,
-                "Interrupted",
-                "the operator was stopped while it checked this",
-            );
+            let state =
+                Transition::new(RevisionState::Pending, "Interrupted", "the operator was stopped during the check");
             // An interrupted check is not the fault of the package.
             let unbegun = |status: &mut PolicyRevisionStatus| {
                 status.attempts = status.attempts.map(|attempts| attempts - 1).filter(|attempts| *attempts > 0);
             };
             if let Err(error) = self.enter(&name, state, unbegun).await {
-                tracing::warn!(%error, "a check that was interrupted looks like one that brought the process down");
+                tracing::warn!(%error, "interrupted policy check could not be recorded; it will count as one that ended the operator");
             }
         }
     }

@@ -52,7 +52,7 @@ pub(super) struct Records {
     book: BTreeMap<String, Revision>,
     /// Records that a user deleted, with their last content. They stay in `book` until they are written again or
     /// forgotten.
-    erased: BTreeMap<String, Revision>,
+    deleted: BTreeMap<String, Revision>,
     /// Statuses that count already and could not be written yet, with the error.
     owed: BTreeMap<String, StepError>,
     confirmed: BTreeSet<String>,
@@ -79,9 +79,9 @@ impl Records {
         let of = ResourceType::new(API_VERSION, "PolicyRevision");
         let told = (watch.beside(of, "what became of packages"), &changed);
         let seen = keep(api.clone(), watcher::Config::default(), revision_resource(), whole, told, &mut watches);
-        let (book, erased, confirmed) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
+        let (book, deleted, confirmed) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
         let owed = BTreeMap::new();
-        Self { api, seen, changed, book, erased, owed, confirmed, opened: false, _watches: watches }
+        Self { api, seen, changed, book, deleted, owed, confirmed, opened: false, _watches: watches }
     }
 
     /// Waits for the next change.
@@ -110,7 +110,7 @@ impl Records {
         // new record yet.
         let is_gone = |name: &&String| !seen.contains_key(*name) && self.confirmed.contains(*name);
         for (name, revision) in self.book.iter().filter(|(name, _)| is_gone(name)) {
-            self.erased.entry(name.clone()).or_insert_with(|| revision.clone());
+            self.deleted.entry(name.clone()).or_insert_with(|| revision.clone());
         }
         for (name, revision) in &seen {
             if let Some(known) = self.book.get_mut(name) {
@@ -120,39 +120,39 @@ impl Records {
         self.confirmed = seen.into_keys().collect();
     }
 
-    /// Returns the records that a user deleted, with their last content.
-    pub(super) fn erased(&self) -> Vec<Revision> {
-        self.erased.values().cloned().collect()
+    /// Returns the names of the records that a user deleted.
+    pub(super) fn deleted(&self) -> impl Iterator<Item = &String> {
+        self.deleted.keys()
     }
 
     /// Forgets a record that a user deleted.
     pub(super) fn forget(&mut self, name: &str) {
-        self.erased.remove(name);
+        self.deleted.remove(name);
         self.owed.remove(name);
         self.book.remove(name);
     }
 
     /// Writes a record that a user deleted again. Returns whether it is written. Until then the old state counts.
     pub(super) async fn write_again(&mut self, name: &str) -> Result<bool, StepError> {
-        let Some(mut erased) = self.erased.get(name).cloned() else { return Ok(false) };
+        let Some(mut deleted) = self.deleted.get(name).cloned() else { return Ok(false) };
         // The user's annotations are gone with the record. A user may request another attempt with the same value
         // again.
-        erased.metadata.annotations = None;
-        if let Some(status) = &mut erased.status {
+        deleted.metadata.annotations = None;
+        if let Some(status) = &mut deleted.status {
             status.retried = None;
         }
-        let written = self.make_again(name, &erased).await;
+        let written = self.make_again(name, &deleted).await;
         if matches!(written, Ok(true)) {
-            self.erased.remove(name);
+            self.deleted.remove(name);
         } else {
-            self.book.insert(name.to_owned(), erased);
+            self.book.insert(name.to_owned(), deleted);
         }
         written
     }
 
-    async fn make_again(&mut self, name: &str, erased: &Revision) -> Result<bool, StepError> {
-        self.create(name, erased.spec.clone()).await?;
-        self.write(name, erased.status.clone().unwrap_or_default()).await
+    async fn make_again(&mut self, name: &str, deleted: &Revision) -> Result<bool, StepError> {
+        self.create(name, deleted.spec.clone()).await?;
+        self.write(name, deleted.status.clone().unwrap_or_default()).await
     }
 
     /// Returns all records, by name.
@@ -206,7 +206,7 @@ impl Records {
             Ok(_) => {
                 known.status = Some(status);
                 // The last written status counts, also for a record that a user deleted.
-                self.erased.remove(name);
+                self.deleted.remove(name);
                 self.owed.remove(name);
                 Ok(true)
             }
@@ -232,7 +232,7 @@ impl Records {
         match (written, self.book.get_mut(name)) {
             (Ok(written), _) => written,
             (Err(error), Some(known)) => {
-                tracing::warn!(revision = name, %error, "its state counts, and is written as soon as it can be");
+                tracing::warn!(revision = name, %error, "revision status could not be written; its state counts already, and the write is retried");
                 known.status = Some(status);
                 self.owed.insert(name.to_owned(), error);
                 true

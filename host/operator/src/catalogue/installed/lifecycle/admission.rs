@@ -6,7 +6,7 @@ use kaos_crds::{PolicyRevisionStatus, RevisionState};
 use kaos_policy::{policy::Policy, settings::Layer};
 use tokio::time::Instant;
 
-use super::{Found, Held, LOOK_AGAIN, Lifecycle, PATIENCE, StepError, Transition, naming::others_of};
+use super::{Found, Held, LOOK_AGAIN, Lifecycle, PATIENCE, StepError, Transition, plan::Action};
 use crate::{
     catalogue::{
         OPERATOR_CONFIG, Overreach, Reach,
@@ -62,7 +62,7 @@ impl Lifecycle {
                 let state = match no_package {
                     NoPackage::OneTooMany => {
                         let message = format!(
-                            "namespace {} has {MOST} policies that are older, and no more are taken: delete one",
+                            "namespace {} has {MOST} older policies, which is the maximum: delete one",
                             found.source.namespace
                         );
                         Transition::new(RevisionState::Pending, "TooManyPolicies", message)
@@ -285,8 +285,8 @@ impl Lifecycle {
         package: &Package,
         mut entry: Entry,
     ) -> Result<Option<Result<(), NotAdmitted>>, StepError> {
-        let serving = self.serving();
-        let before: Vec<String> = others_of(&self.revisions, &serving, name, found).cloned().collect();
+        let serving = self.facts().serving();
+        let before: Vec<String> = self.facts().others_of(name, &found.source).cloned().collect();
         entry.predecessor = before.first().cloned().or_else(|| self.served_before(name, &entry));
         entry.since = Some(self.tools.clock.now());
         let kept = self.revisions.entries.insert(name.to_owned(), entry.clone());
@@ -329,7 +329,7 @@ impl Lifecycle {
             self.revisions.put_back(name, kept);
             self.waiting.insert(name.to_owned(), entry.content);
             let message = format!(
-                "what serves is kept in a ConfigMap of its own, but another one has the name {config_map}: delete that"
+                "the operator stores a serving revision in a ConfigMap, but another one has the name {config_map}: delete it"
             );
             let transition = Transition::new(RevisionState::Pending, "NameTaken", message);
             return Ok(Some(Err(NotAdmitted { transition, again: true })));
@@ -351,12 +351,15 @@ impl Lifecycle {
             // A revision without a record is not admitted: if it replaced the serving one, no policy would serve.
             self.revisions.put_back(name, kept);
             self.waiting.insert(name.to_owned(), entry.content);
-            let message = "somebody deleted its record while it was checked";
+            let message = "its record was deleted during the check, which starts again";
             let transition = Transition::new(RevisionState::Pending, "Interrupted", message);
             return Ok(Some(Err(NotAdmitted { transition, again: true })));
         }
         self.checking.remove(name);
-        self.replace_others(name, found).await;
+        // Two revisions of a source never serve together, so these actions do not wait for the next plan.
+        for other in before {
+            self.execute(Action::Replace { name: other, by: name.to_owned() }, &[]).await?;
+        }
         Ok(Some(Ok(())))
     }
 }

@@ -37,7 +37,7 @@ impl Lifecycle {
         let PolicyRevisionSpec { source, scope, digest, .. } = &revision.spec;
         let name = revision.metadata.name.clone().unwrap_or_default();
         let why = format!("{LOST} ({})", cut(why, NOTE));
-        tracing::error!(revision = name, why, "what served before stands in for it");
+        tracing::error!(revision = name, why, "active revision cannot be loaded; its predecessor serves in its place");
         let status = revision.status.clone().unwrap_or_default();
         let kinds = if digest.is_some() { kinds_of(&status).collect() } else { Vec::new() };
         let entry = Entry {
@@ -58,9 +58,9 @@ impl Lifecycle {
         };
         self.revisions.entries.insert(name.clone(), entry);
         let message = format!(
-            "{why}, so what served before stands in for it, and deletes nothing that it made: apply its ConfigMap again \
-             as it was or with another version, go back with kaos-operator policy rollback, or delete the ConfigMap. It \
-             is tried again when the operator starts, or now: {}",
+            "{why}, so its predecessor serves in its place and deletes none of its children: apply its ConfigMap again as \
+             it was or with another version, go back with kaos-operator policy rollback, or delete the ConfigMap. The \
+             operator tries it again when it starts, or now: {}",
             self.remedy(&name)
         );
         let asked = self.asked(&name);
@@ -103,7 +103,7 @@ impl Lifecycle {
     pub(super) async fn let_back(&mut self, back: &[Revision], found: &[Found]) -> Result<(), StepError> {
         let names: Vec<String> =
             back.iter().map(|revision| revision.metadata.name.clone().unwrap_or_default()).collect();
-        let mut serving = self.serving();
+        let mut serving = self.facts().serving();
         serving.retain(|name| !names.contains(name));
         for (name, revision) in names.into_iter().zip(back) {
             serving.insert(name.clone());

@@ -6,7 +6,7 @@ use kaos_crds::{PolicyRevisionSpec, PolicyScope, PolicySource};
 use kaos_policy::digest::Digest;
 use serde_json::json;
 
-use super::{Found, Held, Lifecycle, RevisionSet};
+use super::{Found, Held, Lifecycle};
 
 impl Lifecycle {
     /// Returns the name of a package's revision, which depends on its source and its content. The digits at the end are
@@ -46,16 +46,4 @@ impl Lifecycle {
             },
         }
     }
-}
-
-/// Returns the serving revisions of a source, except the named one.
-pub(super) fn others_of<'a>(
-    revisions: &'a RevisionSet,
-    serving: &'a BTreeSet<String>,
-    name: &'a str,
-    found: &'a Found,
-) -> impl Iterator<Item = &'a String> {
-    serving.iter().filter(move |other| {
-        *other != name && revisions.entries.get(*other).is_some_and(|entry| entry.source == found.source)
-    })
 }

@@ -42,7 +42,7 @@ impl Lifecycle {
         }
         let name = revision.metadata.name.clone().unwrap_or_default();
         if !self.loading.contains_key(&name) {
-            let mut left: VecDeque<String> = self.before(&name).into_iter().rev().collect();
+            let mut left: VecDeque<String> = self.facts().before(&name).into_iter().rev().collect();
             left.push_back(name.clone());
             self.revisions.entries.insert(name.clone(), unloaded(revision, found));
             self.loading.insert(name, left);
@@ -78,7 +78,7 @@ impl Lifecycle {
 
     /// Forgets revisions that were replaced or retired while they were being loaded.
     pub(super) fn forget_what_loads_no_more(&mut self) {
-        let (serving, entries) = (self.serving(), &self.revisions.entries);
+        let (serving, entries) = (self.facts().serving(), &self.revisions.entries);
         let is_unloaded =
             |name: &str| entries.get(name).is_some_and(|entry| matches!(entry.content, Content::Unloaded(..)));
         self.loading.retain(|name, _| serving.contains(name) && is_unloaded(name));
@@ -130,13 +130,13 @@ impl Lifecycle {
             return Err(error);
         }
         let name = revision.metadata.name.clone().unwrap_or_default();
-        tracing::warn!(revision = name, %error, "nothing answers in its place until it can be loaded");
+        tracing::warn!(revision = name, %error, "revision cannot be loaded yet; no policy answers in its place");
         let serves = revision.status.as_ref().is_some_and(|status| status.state == RevisionState::Active);
         let entry = unloaded(revision, found);
         self.revisions.entries.insert(name.clone(), entry);
         self.due.insert(name.clone(), Instant::now() + LOOK_AGAIN);
         if serves {
-            let message = format!("nothing answers in its place until it can be loaded: {}", error.message);
+            let message = format!("no policy answers in its place until it is loaded: {}", error.message);
             self.enter_or_owe(&name, Transition::new(RevisionState::Active, NOT_LOADED, message), |_| {}).await;
         }
         Ok(())
@@ -178,11 +178,11 @@ impl Lifecycle {
             Err(error) | Ok(Loaded::NotYet(error)) if is_first => {
                 self.installed = None;
                 if let Err(error) = self.put_off(revision, found, error).await {
-                    tracing::warn!(revision = name, %error, "it cannot be loaded yet");
+                    tracing::warn!(revision = name, %error, "revision cannot be loaded yet");
                 }
             }
             Err(error) | Ok(Loaded::NotYet(error)) => {
-                tracing::warn!(revision = name, %error, "it cannot be loaded yet, and is tried again");
+                tracing::warn!(revision = name, %error, "revision cannot be loaded yet; retrying");
                 let entry = self.revisions.entries.get_mut(name);
                 if let Some(wait) = entry.and_then(|entry| entry.content.wait()) {
                     *wait = SELDOM.min(*wait * 2);
@@ -201,7 +201,7 @@ impl Lifecycle {
                     return false;
                 }
                 if let Err(error) | Ok(Loaded::NotYet(error)) = self.reload(&revision, found).await {
-                    tracing::warn!(%error, "what served before cannot be fallen back to");
+                    tracing::warn!(%error, "predecessor cannot be loaded as a fallback");
                 }
             }
             self.loading.get_mut(name).and_then(VecDeque::pop_front);
@@ -209,14 +209,20 @@ impl Lifecycle {
         true
     }
 
+    /// Returns whether a revision can be loaded at once: it is loaded, has no component, or its check has finished.
+    pub(super) fn is_loadable(&self, name: &str) -> bool {
+        let is_loaded = || self.revisions.entries.get(name).is_some_and(|entry| entry.content.is_loaded());
+        let has_component = || self.records.get(name).is_some_and(|revision| revision.spec.digest.is_some());
+        is_loaded() || !has_component() || matches!(self.checks.stand(name), Stand::Ended)
+    }
+
     /// Returns whether a revision can be loaded at once. Otherwise starts a background check of its component. The end
     /// of the check starts a new round.
     pub(super) async fn is_compiled(&mut self, name: &str, revision: &Revision, found: &[Found]) -> bool {
-        let PolicyRevisionSpec { source, digest, .. } = &revision.spec;
-        let is_loaded = self.revisions.entries.get(name).is_some_and(|entry| entry.content.is_loaded());
-        if is_loaded || digest.is_none() {
+        if self.is_loadable(name) {
             return true;
         }
+        let source = &revision.spec.source;
         match self.checks.stand(name) {
             Stand::Ended => true,
             Stand::UnderWay => false,
@@ -235,7 +241,7 @@ impl Lifecycle {
 
     /// Returns the revision to load next, and when it is due. If several are due, the namespaces take turns.
     fn next_unloaded(&self, found: &[Found]) -> Option<(Instant, String)> {
-        let (serving, now) = (self.serving(), Instant::now());
+        let (serving, now) = (self.facts().serving(), Instant::now());
         let is_asked_anew = |name: &str| self.is_asked_for(name) && self.tried_for.get(name) != Some(&self.asked(name));
         let rank = |name: &String| {
             let due = self.due.get(name).copied().filter(|due| *due > now && !is_asked_anew(name));

@@ -8,6 +8,53 @@ use tokio::time::Instant;
 use super::{ATTEMPTS, Found, LOOK_AGAIN, Lifecycle, PATIENCE, StepError, Transition};
 use crate::catalogue::installed::background::Stand;
 
+/// What decides about the next step with a package.
+#[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent facts")]
+struct PackageFacts {
+    state: RevisionState,
+    attempts: Option<i64>,
+    /// Whether a user requested an attempt that was not made yet.
+    is_retried: bool,
+    /// Whether the admitted revision is loaded. `None` if it is not admitted.
+    is_loaded: Option<bool>,
+    /// Whether the reason for its refusal is gone.
+    is_overtaken: bool,
+    /// Whether the time of its next attempt has come.
+    is_due: bool,
+    /// Whether this process started its check.
+    is_checked_here: bool,
+}
+
+/// The next step with a package.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Nothing,
+    /// Records a request for another attempt, so that it does not clear later failures of the revision too.
+    Acknowledge,
+    /// Looks again when the next attempt is due.
+    Wait,
+    /// Handles a process that ended during the check, with the number of attempts.
+    Interrupted(i64),
+    /// Checks the package and lets it serve.
+    Admit,
+}
+
+impl PackageFacts {
+    /// Returns the next step.
+    fn next(self) -> Step {
+        match (self.state, self.is_retried) {
+            // There is nothing to try.
+            (state, true) if state.is_let_in() && self.is_loaded == Some(true) => Step::Acknowledge,
+            (state, _) if state.is_let_in() && self.is_loaded.is_some() => Step::Nothing,
+            (RevisionState::Refused | RevisionState::Quarantined, false) if !self.is_overtaken => Step::Nothing,
+            (_, false) if !self.is_due => Step::Wait,
+            (RevisionState::Checking, false) if !self.is_checked_here => Step::Interrupted(self.attempts.unwrap_or(1)),
+            _ => Step::Admit,
+        }
+    }
+}
+
 impl Lifecycle {
     /// Takes the next step with each package whose turn it is, and swaps in the result. Returns when to look again, and
     /// the error of a failed step.
@@ -15,7 +62,7 @@ impl Lifecycle {
         &mut self,
         found: &[Found],
         is_fresh: bool,
-    ) -> Result<(Option<Duration>, Result<(), StepError>), StepError> {
+    ) -> (Option<Duration>, Result<(), StepError>) {
         let (mut wait, mut advanced) = (self.sources.again(), Ok(()));
         let sources: Vec<_> = found.iter().map(|found| &found.source).collect();
         for package in self.fairness.begin(&sources).into_iter().map(|at| &found[at]) {
@@ -41,7 +88,7 @@ impl Lifecycle {
                 }
             }
             if !is_fresh {
-                self.serve().await?;
+                advanced = advanced.and(self.serve().await);
             }
             if self.fairness.is_taken() {
                 // The others have their turn in the next round, after any change that came meanwhile.
@@ -50,9 +97,9 @@ impl Lifecycle {
             }
         }
         if is_fresh {
-            self.serve().await?;
+            advanced = advanced.and(self.serve().await);
         }
-        Ok((wait, advanced))
+        (wait, advanced)
     }
 
     /// Waits for a running check, trial or question of a package of the operator's own namespace. Otherwise passes would
@@ -79,41 +126,36 @@ impl Lifecycle {
     /// Takes the next step with a package. Returns whether to look at it again when it is due, although nothing
     /// changes.
     async fn advance(&mut self, found: &Found) -> Result<bool, StepError> {
-        // A package that was not read yet cannot be checked.
+        // A package that was not read yet cannot be checked. One without a record has to get that first.
         let (Some(name), Some(held)) = (self.name_of(found), &found.held) else { return Ok(false) };
         if self.records.get(&name).is_none() {
-            self.records.create(&name, self.spec_of(found, held)).await?;
+            return Ok(false);
         }
-        let status = self.records.status(&name);
-        let asked = self.asked(&name);
-        let retried = self.is_asked_for(&name);
-        if retried {
+        let (status, asked) = (self.records.status(&name), self.asked(&name));
+        let entry = self.revisions.entries.get(&name);
+        let is_retried = self.is_asked_for(&name);
+        let facts = PackageFacts {
+            state: status.state,
+            attempts: status.attempts,
+            is_retried,
+            is_loaded: entry.map(|entry| entry.content.is_loaded()),
+            is_overtaken: self.is_overtaken(held, &status),
+            is_due: self.due.get(&name).is_none_or(|due| Instant::now() >= *due),
+            is_checked_here: self.checking.contains(&name),
+        };
+        if is_retried {
             self.tools.catalogue.ledger().absolve(&name);
         }
-        match status.state {
-            state if state.is_let_in() && self.revisions.entries.contains_key(&name) => {
-                // There is nothing to try. Record the request, so that it does not clear later failures of the revision
-                // too.
-                if retried && self.revisions.entries.get(&name).is_some_and(|entry| entry.content.is_loaded()) {
-                    self.records.write_or_owe(&name, PolicyRevisionStatus { retried: asked, ..status }).await;
-                }
+        match facts.next() {
+            Step::Nothing => Ok(false),
+            Step::Acknowledge => {
+                self.records.write_or_owe(&name, PolicyRevisionStatus { retried: asked, ..status }).await;
                 Ok(false)
             }
-            RevisionState::Refused | RevisionState::Quarantined if !retried && !self.is_overtaken(held, &status) => {
-                Ok(false)
-            }
-            RevisionState::Pending | RevisionState::Superseded
-                if asked.is_none() && self.put_aside_as(&name).is_some() =>
-            {
-                self.put_aside_again(&name).await;
-                Ok(false)
-            }
-            _ if !retried && self.due.get(&name).is_some_and(|due| Instant::now() < *due) => Ok(true),
-            RevisionState::Checking if !retried && !self.checking.contains(&name) => {
-                self.unended(&name, status.attempts.unwrap_or(1)).await
-            }
-            _ => {
-                if retried {
+            Step::Wait => Ok(true),
+            Step::Interrupted(attempts) => self.interrupted(&name, attempts).await,
+            Step::Admit => {
+                if is_retried {
                     self.due.remove(&name);
                 }
                 self.admit(&name, found, held, asked).await
@@ -123,19 +165,62 @@ impl Lifecycle {
 
     /// Handles a process that ended during the check of a package. The process may have been killed for any reason, so
     /// the package is tried again, with a growing delay. It is refused after several such ends.
-    async fn unended(&mut self, name: &str, attempts: i64) -> Result<bool, StepError> {
+    async fn interrupted(&mut self, name: &str, attempts: i64) -> Result<bool, StepError> {
         if attempts >= ATTEMPTS {
             let message = format!(
-                "the operator ended {attempts} times while it checked this, so it is not tried again by itself: {}",
+                "the operator ended {attempts} times during the check, and does not check it again by itself: {}",
                 self.remedy(name)
             );
             self.enter_or_owe(name, Transition::new(RevisionState::Refused, "EndedTheOperator", message), |_| {}).await;
             return Ok(false);
         }
         let wait = PATIENCE.0 * u32::try_from(attempts * 10).unwrap_or(1);
-        let message = format!("the operator ended while it checked this ({attempts} of {ATTEMPTS}): it is tried again");
+        let message = format!("the operator ended during the check ({attempts} of {ATTEMPTS}), and checks it again");
         self.due.insert(name.to_owned(), Instant::now() + wait);
         self.enter(name, Transition::new(RevisionState::Pending, "Interrupted", message), |_| {}).await?;
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_step_follows_from_the_state_and_from_what_a_user_asked_for() {
+        let new = PackageFacts {
+            state: RevisionState::Pending,
+            attempts: None,
+            is_retried: false,
+            is_loaded: None,
+            is_overtaken: false,
+            is_due: true,
+            is_checked_here: false,
+        };
+        let asked = PackageFacts { is_retried: true, ..new };
+        let active = PackageFacts { state: RevisionState::Active, is_loaded: Some(true), ..new };
+        let refused = PackageFacts { state: RevisionState::Refused, ..new };
+        let checking = PackageFacts { state: RevisionState::Checking, attempts: Some(2), ..new };
+        for (observed, step) in [
+            (new, Step::Admit),
+            (PackageFacts { is_due: false, ..new }, Step::Wait),
+            (PackageFacts { is_due: false, ..asked }, Step::Admit),
+            (active, Step::Nothing),
+            (PackageFacts { is_retried: true, ..active }, Step::Acknowledge),
+            (PackageFacts { is_retried: true, is_loaded: Some(false), ..active }, Step::Nothing),
+            (PackageFacts { is_loaded: None, ..active }, Step::Admit),
+            (PackageFacts { state: RevisionState::Conflict, ..active }, Step::Nothing),
+            (refused, Step::Nothing),
+            (PackageFacts { is_overtaken: true, ..refused }, Step::Admit),
+            (PackageFacts { is_retried: true, ..refused }, Step::Admit),
+            (PackageFacts { state: RevisionState::Quarantined, ..new }, Step::Nothing),
+            (PackageFacts { state: RevisionState::Superseded, ..new }, Step::Admit),
+            (PackageFacts { state: RevisionState::NotPermitted, is_due: false, ..new }, Step::Wait),
+            (checking, Step::Interrupted(2)),
+            (PackageFacts { is_checked_here: true, ..checking }, Step::Admit),
+            (PackageFacts { is_retried: true, ..checking }, Step::Admit),
+        ] {
+            assert_eq!(observed.next(), step, "{observed:?}");
+        }
     }
 }

@@ -6,59 +6,29 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 use super::{Found, Lifecycle, PATIENCE, StepError};
-use crate::{
-    catalogue::installed::{records::Revision, store::Taken},
-    package::Package,
-};
+use crate::{catalogue::installed::store::Taken, package::Package};
 
 impl Lifecycle {
-    /// Writes the deleted records of serving revisions again, before any decision depends on records. Forgets all other
-    /// deleted records.
-    pub(super) async fn write_again(&mut self, found: &[Found]) -> Result<(), StepError> {
-        let (served, others): (Vec<_>, Vec<_>) = self.records.erased().into_iter().partition(|it| self.is_let_in(it));
-        for revision in others {
-            self.records.forget(revision.metadata.name.as_deref().unwrap_or_default());
-        }
-        if served.is_empty() {
-            return Ok(());
-        }
-        let (held, mut written) = (self.held(found), Ok(()));
-        for revision in served {
-            let name = revision.metadata.name.clone().unwrap_or_default();
-            let is_there = found.iter().any(|found| found.source == revision.spec.source);
-            if !is_there && !held.contains(&name) {
-                self.records.forget(&name);
-                continue;
-            }
-            written = written.and(self.write_one_again(name, &revision, found).await);
-        }
-        written
-    }
-
-    async fn write_one_again(&mut self, name: String, revision: &Revision, found: &[Found]) -> Result<(), StepError> {
+    /// Writes the deleted record of a serving revision again.
+    pub(super) async fn recreate(&mut self, name: &str, found: &[Found]) -> Result<(), StepError> {
+        let Some(revision) = self.records.get(name).cloned() else { return Ok(()) };
         // The kept bytes may still exist: the garbage collector takes some time.
-        let package = self.package_of(revision, found).await?;
-        if !self.records.write_again(&name).await? {
+        let package = self.package_of(&revision, found).await?;
+        if !self.records.write_again(name).await? {
             // The record was deleted once more. The watch will report this.
             return Ok(());
         }
         if let Some(package) = package {
-            tracing::warn!(revision = name, "somebody deleted it, but it serves: it is written again");
-            self.keep_soon(name, package);
+            tracing::warn!(revision = name, "deleted record of a serving revision is written again");
+            self.keep_soon(name.to_owned(), package);
         } else {
             tracing::error!(
                 revision = name,
-                "somebody deleted it, but it serves: it is written again, and what was kept of it is lost. The next \
-                 operator cannot load it unless its ConfigMap is applied again"
+                "deleted record of a serving revision is written again, but its stored bytes are lost: apply its ConfigMap \
+                 again, or the next operator cannot load it"
             );
         }
         Ok(())
-    }
-
-    /// Returns whether a revision was admitted and is in the revision set.
-    fn is_let_in(&self, revision: &Revision) -> bool {
-        let was_let_in = revision.status.as_ref().is_some_and(|status| status.state.is_let_in());
-        was_let_in && revision.metadata.name.as_ref().is_some_and(|name| self.revisions.entries.contains_key(name))
     }
 
     /// Keeps the bytes of a serving revision in the next round, unless they are kept.
@@ -94,9 +64,13 @@ impl Lifecycle {
         match kept {
             Ok(Ok(())) => return true,
             Ok(Err(Taken(config_map))) => {
-                tracing::warn!(revision = name, config_map, "it is kept as soon as this ConfigMap is gone");
+                tracing::warn!(
+                    revision = name,
+                    config_map,
+                    "revision bytes cannot be stored until this ConfigMap is deleted"
+                );
             }
-            Err(error) => tracing::warn!(revision = name, %error, "it is not kept yet, which is tried again"),
+            Err(error) => tracing::warn!(revision = name, %error, "revision bytes could not be stored; retrying"),
         }
         false
     }

@@ -51,12 +51,12 @@ impl Lifecycle {
                 Ok(Loaded::Serves) if was_not_loaded(&revision) => back.push(revision),
                 Ok(Loaded::Serves | Loaded::Never | Loaded::Withheld) => {}
             }
-            for before in self.before(&name) {
+            for before in self.facts().before(&name) {
                 // An error with a predecessor must not delay the serving revision.
                 if let Some(before) = self.records.get(&before).cloned()
                     && let Err(error) | Ok(Loaded::NotYet(error)) = self.reload(&before, found).await
                 {
-                    tracing::warn!(%error, "what served before cannot be fallen back to");
+                    tracing::warn!(%error, "predecessor cannot be loaded as a fallback");
                 }
             }
         }
@@ -86,7 +86,7 @@ impl Lifecycle {
         }
         let serves = revision.status.as_ref().is_some_and(|status| status.state == RevisionState::Active);
         let Some(mut package) = self.package_of(revision, found).await? else {
-            let lost = "what was kept of it is gone or was changed";
+            let lost = "its stored bytes are missing or were changed";
             if serves {
                 self.withhold(revision, found, &format!("BytesLost: {lost}"), true).await;
                 return Ok(Loaded::Withheld);

@@ -7,13 +7,13 @@ use std::{
 
 use kaos_crds::{PolicySource, RevisionState};
 
-use super::{Found, Lifecycle, StepError};
-use crate::catalogue::installed::sources::MOST;
+use super::{Found, Lifecycle, StepError, facts::Facts, plan::Action};
+use crate::catalogue::installed::{records::Revision, sources::MOST};
 
 /// The number of revisions to keep of each line.
 const KEPT: usize = 3;
 /// The number of quarantined revisions to keep of each line, in addition.
-const ASIDE: usize = 16;
+const QUARANTINED_KEPT: usize = 16;
 
 /// A line: revisions that follow one another.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -67,56 +67,22 @@ impl Lifecycle {
         snapshot.kinds().all(|(of, _)| coverage.is_primary(of)) && self.tools.watch.synced().is_ok()
     }
 
-    /// Deletes records that are no longer needed. Keeps the newest of each line, serving revisions and their fallbacks,
-    /// quarantined revisions, and the predecessors of packages that may come back under another name.
+    /// Deletes records that are no longer needed. A record that cannot be deleted must not delay others, so it is tried
+    /// last, and the rest follow in the next round: a slow API server would delay all other steps.
     pub(super) async fn tidy(&mut self, found: &[Found]) -> Result<(), StepError> {
-        let sources: BTreeSet<&PolicySource> = found.iter().map(|found| &found.source).collect();
-        let mut lines: BTreeMap<(Line<'_>, bool), Vec<(String, String)>> = BTreeMap::new();
         let current = self.current(found);
-        let mut needed: BTreeSet<String> = current.clone();
-        let awaited = self.awaited();
-        for (name, revision) in self.records.all() {
-            let status = revision.status.clone().unwrap_or_default();
-            let (serves, is_aside) = (status.state.is_let_in(), status.state == RevisionState::Quarantined);
-            let (source, scope) = (&revision.spec.source, &revision.spec.scope.namespaces);
-            let policy = revision.status.as_ref().and_then(|status| status.policy.as_deref()).unwrap_or_default();
-            let line = if sources.contains(source) {
-                Line::Of(source)
-            } else if source.namespace == self.tools.duties.operator_namespace {
-                Line::Gone(policy, revision.spec.digest.is_some(), scope)
-            } else {
-                Line::Tenant(&source.namespace)
-            };
-            let since = status.since.unwrap_or_default();
-            lines.entry((line, is_aside)).or_default().push((since, name.clone()));
-            if serves || (is_aside && current.contains(name)) {
-                needed.extend(self.before(name).into_iter().take(KEPT - 1));
-            }
-            if serves {
-                needed.insert(name.clone());
-            }
-        }
-        // A revision that never served and whose source has other content now is of no use.
-        let never_was = |name: &&String| {
-            let state = self.records.status(name).state;
-            !current.contains(*name)
-                && matches!(state, RevisionState::Pending | RevisionState::Checking | RevisionState::NotPermitted)
+        let history = History {
+            facts: self.facts(),
+            sources: found.iter().map(|found| &found.source).collect(),
+            current: &current,
+            awaited: self.awaited(),
+            home: &self.tools.duties.operator_namespace,
         };
-        let mut old: Vec<String> = self.records.all().keys().filter(never_was).cloned().collect();
-        for ((_, are_aside), mut line) in lines {
-            // Of revisions from the same second, needed ones count as the newest.
-            line.sort_by_cached_key(|(since, name)| (needed.contains(name), since.clone(), name.clone()));
-            let newest_first = line.into_iter().rev().map(|(_, name)| name);
-            let kept = if are_aside { ASIDE } else { KEPT };
-            old.extend(beyond(newest_first, kept, &awaited).filter(|name| !needed.contains(name)));
-        }
+        let mut outdated = history.outdated();
         self.forget_all_but(&current);
-        // A record that cannot be deleted must not delay others, so it is tried last.
-        old.sort_by_cached_key(|name| (Some(name) <= self.stuck.as_ref(), name.clone()));
-        for name in old {
-            self.revisions.entries.remove(&name);
-            if let Err(error) = self.records.delete(&name).await {
-                // The other records follow in the next round: a slow API server would delay all other steps.
+        outdated.sort_by_cached_key(|name| (Some(name) <= self.stuck.as_ref(), name.clone()));
+        for name in outdated {
+            if let Err(error) = self.execute(Action::Delete(name.clone()), found).await {
                 self.stuck = Some(name);
                 return Err(error);
             }
@@ -134,6 +100,69 @@ impl Lifecycle {
         self.tried_for.retain(|name, _| is_known(name));
         self.counted.retain(is_known);
         self.checking.retain(is_known);
+    }
+}
+
+/// What decides which records are kept.
+struct History<'a> {
+    facts: Facts<'a>,
+    sources: BTreeSet<&'a PolicySource>,
+    /// The revisions of the packages that exist.
+    current: &'a BTreeSet<String>,
+    /// The predecessors of packages that may come back under another name.
+    awaited: BTreeSet<String>,
+    /// The operator's namespace.
+    home: &'a str,
+}
+
+impl<'a> History<'a> {
+    fn line_of(&self, revision: &'a Revision) -> Line<'a> {
+        let (source, scope) = (&revision.spec.source, &revision.spec.scope.namespaces);
+        if self.sources.contains(source) {
+            Line::Of(source)
+        } else if source.namespace == self.home {
+            let policy = revision.status.as_ref().and_then(|status| status.policy.as_deref()).unwrap_or_default();
+            Line::Gone(policy, revision.spec.digest.is_some(), scope)
+        } else {
+            Line::Tenant(&source.namespace)
+        }
+    }
+
+    /// Returns the records that are no longer needed. Keeps the newest of each line, serving revisions and their
+    /// fallbacks, quarantined revisions, and the awaited predecessors.
+    fn outdated(&self) -> Vec<String> {
+        let (facts, current) = (self.facts, self.current);
+        let mut lines: BTreeMap<(Line<'_>, bool), Vec<(String, String)>> = BTreeMap::new();
+        let mut needed: BTreeSet<String> = current.clone();
+        for (name, revision) in facts.records {
+            let state = facts.state(name);
+            let (serves, is_aside) = (state.is_let_in(), state == RevisionState::Quarantined);
+            let since = facts.status(name).and_then(|status| status.since.clone()).unwrap_or_default();
+            lines.entry((self.line_of(revision), is_aside)).or_default().push((since, name.clone()));
+            if serves || (is_aside && current.contains(name)) {
+                needed.extend(facts.before(name).into_iter().take(KEPT - 1));
+            }
+            if serves {
+                needed.insert(name.clone());
+            }
+        }
+        // A revision that never served and whose source has other content now is of no use.
+        let never_was = |name: &&String| {
+            !current.contains(*name)
+                && matches!(
+                    facts.state(name),
+                    RevisionState::Pending | RevisionState::Checking | RevisionState::NotPermitted
+                )
+        };
+        let mut outdated: Vec<String> = facts.records.keys().filter(never_was).cloned().collect();
+        for ((_, are_aside), mut line) in lines {
+            // Of revisions from the same second, needed ones count as the newest.
+            line.sort_by_cached_key(|(since, name)| (needed.contains(name), since.clone(), name.clone()));
+            let newest_first = line.into_iter().rev().map(|(_, name)| name);
+            let kept = if are_aside { QUARANTINED_KEPT } else { KEPT };
+            outdated.extend(beyond(newest_first, kept, &self.awaited).filter(|name| !needed.contains(name)));
+        }
+        outdated
     }
 }
 

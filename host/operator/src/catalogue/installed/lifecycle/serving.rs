@@ -4,12 +4,13 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
+    time::Duration,
 };
 
 use kaos_crds::RevisionState;
 use kaos_policy::settings::Layer;
 
-use super::{Lifecycle, StepError, Transition};
+use super::{Lifecycle, PATIENCE, StepError, Transition};
 use crate::catalogue::{Conflict, OPERATOR_CONFIG, installed::revision_set::Unfit};
 
 impl Lifecycle {
@@ -17,11 +18,11 @@ impl Lifecycle {
     pub(super) async fn serve(&mut self) -> Result<(), StepError> {
         if self.restoring.iter().any(|(name, is_alone)| *is_alone && !self.is_held_open(name)) {
             // Something else would answer in its place, which is everywhere, and make its objects otherwise.
-            let what = "what served before a policy that was put aside is being loaded";
+            let what = "the predecessor of a quarantined policy is being loaded";
             self.tools.catalogue.waits_for(what.to_owned());
             return Ok(());
         }
-        let (mut serving, config) = (self.serving(), self.config());
+        let (mut serving, config) = (self.facts().serving(), self.config());
         // Nothing answers in the place of one that is to serve again there.
         serving.extend(self.held_open().cloned());
         self.inherit(&serving);
@@ -104,7 +105,7 @@ impl Lifecycle {
         }
         if !message.is_empty() {
             let message = format!("ConfigMap {OPERATOR_CONFIG}: {message}");
-            tracing::warn!(message, "variables that feed no setting are ignored");
+            tracing::warn!(message, "variables without a setting are ignored");
             if let Some(config_map) = self.sources.config_map() {
                 self.events.warn(&config_map, "BadSettings", &message).await;
             }
@@ -115,9 +116,9 @@ impl Lifecycle {
     /// Logs which settings are in effect from now on.
     fn tell_change(&self) {
         let holds = match (self.sources.config(), &self.began_with) {
-            (Some(_), _) => "what it says now holds",
-            (None, Some(_)) => "it is gone, and what it said when this process began holds",
-            (None, None) => "it is gone, and the defaults hold",
+            (Some(_), _) => "settings changed; the new ones are in effect",
+            (None, Some(_)) => "settings were deleted; those from the start of this process are in effect",
+            (None, None) => "settings were deleted; the defaults are in effect",
         };
         tracing::info!(config_map = OPERATOR_CONFIG, "{holds}");
     }
@@ -138,19 +139,21 @@ impl Lifecycle {
         if self.misfit.as_ref() == Some(&message) {
             return;
         }
-        tracing::error!(message, "settings that do not fit are not used");
+        tracing::error!(message, "settings do not fit and are not used");
         if let Some(config_map) = self.sources.config_map() {
             self.events.warn(&config_map, reason, &message).await;
         }
         self.misfit = Some(message);
     }
 
-    /// Keeps the settings of the last swap, for a process that starts while the ConfigMap does not fit.
-    pub(super) async fn keep_fitted(&mut self) -> Result<(), StepError> {
-        match &self.installed {
-            Some((_, config)) => self.last_good.keep(config.as_ref()).await,
-            None => Ok(()),
-        }
+    /// Keeps the settings of the last swap, for a process that starts while the ConfigMap does not fit. Returns when to
+    /// try again.
+    pub(super) async fn keep_last_good(&mut self) -> Option<Duration> {
+        let (_, config) = self.installed.as_ref()?;
+        let error = self.last_good.keep(config.as_ref()).await.err()?;
+        let wait = PATIENCE.0 * 10;
+        tracing::warn!(%error, "last good settings could not be stored for the next process; retrying in {wait:?}");
+        Some(wait)
     }
 
     /// Returns the revisions that still wait for a place although the revision that holds it cannot be loaded any more.
@@ -166,15 +169,9 @@ impl Lifecycle {
 
     /// Returns the revisions that wait for a place that another one holds.
     pub(super) fn waiting_for_a_place(&self) -> BTreeSet<String> {
-        let mut waiting = self.serving();
+        let mut waiting = self.facts().serving();
         waiting.retain(|name| self.records.status(name).state == RevisionState::Conflict);
         waiting
-    }
-
-    /// Returns the admitted revisions, whether or not they fit together.
-    pub(super) fn serving(&self) -> BTreeSet<String> {
-        let is_let_in = |name: &&String| self.records.status(name).state.is_let_in();
-        self.revisions.entries.keys().filter(is_let_in).cloned().collect()
     }
 
     /// Returns the settings of the operator's own ConfigMap. If it is gone, returns its content at startup.

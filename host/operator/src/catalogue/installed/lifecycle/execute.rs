@@ -1,0 +1,189 @@
+//! Carries out the planned actions, one after another. An action that fails is reported, and holds up no other one.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use kaos_crds::{PolicyRevisionStatus, RevisionState};
+use tokio::time::Instant;
+
+use super::{
+    Found, LOOK_AGAIN, Lifecycle, StepError, Transition,
+    facts::Facts,
+    plan::{Action, Observed, SourceRevision, plan},
+    restoring::{Loaded, age_of},
+};
+
+/// The reason for a quarantine.
+const FAILED: &str = "FailedInService";
+
+/// The result of carrying out all actions that are due.
+pub(super) struct Executed {
+    /// The first error.
+    pub(super) done: Result<(), StepError>,
+    /// Whether a quarantined revision still lacks the predecessor that is to serve again.
+    pub(super) lacks_predecessor: bool,
+}
+
+impl Lifecycle {
+    /// Returns the records and the admitted revisions.
+    pub(super) fn facts(&self) -> Facts<'_> {
+        Facts { records: self.records.all(), revisions: &self.revisions }
+    }
+
+    fn observe<'a>(
+        &'a self,
+        found: &'a [Found],
+        failed: &BTreeMap<String, String>,
+        is_compiled: &'a dyn Fn(&str) -> bool,
+    ) -> Observed<'a> {
+        let package = |found: &'a Found| SourceRevision { source: &found.source, revision: self.name_of(found) };
+        Observed {
+            facts: self.facts(),
+            packages: found.iter().map(package).collect(),
+            deleted: self.records.deleted().collect(),
+            failed: failed.clone(),
+            is_compiled,
+            due: &self.due,
+            now: Instant::now(),
+        }
+    }
+
+    /// Returns the delay until a restoration that failed is due again.
+    pub(super) fn next_restoration(&self, found: &[Found]) -> Option<Duration> {
+        let is_compiled = |_: &str| false;
+        let observed = self.observe(found, &BTreeMap::new(), &is_compiled);
+        let due = observed.next_restoration()?;
+        Some(due.saturating_duration_since(observed.now))
+    }
+
+    /// Plans and carries out actions until none is due. `failed` are the revisions that failed in service. An action that
+    /// failed is not tried again in the same call.
+    pub(super) async fn execute_all(&mut self, found: &[Found], failed: &BTreeMap<String, String>) -> Executed {
+        let mut executed = Executed { done: Ok(()), lacks_predecessor: false };
+        let (mut tried, mut ready) = (BTreeSet::new(), BTreeSet::new());
+        loop {
+            let is_compiled = |name: &str| ready.contains(name) || self.is_loadable(name);
+            let actions = plan(&self.observe(found, failed, &is_compiled));
+            let Some(action) = actions.into_iter().find(|action| !tried.contains(action)) else { return executed };
+            tried.insert(action.clone());
+            if let Action::Compile { name, is_vacant } = action {
+                if self.compile(&name, is_vacant, found).await {
+                    ready.insert(name);
+                }
+                continue;
+            }
+            let restores = matches!(action, Action::Restore { .. });
+            if let Err(error) = self.execute(action, found).await {
+                executed.lacks_predecessor |= restores;
+                executed.done = executed.done.and(Err(error));
+            }
+        }
+    }
+
+    /// Carries out one action.
+    pub(super) async fn execute(&mut self, action: Action, found: &[Found]) -> Result<(), StepError> {
+        match action {
+            Action::Recreate(name) => self.recreate(&name, found).await?,
+            Action::Forget(name) => self.records.forget(&name),
+            Action::Create(at, name) => {
+                if let Some(package) = found.get(at)
+                    && let Some(held) = &package.held
+                {
+                    self.records.create(&name, self.spec_of(package, held)).await?;
+                }
+            }
+            Action::Replace { name, by } => {
+                let message = format!("{by} serves in its place");
+                self.enter_or_owe(&name, Transition::new(RevisionState::Superseded, "Replaced", message), |_| {}).await;
+            }
+            Action::Retire(name) => {
+                let message = "its ConfigMap was deleted, or is no longer a policy";
+                let ended = Transition::new(RevisionState::Superseded, "SourceDeleted", message);
+                self.enter_or_owe(&name, ended, |_| {}).await;
+            }
+            Action::Quarantine { name, why } => {
+                tracing::error!(revision = name, why, "policy failed in service and is quarantined");
+                self.enter_or_owe(&name, Transition::new(RevisionState::Quarantined, FAILED, why), |_| {}).await;
+            }
+            Action::QuarantineAgain { name, known_as } => self.quarantine_again(&name, &known_as).await,
+            Action::Compile { name, is_vacant } => drop(self.compile(&name, is_vacant, found).await),
+            Action::Restore { name, failed } => self.restore_one(&name, &failed, found).await?,
+            Action::Delete(name) => {
+                self.revisions.entries.remove(&name);
+                self.records.delete(&name).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn quarantine_again(&mut self, name: &str, known_as: &str) {
+        let status = self.records.status(known_as);
+        let why = status.message.unwrap_or_default();
+        let message = format!("the same package failed in service as {known_as}: {why}");
+        let describe = |now: &mut PolicyRevisionStatus| {
+            (now.policy, now.version, now.kinds) = (status.policy, status.version, status.kinds);
+            now.predecessor = status.predecessor;
+        };
+        let again = Transition::new(RevisionState::Quarantined, FAILED, message);
+        self.enter_or_owe(name, again, describe).await;
+        self.waiting.remove(name);
+    }
+
+    /// Compiles a revision in the background that is to serve again. Returns whether it can be loaded at once. The end
+    /// of the compilation starts a new round.
+    async fn compile(&mut self, name: &str, is_vacant: bool, found: &[Found]) -> bool {
+        let Some(revision) = self.records.get(name).cloned() else { return false };
+        let is_compiled = self.is_compiled(name, &revision, found).await;
+        if !is_compiled {
+            if is_vacant {
+                self.hold_open(&revision, found);
+            }
+            self.restoring.insert(name.to_owned(), is_vacant);
+        }
+        is_compiled
+    }
+
+    /// Loads a revision that is to serve again in place of a quarantined one. If it cannot be loaded any more, its
+    /// record says so, and the next plan chooses another one.
+    async fn restore_one(&mut self, name: &str, failed: &str, found: &[Found]) -> Result<(), StepError> {
+        let Some(revision) = self.records.get(name).cloned() else { return Ok(()) };
+        let was_open = self.is_held_open(name);
+        match self.reload(&revision, found).await? {
+            Loaded::Serves => {
+                if was_open {
+                    // The answers change, although the same revisions serve.
+                    self.installed = None;
+                    self.wake_settings(&revision.spec.source.namespace);
+                }
+                let claimed = self.claim_of(failed, name, found);
+                let message = format!("{failed} failed in service");
+                let restored = Transition::new(RevisionState::Active, "Restored", message);
+                self.enter_or_owe(name, restored, |status| status.claimed = claimed).await;
+            }
+            Loaded::Never | Loaded::Withheld => {
+                if self.is_held_open(name) {
+                    self.revisions.entries.remove(name);
+                }
+            }
+            Loaded::NotYet(error) => {
+                self.due.insert(name.to_owned(), Instant::now() + LOOK_AGAIN);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a restored predecessor the claim of the failed revision, whatever its own source is: it serves as long as
+    /// the failed package exists. Returns the time of the claim, as the record keeps it.
+    fn claim_of(&mut self, failed: &str, restored: &str, found: &[Found]) -> Option<String> {
+        let age = age_of(self.records.get(failed)?, found);
+        let (mut serving, waiting) = (self.facts().serving(), self.waiting_for_a_place());
+        serving.insert(restored.to_owned());
+        let earlier = age.claimed;
+        self.revisions.entries.get_mut(restored)?.age = age;
+        self.revisions.claim(restored, earlier, &serving, &waiting, self.tools.clock.now());
+        self.revisions.claimed(&[restored.to_owned()]).map(|claimed| claimed.to_string())
+    }
+}

@@ -1,0 +1,121 @@
+//! What the records and the admitted revisions say together. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kaos_crds::{PolicyRevisionStatus, PolicySource, RevisionState};
+
+use crate::catalogue::installed::{
+    records::Revision,
+    revision_set::{BACK, Entry, RevisionSet},
+};
+
+/// The records and the admitted revisions.
+#[derive(Clone, Copy)]
+pub(super) struct Facts<'a> {
+    pub(super) records: &'a BTreeMap<String, Revision>,
+    pub(super) revisions: &'a RevisionSet,
+}
+
+impl<'a> Facts<'a> {
+    /// Returns the status of a revision.
+    pub(super) fn status(self, name: &str) -> Option<&'a PolicyRevisionStatus> {
+        self.records.get(name)?.status.as_ref()
+    }
+
+    /// Returns the state of a revision.
+    pub(super) fn state(self, name: &str) -> RevisionState {
+        self.status(name).map(|status| status.state).unwrap_or_default()
+    }
+
+    /// Returns the admitted revisions, whether or not they fit together.
+    pub(super) fn serving(self) -> BTreeSet<String> {
+        let is_let_in = |name: &&String| self.state(name).is_let_in();
+        self.revisions.entries.keys().filter(is_let_in).cloned().collect()
+    }
+
+    /// Returns the serving revisions of a source, except the named one.
+    pub(super) fn others_of(self, name: &str, source: &PolicySource) -> impl Iterator<Item = &'a String> {
+        let is_other = move |(other, entry): &(&String, &Entry)| *other != name && self.serves(other, entry, source);
+        self.revisions.entries.iter().filter(is_other).map(|(other, _)| other)
+    }
+
+    fn serves(self, name: &str, entry: &Entry, source: &PolicySource) -> bool {
+        entry.source == *source && self.state(name).is_let_in()
+    }
+
+    /// Returns the newest serving revision of a source.
+    pub(super) fn newest_of(self, source: &PolicySource) -> Option<&'a String> {
+        let serving = self.revisions.entries.iter().filter(|(name, entry)| self.serves(name, entry, source));
+        serving.max_by_key(|(name, entry)| (entry.since, *name)).map(|(name, _)| name)
+    }
+
+    /// Returns the chain of predecessors of a revision, the latest first.
+    pub(super) fn before(self, name: &str) -> Vec<String> {
+        let mut before: Vec<String> = Vec::new();
+        while before.len() < BACK
+            && let Some(status) = self.status(before.last().map_or(name, String::as_str))
+            && let Some(next) = &status.predecessor
+        {
+            before.push(next.clone());
+        }
+        before
+    }
+
+    /// Returns the revisions before quarantined ones. The source of the quarantined one must be among `sources`, with
+    /// any content, and no revision of that source may serve.
+    pub(super) fn held(self, sources: &BTreeSet<&PolicySource>) -> BTreeSet<String> {
+        let serves = |source: &PolicySource| self.newest_of(source).is_some();
+        let quarantined = self.records.iter().filter(|(name, revision)| {
+            let source = &revision.spec.source;
+            self.state(name) == RevisionState::Quarantined && sources.contains(source) && !serves(source)
+        });
+        quarantined.flat_map(|(name, _)| self.before(name)).collect()
+    }
+
+    /// Returns the good predecessors of a revision: superseded ones with other bytes. First come its predecessors, then
+    /// the other revisions of its source, the latest first.
+    fn good_before(self, name: &str) -> Vec<&'a String> {
+        let Some(failed) = self.records.get(name).map(|revision| &revision.spec) else { return Vec::new() };
+        let is_good = |(name, revision): &(&String, &Revision)| {
+            self.state(name) == RevisionState::Superseded && revision.spec.package_digest != failed.package_digest
+        };
+        let before = self.before(name);
+        let mut of_source: Vec<_> = self.records.iter().filter(|(other, _)| !before.contains(other)).collect();
+        of_source.retain(|(_, revision)| revision.spec.source == failed.source);
+        of_source.sort_by_key(|(name, _)| self.status(name).and_then(|status| status.since.as_deref()));
+        let before = before.iter().filter_map(|before| self.records.get_key_value(before));
+        before.chain(of_source.into_iter().rev()).filter(is_good).map(|(name, _)| name).collect()
+    }
+
+    /// Returns the revision that may serve again after a quarantined one. Returns `None` if a revision serves already, or
+    /// if another package decides about it.
+    pub(super) fn to_restore(
+        self,
+        name: &str,
+        source: &PolicySource,
+        sources: &BTreeSet<&PolicySource>,
+    ) -> Option<&'a String> {
+        let replaces = |before: &String| self.revisions.entries.contains_key(before) && self.state(before).is_let_in();
+        if self.others_of(name, source).next().is_some() || self.before(name).iter().any(replaces) {
+            return None;
+        }
+        let best = self.good_before(name).into_iter().next()?;
+        // If a revision has a package of its own again, that package decides about it.
+        let own = &self.records.get(best)?.spec.source;
+        (own == source || !sources.contains(own)).then_some(best)
+    }
+
+    /// Returns the quarantined revision with the same bytes as this one. A package with another name, or one that was
+    /// deleted and created again, is still the same package.
+    pub(super) fn quarantined_as(self, name: &str) -> Option<&'a String> {
+        let spec = &self.records.get(name)?.spec;
+        let is_same = |(other, revision): &(&String, &Revision)| {
+            *other != name
+                && revision.spec.package_digest == spec.package_digest
+                && revision.spec.scope == spec.scope
+                && revision.spec.source.namespace == spec.source.namespace
+                && self.state(other) == RevisionState::Quarantined
+        };
+        self.records.iter().find(is_same).map(|(other, _)| other)
+    }
+}

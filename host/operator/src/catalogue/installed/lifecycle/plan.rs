@@ -1,0 +1,200 @@
+//! Plans the life of revisions: computes from what is observed which actions are due. Pure, so that a process may end
+//! between any two actions: the next one plans the rest.
+//!
+//! Checks of packages are not planned here: `reconcile_packages` takes the next step with each package.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kaos_crds::{PolicySource, RevisionState};
+use tokio::time::Instant;
+
+use super::facts::Facts;
+use crate::catalogue::installed::records::RETRY;
+
+/// A package that exists.
+pub(super) struct SourceRevision<'a> {
+    pub(super) source: &'a PolicySource,
+    /// The name of its revision. `None` while the package cannot be read.
+    pub(super) revision: Option<String>,
+}
+
+/// What the actions are planned from.
+pub(super) struct Observed<'a> {
+    pub(super) facts: Facts<'a>,
+    /// The packages, the oldest first.
+    pub(super) packages: Vec<SourceRevision<'a>>,
+    /// Records that a user deleted.
+    pub(super) deleted: BTreeSet<&'a String>,
+    /// Revisions that failed in service, with the message for a quarantine.
+    pub(super) failed: BTreeMap<String, String>,
+    /// Revisions that can be loaded without a compilation.
+    pub(super) is_compiled: &'a dyn Fn(&str) -> bool,
+    /// The time of the next attempt with a revision.
+    pub(super) due: &'a BTreeMap<String, Instant>,
+    pub(super) now: Instant,
+}
+
+/// A step of a revision.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Action {
+    /// Writes the deleted record of a serving revision again.
+    Recreate(String),
+    /// Forgets a deleted record.
+    Forget(String),
+    /// Creates the record of a package. The number is the place of the package.
+    Create(usize, String),
+    /// Ends the service of a revision, because another one of its source serves.
+    Replace { name: String, by: String },
+    /// Ends the service of a revision, because its source is gone.
+    Retire(String),
+    /// Quarantines a revision that failed in service.
+    Quarantine { name: String, why: String },
+    /// Quarantines a revision whose bytes are in quarantine under another name.
+    QuarantineAgain { name: String, known_as: String },
+    /// Compiles a revision that is to serve again. `is_vacant` says whether nothing serves in its place meanwhile.
+    Compile { name: String, is_vacant: bool },
+    /// Lets a revision serve again, in place of a quarantined one.
+    Restore { name: String, failed: String },
+    /// Deletes the record of a revision that never served and whose source is gone.
+    Delete(String),
+}
+
+/// Returns the actions that are due. Each one is valid by itself; the caller plans again after each.
+pub(super) fn plan(observed: &Observed<'_>) -> Vec<Action> {
+    let mut actions = observed.deleted_records();
+    actions.extend(observed.missing_records());
+    actions.extend(observed.replacements());
+    actions.extend(observed.known_failures());
+    actions.extend(observed.restorations());
+    actions.extend(observed.retirements());
+    actions.extend(observed.failures());
+    actions
+}
+
+impl Observed<'_> {
+    fn sources(&self) -> BTreeSet<&PolicySource> {
+        self.packages.iter().map(|package| package.source).collect()
+    }
+
+    /// Returns the packages that were read, each with its revision.
+    fn read(&self) -> impl Iterator<Item = (&PolicySource, &String)> {
+        self.packages.iter().filter_map(|package| Some((package.source, package.revision.as_ref()?)))
+    }
+
+    fn deleted_records(&self) -> Vec<Action> {
+        let (sources, facts) = (self.sources(), self.facts);
+        let held = facts.held(&sources);
+        let serves = |name: &String| {
+            let is_wanted = || facts.records.get(name).is_some_and(|it| sources.contains(&it.spec.source));
+            let is_admitted = facts.state(name).is_let_in() && facts.revisions.entries.contains_key(name);
+            is_admitted && (is_wanted() || held.contains(name))
+        };
+        let (served, others): (Vec<&String>, Vec<&String>) =
+            self.deleted.iter().copied().partition(|name| serves(name));
+        let recreate = served.into_iter().map(|name| Action::Recreate(name.clone()));
+        recreate.chain(others.into_iter().map(|name| Action::Forget(name.clone()))).collect()
+    }
+
+    fn missing_records(&self) -> Vec<Action> {
+        let named = |(at, package): (usize, &SourceRevision<'_>)| {
+            let name = package.revision.as_ref()?;
+            (!self.facts.records.contains_key(name)).then(|| Action::Create(at, name.clone()))
+        };
+        self.packages.iter().enumerate().filter_map(named).collect()
+    }
+
+    /// One revision of each source serves.
+    fn replacements(&self) -> Vec<Action> {
+        let mut actions = Vec::new();
+        for (source, name) in self.read() {
+            let is_admitted = self.facts.state(name).is_let_in();
+            let by = if is_admitted { Some(name) } else { self.facts.newest_of(source) };
+            if let Some(by) = by.filter(|by| self.facts.revisions.entries.contains_key(*by)) {
+                let others = self.facts.others_of(by, source);
+                actions.extend(others.map(|name| Action::Replace { name: name.clone(), by: by.clone() }));
+            }
+        }
+        actions
+    }
+
+    /// The same bytes stay in quarantine, whatever ConfigMap they come from, unless a user asks for another attempt.
+    fn known_failures(&self) -> Vec<Action> {
+        let is_asked_for = |name: &String| {
+            let annotations = self.facts.records.get(name).and_then(|it| it.metadata.annotations.as_ref());
+            annotations.is_some_and(|it| it.contains_key(RETRY))
+        };
+        let known = |(_, name): (_, &String)| {
+            let may_be = matches!(self.facts.state(name), RevisionState::Pending | RevisionState::Superseded);
+            let known_as = self.facts.quarantined_as(name).filter(|_| may_be && !is_asked_for(name))?;
+            Some(Action::QuarantineAgain { name: name.clone(), known_as: known_as.clone() })
+        };
+        self.read().filter_map(known).collect()
+    }
+
+    /// The predecessor of a quarantined revision serves again.
+    fn restorations(&self) -> Vec<Action> {
+        let sources = self.sources();
+        let mut actions = BTreeMap::new();
+        for (source, failed) in self.read() {
+            if self.facts.state(failed) != RevisionState::Quarantined {
+                continue;
+            }
+            let Some(name) = self.facts.to_restore(failed, source, &sources) else { continue };
+            if self.due.get(name).is_some_and(|due| self.now < *due) {
+                continue;
+            }
+            actions.entry(name.clone()).or_insert_with(|| {
+                if (self.is_compiled)(name) {
+                    Action::Restore { name: name.clone(), failed: failed.clone() }
+                } else {
+                    Action::Compile { name: name.clone(), is_vacant: true }
+                }
+            });
+        }
+        actions.into_values().collect()
+    }
+
+    /// Revisions whose source is deleted end. The last good revision before a quarantined one stays as long as the
+    /// source of the quarantined one exists.
+    fn retirements(&self) -> Vec<Action> {
+        let sources = self.sources();
+        let held = self.facts.held(&sources);
+        let gone =
+            self.facts.records.iter().filter(|(name, it)| !sources.contains(&it.spec.source) && !held.contains(*name));
+        let action = |(name, _): (&String, _)| match self.facts.state(name) {
+            // The same bytes stay in quarantine, whatever source they come from next time.
+            RevisionState::Superseded | RevisionState::Quarantined => None,
+            RevisionState::Active => Some(Action::Retire(name.clone())),
+            _ => Some(Action::Delete(name.clone())),
+        };
+        gone.filter_map(action).collect()
+    }
+
+    /// A revision that failed in service goes into quarantine as soon as its predecessor can replace it.
+    fn failures(&self) -> Vec<Action> {
+        let sources = self.sources();
+        let serving = self.facts.serving();
+        let failed = self.failed.iter().filter(|(name, _)| serving.contains(*name));
+        let action = |(name, why): (&String, &String)| {
+            let source = self.facts.records.get(name).map(|revision| &revision.spec.source);
+            let source = source.filter(|source| sources.contains(source));
+            let before = source.and_then(|source| self.facts.to_restore(name, source, &sources));
+            match before.filter(|before| !(self.is_compiled)(before)) {
+                Some(before) => Action::Compile { name: before.clone(), is_vacant: false },
+                None => Action::Quarantine { name: name.clone(), why: why.clone() },
+            }
+        };
+        failed.map(action).collect()
+    }
+
+    /// Returns when a restoration that failed is due again.
+    pub(super) fn next_restoration(&self) -> Option<Instant> {
+        let sources = self.sources();
+        let restored = self.read().filter(|(_, name)| self.facts.state(name) == RevisionState::Quarantined);
+        let restored = restored.filter_map(|(source, name)| self.facts.to_restore(name, source, &sources));
+        restored.filter_map(|name| self.due.get(name).copied()).filter(|due| *due > self.now).min()
+    }
+}
+
+#[cfg(test)]
+mod tests;

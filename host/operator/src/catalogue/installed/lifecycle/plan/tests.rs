@@ -1,0 +1,276 @@
+//! Tests that plans converge: on random clusters, the actions lead to a state without further actions. A process that
+//! ends after any of them leaves a state from which the next one comes to the same end.
+
+use kaos_crds::{PolicyRevisionSpec, PolicyRevisionStatus};
+use kaos_policy::manifest::OnRefusal;
+use serde_json::json;
+
+use super::*;
+use crate::catalogue::{
+    Age, Reach,
+    installed::{
+        Content, Entry, RevisionSet,
+        records::{Revision, revision_resource},
+    },
+};
+
+/// The number of random clusters.
+const SEEDS: u64 = 3000;
+const STATES: [RevisionState; 8] = [
+    RevisionState::Pending,
+    RevisionState::Checking,
+    RevisionState::Active,
+    RevisionState::Superseded,
+    RevisionState::Refused,
+    RevisionState::NotPermitted,
+    RevisionState::Conflict,
+    RevisionState::Quarantined,
+];
+
+/// A source of random numbers (`SplitMix64`).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((mixed ^ (mixed >> 31)) % (limit as u64)).unwrap()
+    }
+
+    fn one_in(&mut self, number: usize) -> bool {
+        self.below(number) == 0
+    }
+}
+
+/// A model of the cluster and of a process.
+#[derive(Clone)]
+struct Model {
+    records: BTreeMap<String, Revision>,
+    entries: BTreeMap<String, Entry>,
+    packages: Vec<(PolicySource, Option<String>)>,
+    deleted: BTreeSet<String>,
+    failed: BTreeMap<String, String>,
+    compiled: BTreeSet<String>,
+    /// Revisions whose bytes are gone.
+    lost: BTreeSet<String>,
+    due: BTreeMap<String, Instant>,
+    now: Instant,
+}
+
+fn source(name: usize) -> PolicySource {
+    PolicySource { namespace: "home".to_owned(), config_map: format!("c{name}") }
+}
+
+fn spec(source: PolicySource, digest: usize) -> PolicyRevisionSpec {
+    PolicyRevisionSpec { source, package_digest: format!("d{digest}"), ..PolicyRevisionSpec::default() }
+}
+
+fn entry(revision: &Revision) -> Entry {
+    let status = revision.status.clone().unwrap_or_default();
+    Entry {
+        source: revision.spec.source.clone(),
+        age: Age::default(),
+        reach: Reach::Cluster,
+        pinned: false,
+        content: Content::Settings("p".to_owned(), json!({})),
+        on_refusal: OnRefusal::default(),
+        since: crate::moments::parsed(status.since.as_deref()),
+        predecessor: status.predecessor,
+    }
+}
+
+impl Model {
+    /// Returns a random cluster with up to three sources and three revisions of each.
+    fn random(random: &mut Random) -> Self {
+        let (mut records, mut packages) = (BTreeMap::new(), Vec::new());
+        let all: Vec<String> = (0..9).map(|at| format!("c{}-{}", at / 3, at % 3)).collect();
+        for (at, name) in all.iter().enumerate() {
+            if random.one_in(3) {
+                continue;
+            }
+            let mut revision = Revision::new(name, &revision_resource(), spec(source(at / 3), random.below(5)));
+            let predecessor = (!random.one_in(3)).then(|| all[random.below(9)].clone());
+            revision.status = Some(PolicyRevisionStatus {
+                state: STATES[random.below(8)],
+                since: Some(format!("2026-01-01T00:00:0{}Z", random.below(10))),
+                predecessor: predecessor.filter(|before| before != name),
+                ..PolicyRevisionStatus::default()
+            });
+            if random.one_in(8) {
+                revision.metadata.annotations = Some(BTreeMap::from([(RETRY.to_owned(), "1".to_owned())]));
+            }
+            records.insert(name.clone(), revision);
+        }
+        for number in 0..3 {
+            if !random.one_in(4) {
+                let name = (!random.one_in(6)).then(|| format!("c{number}-{}", random.below(3)));
+                packages.push((source(number), name));
+            }
+        }
+        let mut some =
+            |limit: usize| -> BTreeSet<String> { records.keys().filter(|_| random.one_in(limit)).cloned().collect() };
+        let (deleted, failed, compiled, lost, absent) = (some(8), some(4), some(2), some(4), some(6));
+        let admitted = records.iter().filter(|(name, revision)| {
+            let state = revision.status.as_ref().map(|status| status.state).unwrap_or_default();
+            state.is_let_in() && !absent.contains(*name)
+        });
+        let entries = admitted.map(|(name, revision)| (name.clone(), entry(revision))).collect();
+        let failed = failed.into_iter().map(|name| (name, "it failed".to_owned())).collect();
+        let now = Instant::now();
+        Self { records, entries, packages, deleted, failed, compiled, lost, due: BTreeMap::new(), now }
+    }
+
+    fn plan(&self) -> Vec<Action> {
+        let revisions = RevisionSet { own: Vec::new(), entries: self.entries.clone() };
+        let is_compiled = |name: &str| self.compiled.contains(name);
+        plan(&Observed {
+            facts: Facts { records: &self.records, revisions: &revisions },
+            packages: self
+                .packages
+                .iter()
+                .map(|(source, revision)| SourceRevision { source, revision: revision.clone() })
+                .collect(),
+            deleted: self.deleted.iter().collect(),
+            failed: self.failed.clone(),
+            is_compiled: &is_compiled,
+            due: &self.due,
+            now: self.now,
+        })
+    }
+
+    fn enter(&mut self, name: &str, state: RevisionState) {
+        if let Some(revision) = self.records.get_mut(name) {
+            revision.status.get_or_insert_default().state = state;
+        }
+    }
+
+    fn execute(&mut self, action: &Action) {
+        match action {
+            Action::Recreate(name) => drop(self.deleted.remove(name)),
+            Action::Forget(name) => {
+                self.deleted.remove(name);
+                self.records.remove(name);
+            }
+            Action::Create(at, name) => {
+                let source = self.packages[*at].0.clone();
+                let revision = Revision::new(name, &revision_resource(), spec(source, 9));
+                self.records.entry(name.clone()).or_insert(revision);
+            }
+            Action::Replace { name, .. } | Action::Retire(name) => self.enter(name, RevisionState::Superseded),
+            Action::Quarantine { name, .. } | Action::QuarantineAgain { name, .. } => {
+                self.enter(name, RevisionState::Quarantined);
+            }
+            Action::Compile { name, .. } => drop(self.compiled.insert(name.clone())),
+            Action::Restore { name, .. } if self.lost.contains(name) => self.enter(name, RevisionState::Refused),
+            Action::Restore { name, .. } => {
+                let restored = entry(&self.records[name]);
+                self.entries.insert(name.clone(), restored);
+                self.enter(name, RevisionState::Active);
+            }
+            Action::Delete(name) => {
+                self.entries.remove(name);
+                self.records.remove(name);
+                self.deleted.remove(name);
+            }
+        }
+    }
+
+    /// Plans and executes until nothing is due, as the executor does.
+    fn settle(&mut self) {
+        for _ in 0..200 {
+            let Some(action) = self.plan().into_iter().next() else { return };
+            self.execute(&action);
+        }
+        panic!("it does not converge: {:?}", self.plan());
+    }
+
+    /// Returns the state of each revision, and whether it is admitted.
+    fn states(&self) -> BTreeMap<&String, (RevisionState, bool)> {
+        let state = |revision: &Revision| revision.status.as_ref().map(|status| status.state).unwrap_or_default();
+        self.records
+            .iter()
+            .map(|(name, revision)| {
+                let is_admitted = state(revision).is_let_in() && self.entries.contains_key(name);
+                (name, (state(revision), is_admitted))
+            })
+            .collect()
+    }
+
+    /// Returns the admitted revisions of a source.
+    fn serving(&self, source: &PolicySource) -> usize {
+        let states = self.states();
+        self.entries.iter().filter(|(name, it)| it.source == *source && states.get(name).is_some_and(|it| it.1)).count()
+    }
+}
+
+#[test]
+fn plans_converge_and_leave_one_serving_revision_of_a_source() {
+    for seed in 0..SEEDS {
+        let mut model = Model::random(&mut Random(seed));
+        model.settle();
+        // A revision that is recorded as admitted and is not loaded decides once it is loaded.
+        let states = model.states();
+        let decides =
+            |name: &String| states.get(name).is_none_or(|(state, is_admitted)| !state.is_let_in() || *is_admitted);
+        let decided = model.packages.iter().filter(|(_, revision)| revision.as_ref().is_some_and(decides));
+        for (source, _) in decided {
+            assert!(model.serving(source) <= 1, "seed {seed}: {:?}", model.states());
+        }
+        let serving = model.states().into_iter().filter(|(_, state)| state.1);
+        let failed: Vec<_> = serving.filter(|(name, _)| model.failed.contains_key(*name)).collect();
+        assert!(failed.is_empty(), "seed {seed}: {failed:?}");
+    }
+}
+
+#[test]
+fn a_process_that_ends_after_any_action_leaves_the_rest_to_the_next() {
+    for seed in 0..SEEDS {
+        let model = Model::random(&mut Random(seed));
+        let mut whole = model.clone();
+        whole.settle();
+        let mut ended = model;
+        while let Some(action) = ended.plan().into_iter().next() {
+            ended.execute(&action);
+            // The next process does not have the results of compilations.
+            let mut next = Model { compiled: BTreeSet::new(), ..ended.clone() };
+            next.settle();
+            assert_eq!(next.states(), whole.states(), "seed {seed}: after {action:?}");
+        }
+    }
+}
+
+#[test]
+fn an_action_that_fails_holds_up_no_other_source() {
+    for seed in 0..SEEDS {
+        let mut model = Model::random(&mut Random(seed));
+        let Some(fails) = model.plan().into_iter().next() else { continue };
+        for _ in 0..200 {
+            let next = model.plan().into_iter().find(|action| *action != fails);
+            let Some(action) = next else { break };
+            model.execute(&action);
+        }
+        assert!(model.plan().iter().all(|action| *action == fails), "seed {seed}: {:?}", model.plan());
+    }
+}
+
+#[test]
+fn a_restoration_that_is_not_due_waits_and_says_for_how_long() {
+    let mut random = Random(7);
+    let restoring = std::iter::repeat_with(|| Model::random(&mut random)).find_map(|mut model| {
+        model.compiled = model.records.keys().cloned().collect();
+        let name = model.plan().into_iter().find_map(|it| match it {
+            Action::Restore { name, .. } => Some(name),
+            _ => None,
+        })?;
+        Some((model, name))
+    });
+    let (mut model, name) = restoring.unwrap();
+    model.due.insert(name.clone(), model.now + std::time::Duration::from_mins(1));
+    let restores =
+        |model: &Model| model.plan().iter().any(|it| matches!(it, Action::Restore { name: it, .. } if *it == name));
+    assert!(!restores(&model));
+    model.now += std::time::Duration::from_mins(1);
+    assert!(restores(&model));
+}
