@@ -62,7 +62,6 @@ impl Policy for Agent {
             ],
             wishes: vec![route],
             finalizer: None,
-            retired_finalizers: vec!["kaos.tools/agent-finalizer".to_owned()],
             samples: samples::samples(),
             extra: json::empty(),
         };

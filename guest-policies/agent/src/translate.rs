@@ -54,9 +54,8 @@ pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refus
         plan.gates.clone_from(&request.linked.depends.unready);
         plan.gates.extend(request.memory.gate.clone());
     }
-    plan.extra = plan::extra(&settings.finalizer, &[]);
-    if spec.wait_for_dependencies && request.memory.lacks_address {
-        plan::hold(&mut plan);
-    }
+    plan.finalizer = kaos_workload::finalizer(&settings.finalizer);
+    // Pods that run keep their address while the store is missing: they would restart without it, and again with it.
+    plan.gates_hold = spec.wait_for_dependencies && request.memory.lacks_address;
     Ok(plan)
 }

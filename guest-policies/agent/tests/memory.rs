@@ -88,13 +88,13 @@ fn a_store_that_is_missing_or_not_ready_holds_back_the_first_creation_and_is_tol
         let planned = plan(&subject);
         assert_eq!(planned.gates.iter().map(|gate| gate.message.as_str()).collect::<Vec<_>>(), [message]);
         let has_address = value(&planned, "MEMORY_STORE_ENDPOINT").is_some();
-        assert_eq!(planned.extra.contains("\"gatesHold\":true"), !has_address, "pods that run keep their address");
+        assert_eq!(planned.gates_hold, !has_address, "pods that run keep their address");
         let degraded = condition(&subject, Outcome::Applied, "MemoryDegraded").unwrap();
         assert_eq!((degraded.status, degraded.reason.as_str()), (Truth::Yes, "MemoryStoreNotReady"));
         assert_eq!(degraded.message, message);
         object["spec"]["waitForDependencies"] = json!(false);
         let without_waiting = plan(&seen(&object, store));
-        assert!(without_waiting.gates.is_empty() && !without_waiting.extra.contains("gatesHold"));
+        assert!(without_waiting.gates.is_empty() && !without_waiting.gates_hold);
     }
 }
 

@@ -63,7 +63,7 @@ fn table() -> Vec<(&'static str, Value, Vec<String>)> {
         ),
         ("extraLabels", json!({"team": "t"}), everywhere("labels.team")),
         ("extraAnnotations", json!({"team": "t"}), everywhere("annotations.team")),
-        ("finalizer", json!("kaos.tools/agent-finalizer"), vec![text("extra.finalizer")]),
+        ("finalizer", json!("kaos.tools/agent-finalizer"), vec![text("finalizer")]),
         ("gateway.name", json!("other"), vec![text("HTTPRoute.spec.parentRefs.0.name")]),
         ("gateway.namespace", json!("other"), vec![text("HTTPRoute.spec.parentRefs.0.namespace")]),
         ("gateway.timeout", json!("9s"), vec![text("HTTPRoute.spec.rules.0.timeouts.request")]),
@@ -157,7 +157,7 @@ fn answers(settings: &Value, harness: bool) -> BTreeSet<(String, String)> {
     for manifest in testing::manifests(&plan) {
         flatten(manifest.value(), manifest.kind(), &mut all);
     }
-    flatten(&serde_json::from_str(&plan.extra).unwrap(), "extra", &mut all);
+    all.extend(plan.finalizer.map(|finalizer| ("finalizer".to_owned(), finalizer)));
     for need in Agent::needs(&subject) {
         all.insert((format!("needs.{}", need.id), format!("{:?}", need.target)));
     }

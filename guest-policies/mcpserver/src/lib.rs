@@ -27,7 +27,7 @@ mod wanted;
 
 use alloc::{borrow::ToOwned, vec::Vec};
 use kaos_crds::API_VERSION;
-use kaos_policy_sdk::need::{named, resource_type};
+use kaos_policy_sdk::need::{named, optional, resource_type};
 use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject};
 use kaos_policy_sdk::{Policy, SubjectExt, include_json, json};
 use kaos_workload::{ROUTE_API, ROUTE_KIND};
@@ -48,7 +48,6 @@ impl Policy for McpServer {
             reads: vec![resource_type("v1", "ConfigMap")],
             wishes: vec![route],
             finalizer: None,
-            retired_finalizers: vec!["kaos.tools/mcpserver-finalizer".to_owned()],
             samples: samples::samples(),
             extra: json::empty(),
         };
@@ -67,7 +66,7 @@ impl Policy for McpServer {
         match (wanted, subject.settings::<Settings>()) {
             (Ok(wanted), Ok(settings)) if matches!(wanted.source, wanted::Source::Registry(_)) => {
                 let namespace = &subject.cluster.operator_namespace;
-                vec![named(request::REGISTRY, launch::registry_reference(&settings, namespace))]
+                vec![optional(named(request::REGISTRY, launch::registry_reference(&settings, namespace)))]
             }
             _ => Vec::new(),
         }

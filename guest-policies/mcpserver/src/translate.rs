@@ -2,12 +2,12 @@
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_policy_sdk::types::{EnvVar, Note, Plan, Refusal, Subject};
-use kaos_policy_sdk::{Lookup, Object, SubjectExt, Violations, note, plan};
+use kaos_policy_sdk::{Object, SubjectExt, Violations, note, plan};
 use kaos_workload::{Deployment, Exposure, Extra, PodDefaults, PodParts, Workload};
 use serde_json::Value;
 
 use crate::launch::Launch;
-use crate::request::{KIND, REGISTRY, Request, workload};
+use crate::request::{KIND, Request, workload};
 use crate::settings::Settings;
 
 /// The reason of the note on parameters that the container does not receive.
@@ -46,9 +46,7 @@ fn planned(request: &Request, workload: &Workload<'_>, subject: &Subject, env: &
     notes.extend(unused_params(request));
     let mut plan = plan::of(&manifests, mapping);
     plan.notes = notes;
-    // Without a registry in the cluster, the entries of the settings apply.
-    let without = matches!(subject.one(REGISTRY), Lookup::Absent);
-    plan.extra = plan::extra(&request.settings.finalizer, if without { &[REGISTRY] } else { &[] });
+    plan.finalizer = kaos_workload::finalizer(&request.settings.finalizer);
     Ok(plan)
 }
 

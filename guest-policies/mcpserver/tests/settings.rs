@@ -132,9 +132,7 @@ fn environment_variables_set_the_same_settings_as_in_kaos() {
 #[test]
 fn the_plan_passes_the_finalizer_to_the_host() {
     let mut settings = support::default_settings::<McpServer>();
-    let extra = |settings: &Value| serde_json::from_str::<Value>(&plan("finalizer", settings).extra).unwrap();
-    // The subject has no registry, so the plan is complete without it.
-    assert_eq!(extra(&settings), json!({"optionalNeeds": ["registry"]}));
+    assert_eq!(plan("finalizer", &settings).finalizer, None);
     settings["finalizer"] = json!("example.com/x");
-    assert_eq!(extra(&settings)["finalizer"], "example.com/x");
+    assert_eq!(plan("finalizer", &settings).finalizer.as_deref(), Some("example.com/x"));
 }

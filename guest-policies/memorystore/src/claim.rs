@@ -11,7 +11,7 @@ use alloc::{
 };
 use kaos_crds::MemoryStoreSpec;
 use kaos_crds::memorystore::StorageType;
-use kaos_policy_sdk::need::{named, reference};
+use kaos_policy_sdk::need::{named, optional, reference};
 use kaos_policy_sdk::quantity::Quantity;
 use kaos_policy_sdk::types::{Condition, Need, Note, Refusal, Subject};
 use kaos_policy_sdk::{Lookup, Object, SubjectExt, Violations, condition, note, object};
@@ -61,7 +61,7 @@ fn own_name(workload: &Workload<'_>) -> String {
 
 /// The need for it.
 pub(crate) fn need(workload: &Workload<'_>) -> Need {
-    named(OWN, reference("v1", KIND, &own_name(workload)))
+    optional(named(OWN, reference("v1", KIND, &own_name(workload))))
 }
 
 impl Claims {
@@ -101,8 +101,8 @@ impl Claims {
     }
 
     /// The names of claims that stay when the store goes.
-    pub(crate) fn kept(&self) -> Vec<&str> {
-        self.own.iter().filter(|own| own.is_kept).map(|own| own.name.as_str()).collect()
+    pub(crate) fn kept(&self) -> Vec<String> {
+        self.own.iter().filter(|own| own.is_kept).map(|own| own.name.clone()).collect()
     }
 
     /// The manifest of the store's own claim.

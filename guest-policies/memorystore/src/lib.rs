@@ -53,7 +53,6 @@ impl Policy for MemoryStore {
             reads: vec![resource_type(API_VERSION, models::MODEL_API), claims],
             wishes: vec![route],
             finalizer: None,
-            retired_finalizers: vec!["kaos.tools/memorystore-finalizer".to_owned()],
             samples: samples::samples(),
             extra: json::empty(),
         };

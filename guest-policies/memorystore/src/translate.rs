@@ -7,7 +7,6 @@ use kaos_policy_sdk::{object, plan};
 use kaos_workload::{PodParts, Workload};
 use serde_json::Value;
 
-use crate::claim;
 use crate::request::{Request, workload};
 use crate::settings::Strategy;
 
@@ -45,7 +44,8 @@ pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refus
     let mut plan = plan::of(&manifests, deployment.env);
     plan.notes = notes;
     plan.gates.clone_from(&request.served.depends.unready);
-    plan.extra = plan::extra_keeping(&settings.finalizer, &[claim::OWN], &claims.kept());
+    plan.finalizer = kaos_workload::finalizer(&settings.finalizer);
+    plan.kept = claims.kept();
     Ok(plan)
 }
 

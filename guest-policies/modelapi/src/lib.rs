@@ -56,7 +56,6 @@ impl Policy for ModelApi {
             reads: Vec::new(),
             wishes: vec![route],
             finalizer: None,
-            retired_finalizers: vec!["kaos.tools/modelapi-finalizer".to_owned()],
             samples: samples::samples(),
             extra: json::empty(),
         };

@@ -56,7 +56,7 @@ fn planned(request: &Request, workload: &Workload<'_>, subject: &Subject, env: &
     notes.extend(telemetry_note(request));
     let mut plan = plan::of(&manifests, mapping);
     plan.notes = notes;
-    plan.extra = plan::extra(&request.settings.finalizer, &[]);
+    plan.finalizer = kaos_workload::finalizer(&request.settings.finalizer);
     Ok(plan)
 }
 

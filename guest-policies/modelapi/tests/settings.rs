@@ -123,7 +123,7 @@ fn every_setting_changes_exactly_the_listed_places() {
 #[test]
 fn the_plan_passes_the_finalizer_to_the_host() {
     let mut settings = support::default_settings::<ModelApi>();
-    assert_eq!(plan("finalizer", &settings).extra, "{}");
+    assert_eq!(plan("finalizer", &settings).finalizer, None);
     settings["finalizer"] = json!("example.com/x");
-    assert_eq!(plan("finalizer", &settings).extra, r#"{"finalizer":"example.com/x"}"#);
+    assert_eq!(plan("finalizer", &settings).finalizer.as_deref(), Some("example.com/x"));
 }

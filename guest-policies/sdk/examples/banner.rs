@@ -21,7 +21,6 @@ impl Policy for Banner {
             reads: Vec::new(),
             wishes: Vec::new(),
             finalizer: None,
-            retired_finalizers: Vec::new(),
             samples: vec![Sample { name: "hello".to_owned(), object: json::text(&banner), beside: Vec::new() }],
             extra: json::empty(),
         };

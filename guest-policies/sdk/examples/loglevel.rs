@@ -27,7 +27,6 @@ impl Overlay for LogLevel {
             reads: Vec::new(),
             wishes: Vec::new(),
             finalizer: None,
-            retired_finalizers: Vec::new(),
             samples: vec![sample],
             extra: json::empty(),
         };

@@ -20,18 +20,23 @@ pub fn reference_in(namespace: &str, api_version: &str, kind: &str, name: &str) 
 
 /// Needs the object that `reference` names. The policy chooses the `id`.
 pub fn named(id: impl Into<String>, reference: Reference) -> Need {
-    Need { id: id.into(), target: Target::Named(reference) }
+    Need { id: id.into(), target: Target::Named(reference), optional: false }
 }
 
 /// Needs all objects of a type in the namespace of the primary object that carry all of `labels`.
 pub fn labelled(id: impl Into<String>, of: ResourceType, labels: &[(&str, &str)]) -> Need {
     let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    Need { id: id.into(), target: Target::Labelled(Selector { of, namespace: None, labels }) }
+    Need { id: id.into(), target: Target::Labelled(Selector { of, namespace: None, labels }), optional: false }
+}
+
+/// Marks a need as optional: the policy answers in full without the object, and no condition reports it as missing.
+pub fn optional(need: Need) -> Need {
+    Need { optional: true, ..need }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{labelled, named, reference, reference_in, resource_type};
+    use super::{labelled, named, optional, reference, reference_in, resource_type};
     use crate::types::Target;
 
     #[test]
@@ -46,6 +51,7 @@ mod tests {
     #[test]
     fn a_selector_asks_for_all_of_its_labels() {
         let need = labelled("pods", resource_type("v1", "Pod"), &[("app", "a"), ("tier", "b")]);
+        assert!(!need.optional && optional(need.clone()).optional);
         let Target::Labelled(selector) = need.target else { panic!("must be a selector") };
         assert_eq!((selector.of.kind.as_str(), selector.namespace), ("Pod", None));
         assert_eq!(selector.labels, [("app".to_owned(), "a".to_owned()), ("tier".to_owned(), "b".to_owned())]);

@@ -52,7 +52,6 @@ impl Policy for Website {
                 reads: Vec::new(),
                 wishes: Vec::new(),
                 finalizer: None,
-                retired_finalizers: Vec::new(),
                 samples: vec![Sample {
                     name: "minimal".to_owned(),
                     object: json::text(&website(&json!({"title": "Hello"}))),

@@ -12,6 +12,7 @@
 //! | wait for other objects | [`Dependencies`] |
 //! | look up an entry of a registry | [`Registry`] |
 //! | handle older fields | [`notes`], [`container()`] |
+//! | ask for the finalizer of the settings | [`finalizer()`] |
 //! | report phase, counts, endpoint and conditions | [`mod@assess`] |
 //!
 //! Each policy decides what an object means, which variables it has and what it depends on.
@@ -19,6 +20,8 @@
 
 #[macro_use]
 extern crate alloc;
+
+use alloc::{borrow::ToOwned, string::String};
 
 pub mod assess;
 pub mod bounds;
@@ -49,3 +52,8 @@ pub use older::container;
 pub use registry::Registry;
 pub use rollout::Rollout;
 pub use telemetry::Telemetry;
+
+/// Returns the finalizer that a setting names. The empty default names none.
+pub fn finalizer(setting: &str) -> Option<String> {
+    (!setting.is_empty()).then(|| setting.to_owned())
+}

@@ -1,6 +1,6 @@
 //! Removes finalizers, so that objects and their namespaces can be deleted after the operator is uninstalled.
 //!
-//! It removes the finalizers in the claims of policies, current and retired ones. It also removes finalizers that the
+//! It removes the finalizers in the claims of policies and those of earlier operators. It also removes finalizers that the
 //! operator itself added according to managed fields, since settings may name others. It keeps all other finalizers.
 //!
 //! Where the user may not read objects, nothing is released: the Roles of the operator are gone with their namespace,
@@ -67,7 +67,7 @@ pub enum Event {
 pub fn finalizers<'a>(policies: impl IntoIterator<Item = &'a Policy>, further: &[String]) -> Finalizers {
     let mut finalizers = Finalizers::new();
     for claim in policies.into_iter().flat_map(|policy| &policy.descriptor().claims) {
-        let named = claim.finalizer.iter().chain(&claim.retired_finalizers).chain(further).cloned();
+        let named = claim.finalizer.clone().into_iter().chain(claim.earlier_finalizer()).chain(further.iter().cloned());
         finalizers.entry(claim.primary.clone()).or_default().extend(named);
     }
     finalizers

@@ -32,6 +32,7 @@ pub mod contract;
 pub mod cut;
 pub mod describe;
 pub mod engine;
+mod extra;
 pub mod failure;
 pub mod gate;
 pub mod guard;

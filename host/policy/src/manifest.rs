@@ -81,7 +81,7 @@ pub struct Grants {
     pub secrets: BTreeSet<String>,
     /// PersistentVolumeClaims that the policy's pods may mount although the user did not name them.
     pub persistent_volume_claims: BTreeSet<String>,
-    /// Finalizers outside the claimed kind's group that the policy may set or retire.
+    /// Finalizers outside the claimed kind's group that the policy may set.
     pub finalizers: BTreeSet<String>,
 }
 

@@ -24,25 +24,19 @@ pub const REPLICAS: &str = "kaos.tools/replicas";
 /// The value of [`REPLICAS`] for replicas that another client sets.
 pub const EXTERNAL: &str = "external";
 
-/// The manifests of an object as the host applies them. `extra` belongs to the plan.
-pub(crate) fn stamped(mut manifests: Vec<Value>, owner: &ObjectRef, object: &Value, extra: &str) -> Vec<Value> {
+/// The manifests of an object as the host applies them. `kept` names the PersistentVolumeClaims that outlive the object.
+pub(crate) fn stamped(mut manifests: Vec<Value>, owner: &ObjectRef, object: &Value, kept: &[String]) -> Vec<Value> {
     if leaves_replicas(object) {
         manifests.iter_mut().for_each(without_replicas);
     }
     let hashes: Vec<_> = manifests.iter().map(|manifest| pod_spec_hash(manifest, &manifests)).collect();
-    let kept = kept(extra);
     let stamp = |(mut manifest, hash)| {
-        let is_kept = is_claim(&manifest) && manifest["metadata"]["name"].as_str().is_some_and(|it| kept.contains(it));
+        let is_kept = is_claim(&manifest)
+            && manifest["metadata"]["name"].as_str().is_some_and(|it| kept.iter().any(|name| name == it));
         stamp(&mut manifest, hash, owner, is_kept);
         manifest
     };
     manifests.into_iter().zip(hashes).map(stamp).collect()
-}
-
-/// The names of the PersistentVolumeClaims that outlive the object, as listed in the plan's `extra`.
-fn kept(extra: &str) -> BTreeSet<String> {
-    let extra: Value = serde_json::from_str(extra).unwrap_or_default();
-    extra["kept"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 /// Whether a manifest is a PersistentVolumeClaim.
@@ -213,7 +207,7 @@ mod tests {
             json!({"apiVersion": "example.com/v1", "kind": "Shards", "spec": {"replicas": 2}}),
         ];
         let owner = ObjectRef::of(&object).unwrap_or_else(|error| panic!("{error}"));
-        stamped(manifests, &owner, &object, "{}")
+        stamped(manifests, &owner, &object, &[])
     }
 
     #[test]
@@ -224,13 +218,14 @@ mod tests {
         });
         let owner = ObjectRef::of(&object).unwrap_or_else(|error| panic!("{error}"));
         let manifests = || vec![of("PersistentVolumeClaim"), of("Secret")];
-        let owned = |extra: &str| {
-            let stamped = stamped(manifests(), &owner, &object, extra);
+        let owned = |kept: &[&str]| {
+            let kept: Vec<_> = kept.iter().map(|name| (*name).to_owned()).collect();
+            let stamped = stamped(manifests(), &owner, &object, &kept);
             stamped.iter().map(|manifest| owners(manifest).len()).collect::<Vec<_>>()
         };
-        assert_eq!(owned(r#"{"kept": ["data"]}"#), [0, 1]);
-        assert_eq!(owned(r#"{"kept": ["other"]}"#), [1, 1]);
-        assert_eq!(owned("{}"), [1, 1]);
+        assert_eq!(owned(&["data"]), [0, 1]);
+        assert_eq!(owned(&["other"]), [1, 1]);
+        assert_eq!(owned(&[]), [1, 1]);
     }
 
     #[test]

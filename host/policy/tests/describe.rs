@@ -20,7 +20,6 @@ fn claim(primary: &str, emits: &[&str]) -> Claim {
         reads: vec![],
         wishes: vec![],
         finalizer: None,
-        retired_finalizers: vec![],
         samples: vec![Sample { name: "one".into(), object: "{}".into(), beside: vec![] }],
         extra: "{}".into(),
     }
@@ -102,16 +101,24 @@ fn claims_of_several_policies_that_emit_each_other_are_found() {
 
 #[test]
 fn finalizers_outside_of_the_claimed_group_need_a_grant() {
-    let with = |finalizer: Option<&str>, retired: &[&str]| Claim {
-        finalizer: finalizer.map(Into::into),
-        retired_finalizers: retired.iter().map(|name| (*name).to_owned()).collect(),
-        ..claim("example.com/v1 Widget", &[])
-    };
-    assert_eq!(told(vec![with(Some("example.com/tidy"), &["old.example.com/tidy"])], "{}"), Ok(()));
-    for claim in [with(Some("other.team/backup"), &[]), with(None, &["kubernetes.io/pvc-protection"])] {
-        let error = told(vec![claim], "{}").unwrap_err();
+    let with =
+        |finalizer: &str| vec![Claim { finalizer: Some(finalizer.into()), ..claim("example.com/v1 Widget", &[]) }];
+    for own in ["example.com/tidy", "old.example.com/tidy"] {
+        assert_eq!(told(with(own), "{}"), Ok(()));
+    }
+    // A domain is more than a suffix.
+    for foreign in ["other.team/backup", "kubernetes.io/pvc-protection", "badexample.com/x"] {
+        let error = told(with(foreign), "{}").unwrap_err();
         assert!(matches!(error, DescribeError::ForeignFinalizer { .. }), "{error}");
     }
-    assert!(told(vec![with(None, &["badexample.com/x"])], "{}").is_err(), "a domain is more than a suffix");
-    assert_eq!(told(vec![with(Some("other.team/backup"), &[])], "grants: {finalizers: [other.team/backup]}"), Ok(()));
+    assert_eq!(told(with("other.team/backup"), "grants: {finalizers: [other.team/backup]}"), Ok(()));
+}
+
+#[test]
+fn an_unknown_member_of_an_extra_is_refused_by_its_name() {
+    let with = |extra: &str| told(vec![Claim { extra: extra.into(), ..claim("example.com/v1 Widget", &[]) }], "{}");
+    assert_eq!(with("{}"), Ok(()));
+    let error = with(r#"{"priority": 1}"#).unwrap_err();
+    assert!(matches!(&error, DescribeError::UnknownMember { key, .. } if key == "priority"), "{error}");
+    assert!(error.to_string().contains("`priority` is no member"), "{error}");
 }

@@ -172,21 +172,33 @@ fn templates_with_metadata_that_controllers_act_on_are_refused() {
 
 /// Renders a plan that asks for a finalizer, under these settings.
 fn holding(file: &str, layers: &[Layer], finalizer: &Value) -> Rendered {
-    let user = json!({"extra": json!({"finalizer": finalizer}).to_string()});
+    let user = json!({"finalizer": finalizer});
     planned(file, layers, &json!([]), user, UserPrivileges::Allowed)
 }
 
 #[test]
 fn a_plan_may_not_ask_for_a_finalizer_of_others() {
-    for own in ["example.com/hold", "widgets.example.com/hold", ""] {
+    for own in ["example.com/hold", "widgets.example.com/hold"] {
         assert!(holding("{}", &[], &json!(own)).planned().is_some(), "{own}");
     }
     let foreign = json!("backup.example.org/hold");
-    for wrong in [&foreign, &json!("notexample.com/hold"), &json!("foregroundDeletion"), &json!("example.com/")] {
+    for wrong in
+        [&foreign, &json!("notexample.com/hold"), &json!("foregroundDeletion"), &json!("example.com/"), &json!("")]
+    {
         assert_eq!(rules(&holding("{}", &[], wrong)), [Rule::OwnFinalizer], "{wrong}");
     }
-    assert_eq!(rules(&holding("{}", &[], &json!(["example.com/hold"]))), [Rule::JsonObjects]);
     assert!(holding("grants: {finalizers: [backup.example.org/hold]}", &[], &foreign).planned().is_some());
+}
+
+#[test]
+fn an_extra_has_no_member_in_this_version_and_the_first_one_is_named() {
+    let with = |extra: &str| planned("{}", &[], &json!([]), json!({"extra": extra}), UserPrivileges::Allowed);
+    assert!(with("{}").planned().is_some());
+    assert_eq!(rules(&with("[]")), [Rule::JsonObjects]);
+    let refused = with(r#"{"kept": ["data"]}"#);
+    assert_eq!(rules(&refused), [Rule::KnownExtra]);
+    let told = refused.failed().unwrap().to_string();
+    assert!(told.contains("extra: `kept` is no member that this host knows"), "{told}");
 }
 
 #[test]

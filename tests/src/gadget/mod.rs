@@ -29,8 +29,6 @@ pub const API_VERSION: &str = "test.example.com/v1";
 pub const KIND: &str = "Gadget";
 /// The finalizer that the policy holds until the children are gone.
 pub const FINALIZER: &str = "test.example.com/teardown";
-/// A finalizer that the policy releases at once.
-pub const RETIRED: &str = "test.example.com/old";
 /// The definition of the kind.
 pub const DEFINITION: &str = include_str!("crd.yaml");
 
@@ -85,7 +83,6 @@ fn descriptor(version: &str) -> Descriptor {
         reads: vec![core("ConfigMap"), core("Secret"), ResourceType::new(API_VERSION, KIND)],
         wishes: Vec::new(),
         finalizer: Some(FINALIZER.to_owned()),
-        retired_finalizers: vec![RETIRED.to_owned()],
         samples: vec![Sample { name: "plain".to_owned(), object: sample.to_string(), beside: Vec::new() }],
         extra: "{}".to_owned(),
     };

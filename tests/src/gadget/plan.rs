@@ -86,6 +86,8 @@ fn translate(subject: &Subject, env: Vec<EnvVar>, image: Option<&str>) -> Result
         gates: inputs::unready(subject),
         env,
         notes: Vec::new(),
+        finalizer: None,
+        kept: Vec::new(),
         extra: "{}".to_owned(),
     })
 }

@@ -6,7 +6,7 @@ use kaos_cluster::faults::Failure;
 use kaos_operator::lead::take_over;
 use kaos_operator::release::{Event, finalizers as finalizers_of, release};
 use kaos_operator::watch::Scope;
-use kaos_tests::gadget::{FINALIZER, RETIRED};
+use kaos_tests::gadget::FINALIZER;
 use kaos_tests::harness::read::{finalizers, text, uid};
 use kaos_tests::harness::replicas::user;
 use kaos_tests::harness::requests::Sort;
@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 use crate::support::{CHILDREN, may_not_change_gadgets, web};
 
 #[test]
-fn f1_a_named_finalizer_comes_first_none_stays_none_and_retired_ones_go() {
+fn f1_a_named_finalizer_comes_first_none_stays_none_and_those_of_earlier_operators_go() {
     play(Scenario::default(), async |w| {
         let mut gadget = web();
-        gadget["metadata"]["finalizers"] = json!([RETIRED, "example.com/foreign"]);
+        gadget["metadata"]["finalizers"] = json!(["example.com/foreign"]);
         let mut api = model_api("llm");
         api["metadata"]["finalizers"] = json!(["kaos.tools/modelapi-finalizer"]);
         w.apply_all(&[gadget, api]).await;
@@ -279,11 +279,9 @@ async fn release_all(w: &World) -> Vec<Event> {
 #[test]
 fn f7_after_release_no_finalizer_is_left_and_namespaces_go_without_an_operator() {
     play(Scenario::embedded("its namespace ends").within("test"), async |w| {
-        let mut gadget = web();
-        gadget["metadata"]["finalizers"] = json!([RETIRED]);
         let mut api = model_api("llm");
         api["metadata"]["finalizers"] = json!(["example.com/foreign"]);
-        w.apply_all(&[gadget, api]).await;
+        w.apply_all(&[web(), api]).await;
         w.until_all("both are ready", &["Gadget/web", "ModelAPI/llm"], |all| all.iter().all(is_ready)).await;
         w.stop_all().await;
         let mut old = model_api("old");

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use kaos_cluster::faults::{Attempt, Failure, Verdict};
-use kaos_tests::gadget::{RETIRED, gadget};
+use kaos_tests::gadget::gadget;
 use kaos_tests::harness::read::text;
 use kaos_tests::harness::requests::Sort;
 use kaos_tests::harness::samples::{agent, config_map, model_api, model_api_for, secret};
 use kaos_tests::harness::{Fault, Scenario, World, condition, is_ready, is_true, play, reason};
 use serde_json::{Value, json};
 
-use crate::support::{image, may_not_change_gadgets, passes, web, web_with};
+use crate::support::{image, may_change_all_but, passes, web, web_with};
 
 #[test]
 fn e2_a_permanent_error_is_told_once_and_not_tried_again_until_something_changes() {
@@ -317,20 +317,22 @@ fn e8_a_child_that_may_not_be_deleted_is_told_and_goes_when_it_may() {
 
 #[test]
 fn e8_an_object_whose_finalizers_may_not_be_changed_is_told_and_heals() {
-    for has_retired in [false, true] {
+    let mut api = model_api("llm");
+    api["metadata"]["finalizers"] = json!(["kaos.tools/modelapi-finalizer"]);
+    // The policy of the one asks for a finalizer, and an earlier operator left one on the other.
+    for (object, resource, at, child) in [
+        (web(), "gadgets", "Gadget/web", "Deployment/web"),
+        (api, "modelapis", "ModelAPI/llm", "Deployment/modelapi-llm"),
+    ] {
         play(Scenario::embedded("rights are taken away"), async |w| {
-            w.embedded().authorise(may_not_change_gadgets);
-            let mut gadget = web();
-            if has_retired {
-                gadget["metadata"]["finalizers"] = json!([RETIRED]);
-            }
-            w.apply(&gadget).await;
-            let told = w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "NotPermitted").await;
+            w.embedded().authorise(move |attempt| may_change_all_but(resource, attempt));
+            w.apply(&object).await;
+            let told = w.until("it says so", at, |object| reason(object, "Applied") == "NotPermitted").await;
             assert!(is_true(&told, "Accepted"), "{told:#}");
-            assert!(text(&condition(&told, "Applied")["message"]).contains("gadgets"), "{told:#}");
-            assert!(w.look("Deployment/web").await.is_null(), "the finalizer comes first");
+            assert!(text(&condition(&told, "Applied")["message"]).contains(resource), "{told:#}");
+            assert!(w.look(child).await.is_null(), "the finalizer comes first");
             w.embedded().allow_everything();
-            w.until_ready("Gadget/web").await;
+            w.until_ready(at).await;
         });
     }
 }

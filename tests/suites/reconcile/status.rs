@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kaos_cluster::faults::Failure;
 use kaos_cluster::{Controller, PodFate};
-use kaos_tests::gadget::{RETIRED, gadget};
+use kaos_tests::gadget::gadget;
 use kaos_tests::harness::read::text;
 use kaos_tests::harness::requests::Sort;
 use kaos_tests::harness::samples::{agent, deployment, mcp_server, model_api};
@@ -78,13 +78,11 @@ fn d4_the_observed_generation_is_told_at_the_top_and_in_each_condition() {
 #[test]
 fn d4_an_edit_that_comes_while_a_pass_writes_is_not_told_as_seen_or_applied() {
     play(Scenario::embedded("requests take their time, and fail on purpose"), async |w| {
-        let mut gadget = web();
-        gadget["metadata"]["finalizers"] = json!([RETIRED]);
         w.break_it(Fault::on(&["patch"]).of("gadgets").slow(Duration::from_secs(30)).times(1));
         // The first generation is applied, and the next one never is.
         w.break_it(Fault::on(&["patch"]).of("deployments").times(1));
         w.break_it(Fault::on(&["patch"]).of("deployments").fail(Failure::Server(500)));
-        w.apply(&gadget).await;
+        w.apply(&web()).await;
         let history = w.history("Gadget/web").await;
         w.pass_time(Duration::from_secs(5)).await;
         w.patch("Gadget/web", &json!({"spec": {"image": "registry.example/gadget:2"}})).await;

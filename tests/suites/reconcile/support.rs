@@ -35,9 +35,14 @@ pub(crate) fn of_type<'a>(entries: &'a [Entry], plural: &str) -> Vec<&'a Entry> 
 
 /// A rule that lets the operator write only the status of Gadgets.
 pub(crate) fn may_not_change_gadgets(attempt: &Attempt) -> bool {
+    may_change_all_but("gadgets", attempt)
+}
+
+/// Whether the operator may do this if it may not change objects of one resource, except their status.
+pub(crate) fn may_change_all_but(resource: &str, attempt: &Attempt) -> bool {
     !is_operator(&attempt.user)
         || !attempt.verb.is_write()
-        || attempt.resource != "gadgets"
+        || attempt.resource != resource
         || attempt.subresource == "status"
 }
 

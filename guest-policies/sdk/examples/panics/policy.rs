@@ -26,7 +26,6 @@ impl Policy for Panics {
             reads: Vec::new(),
             wishes: Vec::new(),
             finalizer: None,
-            retired_finalizers: Vec::new(),
             samples: vec![sample],
             extra: json::empty(),
         };

@@ -118,7 +118,6 @@ mod tests {
             reads: types(reads),
             wishes: Vec::new(),
             finalizer: None,
-            retired_finalizers: Vec::new(),
             samples: Vec::new(),
             extra: "{}".to_owned(),
         }

@@ -44,7 +44,6 @@ fn describe() -> Descriptor {
         reads: vec![kite()],
         wishes: vec![],
         finalizer: None,
-        retired_finalizers: vec![],
         samples: vec![sample],
         extra: "{}".into(),
     };
@@ -72,7 +71,7 @@ fn needs(subject: &Subject) -> Vec<Need> {
     };
     let need = |peer: &Value| {
         let name = peer.as_str().unwrap();
-        Need { id: name.to_owned(), target: Target::Named(reference(name)) }
+        Need { id: name.to_owned(), target: Target::Named(reference(name)), optional: false }
     };
     peers.iter().map(need).collect()
 }
@@ -101,7 +100,15 @@ fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
     } else {
         json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"peers": peers.join(",")}})
     };
-    Ok(Plan { manifests: vec![manifest.to_string()], gates: vec![], env, notes: vec![], extra: "{}".into() })
+    Ok(Plan {
+        manifests: vec![manifest.to_string()],
+        gates: vec![],
+        env,
+        notes: vec![],
+        finalizer: None,
+        kept: vec![],
+        extra: "{}".into(),
+    })
 }
 
 fn assess(subject: &Subject, seen: &Observation) -> Report {

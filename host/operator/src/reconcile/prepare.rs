@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use super::{
     access::Access,
-    deletion::finalizers::asked_finalizer,
     ended::{Ended, LOOK_AGAIN, Next},
     error::{CallError, Class},
     memory::Memory,
@@ -50,7 +49,7 @@ pub(crate) async fn prepare(
         return Err(Ended { result: PassResult::Retried, next: Next::Retry(None) });
     }
     if let Some(planned) = prepared.rendered.planned() {
-        memory.finalizers.asked = asked_finalizer(&planned.extra);
+        memory.finalizers.asked.clone_from(&planned.finalizer);
     }
     Ok(prepared)
 }

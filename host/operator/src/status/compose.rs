@@ -101,22 +101,14 @@ pub fn compose(
     Value::Object(status)
 }
 
-/// Returns the named needs that do not exist, without needs that the plan declares optional.
+/// Returns the named needs that do not exist, without optional needs.
 pub fn missing(rendered: &Rendered, lookup: &dyn Lookup) -> Vec<Reference> {
-    let optional = optional_needs(rendered);
     let absent = |target: &Target| match target {
         Target::Named(reference) => lookup.is_absent(target).then(|| reference.clone()),
         Target::Labelled(_) => None,
     };
-    let required = rendered.needs.iter().filter(|need| !optional.contains(&need.id));
+    let required = rendered.needs.iter().filter(|need| !need.optional);
     required.filter_map(|need| absent(&need.target)).collect()
-}
-
-/// Returns the needs that the plan's `extra` declares optional, with the policy's name before each id.
-fn optional_needs(rendered: &Rendered) -> Vec<String> {
-    let extra = rendered.planned().and_then(|planned| serde_json::from_str::<Value>(&planned.extra).ok());
-    let ids = extra.as_ref().and_then(|extra| extra["optionalNeeds"].as_array()).into_iter().flatten();
-    ids.filter_map(Value::as_str).map(|id| format!("{}/{id}", rendered.policy.name)).collect()
 }
 
 /// Replaces reason and message of `Ready` with the policy's own, if both say that it is false.

@@ -75,7 +75,6 @@ fn describe() -> Descriptor {
             reads: types(&[("v1", "ConfigMap")]),
             wishes: Vec::new(),
             finalizer: None,
-            retired_finalizers: vec!["sky.io/old".to_owned()],
             samples: vec![Sample {
                 name: "one".to_owned(),
                 object: object("a", &json!({"image": "x"})).to_string(),
@@ -98,7 +97,10 @@ fn awaited(subject: &Subject) -> Option<Reference> {
 }
 
 fn needs(subject: &Subject) -> Vec<Need> {
-    awaited(subject).map(|on| Need { id: "awaited".to_owned(), target: Target::Named(on) }).into_iter().collect()
+    awaited(subject)
+        .map(|on| Need { id: "awaited".to_owned(), target: Target::Named(on), optional: false })
+        .into_iter()
+        .collect()
 }
 
 /// Names of translated objects, with the thread of each call.
@@ -144,11 +146,9 @@ fn translate(subject: &Subject, _: Vec<EnvVar>) -> Result<Plan, Refusal> {
     }
     manifests.push(deployment);
     let manifests = manifests.iter().map(Value::to_string).collect();
-    let extra = match spec["hold"].as_bool() {
-        Some(true) => json!({"finalizer": "sky.io/hold"}),
-        _ => json!({}),
-    };
-    Ok(Plan { manifests, gates, env: Vec::new(), notes: Vec::new(), extra: extra.to_string() })
+    let finalizer = (spec["hold"] == true).then(|| "sky.io/hold".to_owned());
+    let (env, notes, kept) = (Vec::new(), Vec::new(), Vec::new());
+    Ok(Plan { manifests, gates, env, notes, finalizer, kept, extra: "{}".to_owned() })
 }
 
 fn assess(_: &Subject, seen: &Observation) -> Report {

@@ -21,7 +21,7 @@ macro_rules! adapt_v0_1 {
         }
 
         fn claim(it: theirs::Claim) -> ours::Claim {
-            let theirs::Claim { primary, emits, reads, wishes, finalizer, retired_finalizers, samples, extra } = it;
+            let theirs::Claim { primary, emits, reads, wishes, finalizer, samples, extra } = it;
             let types = |list: Vec<theirs::ResourceType>| list.into_iter().map(resource_type).collect();
             let sample = |it: theirs::Sample| {
                 let theirs::Sample { name, object, beside } = it;
@@ -33,7 +33,6 @@ macro_rules! adapt_v0_1 {
                 reads: types(reads),
                 wishes: types(wishes),
                 finalizer,
-                retired_finalizers,
                 samples: samples.into_iter().map(sample).collect(),
                 extra,
             }
@@ -56,7 +55,9 @@ macro_rules! adapt_v0_1 {
                     ours::Target::Labelled(ours::Selector { of: resource_type(of), namespace, labels })
                 }
             };
-            list.into_iter().map(|it| ours::Need { id: it.id, target: target(it.target) }).collect()
+            list.into_iter()
+                .map(|theirs::Need { id, target: at, optional }| ours::Need { id, target: target(at), optional })
+                .collect()
         }
 
         fn key(it: theirs::KeySelector) -> ours::KeySelector {
@@ -103,8 +104,17 @@ macro_rules! adapt_v0_1 {
         }
 
         pub fn plan(it: theirs::Plan) -> ours::Plan {
-            let theirs::Plan { manifests, gates, env: mapping, notes: told, extra } = it;
-            ours::Plan { manifests, gates: blockers(gates), env: env(mapping), notes: notes(told), extra }
+            let theirs::Plan { manifests, gates, env: mapping, notes: told, finalizer, kept, gates_hold, extra } = it;
+            ours::Plan {
+                manifests,
+                gates: blockers(gates),
+                env: env(mapping),
+                notes: notes(told),
+                finalizer,
+                kept,
+                gates_hold,
+                extra,
+            }
         }
 
         pub fn refusal(it: theirs::Refusal) -> ours::Refusal {

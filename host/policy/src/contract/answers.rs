@@ -89,6 +89,13 @@ pub struct Plan {
     pub env: Vec<EnvVar>,
     /// Messages for the user.
     pub notes: Vec<Note>,
+    /// The finalizer for the object, instead of the claim's.
+    pub finalizer: Option<String>,
+    /// The names of PersistentVolumeClaims in the plan that outlive the object.
+    pub kept: Vec<String>,
+    /// Whether the gates also hold back changes to running workloads.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gates_hold: bool,
     /// A JSON object for data that the contract has no field for.
     pub extra: Json,
 }

@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Json;
 
+/// The API group of KAOS's own kinds.
+const KAOS: &str = "kaos.tools";
+
 /// A sample: an object as a user would write it, and the other objects in the cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
@@ -30,12 +33,19 @@ pub struct Claim {
     pub wishes: Vec<ResourceType>,
     /// The finalizer that stays on the object while the operator deletes the children in order.
     pub finalizer: Option<String>,
-    /// Finalizers that the operator removes from every object.
-    pub retired_finalizers: Vec<String>,
     /// The samples that the gate evaluates.
     pub samples: Vec<Sample>,
     /// A JSON object for data that the contract has no field for.
     pub extra: Json,
+}
+
+impl Claim {
+    /// The finalizer that KAOS operators without policies put on objects of this kind. Nothing cleans up for it any
+    /// more. `None` for kinds of other groups, which those operators did not have.
+    pub fn earlier_finalizer(&self) -> Option<String> {
+        let ResourceType { kind, .. } = &self.primary;
+        (self.primary.group() == KAOS).then(|| format!("{KAOS}/{}-finalizer", kind.to_ascii_lowercase()))
+    }
 }
 
 /// A policy's description of itself.
@@ -104,6 +114,9 @@ pub struct Need {
     pub id: String,
     /// The objects to read.
     pub target: Target,
+    /// Whether the policy answers in full without the object.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub optional: bool,
 }
 
 /// The answer to a need.

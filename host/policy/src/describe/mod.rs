@@ -8,7 +8,7 @@ use crate::{
     code::World,
     contract::{Claim, Descriptor, ResourceType, Sample},
     cut::{VALUE, cut},
-    json,
+    extra, json,
     manifest::PolicyFile,
     settings::{Schema, SchemaError},
 };
@@ -109,6 +109,14 @@ pub enum DescribeError {
         /// The type.
         of: ResourceType,
     },
+    /// An `extra` has a member that this host does not know.
+    #[error("{path}: {}", extra::not_known(.key))]
+    UnknownMember {
+        /// The `extra`.
+        path: String,
+        /// The member.
+        key: String,
+    },
     /// The claim wishes for a type that it neither emits nor reads.
     #[error("{path} wishes for {of}, which is neither in emits nor in reads")]
     IdleWish {
@@ -178,7 +186,7 @@ pub fn check(descriptor: &Descriptor, world: World, file: &PolicyFile) -> Result
         return Err(DescribeError::NoClaims);
     }
     bounded("claims", claims.len(), CLAIMS)?;
-    object("extra", extra)?;
+    nothing_extra("extra", extra)?;
     let mut kinds = BTreeSet::new();
     for (i, claim) in claims.iter().enumerate() {
         check_claim(&format!("claims[{i}]"), claim, world, file)?;
@@ -225,7 +233,7 @@ pub fn check_capitals(claims: &[Claim], served: &[ResourceType]) -> Result<(), D
 }
 
 fn check_claim(path: &str, claim: &Claim, world: World, file: &PolicyFile) -> Result<(), DescribeError> {
-    let Claim { primary, emits, reads, wishes, finalizer, retired_finalizers, samples, extra } = claim;
+    let Claim { primary, emits, reads, wishes, finalizer, samples, extra } = claim;
     is_type(&format!("{path}.primary"), primary)?;
     if is_cluster_power(primary) {
         return Err(DescribeError::ClusterPower { path: format!("{path}.primary"), of: primary.clone() });
@@ -250,8 +258,7 @@ fn check_claim(path: &str, claim: &Claim, world: World, file: &PolicyFile) -> Re
     if world == World::EnvironmentOverlay && !emits.is_empty() {
         return Err(DescribeError::OverlayEmits(path.to_owned()));
     }
-    bounded(&format!("{path}.retiredFinalizers"), retired_finalizers.len(), LISTED)?;
-    for finalizer in finalizer.iter().chain(retired_finalizers) {
+    if let Some(finalizer) = finalizer {
         let (path, finalizer) = (path.to_owned(), finalizer.clone());
         if !is_finalizer(&finalizer) {
             return Err(DescribeError::Finalizer { path, finalizer });
@@ -273,7 +280,7 @@ fn check_claim(path: &str, claim: &Claim, world: World, file: &PolicyFile) -> Re
             object(&format!("{path}.samples[{i}].beside"), beside)?;
         }
     }
-    object(&format!("{path}.extra"), extra)
+    nothing_extra(&format!("{path}.extra"), extra)
 }
 
 fn same(field: &'static str, wanted: Option<&String>, found: &str) -> Result<(), DescribeError> {
@@ -307,6 +314,15 @@ fn object(path: &str, text: &str) -> Result<(), DescribeError> {
     match serde_json::from_str(text) {
         Ok(serde_json::Value::Object(_)) => Ok(()),
         _ => Err(DescribeError::NotAnObject(path.to_owned())),
+    }
+}
+
+/// Checks an `extra`, which has no members in this version of the contract.
+fn nothing_extra(path: &str, text: &str) -> Result<(), DescribeError> {
+    object(path, text)?;
+    match extra::unknown(text) {
+        Some(key) => Err(DescribeError::UnknownMember { path: path.to_owned(), key }),
+        None => Ok(()),
     }
 }
 

@@ -60,7 +60,15 @@ impl Sandbox for Beneath {
     /// Drops the mapping: an empty plan has no pod for it.
     fn translate(&mut self, _: &Subject, _: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure> {
         let extra = "{}".to_owned();
-        Ok(Ok(Plan { manifests: Vec::new(), gates: Vec::new(), env: Vec::new(), notes: Vec::new(), extra }))
+        Ok(Ok(Plan {
+            manifests: Vec::new(),
+            gates: Vec::new(),
+            env: Vec::new(),
+            notes: Vec::new(),
+            finalizer: None,
+            kept: vec![],
+            extra,
+        }))
     }
 
     fn assess(&mut self, _: &Subject, _: &Observation) -> Result<Report, Failure> {

@@ -1,7 +1,6 @@
 //! Checks the finalizer that a plan asks for. The operator adds it to the object and removes it when the children are
 //! gone. The operator removes a finalizer by its name, so the name must not belong to another controller.
 
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Rule, breaches::Breaches, rules::Rules};
@@ -12,35 +11,25 @@ use crate::{
 };
 
 /// The path of the finalizer in a plan.
-const PATH: &str = "extra.finalizer";
-
-/// The part of a plan's `extra` that names the finalizer.
-#[derive(Deserialize)]
-struct Extra {
-    finalizer: Option<String>,
-}
+const PATH: &str = "finalizer";
 
 /// Adds a breach if the finalizer belongs to others. Returns a violation instead if a namespace's settings name the
 /// finalizer: the author of those settings has to correct it, not the policy's author.
-pub(super) fn check(extra: &str, rules: &Rules<'_>, breaches: &mut Breaches) -> Option<Violation> {
-    let Ok(Extra { finalizer }) = serde_json::from_str(extra) else {
-        breaches.add(Rule::JsonObjects, PATH, "must be one text");
-        return None;
-    };
-    let finalizer = finalizer.filter(|finalizer| !finalizer.is_empty())?;
-    let shown = cut(&finalizer, VALUE);
-    if !is_finalizer(&finalizer) {
+pub(super) fn check(finalizer: Option<&str>, rules: &Rules<'_>, breaches: &mut Breaches) -> Option<Violation> {
+    let finalizer = finalizer?;
+    let shown = cut(finalizer, VALUE);
+    if !is_finalizer(finalizer) {
         breaches.add(Rule::OwnFinalizer, PATH, format_args!("`{shown}` is not a finalizer: write it as domain/name"));
         return None;
     }
     let group = rules.claim.primary.group();
-    let is_own = is_of_group(&finalizer, group) || rules.grants.finalizers.contains(&finalizer);
-    if is_own || is_named(rules.settings, &finalizer) {
+    let is_own = is_of_group(finalizer, group) || rules.grants.finalizers.contains(finalizer);
+    if is_own || is_named(rules.settings, finalizer) {
         return None;
     }
     let of_a_namespace = rules.layers.iter().find_map(|(policy, settings)| {
         let mut given = settings.of_namespaces();
-        let (path, source, _) = given.find(|(_, _, value)| is_named(value, &finalizer))?;
+        let (path, source, _) = given.find(|(_, _, value)| is_named(value, finalizer))?;
         let message = format!(
             "comes from {source}, and settings of a namespace name no finalizer of others: take one of {group}, or have \
              it set for the cluster"

@@ -46,7 +46,7 @@ mod words;
 
 pub(crate) use cap::Cap;
 pub(crate) use needs::{may_read, needs};
-pub(crate) use plan::plan;
+pub(crate) use plan::{plan, report};
 pub use rule::{Breach, Rule, UserPrivileges};
 pub(crate) use rules::{Rules, Stop};
 pub(crate) use shape::{Step, written};

@@ -23,7 +23,7 @@ const LABELS: usize = 32;
 pub(crate) fn needs(needs: &[Need], known: &BTreeMap<String, Target>, claim: &Claim, limits: &Limits) -> Vec<Breach> {
     let mut breaches = Breaches::default();
     let mut seen = BTreeSet::new();
-    for (i, Need { id, target }) in needs.iter().enumerate() {
+    for (i, Need { id, target, optional: _ }) in needs.iter().enumerate() {
         let mut breach = |rule, message: String| breaches.add(rule, format_args!("needs[{i}]"), message);
         if id.is_empty() || id.len() > ID {
             breach(Rule::NeedsOrderly, format!("an id has 1 to {ID} characters"));

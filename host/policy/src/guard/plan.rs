@@ -18,7 +18,8 @@ use super::{
     words,
 };
 use crate::{
-    contract::{EnvSource, EnvVar, Plan, ResourceType, Violation},
+    contract::{EnvSource, EnvVar, Plan, Report, ResourceType, Violation},
+    extra,
     failure::{Failure, Verb},
     json,
     limits::Limits,
@@ -55,14 +56,12 @@ pub(crate) fn plan(plan: &Plan, rules: &Rules<'_>) -> Result<Vec<Value>, Stop> {
             breaches.add(Rule::NoDuplicates, path, "is there twice");
         }
     }
-    if !is_object(&plan.extra) {
-        breaches.add(Rule::JsonObjects, "extra", "must be a JSON object, {} when there is nothing to say");
-    }
+    nothing_extra(&plan.extra, &mut breaches);
     // Skip the costly checks of every field if the plan is too large or the list of breaches is full.
     let mut violations = Vec::new();
     if !breaches.is_full() {
         violations = privilege::check(&plan_seen, rules, &mut breaches);
-        violations.extend(finalizer::check(&plan.extra, rules, &mut breaches));
+        violations.extend(finalizer::check(plan.finalizer.as_deref(), rules, &mut breaches));
         references::check(&plan_seen, rules, &mut breaches);
         env::check(&plan.env, &manifests, &mut breaches);
     }
@@ -72,6 +71,18 @@ pub(crate) fn plan(plan: &Plan, rules: &Rules<'_>) -> Result<Vec<Value>, Stop> {
         (true, false) => Err(Stop::User(violations)),
         (false, _) => Err(Stop::Policy(Failure::Guard(breaches))),
     }
+}
+
+/// Checks the parts of a report that are not for the object's status.
+pub(crate) fn report(report: &Report) -> Result<(), Failure> {
+    let mut breaches = Breaches::default();
+    if !json::is_bounded(std::iter::once(report.extra.as_str())) {
+        breaches.add(Rule::Bounded, "extra", json::too_many());
+    } else {
+        nothing_extra(&report.extra, &mut breaches);
+    }
+    let breaches = breaches.into_vec();
+    if breaches.is_empty() { Ok(()) } else { Err(Failure::Guard(breaches)) }
 }
 
 /// Reports values that do not fit their fields: as violations if the user wrote them, otherwise as breaches.
@@ -130,6 +141,11 @@ fn parse(plan: &Plan) -> Result<Vec<Value>, Failure> {
     Ok(manifests)
 }
 
-fn is_object(text: &str) -> bool {
-    matches!(serde_json::from_str(text), Ok(Value::Object(_)))
+/// Adds a breach unless an `extra` is an object without members, since this version of the contract has none.
+fn nothing_extra(text: &str, breaches: &mut Breaches) {
+    if !matches!(serde_json::from_str(text), Ok(Value::Object(_))) {
+        breaches.add(Rule::JsonObjects, "extra", "must be a JSON object, {} when there is nothing to say");
+    } else if let Some(key) = extra::unknown(text) {
+        breaches.add(Rule::KnownExtra, "extra", extra::not_known(&key));
+    }
 }

@@ -45,6 +45,8 @@ pub enum Rule {
     OwnFinalizer,
     /// Texts that must be JSON objects are JSON objects.
     JsonObjects,
+    /// Every member of an `extra` is one that the host knows.
+    KnownExtra,
 }
 
 /// A broken rule and its place in the answer.

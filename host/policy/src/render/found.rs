@@ -58,8 +58,9 @@ impl View<'_> {
             // Look up new needs only; keep the answers of earlier rounds.
             subject.found.extend(needs.iter().map(|need| self.found(need, &mut load)));
             subject.found.sort_by(|one, other| one.id.cmp(&other.id));
+            asked.needs.extend(needs.iter().cloned());
+            asked.needs.sort_by(|one, other| one.id.cmp(&other.id));
             targets.extend(needs.into_iter().map(|need| (need.id, need.target)));
-            asked.needs = targets.iter().map(|(id, target)| Need { id: id.clone(), target: target.clone() }).collect();
             if let Some(refusal) = load.refusal() {
                 return Ok(Err(refusal));
             }

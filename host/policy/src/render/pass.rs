@@ -208,9 +208,9 @@ impl Pass<'_> {
         let manifests = guard::plan(&plan, &rules)?;
         let origins = kubernetes::Origins { object: self.object, env: &plan.env, layers: &layers };
         kubernetes::judge(&manifests, self.binding.checks, &origins)?;
-        let manifests = stamp::stamped(manifests, self.reference, self.object, &plan.extra);
-        let Plan { manifests: _, gates, env, notes, extra } = plan;
-        Ok(Planned { manifests, gates, env, overlaid: BTreeMap::new(), notes, extra })
+        let manifests = stamp::stamped(manifests, self.reference, self.object, &plan.kept);
+        let Plan { manifests: _, gates, env, notes, finalizer, gates_hold, kept: _, extra: _ } = plan;
+        Ok(Planned { manifests, gates, env, overlaid: BTreeMap::new(), notes, finalizer, gates_hold })
     }
 
     fn view<'b>(&'b self, layer: &'b Layer<'_>) -> View<'b> {

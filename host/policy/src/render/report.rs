@@ -7,7 +7,7 @@ use crate::{
     contract::{Child, Observation, Outcome, Reference, Report, ResourceType, Subject},
     digest::canonical,
     failure::{Failure, Verb},
-    guard::{Breach, Rule},
+    guard::{self, Breach, Rule},
     json,
 };
 
@@ -63,6 +63,7 @@ impl Renderer {
             let mut sandbox = policy.code().open(policy.limits())?;
             let report = sandbox.assess(&rendered.subject, &seen)?;
             let fields = parse_fields(&report.fields)?;
+            guard::report(&report)?;
             Ok(Assessed { report, fields, fuel: sandbox.fuel_used() })
         };
         let Subject { object, found, .. } = &*rendered.subject;

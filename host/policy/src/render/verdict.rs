@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::size;
 use crate::{
-    contract::{Blocker, EnvVar, Found, Json, Note, Refusal},
+    contract::{Blocker, EnvVar, Found, Note, Refusal},
     failure::Failure,
     policy::PolicyId,
 };
@@ -28,8 +28,7 @@ pub enum Verdict {
 pub struct Planned {
     /// The stamped manifests in the policy's order, exactly as the host applies them.
     pub manifests: Vec<Value>,
-    /// The gates that hold back the first apply, until the plan was applied once in full. See also
-    /// [`gates_hold`](Self::gates_hold).
+    /// The gates that hold back the first apply, until the plan was applied once in full.
     pub gates: Vec<Blocker>,
     /// The plan's mapping of variables.
     pub env: Vec<EnvVar>,
@@ -38,16 +37,12 @@ pub struct Planned {
     pub overlaid: BTreeMap<(String, String), usize>,
     /// Messages for the user.
     pub notes: Vec<Note>,
-    /// The plan's `extra`, as in the contract.
-    pub extra: Json,
-}
-
-impl Planned {
+    /// The finalizer that the plan asks for, instead of the claim's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finalizer: Option<String>,
     /// Whether the gates also hold back changes to running workloads.
-    pub fn gates_hold(&self) -> bool {
-        let extra: Value = serde_json::from_str(&self.extra).unwrap_or_default();
-        !self.gates.is_empty() && extra["gatesHold"] == true
-    }
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub gates_hold: bool,
 }
 
 /// The policy that failed, and its failure.

@@ -50,7 +50,6 @@ pub(crate) fn describe() -> Descriptor {
         reads: vec![of("v1", "ConfigMap"), of("v1", "Secret")],
         wishes: vec![],
         finalizer: None,
-        retired_finalizers: vec![],
         samples: vec![Sample { name: "one".into(), object: "{}".into(), beside: vec![] }],
         extra: "{}".into(),
     };
@@ -79,6 +78,7 @@ pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
                 namespace: need["namespace"].as_str().map(Into::into),
                 name: need["name"].as_str().unwrap().into(),
             }),
+            optional: false,
         })
         .collect()
 }
@@ -106,7 +106,7 @@ pub(crate) fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Ref
     // A manifest given as text counts as the policy's own.
     let text = |manifest: &Value| manifest.as_str().map_or_else(|| manifest.to_string(), str::to_owned);
     let manifests = manifests.iter().map(text).collect();
-    Ok(Plan { manifests, gates: vec![], env, notes: vec![], extra: "{}".into() })
+    Ok(Plan { manifests, gates: vec![], env, notes: vec![], finalizer: None, kept: vec![], extra: "{}".into() })
 }
 
 pub(crate) fn assess(_: &Subject, _: &Observation) -> Report {
@@ -154,7 +154,7 @@ pub(crate) fn deployment(pod: Value) -> Value {
         "spec": {"selector": {}, "template": {"metadata": {"labels": {"app": "w"}}, "spec": pod}}})
 }
 
-/// Plans the manifests in `spec.planned`, with the `extra` in `spec.extra`.
+/// Plans the manifests in `spec.planned`, with the `extra` in `spec.extra` and the finalizer in `spec.finalizer`.
 pub(crate) fn translate_planned(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
     let object = object(subject);
     let manifests: Vec<Value> = serde_json::from_str(object["spec"]["planned"].as_str().unwrap()).unwrap();
@@ -162,7 +162,8 @@ pub(crate) fn translate_planned(subject: &Subject, env: Vec<EnvVar>) -> Result<P
     let text = |manifest: &Value| manifest.as_str().map_or_else(|| manifest.to_string(), str::to_owned);
     let manifests = manifests.iter().map(text).collect();
     let extra = object["spec"]["extra"].as_str().unwrap_or("{}").to_owned();
-    Ok(Plan { manifests, gates: vec![], env, notes: vec![], extra })
+    let finalizer = object["spec"]["finalizer"].as_str().map(str::to_owned);
+    Ok(Plan { manifests, gates: vec![], env, notes: vec![], finalizer, kept: vec![], extra })
 }
 
 /// Renders manifests that the policy made itself, together with the user's own spec.

@@ -51,15 +51,15 @@ fn field<'a>(json: &'a str, name: &str) -> Option<&'a str> {
 
 fn claim(api_version: &str, kind: &str, special: &str) -> Claim {
     let of = |api_version: &str, kind: &str| ResourceType { api_version: text(api_version), kind: text(kind) };
-    let object =
-        format!(r#"{{"apiVersion":"{api_version}","kind":"{kind}","metadata":{{"name":"w","namespace":"n"}},"spec":{{}}}}"#);
+    let object = format!(
+        r#"{{"apiVersion":"{api_version}","kind":"{kind}","metadata":{{"name":"w","namespace":"n"}},"spec":{{}}}}"#
+    );
     Claim {
         primary: of(api_version, kind),
         emits: vec![of("v1", "ConfigMap")],
         reads: vec![],
         wishes: vec![],
         finalizer: (special == "holds").then(|| text("test.example.com/hold")),
-        retired_finalizers: vec![],
         samples: vec![Sample { name: text("smallest"), object, beside: vec![] }],
         extra: text("{}"),
     }
@@ -138,7 +138,7 @@ impl translation::Guest for Widgets {
         );
         let kept = format!(r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}-kept"}}}}"#);
         let manifests = std::iter::once(manifest).chain((does == "keeps").then_some(kept)).collect();
-        Ok(Plan { manifests, gates: vec![], env, notes: vec![], extra: text("{}") })
+        Ok(Plan { manifests, gates: vec![], env, notes: vec![], finalizer: None, kept: vec![], extra: text("{}") })
     }
 }
 

@@ -35,7 +35,6 @@ impl Sandbox for Mute {
             reads: Vec::new(),
             wishes: Vec::new(),
             finalizer: None,
-            retired_finalizers: Vec::new(),
             samples: vec![Sample { name: "one".to_owned(), object: "{}".to_owned(), beside: Vec::new() }],
             extra: "{}".to_owned(),
         };

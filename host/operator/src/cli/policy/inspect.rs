@@ -63,11 +63,11 @@ fn shown(inspection: &Inspection, policy: Option<&Policy>) -> Value {
         .descriptor()
         .claims
         .iter()
-        .map(|Claim { primary, emits, reads, wishes, finalizer, retired_finalizers, samples, extra: _ }| {
+        .map(|Claim { primary, emits, reads, wishes, finalizer, samples, extra: _ }| {
             let samples: Vec<_> = samples.iter().map(|sample| &sample.name).collect();
             json!({
                 "primary": primary, "emits": emits, "reads": reads, "wishes": wishes, "finalizer": finalizer,
-                "retiredFinalizers": retired_finalizers, "samples": samples,
+                "samples": samples,
             })
         })
         .collect();
@@ -104,9 +104,6 @@ fn told(inspection: &Inspection, policy: Option<&Policy>) -> String {
         }
         if let Some(finalizer) = &claim.finalizer {
             table.row(["  finalizer", finalizer]);
-        }
-        if !claim.retired_finalizers.is_empty() {
-            table.row(["  takes away", &claim.retired_finalizers.join(", ")]);
         }
     }
     for (what, granted) in granted(policy.grants()) {

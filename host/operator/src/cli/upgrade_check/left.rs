@@ -15,15 +15,13 @@ const GROUP: &str = "kaos.tools";
 pub(super) fn findings(documents: &[Document], snapshot: &Snapshot) -> Vec<Finding> {
     let claims = || snapshot.kinds().flat_map(|(_, answers)| answers.claims());
     let answered: BTreeSet<&str> = claims().map(|claim| &*claim.primary.kind).collect();
-    let retired: BTreeSet<&str> = claims()
-        .flat_map(|claim| claim.retired_finalizers.iter().chain(&claim.finalizer))
-        .map(String::as_str)
-        .collect();
+    let retired: BTreeSet<String> =
+        claims().flat_map(|claim| claim.earlier_finalizer().into_iter().chain(claim.finalizer.clone())).collect();
     let of_group = documents.iter().filter(|document| document.identity.group == GROUP);
     of_group.flat_map(|document| about(document, &answered, &retired)).collect()
 }
 
-fn about(document: &Document, answered: &BTreeSet<&str>, retired: &BTreeSet<&str>) -> Vec<Finding> {
+fn about(document: &Document, answered: &BTreeSet<&str>, retired: &BTreeSet<String>) -> Vec<Finding> {
     let Document { identity, object, .. } = document;
     let about = identity.to_string();
     let mut found = Vec::new();
@@ -49,7 +47,7 @@ fn about(document: &Document, answered: &BTreeSet<&str>, retired: &BTreeSet<&str
         _ => {}
     }
     let finalizers = object["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let is_left = |name: &&str| name.split('/').next() == Some(GROUP) && !retired.contains(name);
+    let is_left = |name: &&str| name.split('/').next() == Some(GROUP) && !retired.contains(*name);
     for finalizer in finalizers.filter(is_left) {
         found.push(Finding::new(
             Sort::Breaks,

@@ -45,7 +45,7 @@ impl Finalizers {
             if let Some(ours) = ours.filter(|ours| present.contains(ours)) {
                 held.ours = Some(ours.to_owned());
             }
-            retired.extend(claim.retired_finalizers.iter().map(String::as_str));
+            retired.extend(claim.earlier_finalizer());
         }
         let comes_off = |finalizer: &&&str| retired.contains(**finalizer) && held.ours.as_deref() != Some(**finalizer);
         held.retired = present.iter().filter(comes_off).map(|finalizer| (*finalizer).to_owned()).collect();
@@ -127,12 +127,6 @@ pub(crate) async fn take_off(
     Ok(true)
 }
 
-/// The finalizer that a plan requests in its `extra`.
-pub(crate) fn asked_finalizer(extra: &str) -> Option<String> {
-    let extra: Value = serde_json::from_str(extra).ok()?;
-    extra["finalizer"].as_str().filter(|finalizer| !finalizer.is_empty()).map(str::to_owned)
-}
-
 #[cfg(test)]
 mod tests {
     use kaos_policy::contract::ResourceType;
@@ -140,18 +134,20 @@ mod tests {
 
     use super::*;
 
-    fn claim(finalizer: Option<&str>, retired: &[&str]) -> Claim {
+    /// A claim on a kind of KAOS, which had the finalizer `kaos.tools/widget-finalizer`.
+    fn claim(finalizer: Option<&str>) -> Claim {
         Claim {
-            primary: ResourceType::new("x.io/v1", "Widget"),
+            primary: ResourceType::new("kaos.tools/v1", "Widget"),
             emits: Vec::new(),
             reads: Vec::new(),
             wishes: Vec::new(),
             finalizer: finalizer.map(str::to_owned),
-            retired_finalizers: retired.iter().map(|finalizer| (*finalizer).to_owned()).collect(),
             samples: Vec::new(),
             extra: "{}".to_owned(),
         }
     }
+
+    const EARLIER: &str = "kaos.tools/widget-finalizer";
 
     fn held(finalizers: &[&str], claim: &Claim, asked: Option<&str>) -> (Option<String>, Vec<String>) {
         let object = json!({"metadata": {"finalizers": finalizers}});
@@ -161,15 +157,17 @@ mod tests {
 
     #[test]
     fn finalizers_of_earlier_operators_come_off_and_foreign_ones_stay() {
-        let claim = claim(None, &["x.io/old"]);
-        assert_eq!(held(&["y.io/theirs", "x.io/old"], &claim, None), (None, vec!["x.io/old".to_owned()]));
+        let claim = claim(None);
+        assert_eq!(held(&["kaos.tools/theirs", EARLIER], &claim, None), (None, vec![EARLIER.to_owned()]));
         assert_eq!(held(&[], &claim, None), (None, vec![]));
+        let other = Claim { primary: ResourceType::new("x.io/v1", "Widget"), ..claim };
+        assert_eq!(held(&["x.io/widget-finalizer", EARLIER], &other, None), (None, vec![]));
     }
 
     #[test]
-    fn one_that_the_plan_asks_for_is_ours_also_if_it_was_retired() {
-        let claim = claim(None, &["x.io/old"]);
-        assert_eq!(held(&["x.io/old"], &claim, Some("x.io/old")), (Some("x.io/old".to_owned()), vec![]));
+    fn one_that_the_plan_asks_for_is_ours_also_if_it_is_of_earlier_operators() {
+        let claim = claim(None);
+        assert_eq!(held(&[EARLIER], &claim, Some(EARLIER)), (Some(EARLIER.to_owned()), vec![]));
     }
 
     #[test]
@@ -183,7 +181,7 @@ mod tests {
 
     #[test]
     fn the_claims_own_holds_where_the_object_has_it() {
-        let claim = claim(Some("x.io/hold"), &[]);
+        let claim = claim(Some("x.io/hold"));
         assert_eq!(held(&["x.io/hold"], &claim, None).0.as_deref(), Some("x.io/hold"));
         assert_eq!(held(&[], &claim, None).0, None);
     }

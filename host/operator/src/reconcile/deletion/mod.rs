@@ -14,7 +14,7 @@ use crate::reconcile::{
     children::final_manifest::rank,
     children::prune::remove,
     context::Rules,
-    deletion::finalizers::{Finalizers, asked_finalizer, left_on, retire, take_off},
+    deletion::finalizers::{Finalizers, left_on, retire, take_off},
     ended::{Ended, Next},
     error::{CallError, Class},
     memory::Memory,
@@ -45,7 +45,7 @@ pub(crate) async fn end(
     if memory.finalizers.asked.is_none() && !held.retired.is_empty() {
         let asked = ask(runner, subject.key, &subject.object, &mut subject.selected, memory).await;
         if let Asked::Answered(_, rendered) = asked {
-            memory.finalizers.asked = rendered.planned().and_then(|planned| asked_finalizer(&planned.extra));
+            memory.finalizers.asked = rendered.planned().and_then(|planned| planned.finalizer.clone());
             held = Finalizers::on(subject, memory);
         }
     }

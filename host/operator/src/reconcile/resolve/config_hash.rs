@@ -31,6 +31,7 @@ pub(crate) fn needs(plan: &[Value]) -> Vec<Need> {
         .map(|reference| Need {
             id: format!("rolls/{}/{}", reference.kind, reference.name),
             target: Target::Named(reference),
+            optional: false,
         })
         .collect()
 }

@@ -8,7 +8,7 @@ use crate::watch::Seen;
 
 /// Whether the plan has to wait for its gates.
 pub(crate) fn bind(planned: &Planned, object: &Value, children: &[Seen]) -> bool {
-    let holds = || planned.gates_hold() && are_there(planned, children);
+    let holds = || planned.gates_hold && are_there(planned, children);
     !planned.gates.is_empty() && (is_first(planned, object, children) || holds())
 }
 

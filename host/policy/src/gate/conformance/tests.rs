@@ -66,7 +66,6 @@ impl Sandbox for Opened {
             reads: vec![config_map()],
             wishes: Vec::new(),
             finalizer: None,
-            retired_finalizers: Vec::new(),
             samples: vec![Sample { name: text("one"), object: text(object), beside: Vec::new() }],
             extra: text("{}"),
         };
@@ -78,7 +77,7 @@ impl Sandbox for Opened {
         let name = format!("c{}", self.count(Fickle::Needs));
         let of = config_map();
         let reference = Reference { api_version: of.api_version, kind: of.kind, namespace: None, name: name.clone() };
-        Ok(vec![Need { id: name, target: Target::Named(reference) }])
+        Ok(vec![Need { id: name, target: Target::Named(reference), optional: false }])
     }
 
     fn map_env(&mut self, _: &Subject, base: Vec<EnvVar>) -> Result<Result<Vec<EnvVar>, Refusal>, Failure> {
@@ -91,7 +90,15 @@ impl Sandbox for Opened {
         let manifest = format!(
             r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"w"}},"data":{{"n":"{count}"}}{more}}}"#
         );
-        Ok(Ok(Plan { manifests: vec![manifest], gates: Vec::new(), env, notes: Vec::new(), extra: text("{}") }))
+        Ok(Ok(Plan {
+            manifests: vec![manifest],
+            gates: Vec::new(),
+            env,
+            notes: Vec::new(),
+            finalizer: None,
+            kept: vec![],
+            extra: text("{}"),
+        }))
     }
 
     fn assess(&mut self, _: &Subject, _: &Observation) -> Result<Report, Failure> {

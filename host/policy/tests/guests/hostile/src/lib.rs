@@ -61,7 +61,6 @@ impl meta::Guest for Hostile {
             reads: vec![resource("v1", "ConfigMap")],
             wishes: vec![],
             finalizer: None,
-            retired_finalizers: vec![],
             samples: vec![Sample { name: text("smallest"), object: text(OBJECT), beside: vec![] }],
             extra: text("{}"),
         };
@@ -119,6 +118,7 @@ impl inputs::Guest for Hostile {
                 namespace: None,
                 name: text(name),
             }),
+            optional: false,
         };
         if is("needs for ever") {
             let n = subject.found.len();
@@ -199,7 +199,7 @@ impl translation::Guest for Hostile {
         } else if is("emits twice") {
             manifests.push(text(CONFIG));
         }
-        Ok(Plan { manifests, gates: vec![], env, notes: vec![], extra: text("{}") })
+        Ok(Plan { manifests, gates: vec![], env, notes: vec![], finalizer: None, kept: vec![], extra: text("{}") })
     }
 }
 

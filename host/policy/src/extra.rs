@@ -1,0 +1,29 @@
+//! The members of an `extra` in an answer of a policy. This version of the contract has none. The host refuses a member
+//! that it does not know: it could not do what the member asks for, and the policy would rely on it.
+
+use serde_json::{Map, Value};
+
+use crate::cut::{VALUE, cut};
+
+/// Returns the first member that this host does not know, shortened.
+pub(crate) fn unknown(text: &str) -> Option<String> {
+    let members: Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
+    members.keys().next().map(|key| cut(key, VALUE).into_owned())
+}
+
+/// The message about a member that this host does not know.
+pub(crate) fn not_known(key: &str) -> String {
+    format!("`{key}` is no member that this host knows: leave it out, or use an operator with a newer contract")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_member_is_unknown_and_the_first_one_is_named() {
+        assert_eq!(unknown("{}"), None);
+        assert_eq!(unknown(r#"{"kept":[],"b":1}"#).as_deref(), Some("b"));
+        assert!(unknown(&format!(r#"{{"{}":1}}"#, "x".repeat(100_000))).is_some_and(|key| key.len() < 1_000));
+    }
+}
