@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kaos_policy::code::{Code, Sandbox, World};
-use kaos_policy::contract::{Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject};
+use kaos_policy::contract::{Descriptor, EnvVar, Found, Need, Observation, Plan, Refusal, Report, Subject};
 use kaos_policy::failure::Failure;
 use kaos_policy::limits::Limits;
 use kaos_policy::manifest::PolicyFile;
@@ -67,20 +67,24 @@ impl Sandbox for Recording<'_> {
         self.answers.keep("describe", self.inner.describe())
     }
 
-    fn needs(&mut self, subject: &Subject) -> Result<Vec<Need>, Failure> {
-        self.answers.keep("needs", self.inner.needs(subject))
+    fn begin(&mut self, subject: &Subject) -> Result<(), Failure> {
+        self.inner.begin(subject)
     }
 
-    fn map_env(&mut self, subject: &Subject, base: Vec<EnvVar>) -> Result<Result<Vec<EnvVar>, Refusal>, Failure> {
-        self.answers.keep("map-env", self.inner.map_env(subject, base))
+    fn needs(&mut self, found: &[Found]) -> Result<Vec<Need>, Failure> {
+        self.answers.keep("needs", self.inner.needs(found))
     }
 
-    fn translate(&mut self, subject: &Subject, env: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure> {
-        self.answers.keep("translate", self.inner.translate(subject, env))
+    fn map_env(&mut self, base: Vec<EnvVar>) -> Result<Result<Vec<EnvVar>, Refusal>, Failure> {
+        self.answers.keep("map-env", self.inner.map_env(base))
     }
 
-    fn assess(&mut self, subject: &Subject, seen: &Observation) -> Result<Report, Failure> {
-        self.answers.keep("assess", self.inner.assess(subject, seen))
+    fn translate(&mut self, env: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure> {
+        self.answers.keep("translate", self.inner.translate(env))
+    }
+
+    fn assess(&mut self, seen: &Observation) -> Result<Report, Failure> {
+        self.answers.keep("assess", self.inner.assess(seen))
     }
 
     fn fuel_used(&self) -> u64 {

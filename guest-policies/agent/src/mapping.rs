@@ -46,10 +46,10 @@ pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, R
     if let Some(config) = config {
         reasoning(&mut env, config);
         if let Some(memory) = &config.memory {
-            remembering(&mut env, memory, &request);
+            remembering(&mut env, memory, request);
         }
     }
-    identity(&mut env, &request, &workload);
+    identity(&mut env, request, &workload);
     if settings.debug_memory_endpoints {
         env.set("AGENT_DEBUG_MEMORY_ENDPOINTS", "true", "settings.debugMemoryEndpoints");
     }

@@ -1,9 +1,9 @@
 //! Everything that decides about one `Agent`, decoded once for all five functions.
 
-use alloc::{string::String, vec::Vec};
+use alloc::{rc::Rc, vec::Vec};
 use kaos_crds::AgentSpec;
 use kaos_policy_sdk::types::{Need, Note, Refusal, Subject};
-use kaos_policy_sdk::{Kept, Memo, Object, SubjectExt, refusal};
+use kaos_policy_sdk::{Object, SubjectExt, refusal};
 use kaos_workload::{Exposure, Kind, Telemetry, Workload, bounds};
 
 use crate::account;
@@ -23,8 +23,8 @@ const LINKS: [bounds::List; 2] = [(&["spec", "mcpServers"], 90), (&["spec", "age
 /// The object, its settings, and the objects it refers to.
 pub(crate) struct Request {
     pub(crate) object: Object,
-    pub(crate) spec: Kept<AgentSpec>,
-    pub(crate) settings: Kept<Settings>,
+    pub(crate) spec: Rc<AgentSpec>,
+    pub(crate) settings: Rc<Settings>,
     pub(crate) linked: Linked,
     pub(crate) memory: Remembering,
     pub(crate) harness: Option<Entry>,
@@ -43,26 +43,24 @@ pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
 }
 
 /// Decodes the spec. Refuses fields that are too large or malformed.
-pub(crate) fn spec(subject: &Subject) -> Result<Kept<AgentSpec>, Refusal> {
-    static LAST: Memo<String, AgentSpec> = Memo::new();
-    LAST.get(&subject.object, |_| {
+pub(crate) fn spec(subject: &Subject) -> Result<Rc<AgentSpec>, Refusal> {
+    let read = |subject: &Subject| {
         let object = subject.object();
         bounds::check(&object, &LINKS)?;
-        object.get("spec")
-    })
+        object.get("spec").map(Rc::new)
+    };
+    subject.once(read).cloned()
 }
 
 /// Decodes the settings.
-pub(crate) fn settings(subject: &Subject) -> Result<Kept<Settings>, Refusal> {
-    static LAST: Memo<String, Settings> = Memo::new();
-    LAST.get(&subject.settings, |_| subject.settings())
+pub(crate) fn settings(subject: &Subject) -> Result<Rc<Settings>, Refusal> {
+    subject.once(|subject| subject.settings().map(Rc::new)).cloned()
 }
 
 impl Request {
     /// Decodes the subject. Refuses all violations at once, and waits for missing objects.
-    pub(crate) fn of(subject: &Subject) -> Result<Kept<Self>, Refusal> {
-        static LAST: Memo<Subject, Request> = Memo::new();
-        LAST.get(subject, Self::read)
+    pub(crate) fn of(subject: &Subject) -> Result<&Self, Refusal> {
+        subject.once(Self::read)
     }
 
     fn read(subject: &Subject) -> Result<Self, Refusal> {

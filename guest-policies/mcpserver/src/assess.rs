@@ -20,7 +20,7 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     let workload = workload(&object, subject);
     let mut said = assess::assess(&workload, Some(settings.service_port), spec.replicas.map(i64::from), seen);
     let request = Request::of(subject).ok();
-    if let Some(request) = &request {
+    if let Some(request) = request {
         let tools = available_tools(request, &seen.env);
         if !tools.is_empty() {
             said.fields.insert("availableTools".into(), tools.into());
@@ -38,7 +38,7 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
             said.conditions.push(condition::no(kind, reason, note.message.clone()));
         }
     }
-    said.conditions.extend(older_fields(request.as_deref(), &spec));
+    said.conditions.extend(older_fields(request, &spec));
     said.into_report()
 }
 

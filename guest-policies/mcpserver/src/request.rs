@@ -2,7 +2,7 @@
 
 use kaos_crds::MCPServerSpec;
 use kaos_policy_sdk::types::{Refusal, Subject};
-use kaos_policy_sdk::{Kept, Memo, Object, SubjectExt};
+use kaos_policy_sdk::{Object, SubjectExt};
 use kaos_workload::{Kind, Telemetry, Workload, bounds};
 
 use crate::launch::Launch;
@@ -26,9 +26,8 @@ pub(crate) struct Request {
 
 impl Request {
     /// Decodes the subject. Refuses an object that cannot be started.
-    pub(crate) fn of(subject: &Subject) -> Result<Kept<Self>, Refusal> {
-        static LAST: Memo<Subject, Request> = Memo::new();
-        LAST.get(subject, Self::read)
+    pub(crate) fn of(subject: &Subject) -> Result<&Self, Refusal> {
+        subject.once(Self::read)
     }
 
     fn read(subject: &Subject) -> Result<Self, Refusal> {

@@ -20,7 +20,7 @@ pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refus
     let object = subject.object();
     let workload = workload(&object, subject);
     let mut violations = workload.check_name(true);
-    let planned = Request::of(subject).and_then(|request| planned(&request, &workload, subject, env));
+    let planned = Request::of(subject).and_then(|request| planned(request, &workload, subject, env));
     let planned = violations.collect(planned)?;
     violations.into_result()?;
     planned.ok_or_else(|| Refusal::Unsupported("the object cannot be read".to_owned()))

@@ -20,7 +20,7 @@ pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, R
     let mut all = Env::over(base);
     let mut env = all.container(KIND.container);
 
-    storage(&mut env, &request);
+    storage(&mut env, request);
     if let Some((endpoint, origin)) = &request.served.endpoint {
         env.set("KAOS_MEMORY_MODEL_BASE_URL", format!("{endpoint}/v1"), origin);
     }

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use kaos_crds::MemoryStoreSpec;
 use kaos_policy_sdk::types::{Need, Refusal, Subject};
-use kaos_policy_sdk::{Kept, Memo, Object, SubjectExt, refusal};
+use kaos_policy_sdk::{Object, SubjectExt, refusal};
 use kaos_workload::{Exposure, Kind, Telemetry, Workload, bounds};
 
 use crate::claim::{self, Claims};
@@ -44,9 +44,8 @@ pub(crate) fn spec(object: &Object) -> Result<MemoryStoreSpec, Refusal> {
 
 impl Request {
     /// Reads the subject; refuses what is wrong with it, all at once, and waits for what is missing.
-    pub(crate) fn of(subject: &Subject) -> Result<Kept<Self>, Refusal> {
-        static LAST: Memo<Subject, Request> = Memo::new();
-        LAST.get(subject, Self::read)
+    pub(crate) fn of(subject: &Subject) -> Result<&Self, Refusal> {
+        subject.once(Self::read)
     }
 
     fn read(subject: &Subject) -> Result<Self, Refusal> {

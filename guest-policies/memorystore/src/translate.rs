@@ -38,7 +38,7 @@ pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refus
     let mut manifests: Vec<Value> = claims.manifest(&workload, &settings.extra()).into_iter().collect();
     manifests.push(deployment.manifest);
     manifests.push(exposure.service(&workload));
-    manifests.extend(budget(&request, &workload));
+    manifests.extend(budget(request, &workload));
     manifests.extend(exposure.route(&workload, subject, &mut notes)?);
 
     let mut plan = plan::of(&manifests, deployment.env);

@@ -25,7 +25,7 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     let mut said = assess::assess(&workload, Some(server(&settings, mode).service_port), replicas, seen);
     let request = Request::of(subject).ok();
     let of_note = |reason: &str| seen.notes.iter().find(|note| note.reason == reason);
-    if let Some(request) = &request
+    if let Some(request) = request
         && let Wanted::Proxy(proxy) = &request.wanted
     {
         let configured = request.telemetry().condition();
@@ -38,7 +38,7 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
         said.conditions.push(condition::no("ConfigValid", NO_MODELS, note.message.clone()));
     }
     said.conditions.extend(config_refused(&seen.outcome));
-    said.conditions.extend(older_fields(request.as_deref(), spec.as_ref()));
+    said.conditions.extend(older_fields(request, spec.as_ref()));
     said.into_report()
 }
 

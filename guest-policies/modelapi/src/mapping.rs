@@ -21,8 +21,8 @@ pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, R
         env.user(list, &path)?;
     }
     match request.wanted {
-        Wanted::Proxy(_) => proxied(&request, &mut env),
-        Wanted::Hosted { .. } => hosted(&request, &mut env),
+        Wanted::Proxy(_) => proxied(request, &mut env),
+        Wanted::Hosted { .. } => hosted(request, &mut env),
     }
     Ok(mapping.into_vars())
 }

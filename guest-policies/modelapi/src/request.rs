@@ -4,7 +4,7 @@ use alloc::{string::String, vec::Vec};
 use kaos_crds::ModelAPISpec;
 use kaos_crds::modelapi::Mode;
 use kaos_policy_sdk::types::{Note, Refusal, Subject};
-use kaos_policy_sdk::{Kept, Memo, Object, SubjectExt};
+use kaos_policy_sdk::{Object, SubjectExt};
 use kaos_workload::{Kind, Telemetry, Workload, bounds};
 use serde_json::Value;
 
@@ -31,9 +31,8 @@ pub(crate) struct Request {
 
 impl Request {
     /// Decodes the subject. Refuses an incomplete or invalid object.
-    pub(crate) fn of(subject: &Subject) -> Result<Kept<Self>, Refusal> {
-        static LAST: Memo<Subject, Request> = Memo::new();
-        LAST.get(subject, Self::read)
+    pub(crate) fn of(subject: &Subject) -> Result<&Self, Refusal> {
+        subject.once(Self::read)
     }
 
     fn read(subject: &Subject) -> Result<Self, Refusal> {

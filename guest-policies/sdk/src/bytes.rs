@@ -1,5 +1,5 @@
-//! Compares bytes eight at a time. Rust's own `memcmp` for bare Wasm compares single bytes, and a pass compares every
-//! question to a policy with the previous one.
+//! Compares bytes eight at a time. Rust's own `memcmp` for bare Wasm compares single bytes, and every map of JSON
+//! compares the keys of its members.
 
 /// Compares `count` bytes. Returns a negative number if the first differing byte of `one` is smaller, and zero if all
 /// bytes are equal.

@@ -7,7 +7,8 @@ use alloc::vec::Vec;
 /// `kaos:policy`, so that a host can check it before compilation.
 pub const CONTRACT_VERSION: &str = "0.1.0";
 
-/// A policy: five pure functions.
+/// A policy: five pure functions. The subject is the same for all questions of a pass, so values that a function reads
+/// with [`Subject::once`] are there for the others.
 pub trait Policy {
     /// Returns the name and version of the policy, the kinds it claims, and the schema of its settings.
     fn describe() -> Descriptor;
@@ -46,22 +47,17 @@ macro_rules! export_policy {
         #[cfg(target_arch = "wasm32")]
         const _: () = {
             use $crate::bindings::policy::exports::kaos::policy as exports;
-            use $crate::types::{Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject};
+            use $crate::types::{EnvVar, Observation, Plan, Refusal, Report};
             struct Component;
             $crate::__panics!($($no_std)?);
-            $crate::__shared_exports!(Component, $policy, $crate::Policy);
-            impl exports::translation::Guest for Component {
-                fn translate(subject: Subject, env: $crate::__Vec<EnvVar>) -> Result<Plan, Refusal> {
-                    tell_panics();
-                    <$policy as $crate::Policy>::translate(&subject, env)
+            $crate::__shared_exports!(Component, $policy, $crate::Policy, translation, {
+                fn translate(&self, env: $crate::__Vec<EnvVar>) -> Result<Plan, Refusal> {
+                    <$policy as $crate::Policy>::translate(&self.0.subject(), env)
                 }
-            }
-            impl exports::status::Guest for Component {
-                fn assess(subject: Subject, seen: Observation) -> Report {
-                    tell_panics();
-                    <$policy as $crate::Policy>::assess(&subject, &seen)
+                fn assess(&self, seen: Observation) -> Report {
+                    <$policy as $crate::Policy>::assess(&self.0.subject(), &seen)
                 }
-            }
+            });
     $crate::bindings::policy::export_policy_world!(Component with_types_in $crate::bindings::policy);
         };
     };
@@ -76,16 +72,16 @@ macro_rules! export_overlay {
         #[cfg(target_arch = "wasm32")]
         const _: () = {
             use $crate::bindings::overlay::exports::kaos::policy as exports;
-            use $crate::types::{Descriptor, EnvVar, Need, Refusal, Subject};
+            use $crate::types::{EnvVar, Refusal};
             struct Component;
             $crate::__panics!($($no_std)?);
-            $crate::__shared_exports!(Component, $overlay, $crate::Overlay);
+            $crate::__shared_exports!(Component, $overlay, $crate::Overlay, environment, {});
     $crate::bindings::overlay::export_overlay_world!(Component with_types_in $crate::bindings::overlay);
         };
     };
 }
 
-/// Defines `tell_panics`, which every export calls first, and the panic handler of a policy without the standard
+/// Defines `tell_panics`, which `describe` and each new pass call first, and the panic handler of a policy without the standard
 /// library.
 #[doc(hidden)]
 #[macro_export]
@@ -107,28 +103,35 @@ macro_rules! __panics {
     };
 }
 
-/// The three exports that both worlds share, and the custom section with the contract's version.
+/// The exports that both worlds share, with the `more` methods of a pass, and the custom section with the contract's
+/// version.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __shared_exports {
-    ($component:ty, $author:ty, $role:path) => {
+    ($component:ty, $author:ty, $role:path, $interface:ident, { $($more:tt)* }) => {
+        struct Pass($crate::__Pass);
         impl exports::meta::Guest for $component {
-            fn describe() -> Descriptor {
+            fn describe() -> $crate::types::Descriptor {
                 tell_panics();
                 <$author as $role>::describe()
             }
         }
-        impl exports::inputs::Guest for $component {
-            fn needs(subject: Subject) -> $crate::__Vec<Need> {
-                tell_panics();
-                <$author as $role>::needs(&subject)
-            }
+        impl exports::$interface::Guest for $component {
+            type Pass = Pass;
         }
-        impl exports::environment::Guest for $component {
-            fn map_env(subject: Subject, base: $crate::__Vec<EnvVar>) -> Result<$crate::__Vec<EnvVar>, Refusal> {
+        impl exports::$interface::GuestPass for Pass {
+            fn new(subject: $crate::contract::Subject) -> Self {
                 tell_panics();
-                <$author as $role>::map_env(&subject, base)
+                Self($crate::__Pass::new(subject))
             }
+            fn needs(&self, found: $crate::__Vec<$crate::types::Found>) -> $crate::__Vec<$crate::types::Need> {
+                self.0.add(found);
+                <$author as $role>::needs(&self.0.subject())
+            }
+            fn map_env(&self, base: $crate::__Vec<EnvVar>) -> Result<$crate::__Vec<EnvVar>, Refusal> {
+                <$author as $role>::map_env(&self.0.subject(), base)
+            }
+            $($more)*
         }
         #[used]
         #[unsafe(link_section = "kaos:policy")]

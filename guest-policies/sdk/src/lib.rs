@@ -7,7 +7,7 @@
 //! |---|---|
 //! | read the object, its settings and the objects that the host found | [`SubjectExt`], [`Object`], [`Lookup`] |
 //! | ask for other objects | [`need`] |
-//! | decode a subject once for all calls of a pass | [`Memo`] |
+//! | decode a subject once for all questions of a pass | [`types::Subject::once`] |
 //! | find duplicates in long lists | [`Places`] |
 //! | build the mapping of environment variables | [`mod@env`] |
 //! | merge a user's partial pod spec into the policy's | [`patch`] |
@@ -55,6 +55,11 @@ pub mod bindings {
 }
 #[cfg(any(test, all(target_arch = "wasm32", target_os = "unknown")))]
 mod bytes;
+/// The records of the contract as they cross the boundary.
+#[doc(hidden)]
+pub mod contract {
+    pub use crate::bindings::policy::kaos::policy::types::*;
+}
 /// Used by derived code.
 #[doc(hidden)]
 pub mod decode {
@@ -66,7 +71,7 @@ mod export;
 #[cfg(any(test, all(target_arch = "wasm32", target_os = "unknown")))]
 mod heap;
 pub mod json;
-mod memo;
+mod kept;
 mod minify;
 pub mod names;
 pub mod need;
@@ -92,7 +97,8 @@ pub use export::__contract_bytes;
 pub use export::{CONTRACT_VERSION, Overlay, Policy};
 pub use kaos_decode::sdk::Decode;
 pub use kaos_decode::{Error as DecodeError, Path, decode};
-pub use memo::{Kept, Memo};
+#[doc(hidden)]
+pub use kept::Pass as __Pass;
 #[doc(hidden)]
 pub use minify::{__minified, __minified_len};
 pub use object::Object;

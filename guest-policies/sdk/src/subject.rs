@@ -1,14 +1,12 @@
 //! Typed views of the policy's input.
 
 use crate::blocker;
-use crate::memo::Memo;
+use crate::kept::Subject;
 use crate::object::Object;
 use crate::refusal;
-use crate::types::{Answer, Reference, Refusal, ResourceType, SecretFacts, Subject};
+use crate::types::{Answer, Reference, Refusal, ResourceType, SecretFacts};
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
-use core::convert::Infallible;
 use kaos_decode::Decode;
-use serde_json::Value;
 
 /// Typed views of a [`Subject`].
 pub trait SubjectExt {
@@ -73,16 +71,12 @@ impl<T> Lookup<T> {
 
 impl SubjectExt for Subject {
     fn object(&self) -> Object {
-        static LAST: Memo<String, Object> = Memo::new();
-        let Ok(object) = LAST.get::<Infallible>(&self.object, |text| Ok(Object::parse(text)));
-        Object::clone(&object)
+        self.parsed().clone()
     }
 
     fn settings<T: Decode>(&self) -> Result<T, Refusal> {
-        static LAST: Memo<String, Value> = Memo::new();
-        let read = |text: &String| serde_json::from_str(text).map_err(|_| refusal::invalid("settings", "must be JSON"));
-        let settings = LAST.get(&self.settings, read)?;
-        T::decode(&settings).map_err(|error| refusal::invalid(error.path().under("settings"), error.message()))
+        let settings = self.parsed_settings().ok_or_else(|| refusal::invalid("settings", "must be JSON"))?;
+        T::decode(settings).map_err(|error| refusal::invalid(error.path().under("settings"), error.message()))
     }
 
     fn one(&self, id: &str) -> Lookup<Object> {

@@ -10,18 +10,18 @@ use crate::types::{
     Answer, Blocker, Child, Cluster, EnvSource, EnvVar, Found, Note, Observation, Outcome, Plan, Reference, Refusal,
     SecretFacts, Selector, Subject, Target,
 };
-use crate::{Object, Policy, json, need};
+use crate::{Object, Policy, contract, json, need};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// Builds a [`Subject`].
 #[derive(Clone, Debug)]
-pub struct SubjectBuilder(Subject);
+pub struct SubjectBuilder(contract::Subject);
 
 /// Starts a subject for `object`: no settings, no found objects, the domain `cluster.local`, and the operator namespace
 /// `kaos-system`.
 pub fn subject(object: &Value) -> SubjectBuilder {
-    SubjectBuilder(Subject {
+    SubjectBuilder(contract::Subject {
         object: json::text(object),
         found: Vec::new(),
         settings: json::empty(),
@@ -82,7 +82,7 @@ impl SubjectBuilder {
         let objects: Vec<Object> = beside.iter().cloned().map(Object::new).collect();
         let namespace = Object::parse(&self.0.object).namespace().to_owned();
         for _ in 0..5 {
-            let mut found: Vec<Found> = P::needs(&self.0)
+            let mut found: Vec<Found> = P::needs(&self.0.clone().into())
                 .into_iter()
                 .map(|need| Found { answer: look_up(&need.target, &objects, &namespace), id: need.id })
                 .collect();
@@ -97,7 +97,7 @@ impl SubjectBuilder {
 
     /// Returns the subject.
     pub fn build(self) -> Subject {
-        self.0
+        self.0.into()
     }
 }
 

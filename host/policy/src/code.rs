@@ -4,7 +4,7 @@
 //! and benches run both through the same pass.
 
 use crate::{
-    contract::{Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject},
+    contract::{Descriptor, EnvVar, Found, Need, Observation, Plan, Refusal, Report, Subject},
     failure::Failure,
     limits::Limits,
 };
@@ -17,9 +17,9 @@ pub use native::Native;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum World {
-    /// All five functions: a whole policy.
+    /// A whole policy.
     Policy,
-    /// Three functions: changes the env mapping of a kind.
+    /// An overlay: changes the env mapping of a kind.
     EnvironmentOverlay,
 }
 
@@ -45,14 +45,16 @@ pub trait Code: Send + Sync {
 pub trait Sandbox {
     /// Asks the policy for its description.
     fn describe(&mut self) -> Result<Descriptor, Failure>;
-    /// Asks the policy for the objects that it must see.
-    fn needs(&mut self, subject: &Subject) -> Result<Vec<Need>, Failure>;
+    /// Begins the pass over an object. The questions below are about this object.
+    fn begin(&mut self, subject: &Subject) -> Result<(), Failure>;
+    /// Adds found objects to the subject, and asks the policy for the objects that it must see.
+    fn needs(&mut self, found: &[Found]) -> Result<Vec<Need>, Failure>;
     /// Asks the policy for its env mapping, given the mapping of the layer below.
-    fn map_env(&mut self, subject: &Subject, base: Vec<EnvVar>) -> Result<Result<Vec<EnvVar>, Refusal>, Failure>;
+    fn map_env(&mut self, base: Vec<EnvVar>) -> Result<Result<Vec<EnvVar>, Refusal>, Failure>;
     /// Asks the policy for its plan.
-    fn translate(&mut self, subject: &Subject, env: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure>;
+    fn translate(&mut self, env: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure>;
     /// Asks the policy to assess the live children.
-    fn assess(&mut self, subject: &Subject, seen: &Observation) -> Result<Report, Failure>;
+    fn assess(&mut self, seen: &Observation) -> Result<Report, Failure>;
     /// The fuel used since the sandbox was opened.
     fn fuel_used(&self) -> u64;
     /// The bytes of linear memory in use.

@@ -7,20 +7,22 @@ use crate::{
     units::{bytes, count},
 };
 
-/// The running function: one of the five functions of the contract, or the start of a sandbox.
+/// The running function: one of the functions of the contract, or the start of a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verb {
     /// Instantiation, before any function.
     Open,
     /// `meta.describe`
     Describe,
-    /// `inputs.needs`
+    /// The constructor of `pass`.
+    Begin,
+    /// `pass.needs`
     Needs,
-    /// `environment.map-env`
+    /// `pass.map-env`
     MapEnv,
-    /// `translation.translate`
+    /// `pass.translate`
     Translate,
-    /// `status.assess`
+    /// `pass.assess`
     Assess,
 }
 
@@ -29,6 +31,7 @@ impl fmt::Display for Verb {
         f.write_str(match self {
             Self::Open => "instantiation",
             Self::Describe => "describe",
+            Self::Begin => "pass",
             Self::Needs => "needs",
             Self::MapEnv => "map-env",
             Self::Translate => "translate",
@@ -43,6 +46,7 @@ impl Verb {
         match self {
             Self::Open => "to start",
             Self::Describe => "to say what it is",
+            Self::Begin => "to read the object",
             Self::Needs => "to say which objects it needs",
             Self::MapEnv => "to work out the environment variables",
             Self::Translate => "to work out the manifests",
@@ -141,6 +145,11 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// A question was asked before a pass began.
+    pub(crate) fn no_pass() -> Self {
+        Self::Sandbox("no pass began in it".to_owned())
+    }
+
     /// Every value of [`category`](Self::category).
     pub const CATEGORIES: [&'static str; 12] = [
         "Trap",

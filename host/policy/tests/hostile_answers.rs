@@ -140,6 +140,7 @@ fn a_trap_in_any_of_the_five_functions_names_the_function() {
         panic!()
     };
     for (mode, verb) in [
+        ("trap in pass", Verb::Begin),
         ("trap in needs", Verb::Needs),
         ("trap in map-env", Verb::MapEnv),
         ("trap in translate", Verb::Translate),
@@ -206,7 +207,7 @@ fn too_costly_samples_are_not_all_evaluated() {
 /// Calls every function of a misbehaving sandbox and checks its total cost.
 #[test]
 fn no_misbehavior_exceeds_the_limits_of_a_pass() {
-    const MODES: [&str; 12] = [
+    const MODES: [&str; 13] = [
         "loops for ever",
         "recurses for ever",
         "grows for ever",
@@ -215,6 +216,7 @@ fn no_misbehavior_exceeds_the_limits_of_a_pass() {
         "answers 100 MiB",
         "answers 20 MiB",
         "answers 100000 manifests",
+        "trap in pass",
         "trap in needs",
         "trap in map-env",
         "trap in translate",
@@ -236,10 +238,11 @@ fn no_misbehavior_exceeds_the_limits_of_a_pass() {
             extra: "{}".into(),
         };
         // Call on after a trap: a trapped sandbox no longer answers.
-        let _needs = sandbox.needs(&subject);
-        let _env = sandbox.map_env(&subject, vec![]);
-        let _plan = sandbox.translate(&subject, vec![]);
-        let _report = sandbox.assess(&subject, &seen);
+        let _began = sandbox.begin(&subject);
+        let _needs = sandbox.needs(&[]);
+        let _env = sandbox.map_env(vec![]);
+        let _plan = sandbox.translate(vec![]);
+        let _report = sandbox.assess(&seen);
         let (fuel, memory) = (sandbox.fuel_used(), sandbox.memory());
         assert!(fuel <= limits.fuel && memory <= limits.memory, "{mode}: {fuel} fuel, {memory} bytes");
     }

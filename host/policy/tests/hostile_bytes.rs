@@ -105,6 +105,12 @@ fn a_missing_interface_is_named() {
 }
 
 #[test]
+fn a_component_of_both_worlds_is_refused() {
+    let both = WIT.replacen("    export translation;\n", "    export translation;\n    export environment;\n", 1);
+    assert_eq!(refusal(&dummy(&both, "policy", Some("0.1.0"))), InspectError::TwoWorlds);
+}
+
+#[test]
 fn a_record_with_an_extra_field_is_refused_at_instantiation_at_the_latest() {
     let more = WIT.replace("record blocker { on: reference,", "record blocker { since: string, on: reference,");
     assert_ne!(more, WIT);

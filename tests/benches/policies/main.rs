@@ -104,9 +104,10 @@ fn passes(criterion: &mut Criterion) -> Result<()> {
 /// Runs the policy's part of a pass.
 fn verbs(policy: &Policy, subject: &Subject) -> std::result::Result<Option<Plan>, Failure> {
     let mut sandbox = policy.code().open(policy.limits())?;
-    sandbox.needs(subject)?;
-    let Ok(env) = sandbox.map_env(subject, Vec::new())? else { return Ok(None) };
-    Ok(sandbox.translate(subject, env)?.ok())
+    sandbox.begin(subject)?;
+    sandbox.needs(&[])?;
+    let Ok(env) = sandbox.map_env(Vec::new())? else { return Ok(None) };
+    Ok(sandbox.translate(env)?.ok())
 }
 
 /// The claim's largest sample, with the objects that it refers to.

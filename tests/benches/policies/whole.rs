@@ -41,8 +41,9 @@ pub(crate) fn memory(policy: &Arc<Policy>) -> Result<(usize, usize)> {
     let mut open = Vec::new();
     for _ in 0..SANDBOXES {
         let mut sandbox = policy.code().open(policy.limits())?;
-        let env = sandbox.map_env(&subject, Vec::new())?.map_err(|refusal| format!("{refusal:?}"))?;
-        sandbox.translate(&subject, env)?.map_err(|refusal| format!("{refusal:?}"))?;
+        sandbox.begin(&subject)?;
+        let env = sandbox.map_env(Vec::new())?.map_err(|refusal| format!("{refusal:?}"))?;
+        sandbox.translate(env)?.map_err(|refusal| format!("{refusal:?}"))?;
         open.push(sandbox);
     }
     let linear = open.iter().map(|sandbox| sandbox.memory()).sum::<usize>() / SANDBOXES;

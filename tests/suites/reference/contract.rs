@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use wit_parser::{Docs, Function, Interface, Resolve, Type, TypeDef, TypeDefKind, TypeOwner, World, WorldItem};
+use wit_parser::{
+    Docs, Function, FunctionKind, Interface, Resolve, Type, TypeDef, TypeDefKind, TypeOwner, World, WorldItem,
+};
 
 /// Generates the page for a contract.
 pub(crate) fn page(file: &str, text: &str) -> anyhow::Result<String> {
@@ -22,8 +24,15 @@ pub(crate) fn page(file: &str, text: &str) -> anyhow::Result<String> {
     for (name, interface) in interfaces().filter(|(_, interface)| !interface.functions.is_empty()) {
         let _ = writeln!(page, "### {name}\n");
         page += &paragraphs(&interface.docs);
-        for (name, function) in &interface.functions {
-            page += &signature(&resolve, name, function);
+        for (name, id) in &interface.types {
+            let of = &resolve.types[*id];
+            if matches!(of.kind, TypeDefKind::Resource) {
+                let _ = writeln!(page, "#### Resource {name}\n");
+                page += &paragraphs(&of.docs);
+            }
+        }
+        for function in interface.functions.values() {
+            page += &signature(&resolve, function);
         }
     }
     page += "## Types\n\n";
@@ -43,12 +52,19 @@ fn world(resolve: &Resolve, name: &str, world: &World) -> String {
     format!("**{name}**: {}\nExports {}.\n\n", docs.trim_end(), exports.collect::<Vec<_>>().join(", "))
 }
 
-fn signature(resolve: &Resolve, name: &str, function: &Function) -> String {
-    let parameters =
-        function.params.iter().map(|parameter| format!("{}: {}", parameter.name, plain(resolve, &parameter.ty)));
-    let result = function.result.map_or_else(String::new, |of| format!(" -> {}", plain(resolve, &of)));
+fn signature(resolve: &Resolve, function: &Function) -> String {
+    // A method has its resource as its first parameter.
+    let own = usize::from(matches!(function.kind, FunctionKind::Method(_)));
+    let parameters = function.params.iter().skip(own);
+    let parameters = parameters.map(|parameter| format!("{}: {}", parameter.name, plain(resolve, &parameter.ty)));
     let parameters = parameters.collect::<Vec<_>>().join(", ");
-    format!("```wit\n{name}: func({parameters}){result}\n```\n\n{}", paragraphs(&function.docs))
+    let text = if matches!(function.kind, FunctionKind::Constructor(_)) {
+        format!("constructor({parameters})")
+    } else {
+        let result = function.result.map_or_else(String::new, |of| format!(" -> {}", plain(resolve, &of)));
+        format!("{}: func({parameters}){result}", function.item_name())
+    };
+    format!("```wit\n{text}\n```\n\n{}", paragraphs(&function.docs))
 }
 
 fn types(resolve: &Resolve, interface: &Interface) -> String {

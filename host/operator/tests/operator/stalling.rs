@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Mutex};
 
 use kaos_policy::{
     code::{Code, Native, Sandbox, World},
-    contract::{Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject},
+    contract::{Descriptor, EnvVar, Found, Need, Observation, Plan, Refusal, Report, Subject},
     failure::{Failure, Verb},
     limits::Limits,
 };
@@ -13,7 +13,11 @@ use kaos_policy::{
 /// The policy, and the functions that have stalled already.
 pub(crate) struct Stalling(pub(crate) Native, pub(crate) Mutex<BTreeSet<Verb>>);
 
-struct Opened<'a>(Box<dyn Sandbox + 'a>, &'a Mutex<BTreeSet<Verb>>);
+struct Opened<'a> {
+    inner: Box<dyn Sandbox + 'a>,
+    stalled: &'a Mutex<BTreeSet<Verb>>,
+    is_to_stall: bool,
+}
 
 impl Code for Stalling {
     fn world(&self) -> World {
@@ -21,46 +25,51 @@ impl Code for Stalling {
     }
 
     fn open(&self, limits: &Limits) -> Result<Box<dyn Sandbox + '_>, Failure> {
-        Ok(Box::new(Opened(self.0.open(limits)?, &self.1)))
+        Ok(Box::new(Opened { inner: self.0.open(limits)?, stalled: &self.1, is_to_stall: false }))
     }
 }
 
 impl Opened<'_> {
-    fn stall(&self, verb: Verb, subject: &Subject) -> Result<(), Failure> {
-        let stalls = subject.object.contains(r#""name":"stalls""#) && self.1.lock().unwrap().insert(verb);
+    fn stall(&self, verb: Verb) -> Result<(), Failure> {
+        let stalls = self.is_to_stall && self.stalled.lock().unwrap().insert(verb);
         if stalls { Err(Failure::Stalled { verb, seconds: 180 }) } else { Ok(()) }
     }
 }
 
 impl Sandbox for Opened<'_> {
     fn describe(&mut self) -> Result<Descriptor, Failure> {
-        self.0.describe()
+        self.inner.describe()
     }
 
-    fn needs(&mut self, subject: &Subject) -> Result<Vec<Need>, Failure> {
-        self.stall(Verb::Needs, subject)?;
-        self.0.needs(subject)
+    fn begin(&mut self, subject: &Subject) -> Result<(), Failure> {
+        self.is_to_stall = subject.object.contains(r#""name":"stalls""#);
+        self.inner.begin(subject)
     }
 
-    fn map_env(&mut self, subject: &Subject, base: Vec<EnvVar>) -> Result<Result<Vec<EnvVar>, Refusal>, Failure> {
-        self.0.map_env(subject, base)
+    fn needs(&mut self, found: &[Found]) -> Result<Vec<Need>, Failure> {
+        self.stall(Verb::Needs)?;
+        self.inner.needs(found)
     }
 
-    fn translate(&mut self, subject: &Subject, env: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure> {
-        self.stall(Verb::Translate, subject)?;
-        self.0.translate(subject, env)
+    fn map_env(&mut self, base: Vec<EnvVar>) -> Result<Result<Vec<EnvVar>, Refusal>, Failure> {
+        self.inner.map_env(base)
     }
 
-    fn assess(&mut self, subject: &Subject, seen: &Observation) -> Result<Report, Failure> {
-        self.stall(Verb::Assess, subject)?;
-        self.0.assess(subject, seen)
+    fn translate(&mut self, env: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure> {
+        self.stall(Verb::Translate)?;
+        self.inner.translate(env)
+    }
+
+    fn assess(&mut self, seen: &Observation) -> Result<Report, Failure> {
+        self.stall(Verb::Assess)?;
+        self.inner.assess(seen)
     }
 
     fn fuel_used(&self) -> u64 {
-        self.0.fuel_used()
+        self.inner.fuel_used()
     }
 
     fn memory(&self) -> usize {
-        self.0.memory()
+        self.inner.memory()
     }
 }

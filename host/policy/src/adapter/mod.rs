@@ -7,8 +7,8 @@
 pub(crate) mod v0_1;
 
 /// Defines functions that convert between the host's types and the types generated for version 0.1 of the contract.
-/// `descriptor`, `needs`, `env`, `plan`, `refusal` and `report` convert to the host's types; `to_subject`, `to_env` and
-/// `to_observation` convert from them.
+/// `descriptor`, `needs`, `env`, `plan`, `refusal` and `report` convert to the host's types; `to_subject`, `to_founds`,
+/// `to_env` and `to_observation` convert from them.
 #[macro_export]
 macro_rules! adapt_v0_1 {
     ($($theirs:tt)+) => {
@@ -165,6 +165,10 @@ macro_rules! adapt_v0_1 {
             }
         }
 
+        pub fn to_founds(list: &[ours::Found]) -> Vec<theirs::Found> {
+            list.iter().cloned().map(to_found).collect()
+        }
+
         fn to_found(it: ours::Found) -> theirs::Found {
             let answer = match it.answer {
                 ours::Answer::Objects(list) => theirs::Answer::Objects(list),
@@ -266,24 +270,24 @@ macro_rules! native_code {
     ($sdk:ident, $policy:ty) => {{
         #[allow(dead_code, missing_docs, unreachable_pub, clippy::pedantic)]
         mod adapted {
-            $crate::adapt_v0_1!($sdk::types);
+            $crate::adapt_v0_1!($sdk::contract);
         }
         $crate::code::Native {
             describe: || adapted::descriptor(<$policy as $sdk::Policy>::describe()),
-            needs: |subject| adapted::needs(<$policy as $sdk::Policy>::needs(&adapted::to_subject(subject))),
+            needs: |subject| adapted::needs(<$policy as $sdk::Policy>::needs(&adapted::to_subject(subject).into())),
             map_env: |subject, base| {
-                <$policy as $sdk::Policy>::map_env(&adapted::to_subject(subject), adapted::to_env(base))
+                <$policy as $sdk::Policy>::map_env(&adapted::to_subject(subject).into(), adapted::to_env(base))
                     .map(adapted::env)
                     .map_err(adapted::refusal)
             },
             translate: |subject, env| {
-                <$policy as $sdk::Policy>::translate(&adapted::to_subject(subject), adapted::to_env(env))
+                <$policy as $sdk::Policy>::translate(&adapted::to_subject(subject).into(), adapted::to_env(env))
                     .map(adapted::plan)
                     .map_err(adapted::refusal)
             },
             assess: |subject, seen| {
                 adapted::report(<$policy as $sdk::Policy>::assess(
-                    &adapted::to_subject(subject),
+                    &adapted::to_subject(subject).into(),
                     &adapted::to_observation(seen),
                 ))
             },

@@ -4,23 +4,23 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::{Code, Sandbox, World};
 use crate::{
-    contract::{Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject},
+    contract::{Descriptor, EnvVar, Found, Need, Observation, Plan, Refusal, Report, Subject},
     failure::{Failure, Verb},
     limits::Limits,
 };
 
-/// The five functions of a policy. [`crate::native_code!`] makes it from a type of the guest SDK.
+/// The functions of a policy. [`crate::native_code!`] makes it from a type of the guest SDK.
 #[derive(Clone, Copy)]
 pub struct Native {
     /// `meta.describe`
     pub describe: fn() -> Descriptor,
-    /// `inputs.needs`
+    /// `pass.needs`
     pub needs: fn(&Subject) -> Vec<Need>,
-    /// `environment.map-env`
+    /// `pass.map-env`
     pub map_env: fn(&Subject, Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal>,
-    /// `translation.translate`
+    /// `pass.translate`
     pub translate: fn(&Subject, Vec<EnvVar>) -> Result<Plan, Refusal>,
-    /// `status.assess`
+    /// `pass.assess`
     pub assess: fn(&Subject, &Observation) -> Report,
 }
 
@@ -30,29 +30,51 @@ impl Code for Native {
     }
 
     fn open(&self, _: &Limits) -> Result<Box<dyn Sandbox + '_>, Failure> {
-        Ok(Box::new(*self))
+        Ok(Box::new(Opened { code: *self, subject: None }))
     }
 }
 
-impl Sandbox for Native {
+struct Opened {
+    code: Native,
+    /// The subject of the pass.
+    subject: Option<Subject>,
+}
+
+impl Opened {
+    fn subject(&self) -> Result<&Subject, Failure> {
+        self.subject.as_ref().ok_or_else(Failure::no_pass)
+    }
+}
+
+impl Sandbox for Opened {
     fn describe(&mut self) -> Result<Descriptor, Failure> {
-        caught(Verb::Describe, self.describe)
+        caught(Verb::Describe, self.code.describe)
     }
 
-    fn needs(&mut self, subject: &Subject) -> Result<Vec<Need>, Failure> {
-        caught(Verb::Needs, || (self.needs)(subject))
+    fn begin(&mut self, subject: &Subject) -> Result<(), Failure> {
+        self.subject = Some(subject.clone());
+        Ok(())
     }
 
-    fn map_env(&mut self, subject: &Subject, base: Vec<EnvVar>) -> Result<Result<Vec<EnvVar>, Refusal>, Failure> {
-        caught(Verb::MapEnv, || (self.map_env)(subject, base))
+    fn needs(&mut self, found: &[Found]) -> Result<Vec<Need>, Failure> {
+        let subject = self.subject.as_mut().ok_or_else(Failure::no_pass)?;
+        subject.add(found);
+        caught(Verb::Needs, || (self.code.needs)(subject))
     }
 
-    fn translate(&mut self, subject: &Subject, env: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure> {
-        caught(Verb::Translate, || (self.translate)(subject, env))
+    fn map_env(&mut self, base: Vec<EnvVar>) -> Result<Result<Vec<EnvVar>, Refusal>, Failure> {
+        let subject = self.subject()?;
+        caught(Verb::MapEnv, || (self.code.map_env)(subject, base))
     }
 
-    fn assess(&mut self, subject: &Subject, seen: &Observation) -> Result<Report, Failure> {
-        caught(Verb::Assess, || (self.assess)(subject, seen))
+    fn translate(&mut self, env: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure> {
+        let subject = self.subject()?;
+        caught(Verb::Translate, || (self.code.translate)(subject, env))
+    }
+
+    fn assess(&mut self, seen: &Observation) -> Result<Report, Failure> {
+        let subject = self.subject()?;
+        caught(Verb::Assess, || (self.code.assess)(subject, seen))
     }
 
     fn fuel_used(&self) -> u64 {

@@ -86,6 +86,14 @@ pub struct Subject {
     pub extra: Json,
 }
 
+impl Subject {
+    /// Adds the answers to new needs.
+    pub fn add(&mut self, found: &[Found]) {
+        self.found.extend_from_slice(found);
+        self.found.sort_by(|one, other| one.id.cmp(&other.id));
+    }
+}
+
 /// Facts of the cluster that a policy may know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -1,12 +1,15 @@
 //! Implements [`Code`] for components: each sandbox gets a fresh store and instance.
 
-use wasmtime::{Store, component::InstancePre};
+use wasmtime::{
+    Store,
+    component::{InstancePre, ResourceAny},
+};
 
 use super::{state::State, trap};
 use crate::{
     adapter::v0_1::{convert, overlay, policy},
     code::{Code, Sandbox, World},
-    contract::{Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject},
+    contract::{Descriptor, EnvVar, Found, Need, Observation, Plan, Refusal, Report, Subject},
     failure::{Failure, Verb},
     limits::Limits,
 };
@@ -30,6 +33,8 @@ enum Instance {
 struct WasmSandbox {
     store: Store<State>,
     instance: Instance,
+    /// The pass that began.
+    pass: Option<ResourceAny>,
     limits: Limits,
 }
 
@@ -58,13 +63,17 @@ impl Code for WasmCode {
             Linked::Overlay(linked) => linked.instantiate(&mut store).map(Instance::Overlay),
         };
         match instance {
-            Ok(instance) => Ok(Box::new(WasmSandbox { store, instance, limits: *limits })),
+            Ok(instance) => Ok(Box::new(WasmSandbox { store, instance, pass: None, limits: *limits })),
             Err(error) => Err(trap::failure(&store, limits, Verb::Open, &error)),
         }
     }
 }
 
 impl WasmSandbox {
+    fn pass(&self) -> Result<ResourceAny, Failure> {
+        self.pass.ok_or_else(Failure::no_pass)
+    }
+
     fn typed<T>(&self, verb: Verb, answer: wasmtime::Result<T>) -> Result<T, Failure> {
         answer.map_err(|error| trap::failure(&self.store, &self.limits, verb, &error))
     }
@@ -79,40 +88,52 @@ impl Sandbox for WasmSandbox {
         self.typed(Verb::Describe, answer).map(convert::descriptor)
     }
 
-    fn needs(&mut self, subject: &Subject) -> Result<Vec<Need>, Failure> {
+    fn begin(&mut self, subject: &Subject) -> Result<(), Failure> {
         let subject = convert::to_subject(subject);
+        let store = &mut self.store;
+        let pass = match &self.instance {
+            Instance::Policy(instance) => instance.kaos_policy_translation().pass().call_constructor(store, &subject),
+            Instance::Overlay(instance) => instance.kaos_policy_environment().pass().call_constructor(store, &subject),
+        };
+        self.pass = Some(self.typed(Verb::Begin, pass)?);
+        Ok(())
+    }
+
+    fn needs(&mut self, found: &[Found]) -> Result<Vec<Need>, Failure> {
+        let (pass, found) = (self.pass()?, convert::to_founds(found));
+        let store = &mut self.store;
         let answer = match &self.instance {
-            Instance::Policy(instance) => instance.kaos_policy_inputs().call_needs(&mut self.store, &subject),
-            Instance::Overlay(instance) => instance.kaos_policy_inputs().call_needs(&mut self.store, &subject),
+            Instance::Policy(instance) => instance.kaos_policy_translation().pass().call_needs(store, pass, &found),
+            Instance::Overlay(instance) => instance.kaos_policy_environment().pass().call_needs(store, pass, &found),
         };
         self.typed(Verb::Needs, answer).map(convert::needs)
     }
 
-    fn map_env(&mut self, subject: &Subject, base: Vec<EnvVar>) -> Result<Result<Vec<EnvVar>, Refusal>, Failure> {
-        let (subject, base) = (convert::to_subject(subject), convert::to_env(base));
+    fn map_env(&mut self, base: Vec<EnvVar>) -> Result<Result<Vec<EnvVar>, Refusal>, Failure> {
+        let (pass, base) = (self.pass()?, convert::to_env(base));
         let store = &mut self.store;
         let answer = match &self.instance {
-            Instance::Policy(instance) => instance.kaos_policy_environment().call_map_env(store, &subject, &base),
-            Instance::Overlay(instance) => instance.kaos_policy_environment().call_map_env(store, &subject, &base),
+            Instance::Policy(instance) => instance.kaos_policy_translation().pass().call_map_env(store, pass, &base),
+            Instance::Overlay(instance) => instance.kaos_policy_environment().pass().call_map_env(store, pass, &base),
         };
         Ok(self.typed(Verb::MapEnv, answer)?.map(convert::env).map_err(convert::refusal))
     }
 
-    fn translate(&mut self, subject: &Subject, env: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure> {
+    fn translate(&mut self, env: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure> {
         let Instance::Policy(instance) = &self.instance else {
             return Err(Failure::NotOfThisWorld { verb: Verb::Translate });
         };
-        let (subject, env) = (convert::to_subject(subject), convert::to_env(env));
-        let answer = instance.kaos_policy_translation().call_translate(&mut self.store, &subject, &env);
+        let (pass, env) = (self.pass()?, convert::to_env(env));
+        let answer = instance.kaos_policy_translation().pass().call_translate(&mut self.store, pass, &env);
         Ok(self.typed(Verb::Translate, answer)?.map(convert::plan).map_err(convert::refusal))
     }
 
-    fn assess(&mut self, subject: &Subject, seen: &Observation) -> Result<Report, Failure> {
+    fn assess(&mut self, seen: &Observation) -> Result<Report, Failure> {
         let Instance::Policy(instance) = &self.instance else {
             return Err(Failure::NotOfThisWorld { verb: Verb::Assess });
         };
-        let (subject, seen) = (convert::to_subject(subject), convert::to_observation(seen));
-        let answer = instance.kaos_policy_status().call_assess(&mut self.store, &subject, &seen);
+        let (pass, seen) = (self.pass()?, convert::to_observation(seen));
+        let answer = instance.kaos_policy_translation().pass().call_assess(&mut self.store, pass, &seen);
         self.typed(Verb::Assess, answer).map(convert::report)
     }
 

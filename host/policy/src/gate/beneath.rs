@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     code::{Code, Sandbox, World},
-    contract::{Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject},
+    contract::{Claim, Descriptor, EnvVar, Found, Need, Observation, Plan, Refusal, Report, Subject},
     describe::DescribeError,
     digest::Digest,
     failure::Failure,
@@ -49,16 +49,20 @@ impl Sandbox for Beneath {
         Ok(self.descriptor())
     }
 
-    fn needs(&mut self, _: &Subject) -> Result<Vec<Need>, Failure> {
+    fn begin(&mut self, _: &Subject) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn needs(&mut self, _: &[Found]) -> Result<Vec<Need>, Failure> {
         Ok(Vec::new())
     }
 
-    fn map_env(&mut self, _: &Subject, base: Vec<EnvVar>) -> Result<Result<Vec<EnvVar>, Refusal>, Failure> {
+    fn map_env(&mut self, base: Vec<EnvVar>) -> Result<Result<Vec<EnvVar>, Refusal>, Failure> {
         Ok(Ok(base))
     }
 
     /// Drops the mapping: an empty plan has no pod for it.
-    fn translate(&mut self, _: &Subject, _: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure> {
+    fn translate(&mut self, _: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure> {
         let extra = "{}".to_owned();
         Ok(Ok(Plan {
             manifests: Vec::new(),
@@ -71,7 +75,7 @@ impl Sandbox for Beneath {
         }))
     }
 
-    fn assess(&mut self, _: &Subject, _: &Observation) -> Result<Report, Failure> {
+    fn assess(&mut self, _: &Observation) -> Result<Report, Failure> {
         let text = String::new;
         Ok(Report {
             ready: false,

@@ -257,17 +257,17 @@ impl Case<'_> {
         let limits = self.policy.limits().doubled();
         let mut sandbox = self.policy.code().open(&limits).map_err(|failure| self.fails(failure))?;
         let mut twice = || -> Result<Option<Verb>, Failure> {
-            let subject = rendered.subject();
-            if sandbox.needs(subject)? != sandbox.needs(subject)? {
+            sandbox.begin(rendered.subject())?;
+            if sandbox.needs(&[])? != sandbox.needs(&[])? {
                 return Ok(Some(Verb::Needs));
             }
-            let env = sandbox.map_env(subject, Vec::new())?;
-            if env != sandbox.map_env(subject, Vec::new())? {
+            let env = sandbox.map_env(Vec::new())?;
+            if env != sandbox.map_env(Vec::new())? {
                 return Ok(Some(Verb::MapEnv));
             }
             let Ok(env) = env else { return Ok(None) };
-            let plan = sandbox.translate(subject, env.clone())?;
-            Ok((plan != sandbox.translate(subject, env)?).then_some(Verb::Translate))
+            let plan = sandbox.translate(env.clone())?;
+            Ok((plan != sandbox.translate(env)?).then_some(Verb::Translate))
         };
         let outcome = twice();
         self.spend(sandbox.fuel_used());

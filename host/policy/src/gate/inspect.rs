@@ -21,9 +21,12 @@ use self::{
 };
 use crate::{code::World, digest::Digest};
 
-/// The interfaces that policies and overlays export; `POLICY_ONLY` lists those that only policies export.
-const SHARED: [&str; 3] = ["meta", "inputs", "environment"];
-const POLICY_ONLY: [&str; 2] = ["translation", "status"];
+/// The interface that every policy exports.
+const SHARED: &str = "meta";
+/// The interface that makes a whole policy.
+const POLICY: &str = "translation";
+/// The interface that makes an overlay.
+const OVERLAY: &str = "environment";
 
 /// The result of inspecting a component's bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -125,15 +128,14 @@ fn minor(version: &str) -> &str {
 }
 
 fn world(seen: &Seen) -> Result<World, InspectError> {
-    let has = |name: &&str| seen.interfaces().any(|(interface, _)| interface == *name);
-    let missing = |names: &[&str]| -> Vec<String> {
-        names.iter().filter(|name| !has(name)).map(|name| (*name).to_owned()).collect()
-    };
-    let (shared, own) = (missing(&SHARED), missing(&POLICY_ONLY));
-    match (shared.is_empty(), own.len()) {
-        (true, 0) => Ok(World::Policy),
-        (true, 2) => Ok(World::EnvironmentOverlay),
-        _ => Err(InspectError::MissingInterfaces([shared, own].concat())),
+    let has = |name: &str| seen.interfaces().any(|(interface, _)| interface == name);
+    match (has(SHARED), has(POLICY), has(OVERLAY)) {
+        (true, true, false) => Ok(World::Policy),
+        (true, false, true) => Ok(World::EnvironmentOverlay),
+        (_, true, true) => Err(InspectError::TwoWorlds),
+        (false, true, _) | (false, _, true) => Err(InspectError::MissingInterfaces(vec![SHARED.to_owned()])),
+        (true, false, false) => Err(InspectError::MissingInterfaces(vec![POLICY.to_owned()])),
+        (false, false, false) => Err(InspectError::MissingInterfaces(vec![SHARED.to_owned(), POLICY.to_owned()])),
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Asked {
 }
 
 impl View<'_> {
-    /// Asks the policy for needs until no new ones come, and fills the subject's `found`. Returns a refusal if the
+    /// Begins a pass, asks the policy for needs until no new ones come, and fills the subject's `found`. Returns a refusal if the
     /// found objects exceed the limits of [`Load`].
     ///
     /// `asked` holds the needs also after a failure, so that the operator can watch the objects.
@@ -42,8 +42,10 @@ impl View<'_> {
         asked: &mut Asked,
     ) -> Result<Result<(), Refusal>, Failure> {
         let (mut targets, mut load) = (BTreeMap::<String, Target>::new(), Load::default());
+        let mut news = Vec::new();
+        sandbox.begin(subject)?;
         for _ in 0..Limits::ROUNDS {
-            let mut needs = sandbox.needs(subject)?;
+            let mut needs = sandbox.needs(&news)?;
             for need in &mut needs {
                 need.target.fill_namespace(self.namespace);
             }
@@ -56,8 +58,8 @@ impl View<'_> {
                 return Ok(Ok(()));
             }
             // Look up new needs only; keep the answers of earlier rounds.
-            subject.found.extend(needs.iter().map(|need| self.found(need, &mut load)));
-            subject.found.sort_by(|one, other| one.id.cmp(&other.id));
+            news = needs.iter().map(|need| self.found(need, &mut load)).collect();
+            subject.add(&news);
             asked.needs.extend(needs.iter().cloned());
             asked.needs.sort_by(|one, other| one.id.cmp(&other.id));
             targets.extend(needs.into_iter().map(|need| (need.id, need.target)));

@@ -143,7 +143,7 @@ impl Pass<'_> {
             overlaid.extend(given.map(|it| ((it.container.clone(), it.name.clone()), at)));
         }
         let before = sandbox.fuel_used();
-        let plan = sandbox.translate(&subject, env);
+        let plan = sandbox.translate(env);
         ledger.fuel += sandbox.fuel_used().saturating_sub(before);
         let failed = |failure| self.failed(self.base, failure, &subject.found);
         match plan.map_err(failed)? {
@@ -167,7 +167,7 @@ impl Pass<'_> {
         let mut subject = self.subject(layer, Vec::new());
         let mut asked = Asked::default();
         let mapped = match self.view(layer).resolve(sandbox, &mut subject, &mut asked) {
-            Ok(Ok(())) => sandbox.map_env(&subject, below),
+            Ok(Ok(())) => sandbox.map_env(below),
             Ok(Err(refusal)) => {
                 ledger.is_cut = true;
                 Ok(Err(refusal))

@@ -61,7 +61,8 @@ impl Renderer {
         let policy = &self.0.base.policy;
         let assess = || {
             let mut sandbox = policy.code().open(policy.limits())?;
-            let report = sandbox.assess(&rendered.subject, &seen)?;
+            sandbox.begin(&rendered.subject)?;
+            let report = sandbox.assess(&seen)?;
             let fields = parse_fields(&report.fields)?;
             guard::report(&report)?;
             Ok(Assessed { report, fields, fuel: sandbox.fuel_used() })

@@ -3,7 +3,7 @@
 
 wit_bindgen::generate!({ path: "../../../wit", world: "policy", generate_all });
 
-use exports::kaos::policy::{environment, inputs, meta, status, translation};
+use exports::kaos::policy::{meta, translation};
 use kaos::policy::types::*;
 
 struct Widgets;
@@ -80,20 +80,28 @@ impl meta::Guest for Widgets {
     }
 }
 
-impl inputs::Guest for Widgets {
-    fn needs(_: Subject) -> Vec<Need> {
-        vec![]
-    }
-}
-
-impl environment::Guest for Widgets {
-    fn map_env(_: Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
-        Ok(base)
-    }
-}
+/// A pass over one Widget.
+struct Pass(Subject);
 
 impl translation::Guest for Widgets {
-    fn translate(subject: Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
+    type Pass = Pass;
+}
+
+impl translation::GuestPass for Pass {
+    fn new(subject: Subject) -> Self {
+        Self(subject)
+    }
+
+    fn needs(&self, _: Vec<Found>) -> Vec<Need> {
+        vec![]
+    }
+
+    fn map_env(&self, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
+        Ok(base)
+    }
+
+    fn translate(&self, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
+        let subject = &self.0;
         let (number, does) = edition();
         let fragile = field(&subject.object, "fragile") == Some("true");
         let metadata = subject.object.find("\"metadata\":").map_or("", |at| &subject.object[at..]);
@@ -140,10 +148,8 @@ impl translation::Guest for Widgets {
         let manifests = std::iter::once(manifest).chain((does == "keeps").then_some(kept)).collect();
         Ok(Plan { manifests, gates: vec![], env, notes: vec![], finalizer: None, kept: vec![], extra: text("{}") })
     }
-}
 
-impl status::Guest for Widgets {
-    fn assess(_: Subject, seen: Observation) -> Report {
+    fn assess(&self, seen: Observation) -> Report {
         let ready = matches!(seen.outcome, Outcome::Applied);
         Report {
             ready,

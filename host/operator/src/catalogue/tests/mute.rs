@@ -2,7 +2,7 @@
 
 use kaos_policy::{
     code::{Code, Sandbox, World},
-    contract::{Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Sample, Subject},
+    contract::{Claim, Descriptor, EnvVar, Found, Need, Observation, Plan, Refusal, Report, Sample, Subject},
     failure::{Failure, Verb},
     limits::Limits,
 };
@@ -48,19 +48,23 @@ impl Sandbox for Mute {
         })
     }
 
-    fn needs(&mut self, _: &Subject) -> Result<Vec<Need>, Failure> {
+    fn begin(&mut self, _: &Subject) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn needs(&mut self, _: &[Found]) -> Result<Vec<Need>, Failure> {
         nothing(Verb::Needs)
     }
 
-    fn map_env(&mut self, _: &Subject, _: Vec<EnvVar>) -> Result<Result<Vec<EnvVar>, Refusal>, Failure> {
+    fn map_env(&mut self, _: Vec<EnvVar>) -> Result<Result<Vec<EnvVar>, Refusal>, Failure> {
         nothing(Verb::MapEnv)
     }
 
-    fn translate(&mut self, _: &Subject, _: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure> {
+    fn translate(&mut self, _: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure> {
         nothing(Verb::Translate)
     }
 
-    fn assess(&mut self, _: &Subject, _: &Observation) -> Result<Report, Failure> {
+    fn assess(&mut self, _: &Observation) -> Result<Report, Failure> {
         nothing(Verb::Assess)
     }
 

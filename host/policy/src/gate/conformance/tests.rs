@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::*;
 use crate::{
     code::{Code, Sandbox},
-    contract::{Descriptor, EnvVar, Need, Observation, Plan, Reference, Report, ResourceType, Subject, Target},
+    contract::{Descriptor, EnvVar, Found, Need, Observation, Plan, Reference, Report, ResourceType, Subject, Target},
     digest::Digest,
     gate::{AtOnce, Known},
     limits::Limits,
@@ -73,18 +73,22 @@ impl Sandbox for Opened {
         Ok(Descriptor { name: text("counting"), version: text("0.1.0"), claims, settings_schema, extra })
     }
 
-    fn needs(&mut self, _: &Subject) -> Result<Vec<Need>, Failure> {
+    fn begin(&mut self, _: &Subject) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn needs(&mut self, _: &[Found]) -> Result<Vec<Need>, Failure> {
         let name = format!("c{}", self.count(Fickle::Needs));
         let of = config_map();
         let reference = Reference { api_version: of.api_version, kind: of.kind, namespace: None, name: name.clone() };
         Ok(vec![Need { id: name, target: Target::Named(reference), optional: false }])
     }
 
-    fn map_env(&mut self, _: &Subject, base: Vec<EnvVar>) -> Result<Result<Vec<EnvVar>, Refusal>, Failure> {
+    fn map_env(&mut self, base: Vec<EnvVar>) -> Result<Result<Vec<EnvVar>, Refusal>, Failure> {
         Ok(Ok(base))
     }
 
-    fn translate(&mut self, _: &Subject, env: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure> {
+    fn translate(&mut self, env: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure> {
         let count = self.count(Fickle::Answers);
         let more = if self.0 == Fickle::Newer { r#","newer":{}"# } else { "" };
         let manifest = format!(
@@ -101,7 +105,7 @@ impl Sandbox for Opened {
         }))
     }
 
-    fn assess(&mut self, _: &Subject, _: &Observation) -> Result<Report, Failure> {
+    fn assess(&mut self, _: &Observation) -> Result<Report, Failure> {
         let message = self.count(Fickle::Reports).to_string();
         let fields = if self.0 == Fickle::Fields { r#"{"ready":false,"phase":"Mine","endpoint":"e"}"# } else { "{}" };
         let (phase, fields, extra) = (text("Ready"), text(fields), text("{}"));

@@ -54,8 +54,11 @@ pub enum InspectError {
     #[error("it imports {}: a policy imports types and nothing else", .0.join(", "))]
     Imports(Vec<String>),
     /// The component does not export every interface of its world.
-    #[error("it does not export {}: a policy exports meta, inputs, environment, translation and status, an environment overlay the first three", .0.join(", "))]
+    #[error("it does not export {}: a policy exports meta and translation, an environment overlay meta and environment", .0.join(", "))]
     MissingInterfaces(Vec<String>),
+    /// The component exports the interfaces of a policy and those of an overlay.
+    #[error("it exports translation and environment: a policy exports the first, an environment overlay the second")]
+    TwoWorlds,
     /// The component has too many parts of one kind.
     #[error("it has {count} {part}, at most {limit}: leave out what is not used")]
     TooMany {
@@ -145,6 +148,7 @@ impl InspectError {
             Self::ImportsWasi(_) => "ImportsWasi",
             Self::Imports(_) => "Imports",
             Self::MissingInterfaces(_) => "MissingInterfaces",
+            Self::TwoWorlds => "TwoWorlds",
             Self::TooMany { .. } => "TooMany",
             Self::FunctionTooLarge { .. } => "FunctionTooLarge",
             Self::NameTooLong { .. } => "NameTooLong",

@@ -1,10 +1,10 @@
 //! A policy for Widgets that behaves well unless [`MODE`] says otherwise.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 wit_bindgen::generate!({ path: "../../../../../wit", world: "policy", generate_all });
 
-use exports::kaos::policy::{environment, inputs, meta, status, translation};
+use exports::kaos::policy::{meta, translation};
 use kaos::policy::types::*;
 
 struct Hostile;
@@ -105,8 +105,23 @@ impl meta::Guest for Hostile {
     }
 }
 
-impl inputs::Guest for Hostile {
-    fn needs(subject: Subject) -> Vec<Need> {
+/// A pass over a subject of which only the number of found objects counts.
+struct Pass(AtomicUsize);
+
+impl translation::Guest for Hostile {
+    type Pass = Pass;
+}
+
+impl translation::GuestPass for Pass {
+    fn new(subject: Subject) -> Self {
+        if is("trap in pass") {
+            panic!();
+        }
+        Self(AtomicUsize::new(subject.found.len()))
+    }
+
+    fn needs(&self, found: Vec<Found>) -> Vec<Need> {
+        let n = self.0.fetch_add(found.len(), Ordering::Relaxed) + found.len();
         if is("trap in needs") {
             panic!();
         }
@@ -121,7 +136,6 @@ impl inputs::Guest for Hostile {
             optional: false,
         };
         if is("needs for ever") {
-            let n = subject.found.len();
             return (0..=n).map(|i| named("ConfigMap", &format!("c{i}"), &format!("c{i}"))).collect();
         }
         if is("needs what it does not read") {
@@ -132,19 +146,15 @@ impl inputs::Guest for Hostile {
         }
         vec![]
     }
-}
 
-impl environment::Guest for Hostile {
-    fn map_env(_: Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
+    fn map_env(&self, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
         if is("trap in map-env") {
             panic!();
         }
         Ok(base)
     }
-}
 
-impl translation::Guest for Hostile {
-    fn translate(_: Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
+    fn translate(&self, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
         let mut manifests = vec![text(CONFIG)];
         if is("trap in translate") {
             panic!();
@@ -201,10 +211,8 @@ impl translation::Guest for Hostile {
         }
         Ok(Plan { manifests, gates: vec![], env, notes: vec![], finalizer: None, kept: vec![], extra: text("{}") })
     }
-}
 
-impl status::Guest for Hostile {
-    fn assess(_: Subject, _: Observation) -> Report {
+    fn assess(&self, _: Observation) -> Report {
         if is("trap in assess") {
             panic!();
         }
