@@ -11,8 +11,13 @@ use crate::{digest::Digest, limits::Limits};
 const MEMORY_CEILING: usize = 64 << 20;
 /// The most sandboxes that can be open at once: a pass opens one for each layer, and passes run on a few threads.
 pub(super) const SANDBOXES: u32 = 48;
-/// The core instances in one component: the module, and the adapters that componentizing adds.
-const CORE_INSTANCES: u32 = 8;
+/// The core instances in one component: the module, and the adapters that componentizing adds. A component that is
+/// composed of others has those of each part. Toolchains for JavaScript make eleven, for Python 38.
+const CORE_INSTANCES: u32 = 48;
+/// The memories in one component: one for each part that it is composed of.
+pub(crate) const MEMORIES: u32 = 4;
+/// The function tables in one component.
+pub(crate) const TABLES: u32 = 12;
 
 /// The options that compiled code depends on. They are the same in the compile child and in the process that runs the
 /// code.
@@ -33,10 +38,12 @@ pub(super) fn compiling() -> Config {
         // The same bits for the same input.
         .cranelift_nan_canonicalization(true)
         .wasm_relaxed_simd(false)
+        // Code that copies values between the parts of a composed component has the memories of both.
+        .wasm_multi_memory(true)
+        // Interpreters in components use it.
+        .wasm_tail_call(true)
         // Policies need none of these features, and every feature less is one less source of defects.
         .wasm_memory64(false)
-        .wasm_multi_memory(false)
-        .wasm_tail_call(false)
         .concurrency_support(false)
         // The default of 512 KiB, written down because it decides where recursion ends.
         .max_wasm_stack(512 << 10)
@@ -52,13 +59,13 @@ pub(super) fn running() -> Config {
     pool.total_component_instances(SANDBOXES)
         .total_core_instances(SANDBOXES * CORE_INSTANCES)
         .max_core_instances_per_component(CORE_INSTANCES)
-        // Each slot reserves 4 GiB of address space (not memory) and guards.
-        .total_memories(SANDBOXES)
-        .max_memories_per_component(1)
+        // Each slot reserves 4 GiB of address space (not memory) and guards. Some machines have 512 GiB of address
+        // space in all, so there are not as many slots as the largest components could use.
+        .total_memories(SANDBOXES * 2)
+        .max_memories_per_component(MEMORIES)
         .max_memory_size(MEMORY_CEILING)
-        // Function tables: one of the module, one of the adapters.
-        .total_tables(SANDBOXES * 4)
-        .max_tables_per_component(4)
+        .total_tables(SANDBOXES * TABLES)
+        .max_tables_per_component(TABLES)
         .table_elements(20_000)
         // A slot must be cleared before reuse. Keeping this much memory resident is cheaper than returning it to the
         // kernel, but only because the kernel reports which pages were written.

@@ -16,5 +16,6 @@ mod trap;
 pub use built_in::BuiltIn;
 pub(crate) use code::WasmCode;
 pub(crate) use compiled::Compiled;
+pub(crate) use config::{MEMORIES, TABLES};
 pub use engine::Engine;
 pub use error::EngineError;

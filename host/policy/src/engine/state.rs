@@ -5,7 +5,7 @@ use wasmtime::{ResourceLimiter, Store, error::bail};
 use super::{config, ticks};
 use crate::limits::Limits;
 
-/// The most table entries of a sandbox.
+/// The most entries of one table.
 const TABLE: usize = 20_000;
 
 /// The data of one store.
@@ -38,16 +38,35 @@ impl State {
 impl ResourceLimiter for State {
     /// Ends the pass instead of reporting the failure to the component. Components handle missing memory differently,
     /// and a typed error tells more than an abort.
-    fn memory_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        if desired > self.memory_limit {
-            self.denied = Some(desired);
+    ///
+    /// The limit holds for all memories of a composed component together.
+    fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        let all = self.memory.saturating_add(desired.saturating_sub(current));
+        if all > self.memory_limit {
+            self.denied = Some(all);
             bail!("out of memory");
         }
-        self.memory = desired;
+        self.memory = all;
         Ok(true)
     }
 
     fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
         Ok(desired <= TABLE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_memories_together_have_the_limit() {
+        let mut state = State { memory: 0, memory_limit: 100, denied: None };
+        assert!(state.memory_growing(0, 60, None).unwrap());
+        assert!(state.memory_growing(0, 30, None).unwrap());
+        assert!(state.memory_growing(30, 40, None).unwrap());
+        assert_eq!((state.memory(), state.denied), (100, None));
+        assert!(state.memory_growing(60, 61, None).is_err());
+        assert_eq!((state.memory(), state.denied), (100, Some(101)));
     }
 }

@@ -100,7 +100,11 @@ fn form(bytes: &[u8]) -> Result<(), InspectError> {
 
 /// The WebAssembly features that policies may use: exactly those that the engine enables.
 fn features() -> WasmFeatures {
-    WasmFeatures::WASM2.union(WasmFeatures::COMPONENT_MODEL).union(WasmFeatures::EXTENDED_CONST)
+    WasmFeatures::WASM2
+        .union(WasmFeatures::COMPONENT_MODEL)
+        .union(WasmFeatures::EXTENDED_CONST)
+        .union(WasmFeatures::MULTI_MEMORY)
+        .union(WasmFeatures::TAIL_CALL)
 }
 
 /// Returns the contract's version that the policy uses, if this host supports it.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::engine::{MEMORIES, TABLES};
+
 /// The bounds of a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
@@ -17,6 +19,10 @@ pub struct Bounds {
     pub types: u64,
     /// Data and element segments.
     pub segments: u64,
+    /// Memories of all modules.
+    pub memories: u64,
+    /// Function tables of all modules.
+    pub tables: u64,
     /// Bytes of a name in a component's types, imports and exports. Validation compares each name many times.
     pub name_bytes: usize,
     /// Fields, cases, parameters and declarations of the types of components.
@@ -37,7 +43,9 @@ impl Default for Bounds {
             functions: 50_000,
             parts: 64,
             types: 50_000,
-            segments: 20_000,
+            segments: 65_536,
+            memories: MEMORIES.into(),
+            tables: TABLES.into(),
             name_bytes: 256,
             members: 20_000,
             instances: 500,

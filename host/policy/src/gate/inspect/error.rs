@@ -110,6 +110,10 @@ pub enum Part {
     Members,
     /// Data and element segments.
     Segments,
+    /// Memories of all modules.
+    Memories,
+    /// Function tables of all modules.
+    Tables,
     /// Instances of modules and components.
     Instances,
     /// Arguments of instances.
@@ -126,6 +130,8 @@ impl fmt::Display for Part {
             Self::Types => "types",
             Self::Members => "fields, cases and declarations in types",
             Self::Segments => "segments",
+            Self::Memories => "memories",
+            Self::Tables => "tables",
             Self::Instances => "instances",
             Self::Arguments => "arguments of instances",
             Self::Levels => "levels of components and types in one another",

@@ -24,6 +24,8 @@ pub(super) struct Seen {
     types: u64,
     members: u64,
     segments: u64,
+    memories: u64,
+    tables: u64,
     instances: u64,
     arguments: u64,
 }
@@ -40,6 +42,8 @@ pub(super) fn walk(component: &[u8], bounds: &Bounds) -> Result<Seen, InspectErr
             (Part::Types, seen.types, bounds.types),
             (Part::Members, seen.members, bounds.members),
             (Part::Segments, seen.segments, bounds.segments),
+            (Part::Memories, seen.memories, bounds.memories),
+            (Part::Tables, seen.tables, bounds.tables),
             (Part::Instances, seen.instances, bounds.instances),
             (Part::Arguments, seen.arguments, bounds.arguments),
         ] {
@@ -71,6 +75,8 @@ impl Seen {
             }
             Payload::TypeSection(section) => self.types += u64::from(section.count()),
             Payload::CoreTypeSection(section) => self.types += u64::from(section.count()),
+            Payload::MemorySection(section) => self.memories += u64::from(section.count()),
+            Payload::TableSection(section) => self.tables += u64::from(section.count()),
             Payload::DataSection(section) => self.segments += u64::from(section.count()),
             Payload::ElementSection(section) => self.segments += u64::from(section.count()),
             Payload::CodeSectionEntry(body) => {

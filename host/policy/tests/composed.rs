@@ -1,0 +1,117 @@
+//! Components that are composed of others: each part has instances and a memory of its own, and calls between parts copy
+//! values from one memory to another.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use kaos_policy::{
+    failure::Failure,
+    gate::{Bounds, InspectError, LoadError, Part, inspect},
+};
+use wasm_encoder::{
+    ComponentExportKind, ComponentInstanceSection, ComponentSection as _, ComponentSectionId, RawSection,
+};
+use wasmparser::{Parser, Payload};
+
+use crate::support::{hostile, load};
+
+/// Two components. When the second one starts, it calls the first with a text, and traps unless it gets the text back.
+/// The first one answers by a tail call. Both have a memory of this many pages.
+fn pair(pages: u32) -> Vec<u8> {
+    let text = format!(
+        r#"(component
+            (component $echo
+                (core module $m
+                    (memory (export "memory") {pages})
+                    (func (export "realloc") (param i32 i32 i32 i32) (result i32) i32.const 1024)
+                    (func $answer (param i32 i32) (result i32)
+                        (i32.store (i32.const 16) (local.get 0))
+                        (i32.store (i32.const 20) (local.get 1))
+                        i32.const 16)
+                    (func (export "say") (param i32 i32) (result i32)
+                        (return_call $answer (local.get 0) (local.get 1))))
+                (core instance $i (instantiate $m))
+                (func (export "say") (param "text" string) (result string)
+                    (canon lift (core func $i "say") (memory $i "memory") (realloc (func $i "realloc")))))
+            (component $asks
+                (import "say" (func $say (param "text" string) (result string)))
+                (core module $memory
+                    (memory (export "memory") {pages})
+                    (data (i32.const 64) "four")
+                    (func (export "realloc") (param i32 i32 i32 i32) (result i32) i32.const 2048))
+                (core instance $memory (instantiate $memory))
+                (core func $say
+                    (canon lower (func $say) (memory $memory "memory") (realloc (func $memory "realloc"))))
+                (core module $m
+                    (import "say" "say" (func $say (param i32 i32 i32)))
+                    (import "memory" "memory" (memory 1))
+                    (func $start
+                        (call $say (i32.const 64) (i32.const 4) (i32.const 32))
+                        (if (i32.ne (i32.load (i32.load (i32.const 32))) (i32.load (i32.const 64)))
+                            (then unreachable))
+                        (if (i32.ne (i32.load (i32.const 36)) (i32.const 4)) (then unreachable)))
+                    (start $start))
+                (core instance (instantiate $m
+                    (with "say" (instance (export "say" (func $say))))
+                    (with "memory" (instance $memory)))))
+            (instance $echo (instantiate $echo))
+            (instance (instantiate $asks (with "say" (func $echo "say")))))"#
+    );
+    wat::parse_str(text).unwrap()
+}
+
+/// The well-behaved policy, with other components inside of it that it instantiates.
+fn with_policy(others: &[Vec<u8>]) -> Vec<u8> {
+    let mut whole = hostile("well-behaved");
+    let first = own_components(&whole);
+    let mut instances = ComponentInstanceSection::new();
+    for (component, other) in (first..).zip(others) {
+        RawSection { id: ComponentSectionId::Component.into(), data: other }.append_to_component(&mut whole);
+        instances.instantiate::<[(&str, ComponentExportKind, u32); 0], &str>(component, []);
+    }
+    instances.append_to_component(&mut whole);
+    whole
+}
+
+/// The number of components directly inside of a component.
+fn own_components(component: &[u8]) -> u32 {
+    let (mut level, mut count) = (0, 0);
+    for payload in Parser::new(0).parse_all(component) {
+        match payload.unwrap() {
+            Payload::ComponentSection { .. } if level == 1 => count += 1,
+            Payload::Version { .. } => level += 1,
+            Payload::End(_) => level -= 1,
+            _ => {}
+        }
+    }
+    count
+}
+
+#[test]
+fn a_composed_policy_passes_the_gate() {
+    let policy = load(with_policy(&[pair(1)])).unwrap();
+    assert_eq!(policy.id().name, "hostile");
+}
+
+#[test]
+fn the_memories_of_all_parts_together_have_the_limit_of_one_pass() {
+    // 20 MiB each, of 32 MiB.
+    let error = load(with_policy(&[pair(320)])).unwrap_err();
+    let LoadError::Instantiate(Failure::OutOfMemory { wanted, .. }) = error else { panic!("{error:?}") };
+    assert!(wanted > 40 << 20, "{wanted}");
+}
+
+#[test]
+fn memories_and_tables_of_all_parts_are_counted() {
+    let refused = |component: &[u8]| inspect(component, &Bounds::default()).unwrap_err();
+    let error = refused(&with_policy(&[pair(1), pair(1)]));
+    assert_eq!(error, InspectError::TooMany { part: Part::Memories, count: 5, limit: 4 });
+    let many = |item: &str| wat::parse_str(format!("(component (core module {}))", item.repeat(100))).unwrap();
+    assert!(matches!(refused(&many("(memory 1)")), InspectError::TooMany { part: Part::Memories, .. }));
+    assert!(matches!(refused(&many("(table 1 funcref)")), InspectError::TooMany { part: Part::Tables, .. }));
+}
+
+#[test]
+fn a_component_with_more_instances_than_a_sandbox_has_is_refused() {
+    let instances = "(core instance (instantiate $m))".repeat(100);
+    let many = wat::parse_str(format!("(component (core module $m) {instances})")).unwrap();
+    assert!(load(with_policy(&[many])).is_err());
+}
