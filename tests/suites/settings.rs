@@ -179,7 +179,7 @@ fn the_owner_says_for_whom_the_token_of_an_agent_is_and_no_namespace_does() {
     for layers in [vec![of_a_namespace()], vec![set(Origin::OperatorConfig, "kaos-gateway"), of_a_namespace()]] {
         let Verdict::Refused(Refusal::Invalid(told)) = with_account(&layers) else { panic!("it has a token") };
         assert_eq!(told[0].path, "settings.agent.serviceAccount.audience");
-        assert!(told[0].message.contains("settings of a namespace raise no privilege"), "{}", told[0].message);
+        assert!(told[0].message.contains("settings of a namespace must not raise a privilege"), "{}", told[0].message);
     }
 }
 

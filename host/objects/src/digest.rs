@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_no_digest_is_an_error_and_no_panic() {
+    fn an_invalid_digest_is_an_error_without_a_panic() {
         for text in ["", "sha256:", "sha256:zz", &"é".repeat(32), &"g".repeat(64)] {
             assert!(text.parse::<Digest>().is_err(), "{text}");
         }

@@ -57,7 +57,7 @@ pub enum CompileError {
     #[error(transparent)]
     Inspect(#[from] InspectError),
     /// The compiler rejects the component.
-    #[error("the compiler refuses it: {0}")]
+    #[error("the compiler rejects it: {0}")]
     Refused(String),
     /// Compilation took too much processor time.
     #[error("compiling took longer than {seconds} s and was stopped: split large functions")]
@@ -66,13 +66,13 @@ pub enum CompileError {
         seconds: u64,
     },
     /// Compilation exceeded the wall-clock limit without using up its processor time: the machine was busy.
-    #[error("compiling did not end within {seconds} s, for lack of a free processor: it is tried again")]
+    #[error("compiling did not end within {seconds} s, since no processor was free: the operator tries again")]
     Starved {
         /// The limit in seconds.
         seconds: u64,
     },
     /// Compilation took too much memory or crashed the compiler.
-    #[error("checking and compiling it ended with {how}; it may use {memory} bytes: split large functions")]
+    #[error("the compile child ended with {how}; it may use {memory} bytes: split large functions")]
     Died {
         /// The child's exit status.
         how: String,
@@ -80,21 +80,19 @@ pub enum CompileError {
         memory: u64,
     },
     /// Compilation made too much code.
-    #[error(
-        "compiling comes to more than {limit} bytes of code: build with opt-level s, and leave out what is not used"
-    )]
+    #[error("compiling produces more than {limit} bytes of code: build with opt-level s, and leave out unused code")]
     TooMuchCode {
         /// The most bytes allowed.
         limit: u64,
     },
     /// The result is no longer wanted: the ConfigMap is gone, or another check has priority.
-    #[error("checking it was ended, since it is not wanted any more or has to wait")]
+    #[error("the check was stopped, since its result is not needed any more or another check goes first")]
     Unwanted,
     /// Another process killed the compiler, which says nothing about the component.
-    #[error("the compiler's process was killed from outside, most likely because the machine is short of memory")]
+    #[error("the compile child was killed from outside, most likely because the machine is short of memory")]
     Killed,
     /// The child could not be run.
-    #[error("the compiler's process could not be run: {0}")]
+    #[error("the compile child could not be run: {0}")]
     NotRun(String),
 }
 

@@ -45,9 +45,9 @@ impl Verb {
     fn purpose(self) -> &'static str {
         match self {
             Self::Open => "to start",
-            Self::Describe => "to say what it is",
+            Self::Describe => "to describe itself",
             Self::Begin => "to read the object",
-            Self::Needs => "to say which objects it needs",
+            Self::Needs => "to name its needs",
             Self::MapEnv => "to work out the environment variables",
             Self::Translate => "to work out the manifests",
             Self::Assess => "to work out the status",
@@ -85,7 +85,7 @@ pub enum Failure {
         limit: usize,
     },
     /// The answer of one call is too large.
-    #[error("the answer of {verb} is larger than {}, the most that is taken", bytes(*limit))]
+    #[error("the answer of {verb} is larger than {}, the largest that is accepted", bytes(*limit))]
     AnswerTooLarge {
         /// The function that answered.
         verb: Verb,
@@ -117,7 +117,7 @@ pub enum Failure {
         reason: String,
     },
     /// The sandbox got no processor: the machine stalled.
-    #[error("{verb} did not end within {seconds} s, for lack of a free processor: it is tried again")]
+    #[error("{verb} did not end within {seconds} s, since no processor was free: the operator tries again")]
     Stalled {
         /// The function that was running.
         verb: Verb,
@@ -125,10 +125,10 @@ pub enum Failure {
         seconds: u64,
     },
     /// No sandbox could be opened.
-    #[error("no sandbox for it: {0}")]
+    #[error("cannot open a sandbox: {0}")]
     Sandbox(String),
     /// The policy asks for new needs in every round.
-    #[error("needs asked for something new {limit} times in a row")]
+    #[error("needs asked for further objects {limit} times in a row")]
     TooManyRounds {
         /// The most rounds allowed.
         limit: usize,
@@ -214,7 +214,7 @@ mod tests {
                     MiB";
         assert_eq!(memory.to_string(), told);
         let answer = Failure::AnswerTooLarge { verb: Verb::Assess, limit: 8 << 20 };
-        assert_eq!(answer.to_string(), "the answer of assess is larger than 8 MiB, the most that is taken");
+        assert_eq!(answer.to_string(), "the answer of assess is larger than 8 MiB, the largest that is accepted");
     }
 
     #[test]

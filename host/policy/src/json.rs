@@ -28,7 +28,7 @@ pub(crate) fn is_bounded<'a>(texts: impl Iterator<Item = &'a str> + Clone) -> bo
 
 /// The message for texts with too many values.
 pub(crate) fn too_many() -> String {
-    format!("more than {VALUES} values of JSON in all: say less, or in longer texts")
+    format!("more than {VALUES} JSON values in total: use fewer, or longer texts")
 }
 
 /// The items of a list; empty if the value is no list.

@@ -59,7 +59,7 @@ impl Limits {
             ("needs", number(self.needs, ceiling.needs, count)),
         ];
         let told = |(name, (own, most)): (&str, (String, String))| {
-            format!("limits.{name} of policy.yaml is {own}, and the operator allows {most}: that is what a pass has")
+            format!("limits.{name} of policy.yaml is {own}, but the operator allows {most}, which limits a pass")
         };
         all.into_iter().filter_map(|(name, above)| Some(told((name, above?)))).collect()
     }
@@ -82,8 +82,8 @@ mod tests {
         let own = Limits { fuel: 900_000_000, memory: 48 << 20, needs: 2, ..ceiling };
         let told = own.above(&ceiling);
         let fuel =
-            "limits.fuel of policy.yaml is 900,000,000, and the operator allows 500,000,000: that is what a pass has";
+            "limits.fuel of policy.yaml is 900,000,000, but the operator allows 500,000,000, which limits a pass";
         assert_eq!(told[0], fuel);
-        assert!(told.len() == 2 && told[1].contains("is 48 MiB, and the operator allows 32 MiB"), "{told:?}");
+        assert!(told.len() == 2 && told[1].contains("is 48 MiB, but the operator allows 32 MiB"), "{told:?}");
     }
 }

@@ -199,19 +199,18 @@ fn told(error: &serde_saphyr::Error, place: &str) -> String {
         _ => return yaml::told(error, 0),
     };
     let why = match breach {
-        BudgetBreach::Anchors { .. } => "an anchor (`&`): write what is repeated as often as it is meant".to_owned(),
+        BudgetBreach::Anchors { .. } => "anchors (`&`) are not supported: write repeated values in full".to_owned(),
         BudgetBreach::Nodes { .. } => format!(
-            "more than {NODES} keys and values: settings are values, and long lists belong into ConfigMaps that a policy \
-             reads"
+            "more than {NODES} keys and values: settings are values; put long lists into ConfigMaps that a policy reads"
         ),
         _ => return yaml::told(error, 0),
     };
     format!("line {}: {why}", location.line())
 }
 
-/// A reason why a policy file is not usable.
+/// A reason why a policy file is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("policy.yaml is not usable: {0}")]
+#[error("policy.yaml is invalid: {0}")]
 pub struct PolicyFileError(String);
 
 #[cfg(test)]
@@ -237,17 +236,17 @@ mod tests {
         let told = |text: &str| PolicyFile::parse(text).unwrap_err().to_string();
         assert_eq!(
             told("name: a\nname: b\n"),
-            "policy.yaml is not usable: the field name is there twice at line 2, column 1"
+            "policy.yaml is invalid: the field name occurs twice at line 2, column 1"
         );
-        assert_eq!(told("hello\n"), "policy.yaml is not usable: fields with values are expected at line 1, column 1");
+        assert_eq!(told("hello\n"), "policy.yaml is invalid: fields with values are expected at line 1, column 1");
         let list = told("name: a\nscope: {namespaces: team}\n");
         assert!(
-            list.starts_with("policy.yaml is not usable: scope.namespaces: a list is expected: write [one, "),
+            list.starts_with("policy.yaml is invalid: scope.namespaces: a list is expected: write [one, "),
             "{list}"
         );
         assert!(list.ends_with(" at line 2, column 21"), "{list}");
         let names = told("grants:\n  reads:\n  - {apiVersion: v1, kind: ConfigMap, names: sizes}\n");
-        assert!(names.starts_with("policy.yaml is not usable: grants.reads[0].names: a list is expected"), "{names}");
+        assert!(names.starts_with("policy.yaml is invalid: grants.reads[0].names: a list is expected"), "{names}");
     }
 
     #[test]
@@ -262,14 +261,10 @@ mod tests {
         let told = |text: &str| PolicyFile::parse(text).unwrap_err().to_string();
         let repeated =
             format!("name: agent\nsettings:\n  a: &a [{}]\n  b: [{}]\n", "{k: 1},".repeat(100), "*a,".repeat(80));
-        assert!(
-            told(&repeated).starts_with("policy.yaml is not usable: line 3: an anchor (`&`): "),
-            "{}",
-            told(&repeated)
-        );
+        assert!(told(&repeated).starts_with("policy.yaml is invalid: line 3: anchors (`&`) "), "{}", told(&repeated));
         let list = |items: usize| format!("name: agent\nsettings: {{a: [{}]}}\n", "{k: 1},".repeat(items));
         assert!(PolicyFile::parse(&list(3_000)).is_ok());
         let many = told(&list(4_000));
-        assert!(many.starts_with("policy.yaml is not usable: line 2: more than 10000 keys and values: "), "{many}");
+        assert!(many.starts_with("policy.yaml is invalid: line 2: more than 10000 keys and values: "), "{many}");
     }
 }

@@ -145,10 +145,10 @@ pub struct Stack {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StackError {
     /// The base is an overlay, which cannot translate.
-    #[error("{0} is an environment overlay: it needs a policy below it")]
+    #[error("{0} is an environment overlay: it needs a policy to overlay")]
     BaseIsOverlay(PolicyId),
     /// A whole policy lies over another one, and would hide it.
-    #[error("{0} is a whole policy: only environment overlays can lie over another")]
+    #[error("{0} is a whole policy: only an environment overlay can be added to another policy")]
     OverlayIsPolicy(PolicyId),
     /// Two layers have the same name, so their needs and settings could not be told apart.
     #[error("two layers have the name {0}: give the overlay a name of its own")]

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn replicas_that_somebody_else_drives_are_in_no_workload() {
+    fn a_workload_omits_replicas_that_another_manager_controls() {
         let left = plan(&json!({"kaos.tools/replicas": "external"}));
         assert!(left[0]["spec"]["replicas"].is_null() && left[1]["spec"]["replicas"].is_null());
         assert_eq!(left[2]["spec"]["replicas"], 2, "what runs no pods is no workload");

@@ -37,12 +37,12 @@ struct Words;
 impl MessageFormatter for Words {
     fn format_message<'a>(&self, error: &'a Error) -> Cow<'a, str> {
         match error {
-            Error::DuplicateMappingKey { key: Some(key), .. } => format!("the field {key} is there twice").into(),
-            Error::DuplicateMappingKey { key: None, .. } => "a field is there twice".into(),
-            Error::MultipleDocuments { .. } => "there are several documents, and one is read".into(),
+            Error::DuplicateMappingKey { key: Some(key), .. } => format!("the field {key} occurs twice").into(),
+            Error::DuplicateMappingKey { key: None, .. } => "a field occurs twice".into(),
+            Error::MultipleDocuments { .. } => "the text has several documents, but must have one".into(),
             Error::Unexpected { expected: "mapping start", .. } => "fields with values are expected".into(),
             Error::Unexpected { expected: "sequence start", .. } => {
-                "a list is expected: write [one, two], or each item on a line of its own behind `- `".into()
+                "a list is expected: write [one, two], or each item on a line of its own after `- `".into()
             }
             Error::Unexpected { expected: "scalar" | "string scalar", .. } => "one value is expected".into(),
             Error::Budget { breach, .. } => too_much(breach).into(),
@@ -55,17 +55,17 @@ impl MessageFormatter for Words {
     }
 }
 
-const ALIASES: &str = "its aliases stand for more than is read, as those of an alias bomb do: write out what is meant";
+const ALIASES: &str = "its aliases expand to more than the limit: write the values in full";
 
 fn too_much(breach: &BudgetBreach) -> &'static str {
     match breach {
-        BudgetBreach::Depth { .. } => "it is nested deeper than is read",
+        BudgetBreach::Depth { .. } => "it is nested too deep",
         BudgetBreach::Aliases { .. }
         | BudgetBreach::Anchors { .. }
         | BudgetBreach::AliasAnchorRatio { .. }
         | BudgetBreach::RecordedAnchorEvents { .. }
         | BudgetBreach::RecordedAnchorBytes { .. } => ALIASES,
-        _ => "there is more in it than is read: split it into several documents",
+        _ => "it has too many parts: split it into several documents",
     }
 }
 
@@ -83,18 +83,15 @@ mod tests {
 
     #[test]
     fn an_error_has_its_place_in_the_file_and_no_word_of_the_library() {
-        assert_eq!(refused("spec: 1\nspec: 2\n"), "the field spec is there twice at line 4, column 1");
+        assert_eq!(refused("spec: 1\nspec: 2\n"), "the field spec occurs twice at line 4, column 1");
         assert_eq!(refused("kind: [\n"), "unclosed bracket '[' at line 3, column 7");
         assert_eq!(refused("size: .nan\n"), "value `.nan` is not a finite number at line 3, column 7");
         let several = refused("a: 1\n---\nb: 2\n");
-        assert!(several.starts_with("there are several documents, and one is read"), "{several}");
+        assert!(several.starts_with("the text has several documents, but must have one"), "{several}");
         let deep = refused(&format!("{}{}", "[".repeat(100), "]".repeat(100)));
-        assert!(deep.starts_with("it is nested deeper than is read"), "{deep}");
+        assert!(deep.starts_with("it is nested too deep"), "{deep}");
         let long = refused(&"- x\n".repeat(300_000));
-        assert!(
-            long.starts_with("there is more in it than is read: split it into several documents at line "),
-            "{long}"
-        );
+        assert!(long.starts_with("it has too many parts: split it into several documents at line "), "{long}");
         let is_no_yaml = |text: &str| is_syntax(&serde_saphyr::from_str::<Value>(text).unwrap_err());
         assert!(is_no_yaml("kind: [\n") && !is_no_yaml("spec: 1\nspec: 2\n") && !is_no_yaml(&"- x\n".repeat(300_000)));
         let list = serde_saphyr::from_str::<BTreeMap<String, Vec<String>>>("names: a\n").unwrap_err();

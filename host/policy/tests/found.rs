@@ -143,11 +143,14 @@ fn an_invalid_label_selector_is_a_breach_that_names_the_label() {
     }
     let needs: [(Needs, Option<&str>); 6] = [
         (|_| asks(&[("kaos.tools/a_B", "b.c"), ("a", "")]), None),
-        (|_| asks(&[("a", "b,!c")]), Some("needs[0]: `a=b,!c` is not a label to select by")),
-        (|_| asks(&[("fine", "x"), ("x in (a)", "y")]), Some("needs[0]: `x in (a)=y` is not a label to select by")),
-        (|_| asks(&[("", "y")]), Some("needs[0]: `=y` is not a label to select by")),
-        (|_| asks(&[("a", &"b".repeat(64))]), Some("is not a label to select by")),
-        (|_| asks(&[("a", "b"); 33]), Some("needs[0]: a selector has at most 32 labels, and this one 33")),
+        (|_| asks(&[("a", "b,!c")]), Some("needs[0]: `a=b,!c` is not a valid label to select by")),
+        (
+            |_| asks(&[("fine", "x"), ("x in (a)", "y")]),
+            Some("needs[0]: `x in (a)=y` is not a valid label to select by"),
+        ),
+        (|_| asks(&[("", "y")]), Some("needs[0]: `=y` is not a valid label to select by")),
+        (|_| asks(&[("a", &"b".repeat(64))]), Some("is not a valid label to select by")),
+        (|_| asks(&[("a", "b"); 33]), Some("needs[0]: a selector has at most 32 labels, but this one has 33")),
     ];
     for (needs, wrong) in needs {
         let (rendered, looks) = asking(needs, []);

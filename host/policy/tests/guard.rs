@@ -56,10 +56,10 @@ fn a_value_of_a_wrong_type_is_refused_where_the_user_wrote_it() {
     assert_eq!(
         told,
         [
-            "spec.plan[1].spec.template.spec.containers[0].resources: must be an object of type \
-             ResourceRequirements, and is a number: no Deployment can hold it; correct it or take it out",
-            "spec.plan[1].spec.template.spec.volumes: must be a list, and is a text: \
-             no Deployment can hold it; correct it or take it out",
+            "spec.plan[1].spec.template.spec.containers[0].resources: must be an object of type ResourceRequirements, \
+             but is a number: no Deployment can contain it; correct or remove it",
+            "spec.plan[1].spec.template.spec.volumes: must be a list, but is a text: \
+             no Deployment can contain it; correct or remove it",
         ]
     );
 }

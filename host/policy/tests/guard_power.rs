@@ -158,9 +158,9 @@ fn a_forbidden_privilege_is_reported_to_the_user_who_asked_for_it() {
     assert_eq!(paths, ["spec.podSpec.containers[1].securityContext.privileged", "spec.podSpec.volumes[1].hostPath"]);
     let message = &told[1].message;
     assert!(
-        message.starts_with("asks for privilege hostPath, and the operator's --user-privileges=refused lets no object")
-            && message.contains("take it out")
-            && message.contains("pods that run with it already go on until then"),
+        message.starts_with("asks for privilege hostPath, but the operator's --user-privileges=refused forbids this")
+            && message.contains("remove it")
+            && message.contains("existing pods keep running with it until then"),
         "{message}"
     );
     // The policy's author has to correct privileges that the policy adds itself.

@@ -90,7 +90,7 @@ fn another_version_is_reported_before_any_other_defect() {
     let newer = WIT.replace("package kaos:policy@0.1.0", "package kaos:policy@0.2.0");
     let error = refusal(&dummy(&newer, "policy", Some("0.2.0")));
     assert_eq!(error, InspectError::WrongVersion { speaks: "0.2".to_owned() });
-    assert_eq!(error.to_string(), "the policy speaks kaos:policy 0.2, this host speaks 0.1");
+    assert_eq!(error.to_string(), "the policy speaks kaos:policy 0.2, but this host speaks 0.1");
     assert_eq!(refusal(&dummy(&newer, "policy", None)), error);
     assert!(matches!(refusal(&dummy(WIT, "policy", Some("0.2.0"))), InspectError::MixedVersions { .. }));
 }

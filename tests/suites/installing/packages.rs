@@ -304,7 +304,7 @@ fn limits_above_the_operators_are_told_in_the_record_of_what_serves() {
         world.apply(&package("widgets", "1", "limits: {fuel: 900000000}")).await;
         let active = until_state(world, "widgets", "Active").await;
         let told =
-            "limits.fuel of policy.yaml is 900,000,000, and the operator allows 500,000,000: that is what a pass has";
+            "limits.fuel of policy.yaml is 900,000,000, but the operator allows 500,000,000, which limits a pass";
         assert_eq!(active["status"]["message"], told, "{active:#}");
         world.apply(&package("widgets", "2", "")).await;
         world.apply(&widget("w", &json!({}))).await;

@@ -37,7 +37,7 @@ fn e3_a_selector_that_is_none_is_told_at_the_object_and_breaks_no_watch() {
             let at = format!("Gadget/{name}");
             let told = w.until("it is told", &at, |gadget| reason(gadget, "Applied") == "GuardRefused").await;
             let message = condition(&told, "Applied")["message"].clone();
-            assert!(text(&message).contains("is not a label to select by"), "{message}");
+            assert!(text(&message).contains("is not a valid label to select by"), "{message}");
         }
         w.apply_all(&[labelled("m", "x"), gadget("d", &json!({"hears": [{"gadget": "x"}]}))]).await;
         w.until_ready("Gadget/d").await;

@@ -205,8 +205,11 @@ fn e3_a_privilege_that_objects_may_ask_for_no_more_is_told_with_its_field_and_wh
         let told = w.until("it is refused", "MCPServer/echo", |it| reason(it, "Accepted") == "InvalidSpec").await;
         let accepted = condition(&told, "Accepted");
         let message = accepted["message"].as_str().unwrap();
-        assert!(message.starts_with("spec.podSpec.hostNetwork: asks for privilege hostNetwork, and "), "{message}");
-        assert!(message.contains("--user-privileges=refused") && message.contains("go on until then"), "{message}");
+        assert!(message.starts_with("spec.podSpec.hostNetwork: asks for privilege hostNetwork, but "), "{message}");
+        assert!(
+            message.contains("--user-privileges=refused") && message.contains("keep running with it until then"),
+            "{message}"
+        );
         let runs = w.look("Deployment/mcpserver-echo").await;
         assert_eq!(runs["spec"]["template"]["spec"]["hostNetwork"], true);
         w.patch("MCPServer/echo", &json!({"spec": {"podSpec": null}})).await;

@@ -91,7 +91,7 @@ impl<C: Clock> ChildCompiler<C> {
     }
 
     fn verdict(&self, status: ExitStatus, told: Vec<u8>, complaint: &str) -> Result<Compilation, CompileError> {
-        let garbled = |_| CompileError::NotRun("it said something that is not understood".to_owned());
+        let garbled = |_| CompileError::NotRun("its output is malformed".to_owned());
         if status.code() == Some(i32::from(UNFIT)) {
             return Err(serde_json::from_slice::<InspectError>(&told).map_err(garbled)?.into());
         }
@@ -194,7 +194,7 @@ pub fn compile_child_main(arguments: &[OsString]) -> ExitCode {
 fn compile(arguments: &[OsString]) -> Result<ExitCode, (u8, String)> {
     let unusable = |error: &dyn std::fmt::Display| (UNUSABLE, error.to_string());
     let Some((memory, inspecting, cpu_seconds, bounds)) = understood(arguments) else {
-        return Err(unusable(&"expected bytes of memory, twice seconds of processor time, and bounds"));
+        return Err(unusable(&"expected bytes of memory, two limits in seconds of processor time, and bounds"));
     };
     CompileLimits::confine(memory, inspecting, cpu_seconds).map_err(|error| unusable(&error))?;
     let mut component = Vec::new();

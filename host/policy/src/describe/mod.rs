@@ -37,9 +37,7 @@ pub enum DescribeError {
         reason: String,
     },
     /// `policy.yaml` is for another policy.
-    #[error(
-        "policy.yaml says {field} {wanted}, and the component {found}: leave {field} out, which the component says"
-    )]
+    #[error("policy.yaml says {field} {wanted}, but the component says {found}: leave {field} out of policy.yaml")]
     Mismatch {
         /// `name` or `version`.
         field: &'static str,
@@ -52,7 +50,7 @@ pub enum DescribeError {
     #[error("it claims no kind: a policy must claim at least one")]
     NoClaims,
     /// The policy claims one kind twice, so it is unclear which claim counts.
-    #[error("it claims {0} twice: one kind has one claim")]
+    #[error("it claims {0} twice: claim each kind once")]
     ClaimedTwice(ResourceType),
     /// A list is too long.
     #[error("{what} has {count} entries: at most {limit}")]
@@ -76,7 +74,7 @@ pub enum DescribeError {
     },
     /// A claim spells a served kind with other capitals. No object has that kind, and lower-case names of kinds could
     /// mean either.
-    #[error("{path} names {of}, but the kind that is served is {served}: write it so")]
+    #[error("{path} names {of}, but the cluster serves {served}: write the kind like this")]
     OtherCapitals {
         /// The list of the claim.
         path: String,
@@ -86,7 +84,9 @@ pub enum DescribeError {
         served: String,
     },
     /// A claim names a type with power over the cluster.
-    #[error("{path} names {of}, which is cluster-scoped, grants rights or redirects traffic: no policy may have it")]
+    #[error(
+        "{path} names {of}, which is cluster-scoped, grants rights or redirects traffic: no policy may claim or emit it"
+    )]
     ClusterPower {
         /// The list of the claim.
         path: String,
@@ -102,7 +102,10 @@ pub enum DescribeError {
         of: ResourceType,
     },
     /// The policy emits a kind that it claims: one object could create others without end.
-    #[error("{path} names {of}, a kind that the policy answers for: nothing that a policy emits is an object for one")]
+    #[error(
+        "{path} names {of}, a kind that the policy answers for: a policy must not emit objects that a policy answers \
+         for"
+    )]
     EmitsClaimed {
         /// The list of the claim.
         path: String,
@@ -126,7 +129,7 @@ pub enum DescribeError {
         of: ResourceType,
     },
     /// An overlay emits manifests.
-    #[error("{0} emits manifests, but an environment overlay has none")]
+    #[error("{0} emits manifests, but an environment overlay must not emit any")]
     OverlayEmits(String),
     /// A text is not a finalizer.
     #[error("{path} `{finalizer}` is not a finalizer: write it as domain/name")]
@@ -152,7 +155,7 @@ pub enum DescribeError {
     #[error("{0} has no samples: the gate must see at least one plan")]
     NoSamples(String),
     /// A text has more values than the host reads.
-    #[error("{path} has more than {limit} values of JSON: say less, or in longer texts")]
+    #[error("{path} has more than {limit} JSON values: use fewer, or longer texts")]
     TooManyValues {
         /// The text, or several texts that are counted together.
         path: String,
@@ -162,7 +165,7 @@ pub enum DescribeError {
     /// A text that must be a JSON object is none.
     #[error("{0} is not a JSON object")]
     NotAnObject(String),
-    /// The settings schema is not usable.
+    /// The settings schema is invalid.
     #[error(transparent)]
     Schema(#[from] SchemaError),
 }

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kubernetes_own_types_are_told_from_added_ones() {
+    fn built_in_types_are_distinguished_from_added_ones() {
         for group in ["", "apps/", "batch/", "networking.k8s.io/", "gateway.networking.k8s.io/", "x.kubernetes.io/"] {
             assert!(is_built_in(&ResourceType::new(format!("{group}v1"), "Thing")), "{group}");
         }

@@ -56,7 +56,7 @@ impl BuiltIn {
         // wasmtime compares only the first number of its version and not every option, so compare the whole
         // fingerprint.
         if Engine::portable()?.fingerprint().bytes() != maker {
-            return Err(of_another("it was made by another version, or with other options"));
+            return Err(of_another("another version compiled it, or with other options"));
         }
         let mut code = Vec::new();
         GzDecoder::new(packed).read_to_end(&mut code).map_err(|error| of_another(&error.to_string()))?;

@@ -15,7 +15,8 @@ impl Engine {
     /// An engine that runs policies. Reserves memory for a fixed number of sandboxes.
     pub fn new() -> Result<Self, EngineError> {
         let engine = Self::with(&config::running())?;
-        ticks::start(&engine.inner).map_err(|error| EngineError::Start(format!("no thread for its clock: {error}")))?;
+        ticks::start(&engine.inner)
+            .map_err(|error| EngineError::Start(format!("cannot start a thread for its clock: {error}")))?;
         Ok(engine)
     }
 

@@ -4,13 +4,13 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EngineError {
     /// The engine cannot start on this machine.
-    #[error("the WebAssembly engine does not start here: {0}")]
+    #[error("the WebAssembly engine does not start on this machine: {0}")]
     Start(String),
     /// A component does not compile.
     #[error("it does not compile: {0}")]
     Compile(String),
     /// Compiled code belongs to another engine.
-    #[error("compiled code is not of this engine: {0}")]
+    #[error("the compiled code does not fit this engine: {0}")]
     Precompiled(String),
     /// A component does not have the exports of its world.
     #[error("it does not fit world {world}: {reason}")]

@@ -84,16 +84,18 @@ pub(super) fn run(policy: &Arc<Policy>, settings: &[Layer], terms: &Terms<'_>) -
             return Err(LoadError::NoPlan { kind: claim.primary.kind.clone(), refusal });
         }
     }
-    let outcome = format!("{plans} of {samples} samples end in a plan, each the same twice");
+    let outcome = format!("{plans} of {samples} samples end in a plan, and each gives the same answer twice");
     let dropped: Vec<_> = dropped.into_inner().into_iter().collect();
     let dropped = (!dropped.is_empty()).then(|| {
         format!(
-            "`fields` of its reports has {}, which the operator writes itself: that counts for nothing, take it out",
+            "`fields` of its reports has {}, which the operator writes itself and ignores here: remove it",
             dropped.join(", ")
         )
     });
     let newer = newer.map(|error| {
-        format!("{error}; the API server is newer than Kubernetes {VERSION} and may know the field: it decides")
+        format!(
+            "{error}; the API server is newer than Kubernetes {VERSION} and may know the field: the API server decides"
+        )
     });
     Ok(Told { outcome, dropped, newer })
 }

@@ -18,7 +18,7 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum LoadError {
     /// The bytes are too many.
-    #[error("{bytes} bytes: a policy has at most {limit}; strip debug information and build with opt-level s")]
+    #[error("it has {bytes} bytes, at most {limit}: strip debug information and build with opt-level s")]
     TooLarge {
         /// The number of bytes.
         bytes: usize,
@@ -64,7 +64,7 @@ pub enum LoadError {
     #[error(transparent)]
     Settings(#[from] SettingsErrors),
     /// A sample is not an object of the claimed kind.
-    #[error("sample {sample} of {kind} is not usable: {reason}")]
+    #[error("sample {sample} of {kind} is invalid: {reason}")]
     BadSample {
         /// The claimed kind.
         kind: String,
@@ -84,7 +84,7 @@ pub enum LoadError {
         failure: Failure,
     },
     /// The policy fails on a sample unless the API server is newer, and the server does not say whether it is.
-    #[error("{error}; a newer API server may take this, and the API server does not say its version: {why}")]
+    #[error("{error}; a newer API server may accept this, but the version of this one is unknown: {why}")]
     Unanswered {
         /// The failure.
         error: Box<LoadError>,
@@ -112,7 +112,7 @@ pub enum LoadError {
         verb: crate::failure::Verb,
     },
     /// The samples together take too much fuel.
-    #[error("its samples used up {allowed} fuel before sample {before}: give fewer or smaller ones")]
+    #[error("its samples used up {allowed} fuel before sample {before}: use fewer or smaller samples")]
     SamplesTooCostly {
         /// The fuel that all samples may use.
         allowed: u64,

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_later_versions_are_newer_and_those_that_nobody_can_read() {
+    fn later_and_unreadable_versions_count_as_newer() {
         for (major, minor, newer) in [
             ("1", "36", false),
             ("1", "36+", false),

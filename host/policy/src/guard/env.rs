@@ -63,7 +63,7 @@ fn carry<'a>(
             continue;
         };
         if !here.insert(name) {
-            breaches.add(Rule::NoDuplicateEnv, path, format_args!("{name} is there twice"));
+            breaches.add(Rule::NoDuplicateEnv, path, format_args!("{name} occurs twice"));
         }
         carried.insert((container_name, name));
         let Some(wanted) = mapped.get(&(container_name, name)) else {

@@ -35,7 +35,7 @@ pub(super) fn check(path: &str, manifest: &Value, rules: &Rules<'_>, breaches: &
         breach(Rule::NoClusterPower, "", format!("{of} is cluster-scoped, grants rights or redirects traffic"));
     }
     if fields.contains_key("status") {
-        breach(Rule::HostMetadata, " status", "is the cluster's to write".to_owned());
+        breach(Rule::HostMetadata, " status", "may be written by the cluster only".to_owned());
     }
     let Some(metadata) = manifest["metadata"].as_object() else {
         return breach(Rule::WellFormed, " metadata", "is not an object".to_owned());

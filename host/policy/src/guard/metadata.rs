@@ -76,7 +76,7 @@ fn within(path: &str, name: &str, value: &Value, at: &mut String, breaches: &mut
 fn of_object(path: &str, metadata: &Value, allowed: &[&str], breaches: &mut Breaches) {
     for (field, value) in metadata.as_object().into_iter().flatten() {
         if !allowed.contains(&field.as_str()) && !value.is_null() {
-            breaches.add(Rule::HostMetadata, format_args!("{path}.{field}"), "is not a policy's to write");
+            breaches.add(Rule::HostMetadata, format_args!("{path}.{field}"), "must not be written by a policy");
         }
     }
     let mut breach = |rule, at: &str, message: String| breaches.add(rule, format_args!("{path}{at}"), message);
@@ -88,7 +88,7 @@ fn labels(labels: Option<&Value>, breach: &mut impl FnMut(Rule, &str, String)) {
     for (key, value) in entries(labels, ".labels", breach) {
         let at = format!(".labels[\"{}\"]", cut(key, VALUE));
         if RESERVED.contains(&key.as_str()) {
-            breach(Rule::HostMetadata, &at, "is the host's to write".to_owned());
+            breach(Rule::HostMetadata, &at, "may be written by the operator only".to_owned());
         }
         if !is_key(key) || !value.as_str().is_some_and(is_label_value) {
             breach(Rule::ValidNames, &at, format!("{} is not a label", cut(&value.to_string(), VALUE)));
@@ -101,7 +101,7 @@ fn annotations(annotations: Option<&Value>, breach: &mut impl FnMut(Rule, &str, 
     for (key, value) in entries(annotations, ".annotations", breach) {
         let at = format!(".annotations[\"{}\"]", cut(key, VALUE));
         if RESERVED.contains(&key.as_str()) {
-            breach(Rule::HostMetadata, &at, "is the host's to write".to_owned());
+            breach(Rule::HostMetadata, &at, "may be written by the operator only".to_owned());
         }
         if !is_key(&key.to_lowercase()) || !value.is_string() {
             breach(Rule::ValidNames, &at, "is not an annotation".to_owned());

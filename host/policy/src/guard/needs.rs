@@ -32,7 +32,7 @@ pub(crate) fn needs(needs: &[Need], known: &BTreeMap<String, Target>, claim: &Cl
             breach(Rule::NeedsOrderly, format!("id {id} is used twice"));
         }
         if known.get(id).is_some_and(|before| before != target) {
-            breach(Rule::NeedsOrderly, format!("id {id} was asked for before and meant something else"));
+            breach(Rule::NeedsOrderly, format!("id {id} stood for another target in an earlier round"));
         }
         let of = target.of();
         if !claim.reads.contains(&of) {
@@ -45,13 +45,13 @@ pub(crate) fn needs(needs: &[Need], known: &BTreeMap<String, Target>, claim: &Cl
             if labels.len() > LABELS {
                 breach(
                     Rule::NeedsOrderly,
-                    format!("a selector has at most {LABELS} labels, and this one {}", labels.len()),
+                    format!("a selector has at most {LABELS} labels, but this one has {}", labels.len()),
                 );
             }
             for (key, value) in labels.iter().filter(|(key, value)| !is_key(key) || !is_label_value(value)) {
                 breach(
                     Rule::ValidNames,
-                    format!("`{}` is not a label to select by", cut(&format!("{key}={value}"), SHOWN)),
+                    format!("`{}` is not a valid label to select by", cut(&format!("{key}={value}"), SHOWN)),
                 );
             }
         }
@@ -109,7 +109,7 @@ pub(crate) fn may_read(
             reference.kind, reference.name
         )),
         Target::Labelled(selector) => {
-            Err(format!("{} in {place} cannot be read by label: a grant lists names", selector.of.kind))
+            Err(format!("{} in {place} cannot be read by label: grants list names only", selector.of.kind))
         }
     }
 }

@@ -53,7 +53,7 @@ pub(crate) fn plan(plan: &Plan, rules: &Rules<'_>) -> Result<Vec<Value>, Stop> {
         bounds(path, specs, rules.limits, &mut breaches);
         let (of, name) = (ResourceType::of_object(manifest), manifest["metadata"]["name"].as_str().unwrap_or_default());
         if !names.insert((of.group().to_owned(), of.kind, name)) {
-            breaches.add(Rule::NoDuplicates, path, "is there twice");
+            breaches.add(Rule::NoDuplicates, path, "occurs twice");
         }
     }
     nothing_extra(&plan.extra, &mut breaches);
@@ -93,7 +93,7 @@ fn shapes(manifests: &[Value], object: &Value, breaches: &mut Breaches) -> Vec<V
         for misfit in misfits(manifest).into_iter().take(TOLD) {
             if let Some(path) = words::of_the_user(object, &misfit.path, misfit.value) {
                 let kind = manifest["kind"].as_str().unwrap_or_default();
-                let message = format!("{}: no {kind} can hold it; correct it or take it out", misfit.message);
+                let message = format!("{}: no {kind} can contain it; correct or remove it", misfit.message);
                 violations.push(Violation { path: written(&path), message });
             } else {
                 let path = format_args!("{} {}", manifest::path(i, manifest), written(&misfit.path));

@@ -71,8 +71,8 @@ pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Bre
         let path = format_args!("{path} {}", raised.path);
         if is_beyond {
             let message = format_args!(
-                "is not in the object's own spec, and no policy and no settings that somebody installs raise privilege \
-                 {name}: the operator's --grantable-privileges leaves it out"
+                "is not in the object's own spec, and the operator's --grantable-privileges does not allow installed \
+                 policies and settings to raise privilege {name}"
             );
             breaches.add(Rule::NoPrivilege, path, message);
         } else {
@@ -90,8 +90,9 @@ pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Bre
 /// The violation for a value that a user wrote although users may raise no privileges.
 fn of_the_user(raised: &Raised<'_>, rules: &Rules<'_>) -> Violation {
     let message = format!(
-        "asks for privilege {}, and the operator's --user-privileges=refused lets no object do so: take it out, or have \
-         whoever runs the operator set it or grant it to the policy; pods that run with it already go on until then",
+        "asks for privilege {}, but the operator's --user-privileges=refused forbids this to objects: remove it, or \
+         ask the operator's owner to set it or to grant it to the policy; existing pods keep running with it until \
+         then",
         raised.privilege
     );
     Violation { path: asked::place(raised, rules), message }
@@ -102,8 +103,8 @@ fn of_a_namespace(raised: &Raised<'_>, rules: &Rules<'_>) -> Option<Violation> {
     rules.layers.iter().find_map(|(policy, settings)| {
         settings.of_namespaces().find_map(|(path, source, value)| {
             let message = format!(
-                "comes from {source}, and settings of a namespace raise no privilege: take it out, have it set for the \
-                 cluster, or have privilege {} granted to the policy",
+                "comes from {source}, but settings of a namespace must not raise a privilege: remove it, or ask the \
+                 operator's owner to set it for the cluster or to grant privilege {} to the policy",
                 raised.privilege
             );
             let said = Said::about(std::slice::from_ref(raised), &[], &value);
@@ -131,7 +132,7 @@ fn tokens(path: &str, manifest: &Value, rules: &Rules<'_>, breaches: &mut Breach
         && ResourceType::of_object(manifest).is_secret()
         && !rules.grants.privileges.contains(&Privilege::ServiceAccounts)
     {
-        let message = "is a Secret that holds the token of a ServiceAccount: grant privilege serviceAccounts";
+        let message = "is a Secret with the token of a ServiceAccount: grant privilege serviceAccounts";
         breaches.add(Rule::NoPrivilege, path, message);
     }
 }

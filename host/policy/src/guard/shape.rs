@@ -115,7 +115,7 @@ fn at_mut<'a>(value: &'a mut Value, path: &[Step]) -> Option<&'a mut Value> {
 fn message(error: &serde_path_to_error::Error<serde_json::Error>, value: &Value) -> String {
     let reason = error.inner().to_string();
     let Some((found, expected)) = reason.rsplit_once(", expected ") else {
-        return format!("is not usable: {}", reason.chars().take(REASON).collect::<String>());
+        return format!("is invalid: {}", reason.chars().take(REASON).collect::<String>());
     };
     let expected = match expected {
         "a sequence" => "a list",
@@ -126,12 +126,12 @@ fn message(error: &serde_path_to_error::Error<serde_json::Error>, value: &Value)
         "f64" => "a number",
         "IntOrString" => "a whole number or a text",
         "Quantity" => "a quantity, such as 500m or 1Gi",
-        other => return format!("must be an object of type {other}, and is {}", Found(value)),
+        other => return format!("must be an object of type {other}, but is {}", Found(value)),
     };
     if found.starts_with("invalid value") {
-        return format!("must be {expected} that fits its field, and does not fit");
+        return format!("must be {expected} within the range of its field");
     }
-    format!("must be {expected}, and is {}", Found(value))
+    format!("must be {expected}, but is {}", Found(value))
 }
 
 /// Displays a value by its type.
@@ -205,11 +205,12 @@ mod tests {
         assert_eq!(
             told(&deployment(&pod)),
             [
-                "spec.template.spec.containers[0].env must be a list, and is an object",
-                "spec.template.spec.containers[0].name must be a text, and is a number",
-                "spec.template.spec.containers[0].resources.limits[\"a.b/c\"] must be a quantity, such as 500m or 1Gi, and is true or false",
-                "spec.template.spec.terminationGracePeriodSeconds must be a whole number, and is a number",
-                "spec.template.spec.volumes must be a list, and is a text",
+                "spec.template.spec.containers[0].env must be a list, but is an object",
+                "spec.template.spec.containers[0].name must be a text, but is a number",
+                "spec.template.spec.containers[0].resources.limits[\"a.b/c\"] must be a quantity, such as 500m or \
+                 1Gi, but is true or false",
+                "spec.template.spec.terminationGracePeriodSeconds must be a whole number, but is a number",
+                "spec.template.spec.volumes must be a list, but is a text",
             ]
         );
     }
@@ -219,7 +220,7 @@ mod tests {
         let pod = json!({"containers": [3, 4]});
         assert_eq!(
             told(&deployment(&pod)),
-            ["spec.template.spec.containers[0] must be an object of type Container, and is a number"]
+            ["spec.template.spec.containers[0] must be an object of type Container, but is a number"]
         );
     }
 

@@ -9,11 +9,11 @@ use super::{
 /// Checks the template in a pod's ephemeral volume: the PersistentVolumeClaim that each pod gets.
 pub(super) fn template(at: &Place<'_>, found: &mut Found) {
     if !at.is_there() {
-        return found.add(at, "is required: the claim that each pod gets");
+        return found.add(at, "is required: the claim for each pod");
     }
     for (field, value) in at.field("metadata").entries() {
         if !matches!(field, "labels" | "annotations") {
-            found.add(&value, "is not for the template of a claim: take it out");
+            found.add(&value, "is not allowed in the template of a claim: remove it");
         }
     }
     found.labels(&at.field("metadata").field("labels"));
@@ -30,13 +30,13 @@ pub(super) fn spec(at: &Place<'_>, found: &mut Found) {
     modes.items().for_each(|mode| found.exactly_one_of(&mode, &MODES));
     let is_alone = |mode: &Place<'_>| mode.text() == "ReadWriteOncePod";
     if modes.items().any(|mode| is_alone(&mode)) && modes.items().any(|mode| !is_alone(&mode)) {
-        found.add(&modes, "has ReadWriteOncePod beside another mode: take out one of the two");
+        found.add(&modes, "has ReadWriteOncePod together with another mode: remove one of the two");
     }
     let size = at.field("resources").field("requests").field("storage");
     if !size.is_there() {
         found.add(&size, "is required: an amount such as 1Gi");
     } else if quantity::check(&size, found) == Some(0) {
-        found.add(&size, format!("{} is too little: ask for more than nothing", shown(&size)));
+        found.add(&size, format!("{} is too little: request more than 0", shown(&size)));
     }
     scheduling::selector(&at.field("selector"), found);
     found.name_if_any(&at.field("storageClassName"));
@@ -49,18 +49,18 @@ pub(super) fn spec(at: &Place<'_>, found: &mut Found) {
     let same = |field| one.text_of(field) == other.text_of(field);
     let differ = !(same("apiGroup") && same("kind") && same("name"));
     if one.is_there() && other.is_there() && (differ || !other.text_of("namespace").is_empty()) {
-        found.add(&one, "is not what dataSourceRef says: take out one of the two");
+        found.add(&one, "differs from dataSourceRef: remove one of the two");
     }
 }
 
 fn filled_from(source: &Place<'_>, found: &mut Found) {
     let (group, kind) = (source.field("apiGroup"), source.field("kind"));
-    found.needs(&source.field("name"), "the name of what the claim is filled from");
-    if found.needs(&kind, "the kind of what the claim is filled from")
+    found.needs(&source.field("name"), "the name of the claim's data source");
+    if found.needs(&kind, "the kind of the claim's data source")
         && group.text().is_empty()
         && kind.text() != "PersistentVolumeClaim"
     {
-        found.add(&kind, format!("{} takes its apiGroup: only a PersistentVolumeClaim has none", shown(&kind)));
+        found.add(&kind, format!("{} needs its apiGroup: only a PersistentVolumeClaim has none", shown(&kind)));
     }
     found.name_if_any(&group);
     if !source.text_of("namespace").is_empty() {

@@ -40,15 +40,12 @@ pub(super) fn before(container: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Found
     for field in ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"] {
         let field = container.field(field);
         if field.is_there() {
-            found.add(
-                &field,
-                "is not for a container that runs before the others: take it out, or set restartPolicy: Always",
-            );
+            found.add(&field, "is not allowed in an init container: remove it, or set restartPolicy: Always");
         }
     }
     for policy in container.list("resizePolicy").map(|item| item.field("restartPolicy")) {
         if policy.text() == "RestartContainer" {
-            found.add(&policy, "is not for a container that runs before the others: write NotRequired");
+            found.add(&policy, "is not allowed in an init container: write NotRequired");
         }
     }
 }
@@ -58,7 +55,7 @@ fn common(container: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Found) {
     if found.needs(&name, "the container's name") {
         found.label(&name);
     }
-    found.needs(&container.field("image"), "what the container runs");
+    found.needs(&container.field("image"), "the container's image");
     found.one_of(&container.field("imagePullPolicy"), &["Always", "IfNotPresent", "Never"]);
     found.one_of(&container.field("terminationMessagePolicy"), &["File", "FallbackToLogsOnError"]);
     ports(container, pod.spec.field("hostNetwork").value() == true, found);
@@ -85,7 +82,7 @@ fn ports(container: &Place<'_>, on_host: bool, found: &mut Found) {
         // Kubernetes treats 0 as unset.
         found.between(&of_host, 0, 65535);
         if on_host && of_host.number().is_some_and(|number| number != 0) && of_host.number() != number.number() {
-            found.add(&of_host, "must be the containerPort, since the pod is in the network of its node");
+            found.add(&of_host, "must equal containerPort, since the pod uses the network of its node");
         }
         found.one_of(&port.field("protocol"), &["TCP", "UDP", "SCTP"]);
     }
@@ -95,7 +92,7 @@ fn restarts(container: &Place<'_>, found: &mut Found) {
     let (policy, rules) = (container.field("restartPolicy"), container.field("restartPolicyRules"));
     found.exactly_one_of(&policy, &["Always", "OnFailure", "Never"]);
     if rules.items().next().is_some() && !policy.is_there() {
-        found.add(&policy, "is required beside restartPolicyRules");
+        found.add(&policy, "is required together with restartPolicyRules");
     }
     for rule in rules.items() {
         found.exactly_one_of(&rule.field("action"), &["Restart", "RestartAllContainers"]);
@@ -103,7 +100,7 @@ fn restarts(container: &Place<'_>, found: &mut Found) {
         if codes.is_there() {
             found.exactly_one_of(&codes.field("operator"), &["In", "NotIn"]);
         } else {
-            found.add(&codes, "is required: the exit codes that the rule is for");
+            found.add(&codes, "is required: the exit codes of the rule");
         }
     }
 }
@@ -115,14 +112,14 @@ fn resizes(container: &Place<'_>, spec: &Place<'_>, found: &mut Found) {
         if found.needs(&resource, "cpu or memory") {
             found.exactly_one_of(&resource, &["cpu", "memory"]);
             if !seen.insert(resource.text()) {
-                found.add(&resource, format!("{} is there twice: keep one", shown(&resource)));
+                found.add(&resource, format!("{} occurs twice: keep one", shown(&resource)));
             }
         }
         if found.needs(&policy, "NotRequired or RestartContainer") {
             found.exactly_one_of(&policy, &["NotRequired", "RestartContainer"]);
         }
         if spec.text_of("restartPolicy") == "Never" && policy.text() != "NotRequired" {
-            found.add(&policy, "must be NotRequired in a pod that is never restarted");
+            found.add(&policy, "must be NotRequired in a pod with restartPolicy Never");
         }
     }
 }

@@ -10,7 +10,7 @@ pub(super) fn config_map(manifest: &Place<'_>, found: &mut Found) {
     let bytes = keys(manifest, &["data", "binaryData"], found);
     for (key, value) in manifest.field("binaryData").entries() {
         if manifest.field("data").field(key).is_there() {
-            found.add(&value, "stands in data, too: take out one of the two");
+            found.add(&value, "is also in data: remove one of the two");
         }
     }
     bounded(&manifest.field("data"), bytes, found);
@@ -43,6 +43,6 @@ fn decoded(text: &str) -> usize {
 
 fn bounded(data: &Place<'_>, bytes: usize, found: &mut Found) {
     if bytes > MOST {
-        found.add(data, format!("has {bytes} bytes, and may have {MOST}: split it, or keep less in it"));
+        found.add(data, format!("has {bytes} bytes, at most {MOST}: split it, or store less in it"));
     }
 }

@@ -9,7 +9,7 @@ use crate::names::is_subdomain;
 /// Checks the source of a volume by its type.
 pub(super) fn check(kind: &str, source: &Place<'_>, found: &mut Found) {
     for field in needed(kind) {
-        found.needs(&source.field(field), "the volume is not found without it");
+        found.needs(&source.field(field), "required to find the volume");
     }
     match kind {
         "csi" => csi(source, found),
@@ -29,7 +29,7 @@ pub(super) fn check(kind: &str, source: &Place<'_>, found: &mut Found) {
                 found.add(source, "must have one of datasetName and datasetUUID");
             }
             if source.text_of("datasetName").contains('/') {
-                found.add(&source.field("datasetName"), "must not have a slash in it");
+                found.add(&source.field("datasetName"), "must not contain a slash");
             }
         }
         "quobyte" => {
@@ -55,7 +55,7 @@ pub(super) fn check(kind: &str, source: &Place<'_>, found: &mut Found) {
             for (key, option) in source.field("options").entries() {
                 let domain = format!(".{}", key.split('/').next().unwrap_or_default().to_lowercase());
                 if domain.ends_with(".kubernetes.io") || domain.ends_with(".k8s.io") {
-                    found.add(&option, "is a name that Kubernetes keeps for itself: choose another domain");
+                    found.add(&option, "is reserved for Kubernetes: choose another domain");
                 }
             }
         }
@@ -117,7 +117,7 @@ fn iscsi(source: &Place<'_>, found: &mut Found) {
     found.between(&source.field("lun"), 0, 255);
     let asks = |field| source.field(field).value() == true;
     if (asks("chapAuthDiscovery") || asks("chapAuthSession")) && !source.field("secretRef").is_there() {
-        found.add(&source.field("secretRef"), "is required where a password is asked for");
+        found.add(&source.field("secretRef"), "is required if CHAP is on");
     }
 }
 
@@ -128,7 +128,7 @@ fn fibre(source: &Place<'_>, found: &mut Found) {
     }
     let number = source.field("lun");
     if names && !number.is_there() {
-        found.add(&number, "is required beside targetWWNs: a number from 0 to 255");
+        found.add(&number, "is required together with targetWWNs: a number from 0 to 255");
     } else if names {
         found.between(&number, 0, 255);
     }

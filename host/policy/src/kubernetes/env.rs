@@ -74,9 +74,9 @@ fn source(from: &Place<'_>, has_value: bool, found: &mut Found) {
     let given = SOURCES.iter().filter(|source| from.field(source).is_there()).count();
     if given == 0 {
         let message = format!("must have one of {}", SOURCES.join(", "));
-        found.add(from, format!("{message}; take it out if the variable is to be empty"));
+        found.add(from, format!("{message}; remove it if the variable should be empty"));
     } else if has_value {
-        found.add(from, "stands beside a value: take out one of the two");
+        found.add(from, "is present together with a value: remove one of the two");
     } else if given > 1 {
         found.add(from, "has more than one source: keep one");
     }
@@ -115,7 +115,7 @@ fn pod_field(at: &Place<'_>, fields: &[&str], found: &mut Found) {
     let path = at.field("fieldPath");
     let version = at.field("apiVersion");
     if !version.text().is_empty() && version.text() != "v1" {
-        return found.add(&version, "must be v1, or be left out");
+        return found.add(&version, "must be v1 or absent");
     }
     if !found.needs(&path, "the path of the field") {
         return;
@@ -132,11 +132,7 @@ fn pod_field(at: &Place<'_>, fields: &[&str], found: &mut Found) {
         }
         _ if fields.contains(&path.text()) => {}
         _ => {
-            let message = format!(
-                "{} is not a field that can be used here: there are {}",
-                quoted(path.text()),
-                fields.join(", ")
-            );
+            let message = format!("{} cannot be used here: use one of {}", quoted(path.text()), fields.join(", "));
             found.add(&path, format!("{message}, and labels and annotations as metadata.labels['<key>']"));
         }
     }

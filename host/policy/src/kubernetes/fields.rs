@@ -43,7 +43,7 @@ fn walk(at: &Place<'_>, of: &str, found: &mut Found) {
             Some(None) => {}
             None => {
                 let near = nearest(name, fields.keys().copied());
-                let meant = near.map_or("take it out".to_owned(), |near| format!("did you mean {near}?"));
+                let meant = near.map_or("remove it".to_owned(), |near| format!("did you mean {near}?"));
                 found.add(&value, format!("Kubernetes {VERSION} has no field {} here: {meant}", quoted(name)));
             }
         }

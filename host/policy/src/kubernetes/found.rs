@@ -109,7 +109,7 @@ impl Found {
         let is_one = is_label(at.text());
         if !is_one {
             let rule = "write at most 63 lower-case letters, digits and inner hyphens";
-            self.add(at, format!("{} is not a name that it can have: {rule}", shown(at)));
+            self.add(at, format!("{} is not a valid name: {rule}", shown(at)));
         }
         is_one
     }
@@ -117,7 +117,7 @@ impl Found {
     /// Checks that a text is a name for objects.
     pub(super) fn name(&mut self, at: &Place<'_>) {
         if !is_subdomain(at.text()) {
-            let rule = "write lower-case letters, digits and inner hyphens, with dots between them if need be";
+            let rule = "write lower-case letters, digits and inner hyphens, optionally with dots between them";
             self.add(at, format!("no object can have the name {}: {rule}", shown(at)));
         }
     }
@@ -132,7 +132,7 @@ impl Found {
     /// Checks a label key, or another name with the same rules.
     pub(super) fn key(&mut self, at: &Place<'_>, key: &str) {
         if !is_key(key) {
-            let rule = "write letters, digits and inner `-_.`, at most 63, after a domain and a slash if need be";
+            let rule = "write letters, digits and inner `-_.`, at most 63, optionally after a domain and a slash";
             self.add(at, format!("{} is not the key of a label: {rule}", quoted(key)));
         }
     }
@@ -216,7 +216,7 @@ impl Found {
     /// Checks that a path does not lead upwards.
     pub(super) fn no_way_up(&mut self, at: &Place<'_>) {
         if at.text().split('/').any(|part| part == "..") {
-            self.add(at, format!("{} leads upwards: take out `..`", shown(at)));
+            self.add(at, format!("{} leads upwards: remove `..`", shown(at)));
         }
     }
 
@@ -235,7 +235,7 @@ impl Found {
             if seen.contains(&key) {
                 let names: Vec<&str> = fields.iter().map(|(field, _)| *field).collect();
                 let told = quoted(&key.join(" "));
-                let message = format!("{told} is there twice: items of this list differ in {}", names.join(" or "));
+                let message = format!("{told} occurs twice: items of this list must differ in {}", names.join(" or "));
                 self.add(&item.field(fields.first().map_or("", |(field, _)| field)), message);
             }
             seen.insert(key);

@@ -19,26 +19,26 @@ pub(super) fn check(container: &Place<'_>, volumes: &Volumes<'_>, found: &mut Fo
         if found.needs(&name, "the name of a volume") && !volumes.all.contains(name.text()) {
             found.add(&name, format!("the pod has no volume {}: {HINT}", shown(&name)));
         }
-        found.needs(&path, "where the volume is to appear");
+        found.needs(&path, "the path of the mount in the container");
         let (below, expanded) = (mount.field("subPath"), mount.field("subPathExpr"));
         found.path_below(&below);
         found.path_below(&expanded);
         if !below.text().is_empty() && !expanded.text().is_empty() {
-            found.add(&expanded, "stands beside subPath: take out one of the two");
+            found.add(&expanded, "is present together with subPath: remove one of the two");
         }
         let propagation = mount.field("mountPropagation");
         found.exactly_one_of(&propagation, &["None", "HostToContainer", "Bidirectional"]);
         if propagation.text() == "Bidirectional" && !is_privileged {
-            found.add(&propagation, "is only for privileged containers: write HostToContainer, or leave it out");
+            found.add(&propagation, "is allowed in privileged containers only: write HostToContainer, or remove it");
         }
         let recursive = mount.field("recursiveReadOnly");
         found.exactly_one_of(&recursive, &["Disabled", "IfPossible", "Enabled"]);
         if matches!(recursive.text(), "IfPossible" | "Enabled") {
             if mount.field("readOnly").value() != true {
-                found.add(&recursive, "is only for a mount that is readOnly");
+                found.add(&recursive, "is allowed only if the mount is readOnly");
             }
             if !matches!(propagation.text(), "" | "None") {
-                found.add(&recursive, "does not go with mountPropagation");
+                found.add(&recursive, "cannot be combined with mountPropagation");
             }
         }
     }
@@ -50,12 +50,12 @@ pub(super) fn check(container: &Place<'_>, volumes: &Volumes<'_>, found: &mut Fo
             found.add(&name, format!("the pod has no volume {}: {HINT}", shown(&name)));
         }
         if volumes.all.contains(name.text()) && !volumes.devices.contains(name.text()) {
-            found.add(&name, format!("volume {} is no device: only claims can be", shown(&name)));
+            found.add(&name, format!("volume {} is not a device: only claims can be devices", shown(&name)));
         }
-        found.needs(&path, "where the device is to appear");
+        found.needs(&path, "the path of the device in the container");
         found.no_way_up(&path);
         if names.contains(name.text()) || paths.contains(path.text()) {
-            found.add(&device, "is mounted as a directory, too: take out one of the two");
+            found.add(&device, "is also mounted as a directory: remove one of the two");
         }
     }
 }

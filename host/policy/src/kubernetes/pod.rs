@@ -21,7 +21,7 @@ pub(super) fn check(spec: &Place<'_>, is_template: bool, found: &mut Found) {
     containers(spec, &Pod { spec, volumes, claims, grace }, found);
     let ephemeral = spec.field("ephemeralContainers");
     if is_template && ephemeral.items().next().is_some() {
-        found.add(&ephemeral, "is for pods that run: take it out");
+        found.add(&ephemeral, "is for running pods only: remove it");
     }
     found.one_of(&spec.field("restartPolicy"), &["Always", "OnFailure", "Never"]);
     found.exactly_one_of(&spec.field("preemptionPolicy"), &["PreemptLowerPriority", "Never"]);
@@ -112,12 +112,12 @@ fn named(spec: &Place<'_>, found: &mut Found) {
 fn network(spec: &Place<'_>, found: &mut Found) {
     let is_on = |field| spec.field(field).value() == true;
     if is_on("shareProcessNamespace") && is_on("hostPID") {
-        found.add(&spec.field("shareProcessNamespace"), "does not go with hostPID: take out one of the two");
+        found.add(&spec.field("shareProcessNamespace"), "cannot be combined with hostPID: remove one of the two");
     }
     if spec.field("hostUsers").value() == false {
         for field in ["hostPID", "hostIPC", "hostNetwork"] {
             if is_on(field) && (field != "hostNetwork" || found.is_of_newest()) {
-                found.add(&spec.field(field), "does not go with hostUsers: false: take out one of the two");
+                found.add(&spec.field(field), "cannot be combined with hostUsers: false: remove one of the two");
             }
         }
     }
@@ -129,7 +129,7 @@ fn network(spec: &Place<'_>, found: &mut Found) {
         }
         for field in ["setHostnameAsFQDN", "hostNetwork"] {
             if is_on(field) {
-                found.add(&name, format!("does not go with {field}: take out one of the two"));
+                found.add(&name, format!("cannot be combined with {field}: remove one of the two"));
             }
         }
     }
@@ -142,7 +142,7 @@ fn network(spec: &Place<'_>, found: &mut Found) {
     found.one_of(&policy, &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"]);
     let servers = config.field("nameservers");
     if policy.text() == "None" && servers.items().next().is_none() {
-        found.add(&policy, "is None, which takes dnsConfig.nameservers: add an address there");
+        found.add(&policy, "is None, which needs dnsConfig.nameservers: add an address there");
     }
     if servers.items().count() > 3 {
         found.add(&servers, "has more than 3 servers: keep 3");

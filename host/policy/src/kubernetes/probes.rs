@@ -20,7 +20,7 @@ pub(super) fn probes(container: &Place<'_>, grace: i64, found: &mut Found) {
         let (successes, wait) = (probe.field("successThreshold"), probe.field("terminationGracePeriodSeconds"));
         if name == "readinessProbe" {
             if wait.is_there() {
-                found.add(&wait, "is not for a readiness probe: take it out");
+                found.add(&wait, "is not allowed in a readiness probe: remove it");
             }
         } else {
             // Kubernetes replaces 0 by 1.

@@ -28,11 +28,14 @@ pub(super) fn of_pod(at: &Place<'_>, found: &mut Found) {
     check(at, &["cpu", "memory"], found);
     for list in ["limits", "requests"] {
         for (name, value) in at.field(list).entries().filter(|(name, _)| name.contains('/')) {
-            found.add(&value, format!("a pod as a whole has no {}: write it into a container", quoted(name)));
+            found.add(
+                &value,
+                format!("the resources of a whole pod cannot contain {}: write it into a container", quoted(name)),
+            );
         }
     }
     if at.field("claims").is_there() {
-        found.add(&at.field("claims"), "is for containers: take it out");
+        found.add(&at.field("claims"), "is for containers only: remove it");
     }
 }
 
@@ -41,7 +44,7 @@ pub(super) fn overhead(at: &Place<'_>, found: &mut Found) {
     at.entries().for_each(|(name, value)| resource(name, &value, &["cpu", "memory", "ephemeral-storage"], found));
     let has = |is_it: fn(&str) -> bool| at.entries().any(|(name, _)| is_it(name));
     if has(is_huge) && !has(|name| matches!(name, "cpu" | "memory")) {
-        found.add(at, "has huge pages alone: say how much cpu or memory, too");
+        found.add(at, "has huge pages only: add cpu or memory");
     }
 }
 
@@ -54,13 +57,13 @@ fn check(at: &Place<'_>, standard: &[&str], found: &mut Found) {
         has = (has.0 || matches!(name, "cpu" | "memory"), has.1 || is_huge(name));
     }
     if has.1 && !has.0 {
-        found.add(at, "asks for huge pages alone: ask for cpu or memory, too");
+        found.add(at, "requests huge pages only: request cpu or memory too");
     }
     for (name, wanted) in requests.entries() {
         let limit = limits.field(name);
         if !limit.is_there() {
             if !may_exceed(name) {
-                found.add(&wanted, "takes a limit of the same amount");
+                found.add(&wanted, "needs a limit of the same amount");
             }
             continue;
         }
@@ -68,7 +71,7 @@ fn check(at: &Place<'_>, standard: &[&str], found: &mut Found) {
             continue;
         };
         if amount != most && !may_exceed(name) {
-            found.add(&wanted, format!("{} must be as much as the limit, {}", shown(&wanted), shown(&limit)));
+            found.add(&wanted, format!("{} must equal the limit, {}", shown(&wanted), shown(&limit)));
         } else if amount > most {
             found.add(&wanted, format!("{} is more than the limit, {}", shown(&wanted), shown(&limit)));
         }
@@ -82,19 +85,19 @@ fn resource(name: &str, at: &Place<'_>, standard: &[&str], found: &mut Found) {
         found.key(at, name);
     } else if !name.contains('/') && !is_standard {
         let told = standard.join(", ");
-        found.add(at, format!("there is no resource {}: there are {told}, and those with a domain", quoted(name)));
+        found.add(at, format!("there is no resource {}: use {told}, or a resource with a domain", quoted(name)));
     } else if name.contains('/') && !is_native(name) && !is_extended(name) {
         found.add(at, format!("{} is not the name of a resource: it must not begin with `requests.`", quoted(name)));
     }
     let amount = quantity::check(at, found);
     if is_extended(name) && amount.is_some_and(|amount| !quantity::is_whole(amount)) {
-        found.add(at, format!("{} is not a whole number, and there are no parts of {name}", shown(at)));
+        found.add(at, format!("{} is not a whole number, but {name} cannot be divided", shown(at)));
     }
     if is_huge(name) {
         let size = quantity::amount(&Value::from(name.trim_start_matches("hugepages-")));
         let fits = |amount: i128, size: i128| size > 0 && quantity::is_whole(size) && amount % size == 0;
         if !amount.zip(size).is_some_and(|(amount, size)| fits(amount, size)) {
-            found.add(at, format!("{} is no number of pages of this size", shown(at)));
+            found.add(at, format!("{} is not a multiple of this page size", shown(at)));
         }
     }
 }

@@ -53,7 +53,7 @@ fn node_term(term: &Place<'_>, is_required: bool, found: &mut Found) {
     for field in term.list("matchFields") {
         let (key, operator) = (field.field("key"), field.field("operator"));
         if key.text() != "metadata.name" {
-            found.add(&key, format!("{} is not a field that can be selected by: there is metadata.name", shown(&key)));
+            found.add(&key, format!("{} cannot be selected by: use metadata.name", shown(&key)));
         }
         if !matches!(operator.text(), "In" | "NotIn") {
             found.add(&operator, format!("{} is not one of In, NotIn", shown(&operator)));
@@ -72,7 +72,7 @@ fn selects(expression: &Place<'_>, further: &[&str], values_are_labels: bool, fo
     match operator.text() {
         "In" | "NotIn" if count == 0 => found.add(&values, "is required for the operators In and NotIn"),
         "Exists" | "DoesNotExist" if count > 0 => {
-            found.add(&values, "is not for the operators Exists and DoesNotExist: take it out");
+            found.add(&values, "is not allowed with the operators Exists and DoesNotExist: remove it");
         }
         "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
         other if further.contains(&other) => {
@@ -113,7 +113,7 @@ fn pod_term(term: &Place<'_>, found: &mut Found) {
         found.label(&name);
     });
     let key = term.field("topologyKey");
-    if found.needs(&key, "the label of nodes that makes a place of them") {
+    if found.needs(&key, "the node label that defines the topology") {
         found.key(&key, key.text());
     }
     label_keys(term, found);
@@ -125,14 +125,14 @@ fn label_keys(at: &Place<'_>, found: &mut Found) {
     for field in ["matchLabelKeys", "mismatchLabelKeys"] {
         let keys = at.field(field);
         if keys.items().next().is_some() && !selector.is_there() {
-            found.add(&keys, "takes a labelSelector");
+            found.add(&keys, "needs a labelSelector");
         }
         keys.items().for_each(|key| found.key(&key, key.text()));
     }
     let others: BTreeSet<&str> = at.list("mismatchLabelKeys").map(|key| key.text()).collect();
     for key in at.list("matchLabelKeys") {
         if others.contains(key.text()) {
-            found.add(&key, format!("{} stands in mismatchLabelKeys, too", shown(&key)));
+            found.add(&key, format!("{} is also in mismatchLabelKeys", shown(&key)));
         }
     }
 }
@@ -142,17 +142,17 @@ fn tolerates(at: &Place<'_>, found: &mut Found) {
     if !key.text().is_empty() {
         found.key(&key, key.text());
     } else if operator.text() != "Exists" {
-        found.add(&operator, "must be Exists where there is no key");
+        found.add(&operator, "must be Exists if there is no key");
     }
     if at.field("tolerationSeconds").is_there() && effect.text() != "NoExecute" {
-        found.add(&effect, "must be NoExecute where there are tolerationSeconds");
+        found.add(&effect, "must be NoExecute if there are tolerationSeconds");
     }
     match operator.text() {
         "" | "Equal" if !is_label_value(value.text()) => found.label_value(&value),
-        "Exists" if !value.text().is_empty() => found.add(&value, "is not for the operator Exists: take it out"),
+        "Exists" if !value.text().is_empty() => found.add(&value, "is not allowed with the operator Exists: remove it"),
         "" | "Equal" | "Exists" => {}
         "Lt" | "Gt" if value.text().parse::<i64>().is_ok() => {}
-        "Lt" | "Gt" => found.add(&value, format!("{} is not a whole number, as Lt and Gt take it", shown(&value))),
+        "Lt" | "Gt" => found.add(&value, format!("{} is not a whole number, which Lt and Gt need", shown(&value))),
         _ => found.add(&operator, format!("{} is not one of Equal, Exists", shown(&operator))),
     }
     found.one_of(&effect, &["NoSchedule", "PreferNoSchedule", "NoExecute"]);
@@ -168,14 +168,14 @@ fn spread(spec: &Place<'_>, found: &mut Found) {
         } else {
             found.add(&skew, "is required: a number of at least 1");
         }
-        found.needs(&constraint.field("topologyKey"), "the label of nodes that makes a place of them");
+        found.needs(&constraint.field("topologyKey"), "the node label that defines the topology");
         let action = constraint.field("whenUnsatisfiable");
         if found.needs(&action, "DoNotSchedule or ScheduleAnyway") {
             found.exactly_one_of(&action, &["DoNotSchedule", "ScheduleAnyway"]);
         }
         found.at_least(&least, 1);
         if least.is_there() && action.text() != "DoNotSchedule" {
-            found.add(&least, "takes whenUnsatisfiable: DoNotSchedule");
+            found.add(&least, "needs whenUnsatisfiable: DoNotSchedule");
         }
         for policy in ["nodeAffinityPolicy", "nodeTaintsPolicy"] {
             found.exactly_one_of(&constraint.field(policy), &["Ignore", "Honor"]);

@@ -13,16 +13,16 @@ pub(super) fn of_container(at: &Place<'_>, shares_users: bool, found: &mut Found
     let mount = at.field("procMount");
     found.exactly_one_of(&mount, &["Default", "Unmasked"]);
     if shares_users && mount.text() == "Unmasked" {
-        found.add(&mount, "takes a pod with hostUsers: false");
+        found.add(&mount, "needs a pod with hostUsers: false");
     }
     let escalates = at.field("allowPrivilegeEscalation");
     if escalates.value() == false {
         let adds = |name| at.field("capabilities").list("add").any(|added| added.text() == name);
         if at.field("privileged").value() == true {
-            found.add(&escalates, "is false although privileged is true: take out one of the two");
+            found.add(&escalates, "is false although privileged is true: remove one of the two");
         }
         if adds("CAP_SYS_ADMIN") {
-            found.add(&escalates, "is false although CAP_SYS_ADMIN is added: take out one of the two");
+            found.add(&escalates, "is false although CAP_SYS_ADMIN is added: remove one of the two");
         }
     }
 }
@@ -48,11 +48,11 @@ pub(super) fn of_pod(spec: &Place<'_>, found: &mut Found) {
             found.add(&name, "is not the name of a kernel parameter, such as net.core.somaxconn");
         }
         if !seen.insert(name.text()) {
-            found.add(&name, "is there twice: keep one");
+            found.add(&name, "occurs twice: keep one");
         }
         for (field, is_its) in [("hostNetwork", is_of_network as fn(&str) -> bool), ("hostIPC", is_of_memory)] {
             if spec.field(field).value() == true && is_its(&name.text().replace('/', ".")) {
-                found.add(&name, format!("is the node's own where {field} is true: take out one of the two"));
+                found.add(&name, format!("is the node's own if {field} is true: remove one of the two"));
             }
         }
     }
@@ -72,10 +72,10 @@ fn common(at: &Place<'_>, found: &mut Found) {
         }
         match (kind.text() == "Localhost", file.is_there()) {
             (true, false) => found.add(&file, "is required for a profile of type Localhost"),
-            (false, true) => found.add(&file, "is only for a profile of type Localhost: take it out"),
+            (false, true) => found.add(&file, "is allowed only in a profile of type Localhost: remove it"),
             (true, true) if field == "seccompProfile" => found.path_below(&file),
             (true, true) if file.text().trim() != file.text() || file.text().is_empty() => {
-                found.add(&file, "must be the name of a profile without blanks around it");
+                found.add(&file, "must be the name of a profile without blanks before or after it");
             }
             _ => {}
         }

@@ -21,7 +21,7 @@ pub(super) fn check(manifest: &Place<'_>, found: &mut Found) {
     }
     if kind.text() == "ExternalName" {
         let name = spec.field("externalName");
-        if found.needs(&name, "the name that the Service stands for") {
+        if found.needs(&name, "the external name of the Service") {
             found.name(&name);
         }
     }
@@ -31,7 +31,7 @@ pub(super) fn check(manifest: &Place<'_>, found: &mut Found) {
         let (name, number, target) = (port.field("name"), port.field("port"), port.field("targetPort"));
         if name.text().is_empty() {
             if ports.len() > 1 {
-                found.needs(&name, "a Service with several ports names them");
+                found.needs(&name, "each port needs a name if the Service has several ports");
             }
         } else {
             found.label(&name);

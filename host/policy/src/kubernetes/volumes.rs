@@ -34,7 +34,7 @@ pub(super) fn check<'a>(spec: &Place<'a>, found: &mut Found) -> Volumes<'a> {
         let sources: Vec<_> = volume.entries().filter(|(field, _)| *field != "name").collect();
         if sources.len() > 1 {
             let names: Vec<&str> = sources.iter().map(|(name, _)| *name).collect();
-            found.add(&volume, format!("is filled from {} at once: keep one", names.join(" and ")));
+            found.add(&volume, format!("has the sources {}: keep one", names.join(" and ")));
         }
         for (kind, source) in sources {
             of_kind(kind, &source, found);
@@ -111,7 +111,7 @@ fn projected(volume: &Place<'_>, found: &mut Found) {
     let mut paths = BTreeSet::new();
     let mut once = |path: &Place<'_>, found: &mut Found| {
         if !path.text().is_empty() && !paths.insert(path.text().to_owned()) {
-            found.add(path, format!("{} is there twice: two sources would write the same file", shown(path)));
+            found.add(path, format!("{} occurs twice: two sources would write the same file", shown(path)));
         }
     };
     for source in volume.list("sources") {

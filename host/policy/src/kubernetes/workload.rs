@@ -46,11 +46,11 @@ fn numbers(spec: &Place<'_>, found: &mut Found) {
 fn lasting(pod: &Place<'_>, found: &mut Found) {
     let policy = pod.field("restartPolicy");
     if !matches!(policy.text(), "" | "Always") {
-        found.add(&policy, format!("{} is not for pods that are there for good: write Always", shown(&policy)));
+        found.add(&policy, format!("{} is not allowed in long-running pods: write Always", shown(&policy)));
     }
     let deadline = pod.field("activeDeadlineSeconds");
     if deadline.is_there() {
-        found.add(&deadline, "is not for pods that are there for good: take it out");
+        found.add(&deadline, "is not allowed in long-running pods: remove it");
     }
 }
 
@@ -73,7 +73,7 @@ fn rollout(strategy: &Place<'_>, found: &mut Found) {
     found.one_of(&strategy.field("type"), &["RollingUpdate", "Recreate"]);
     let steps = strategy.field("rollingUpdate");
     if strategy.text_of("type") == "Recreate" && steps.is_there() {
-        return found.add(&steps, "is not for the type Recreate: take it out");
+        return found.add(&steps, "is not allowed with the type Recreate: remove it");
     }
     let percent = |at: &Place<'_>| at.text().strip_suffix('%').and_then(|digits| digits.parse::<u32>().ok());
     for step in ["maxSurge", "maxUnavailable"].map(|field| steps.field(field)) {
@@ -85,7 +85,7 @@ fn rollout(strategy: &Place<'_>, found: &mut Found) {
     let (more, fewer) = (steps.field("maxSurge"), steps.field("maxUnavailable"));
     let is_zero = |at: &Place<'_>| at.number() == Some(0) || percent(at) == Some(0);
     if is_zero(&more) && is_zero(&fewer) {
-        found.add(&fewer, "must not be 0 where maxSurge is 0");
+        found.add(&fewer, "must not be 0 if maxSurge is 0");
     }
     if percent(&fewer).is_some_and(|percent| percent > 100) {
         found.add(&fewer, "is more than 100%");

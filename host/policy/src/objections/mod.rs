@@ -205,9 +205,9 @@ fn rule(error: &ValidationError<'_>) -> String {
         }
         ValidationErrorKind::MinProperties { limit } => format!("must have at least {}", items(limit, "field")),
         ValidationErrorKind::MaxProperties { limit } => format!("must have at most {}", items(limit, "field")),
-        ValidationErrorKind::UniqueItems => "must not have an item twice".to_owned(),
-        ValidationErrorKind::Contains => "lacks an item that must be in it".to_owned(),
-        ValidationErrorKind::FalseSchema => "must not be there".to_owned(),
+        ValidationErrorKind::UniqueItems => "must not contain an item twice".to_owned(),
+        ValidationErrorKind::Contains => "lacks a required item".to_owned(),
+        ValidationErrorKind::FalseSchema => "must not be present".to_owned(),
         ValidationErrorKind::AdditionalProperties { unexpected }
         | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
             format!("has fields that do not exist: {}", listed(unexpected))
@@ -231,7 +231,9 @@ fn rule(error: &ValidationError<'_>) -> String {
                 .collect();
             rules.join(", or ")
         }
-        ValidationErrorKind::OneOfMultipleValid { .. } => "fits several forms of which it may have one".to_owned(),
+        ValidationErrorKind::OneOfMultipleValid { .. } => {
+            "must fit exactly one of several forms, but fits several".to_owned()
+        }
         _ => error.masked_with("it").to_string(),
     }
 }
@@ -359,7 +361,8 @@ mod tests {
         let all = told(&schema, &json!({"a b": "s3cret", "kaos.tools/x": 7})).join("\n");
         for wanted in [
             "has the field \"a b\", whose name must be the key of a label or annotation, such as app or example.com/app",
-            "has the field \"kaos.tools/x\", whose name must not begin with kaos.tools/, which is the operator's own",
+            "has the field \"kaos.tools/x\", whose name must not begin with kaos.tools/, which is reserved for the \
+             operator",
             "must have at most 3 characters",
         ] {
             assert!(all.contains(wanted), "{wanted} in {all}");

@@ -8,7 +8,8 @@ pub(super) fn noun(pattern: &str) -> Option<&'static str> {
 
 /// The rule for texts that must not match a pattern.
 pub(super) fn not(pattern: &str) -> Option<&'static str> {
-    (pattern == r"^(.*\.)?kaos\.tools/").then_some("must not begin with kaos.tools/, which is the operator's own")
+    (pattern == r"^(.*\.)?kaos\.tools/")
+        .then_some("must not begin with kaos.tools/, which is reserved for the operator")
 }
 
 const LABEL: &str = "a name of lower-case letters, digits and inner hyphens, such as my-name";
@@ -30,7 +31,7 @@ const NOUNS: [(&str, &str); 15] = [
     ),
     (
         r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$",
-        "a name behind a domain, such as example.com/name",
+        "a name with a domain, such as example.com/name",
     ),
     (
         r"^([0-9]+-)*[0-9]*[a-z][a-z0-9]*(-[a-z0-9]+)*$",

@@ -96,7 +96,7 @@ impl View<'_> {
         }
         match self.lookup.look_up(target) {
             Sighting::Objects(_) if of.is_secret() => {
-                Answer::Forbidden("the content of Secrets is shown to no policy".to_owned())
+                Answer::Forbidden("policies never see the content of Secrets".to_owned())
             }
             Sighting::Objects(objects) => {
                 let mut shown = Vec::new();

@@ -48,7 +48,7 @@ impl Load {
         self.looked_at += text.len();
         let too_large = match size::check(object) {
             Ok(()) if text.len() <= BYTES => None,
-            Ok(()) => Some(format!("it has {}, at most {}: divide it", bytes(text.len()), bytes(BYTES))),
+            Ok(()) => Some(format!("it has {}, at most {}: split it", bytes(text.len()), bytes(BYTES))),
             Err(Violation { path, message }) => Some(format!("{path}: {message}")),
         };
         let has_room = match too_large {
@@ -84,8 +84,8 @@ impl Load {
                 && *sum > limit
             {
                 let told = format!(
-                    "it has {} of the first {} of all that is referred to, which may have {}: make it smaller, or refer to \
-                     less",
+                    "it has {} of the first {} of all referenced objects, which may have {} in total: make it \
+                     smaller, or reference fewer objects",
                     shown(*most),
                     shown(*sum),
                     shown(limit)
@@ -164,7 +164,7 @@ mod tests {
                     10,000: ";
         assert!(message.starts_with(told), "{message}");
         let (_, blockers) = shown(&[object("long", &json!("x".repeat(BYTES)))]);
-        assert!(blockers[0].1.contains("it has 2.1 MiB, at most 2 MiB: divide it"), "{blockers:?}");
+        assert!(blockers[0].1.contains("it has 2.1 MiB, at most 2 MiB: split it"), "{blockers:?}");
     }
 
     #[test]
@@ -175,8 +175,9 @@ mod tests {
         let [(name, message)] = &blockers[..] else { panic!("{blockers:?}") };
         assert!(
             name == "b"
-                && message
-                    .contains("it has 1.6 MiB of the first 4.3 MiB of all that is referred to, which may have 4 MiB: "),
+                && message.contains(
+                    "it has 1.6 MiB of the first 4.3 MiB of all referenced objects, which may have 4 MiB in total: "
+                ),
             "{message}"
         );
         let many: Vec<_> = (0..6).map(|n| object(&format!("a{n}"), &fields(9_000))).collect();

@@ -28,7 +28,7 @@ pub struct ObjectRef {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectError {
     /// A field that every object must have is missing.
-    #[error("{0} is missing or not a text")]
+    #[error("{0} is missing or is not a text")]
     Missing(&'static str),
     /// The object has no namespace. Policies answer for namespaced objects only.
     #[error("{kind} {name} has no namespace: set metadata.namespace; cluster-scoped kinds are not supported")]
@@ -39,7 +39,7 @@ pub enum ObjectError {
         name: String,
     },
     /// The object is a Secret. No policy may read a Secret.
-    #[error("Secret {0} is shown to no policy")]
+    #[error("policies never see the content of Secret {0}")]
     Secret(String),
 }
 

@@ -33,15 +33,15 @@ pub(super) fn check(object: &Value) -> Result<(), Violation> {
         let (all, here) = (grouped(count), grouped(values(part)));
         let most = grouped(VALUES);
         let message = format!(
-            "{all} values (texts, numbers, lists and objects) are too many for one object, at most {most}, and {here} of them \
-             are here: {REMEDY}"
+            "{all} values (texts, numbers, lists and objects) are too many for one object, at most {most}; this field \
+             has {here} of them: {REMEDY}"
         );
         return Err(Violation { path: written(&path), message });
     }
     Ok(())
 }
 
-const REMEDY: &str = "divide the object, or keep what is long in ConfigMaps or Secrets";
+const REMEDY: &str = "split the object, or move long content to ConfigMaps or Secrets";
 
 /// Describes the largest part of the texts that a policy reads, with a remedy; `None` if no text is large. `text` is
 /// the primary object, `found` are the other objects that the policy sees.
@@ -62,7 +62,7 @@ pub(super) fn largest(text: &str, found: &[Found]) -> Option<String> {
         return Some(format!("{path} of the object has {size} in {values} values: make it shorter, or {REMEDY}"));
     }
     let on = Reference::of_object(&object);
-    Some(format!("{path} of {on}, which it is shown, has {size} in {values} values: make it shorter"))
+    Some(format!("{path} of {on}, which the policy sees, has {size} in {values} values: make it shorter"))
 }
 
 /// The approximate bytes of a value as text.
@@ -165,8 +165,8 @@ mod tests {
         assert_eq!(refused(&json!({"container": {"env": variables(10_000)}})), None);
         let (path, message) = refused(&json!({"podSpec": {"containers": [{"env": variables(14_000)}]}})).unwrap();
         assert_eq!(path, "spec.podSpec.containers[0].env");
-        let told = "42,008 values (texts, numbers, lists and objects) are too many for one object, at most 40,000, and \
-                    42,001 of them are here: ";
+        let told = "42,008 values (texts, numbers, lists and objects) are too many for one object, at most 40,000; \
+                    this field has 42,001 of them: ";
         assert!(message.starts_with(told), "{message}");
         let (path, _) = refused(&json!({"a": variables(7_000), "b": variables(7_000)})).unwrap();
         assert_eq!(path, "spec", "what is spread is named by what has it all");
@@ -193,7 +193,7 @@ mod tests {
             "data": {"long": "x".repeat(200 << 10), "short": "y"}});
         let found = [Found { id: "c".to_owned(), answer: Answer::Objects(vec![config.to_string()]) }];
         let told = largest(&object(10).to_string(), &found).unwrap();
-        assert!(told.starts_with("data.long of ConfigMap n/c, which it is shown, has 200.1 KiB"), "{told}");
+        assert!(told.starts_with("data.long of ConfigMap n/c, which the policy sees, has 200.1 KiB"), "{told}");
     }
 
     #[test]

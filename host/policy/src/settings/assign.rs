@@ -49,7 +49,7 @@ pub fn file(name: &str, document: &Value, policies: &[(&str, &Schema)]) -> Resul
         SettingsError { policy: String::new(), path, source, message }
     };
     let Some(object) = document.as_object() else {
-        let message = "are not an object: write settings by their names";
+        let message = "are not an object: write each setting with its name";
         return Err(SettingsErrors(vec![wrong((Path::default(), message.to_owned()))]));
     };
     let is_policy = |key: &str| policies.iter().any(|(policy, _)| *policy == key);
@@ -117,14 +117,14 @@ fn stranger(path: &Path, policies: &[(&str, &Schema)]) -> (Path, String) {
     let at = |name: &str| base.names().iter().chain(known.names()).cloned().chain([name.to_owned()]).collect::<Path>();
     let message = match nearest(wrong, names.iter().copied()) {
         Some(near) => format!("does not exist: did you mean {}?", at(near)),
-        None if names.is_empty() => "does not exist, nor does another there: remove it".to_owned(),
+        None if names.is_empty() => "does not exist, and this place has no settings: remove it".to_owned(),
         None if names.len() <= LISTED => format!("does not exist: use one of {}", listed(&names)),
         None => {
             // `policy inspect` shows only installed policies: no file holds the built-in ones. So name the reference
             // page, too.
             let count = names.len();
             let all = "docs/reference/settings.md, or the output of `policy inspect`";
-            format!("does not exist, and none of the {count} that do is alike: see {all}")
+            format!("does not exist, and none of the {count} settings has a similar name: see {all}")
         }
     };
     (at(wrong), message)
@@ -214,7 +214,7 @@ mod tests {
                 json!({"colour": {"a": 1, "b": 2}}),
                 "setting colour, given by file s.yaml, does not exist: use one of boat, kite, labels, level, probe, sails",
             ),
-            (json!("level"), "the settings, given by file s.yaml, are not an object: write settings by their names"),
+            (json!("level"), "the settings, given by file s.yaml, are not an object: write each setting with its name"),
         ] {
             assert_eq!(read(&document).unwrap_err(), message);
         }
@@ -240,7 +240,10 @@ mod tests {
             "{told}"
         );
         let told = set("boat.colour=red");
-        assert_eq!(told, "setting boat.colour, given by --set, does not exist, nor does another there: remove it");
+        assert_eq!(
+            told,
+            "setting boat.colour, given by --set, does not exist, and this place has no settings: remove it"
+        );
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub enum SchemaError {
     #[error("the settings schema is not JSON: {0}")]
     NotJson(String),
     /// The JSON is no usable schema of an object.
-    #[error("the settings schema is not usable: {0}")]
+    #[error("the settings schema is invalid: {0}")]
     Invalid(String),
     /// The text is longer than settings need.
     #[error("the settings schema has {bytes} bytes, at most {limit}: shorten descriptions, or have fewer settings")]
@@ -57,8 +57,8 @@ pub enum SchemaError {
     },
     /// With each `$ref` expanded, the schema has too many values to build a validator.
     #[error(
-        "the settings schema has more than {limit} values when each $ref is written out, the last one at {path}: refer to \
-         less from there"
+        "the settings schema has more than {limit} values after expanding each $ref, the last one at {path}: use \
+         fewer references there"
     )]
     TooMuch {
         /// The place where the limit is reached.
@@ -67,7 +67,9 @@ pub enum SchemaError {
         limit: usize,
     },
     /// With each `$ref` expanded, the schema has too many levels to build a validator.
-    #[error("the settings schema nests more than {limit} levels when each $ref is written out, at {path}: nest less")]
+    #[error(
+        "the settings schema nests more than {limit} levels after expanding each $ref, at {path}: use fewer levels"
+    )]
     TooDeep {
         /// The place where the limit is reached.
         path: String,
@@ -75,15 +77,14 @@ pub enum SchemaError {
         limit: usize,
     },
     /// A reference is circular.
-    #[error("{path} of the settings schema refers to what it lies in: write out as many levels as are needed")]
+    #[error("{path} of the settings schema refers to a part that contains it: write the levels out instead")]
     Circular {
         /// The place where the circle closes.
         path: String,
     },
     /// A reference leads outside of the schema.
     #[error(
-        "{path} of the settings schema refers to `{target}`: write # or #/ and the way to a part of the schema itself, \
-         without %"
+        "{path} of the settings schema refers to `{target}`: write # or #/ and a path within the schema, without %"
     )]
     Reference {
         /// The place of the reference.
@@ -92,13 +93,13 @@ pub enum SchemaError {
         target: String,
     },
     /// A keyword that could change the meaning of a reference.
-    #[error("{path} of the settings schema is not used here: take it out, and refer to $defs with $ref")]
+    #[error("{path} of the settings schema is not supported: remove it, and refer to $defs with $ref")]
     Foreign {
         /// The place of the keyword.
         path: String,
     },
     /// The schema has more patterns than settings need.
-    #[error("the settings schema has {count} patterns, at most {limit}: put those that are alike into $defs")]
+    #[error("the settings schema has {count} patterns, at most {limit}: put equal ones into $defs")]
     TooManyPatterns {
         /// The number of patterns.
         count: usize,
@@ -124,6 +125,6 @@ pub enum SchemaError {
         second: Path,
     },
     /// The defaults do not fit the schema.
-    #[error("the defaults of the settings schema are not valid by it: {0}")]
+    #[error("the defaults of the settings schema do not fit the schema: {0}")]
     Defaults(SettingsErrors),
 }

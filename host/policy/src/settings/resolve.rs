@@ -49,7 +49,7 @@ impl Schema {
             }
             let source = Source { origin: Origin::Annotation, via: Some((*key).to_owned()) };
             if !self.annotatable(&path) {
-                let message = "may not be set by an annotation: ask whoever owns the policy's settings".to_owned();
+                let message = "must not be set by an annotation: ask the owner of the policy's settings".to_owned();
                 errors.push(SettingsError { policy: policy.to_owned(), path, source: Some(source), message });
                 continue;
             }

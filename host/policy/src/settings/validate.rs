@@ -70,7 +70,7 @@ fn too_long(settings: &Effective) -> SettingsError {
     let given = settings.tree.as_object().into_iter().flatten();
     let longest = given.max_by_key(|(_, value)| canonical(value).len());
     let path = longest.map_or_else(Path::default, |(name, _)| Path::default().then(name));
-    let message = "says too much to be checked against its schema: make it shorter".to_owned();
+    let message = "is too long to be checked against its schema: make it shorter".to_owned();
     SettingsError { policy: String::new(), source: settings.source(&path).cloned(), path, message }
 }
 

@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(told(1_000, 10), Ok(()));
         assert_eq!(
             told(1_000, 1_000).unwrap_err(),
-            "setting widget.list, given by settings.kaos.tools/list of an annotation of the object, says too much to be \
+            "setting widget.list, given by settings.kaos.tools/list of an annotation of the object, is too long to be \
              checked against its schema: make it shorter"
         );
     }

@@ -138,7 +138,7 @@ fn tried_on(fickle: Fickle, server: &dyn Server) -> Result<Told, LoadError> {
 }
 
 #[test]
-fn a_field_that_nobody_knows_is_refused_unless_the_server_is_newer_and_told_then() {
+fn an_unknown_field_is_refused_unless_the_server_is_newer() {
     let Err(refused) = tried_for(Fickle::Newer, false) else { panic!("it is let in") };
     assert!(refused.to_string().contains("has no field \"newer\""), "{refused}");
     let told = tried_for(Fickle::Newer, true).unwrap().newer.unwrap();
@@ -156,14 +156,14 @@ fn a_server_that_does_not_say_its_version_is_neither_newer_nor_older() {
     }
     let Err(waits) = tried_on(Fickle::Newer, &Silent) else { panic!("it is let in") };
     assert!(!waits.is_lasting() && waits.reason() == "ServerDoesNotAnswer", "{waits}");
-    for told in ["has no field \"newer\"", "does not say its version: it is away"] {
+    for told in ["has no field \"newer\"", "the version of this one is unknown: it is away"] {
         assert!(waits.to_string().contains(told), "{waits}");
     }
     assert_eq!(tried_on(Fickle::Nothing, &Silent).unwrap().newer, None, "it is not asked");
 }
 
 #[test]
-fn whatever_differs_between_two_passes_is_told() {
+fn each_difference_between_two_passes_is_reported() {
     let differs = |fickle| match tried(fickle) {
         Err(LoadError::NotDeterministic { kind, sample, what }) if (&*kind, &*sample) == ("Widget", "one") => what,
         other => panic!("{:?}", other.map(|told| told.outcome)),

@@ -11,10 +11,10 @@ use super::version::HOST;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum InspectError {
     /// The bytes are compiled code.
-    #[error("it is precompiled code: give the component that it was compiled from")]
+    #[error("it is precompiled code: use the component that it was compiled from")]
     Precompiled,
     /// The bytes are a core module.
-    #[error("it is a core module: make a component of it with `kaos-operator policy build`")]
+    #[error("it is a core module: convert it to a component with `kaos-operator policy build`")]
     CoreModule,
     /// The bytes are WebAssembly text.
     #[error("it is WebAssembly text: assemble it with `wasm-tools parse`")]
@@ -34,7 +34,7 @@ pub enum InspectError {
     #[error("it is not a policy: it has no custom section `kaos:policy` and exports none of the contract's interfaces")]
     NotAPolicy,
     /// The component mixes versions of the contract.
-    #[error("its custom section says contract {section}, its exports say {exports}")]
+    #[error("its custom section says contract {section}, but its exports say {exports}")]
     MixedVersions {
         /// The version in the custom section.
         section: String,
@@ -42,7 +42,7 @@ pub enum InspectError {
         exports: String,
     },
     /// The component uses another version of the contract.
-    #[error("the policy speaks kaos:policy {speaks}, this host speaks {HOST}")]
+    #[error("the policy speaks kaos:policy {speaks}, but this host speaks {HOST}")]
     WrongVersion {
         /// The policy's version.
         speaks: String,
@@ -51,7 +51,7 @@ pub enum InspectError {
     #[error("it imports WASI ({}): build it for wasm32-unknown-unknown, and use nothing that needs an operating system", .0.join(", "))]
     ImportsWasi(Vec<String>),
     /// The component imports something other than types.
-    #[error("it imports {}: a policy imports types and nothing else", .0.join(", "))]
+    #[error("it imports {}: a policy may import types only", .0.join(", "))]
     Imports(Vec<String>),
     /// The component does not export every interface of its world.
     #[error("it does not export {}: a policy exports meta and translation, an environment overlay meta and environment", .0.join(", "))]
@@ -60,7 +60,7 @@ pub enum InspectError {
     #[error("it exports translation and environment: a policy exports the first, an environment overlay the second")]
     TwoWorlds,
     /// The component has too many parts of one kind.
-    #[error("it has {count} {part}, at most {limit}: leave out what is not used")]
+    #[error("it has {count} {part}, at most {limit}: leave out unused code")]
     TooMany {
         /// The kind of part.
         part: Part,
@@ -134,7 +134,7 @@ impl fmt::Display for Part {
             Self::Tables => "tables",
             Self::Instances => "instances",
             Self::Arguments => "arguments of instances",
-            Self::Levels => "levels of components and types in one another",
+            Self::Levels => "levels of nested components and types",
         })
     }
 }
