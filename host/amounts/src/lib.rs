@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_are_no_amounts_are_only_the_same_as_themselves() {
+    fn texts_that_are_not_amounts_equal_only_themselves() {
         for bad in ["", "x", "1.2.3", "m", "-", "1 Gi", "1gi", "1e", "--1", ".", "1_000", "١", "1Q", "lots", "1e+-3"] {
             assert_eq!((nanos(bad), canonical(bad), compare(bad, "1")), (None, None, None), "{bad}");
             assert!(same(bad, bad) && !same(bad, "1"), "{bad}");
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_units_are_told_by_their_billionths() {
+    fn amounts_are_read_in_billionths() {
         assert_eq!(nanos("3k"), Some(3_000 * UNIT));
         assert_eq!(nanos("1500m"), Some(UNIT + UNIT / 2));
     }

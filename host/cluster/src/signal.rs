@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn those_who_wait_are_woken_in_the_order_in_which_they_came() {
+    async fn waiting_tasks_wake_in_the_order_of_arrival() {
         let (sender, order) = (Sender::default(), Arc::new(Mutex::new(Vec::new())));
         for number in 0..50 {
             let (mut receiver, order) = (sender.subscribe(), Arc::clone(&order));

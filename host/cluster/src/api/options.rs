@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_that_is_none_is_refused_and_a_long_time_is_cut() {
+    fn an_invalid_number_is_refused_and_a_long_time_is_capped() {
         for query in ["timeoutSeconds=soon", "limit=many", "limit=1.5", "gracePeriodSeconds=", "limit=1e3"] {
             assert_eq!(Options::parse(query).unwrap_err().code, 400, "{query}");
         }

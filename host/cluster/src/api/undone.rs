@@ -16,7 +16,7 @@ pub(super) fn refusal(state: &State, resource: &Resource, key: &Key, subresource
     if state.store.get(&resource.storage(), key).is_none() {
         return Some(ApiError::not_found(&subject));
     }
-    let message = format!("{}/{subresource} is not served by this cluster in memory: {instead}", resource.plural);
+    let message = format!("{}/{subresource} is not served by this in-memory cluster: {instead}", resource.plural);
     Some(ApiError::about(StatusCode::NOT_IMPLEMENTED, "NotImplemented", &subject, message))
 }
 
@@ -24,22 +24,18 @@ pub(super) fn refusal(state: &State, resource: &Resource, key: &Key, subresource
 fn instead(family: Family, subresource: &str) -> Option<&'static str> {
     Some(match (family, subresource) {
         (Family::Pod, "log") => {
-            "no container runs in it, so there are no logs. `kubectl describe pod` and `kubectl get events` tell what \
-             there is; logs take a real cluster"
+            "it runs no containers, so there are no logs. Use `kubectl describe pod` and `kubectl get events`, or a \
+             real cluster"
         }
         (Family::Pod, "exec" | "attach" | "portforward" | "proxy" | "ephemeralcontainers") => {
-            "no container runs in it, so there is nothing to reach. `kubectl describe pod` tells the state of a pod; to \
-             reach a container takes a real cluster"
+            "it runs no containers, so there is nothing to connect to. Use `kubectl describe pod` for the state of a \
+             pod, or a real cluster"
         }
-        (Family::Service, "proxy") => {
-            "no container runs in it, so no Service leads anywhere. To reach a Service takes a real cluster"
-        }
-        (Family::Node, "proxy") => "it has no nodes that run. To ask a kubelet takes a real cluster",
-        (Family::Pod, "eviction") => {
-            "it does not count disruptions when a pod goes. Delete the pod; a real cluster heeds PodDisruptionBudgets"
-        }
-        (Family::Pod, "resize") => "pods get no resources in it. Change the template of what made the pod",
-        (Family::ServiceAccount, "token") => "it makes no tokens. Its kubeconfig lets you do everything",
+        (Family::Service, "proxy") => "it runs no containers, so no Service leads to one. Use a real cluster",
+        (Family::Node, "proxy") => "it runs no kubelets. Use a real cluster",
+        (Family::Pod, "eviction") => "it does not enforce PodDisruptionBudgets. Delete the pod, or use a real cluster",
+        (Family::Pod, "resize") => "it gives pods no resources. Change the pod template of the workload",
+        (Family::ServiceAccount, "token") => "it creates no tokens. Its kubeconfig permits everything",
         _ => return None,
     })
 }

@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_is_no_longer_applied_disappears_and_a_foreign_one_stays() {
+    fn a_field_no_longer_applied_disappears_and_a_foreign_one_stays() {
         let mut managed = Managed::default();
         let empty = json!({"metadata": {"name": "d"}});
         let first = deployment(

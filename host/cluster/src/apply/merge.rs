@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn applied_order_wins_and_foreign_items_stay_where_they_were() {
+    fn the_applied_order_wins_and_foreign_items_keep_their_places() {
         assert_eq!(names(&["a", "b", "c"], &["a", "b", "c"]), ["a", "b", "c"]);
         assert_eq!(names(&["a", "x", "b"], &["b", "a"]), ["x", "b", "a"]);
         assert_eq!(names(&["a", "x", "b"], &["a", "n", "b"]), ["a", "x", "n", "b"]);

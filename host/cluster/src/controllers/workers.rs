@@ -37,7 +37,7 @@ pub(super) fn bounded(state: &mut State, owner: &Value, wanted: i64, moment: &Mo
     if wanted > MOST {
         let kind = owner["kind"].as_str().unwrap_or_default();
         let message = format!(
-            "{wanted} pods are wanted, and {kind} {} gets {MOST}: this cluster runs no more for one owner",
+            "{kind} {} gets {MOST} of {wanted} pods: this cluster runs no more for one owner",
             meta(owner, "name")
         );
         let by = format!("{}-controller", kind.to_ascii_lowercase());

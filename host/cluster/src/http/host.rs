@@ -14,7 +14,7 @@ pub(super) fn check(headers: &HeaderMap, connected: Option<IpAddr>) -> Result<()
     if host.to_str().is_ok_and(|host| is_here(host, connected)) {
         return Ok(());
     }
-    let message = "forbidden: ask for this by a local address or the one that it listens on";
+    let message = "forbidden: use a local address, or the address that the cluster listens on";
     Err(ApiError::plain(StatusCode::FORBIDDEN, "Forbidden", message))
 }
 
@@ -32,7 +32,7 @@ mod tests {
     use super::is_here;
 
     #[test]
-    fn only_names_of_this_machine_and_of_the_connection_are_taken() {
+    fn only_local_names_and_the_connections_address_are_accepted() {
         let connected = "192.168.1.5".parse().ok();
         for host in ["localhost:1", "127.0.0.1", "[::1]:7", "192.168.1.5:8001", "LOCALHOST"] {
             assert!(is_here(host, connected), "{host}");

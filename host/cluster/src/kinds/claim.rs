@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_claim_grows_and_nothing_else() {
+    fn only_the_size_of_a_bound_claim_may_change() {
         let changed = |before: Value, after: &Value| check(after, Some(&before)).len();
         assert_eq!(changed(claim("5Gi", "Bound"), &claim("6Gi", "Bound")), 0);
         assert_eq!(changed(claim("5Gi", "Bound"), &claim("5120Mi", "Bound")), 0);

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_containers_variables_and_ports_are_names() {
+    fn invalid_names_of_containers_variables_and_ports_are_refused() {
         assert!(wrong(json!({"name": "A_B"}))[0].starts_with("c.name: Invalid value: \"A_B\": a lowercase RFC 1123"));
         assert_eq!(wrong(json!({"name": "a".repeat(64)})).len(), 1);
         assert!(wrong(json!({"env": [{"name": "a.b-c d"}, {"name": "1"}]})).is_empty());

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_mebibyte_of_it_at_most() {
+    fn data_has_at_most_one_mebibyte() {
         let wrong = |family: Family, object: Value| -> Vec<(String, String)> {
             check(family, &object, None).into_iter().map(|cause| (cause.field, cause.message)).collect()
         };

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_go_does_not_hold_are_found() {
+    fn numbers_outside_of_gos_range_are_refused() {
         let spec = |replicas: Value| json!({"spec": {"replicas": replicas}});
         assert_eq!(overflow(&spec(json!(i32::MAX))), None);
         let found = overflow(&spec(json!(u64::MAX))).unwrap();
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_of_any_percentage_can_be_worked_out() {
+    fn a_share_of_any_percentage_is_computed() {
         assert_eq!(share(&json!("25%"), 3, true), 1);
         assert!(share(&json!("9223372036854775807%"), i64::MAX, true) > 0);
     }

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_volume_says_what_it_is_filled_from() {
+    fn a_volume_without_the_name_of_its_source_is_refused() {
         let spec = json!({"containers": [{"name": "a", "image": "b"}], "volumes": [{"name": "v", "configMap": {}},
             {"name": "w", "secret": {"secretName": "s"}}, {"name": "x", "secret": {"name": "s"}}]});
         let fields: Vec<String> = check(&spec, "spec").into_iter().map(|cause| cause.field).collect();

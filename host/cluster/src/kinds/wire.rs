@@ -81,7 +81,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_go_omits_vanishes_and_pointers_stay() {
+    fn zero_values_that_go_omits_vanish_and_pointers_stay() {
         let node = definitions::read("io.k8s.api.core.v1.Container");
         let mut container = json!({"name": "a", "args": [], "tty": false, "command": null, "resources": {"limits": {"cpu": "1000m"}},
             "env": [{"name": "E", "value": ""}], "securityContext": {"runAsNonRoot": false}, "livenessProbe": {"initialDelaySeconds": 0}});

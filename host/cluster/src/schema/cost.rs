@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_short_costs_little_beside_what_is_long() {
+    fn rules_on_short_values_cost_less_than_on_long_ones() {
         for rule in [
             "self.few.all(x, self.few.all(y, self.few.all(z, x.name == y.name)))",
             "self.list.all(x, x.tags.all(y, x.tags.exists(z, z == y)))",
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_counts_as_the_longest_there_is() {
+    fn a_value_of_unknown_length_counts_with_the_maximum() {
         let nested = "oldSelf.list.all(x, oldSelf.list.all(y, oldSelf.list.all(z, x == y)))";
         assert!(!passes(nested, 400));
         assert!(!passes("self.list.map(x, self.list.map(y, y)).all(z, z.all(u, u.name != ''))", 1000));
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rule_and_its_place_are_told() {
+    fn the_error_names_the_rule_and_its_place() {
         let rule = "self.list.all(x, self.list.all(y, x == y))";
         let too_much = check(&schema(rule), &object(2000), None).unwrap_err();
         assert_eq!(too_much, TooMuch { path: ".spec".into(), rule: rule.into() });

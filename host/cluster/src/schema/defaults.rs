@@ -36,7 +36,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn defaults_reach_into_objects_that_are_there_and_no_others() {
+    fn defaults_apply_inside_existing_objects_only() {
         let node = Reader::structural().read(&json!({"type": "object", "properties": {
             "a": {"type": "object", "default": {}, "properties": {"x": {"type": "integer", "default": 3}}},
             "b": {"type": "object", "properties": {"x": {"type": "integer", "default": 3}}},

@@ -54,7 +54,7 @@ mod tests {
     use crate::schema::{Items, Shape, Strategy};
 
     #[test]
-    fn containers_of_a_deployment_are_told_apart_by_name() {
+    fn containers_of_a_deployment_are_keyed_by_name() {
         let node = read(name_of("apps", "v1", "Deployment").unwrap());
         let path = ["spec", "template", "spec", "containers"];
         let containers = path.iter().fold(Arc::new(node), |node, field| node.field(field).unwrap().clone());

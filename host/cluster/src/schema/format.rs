@@ -50,7 +50,7 @@ mod tests {
     use super::holds;
 
     #[test]
-    fn go_durations_are_told_from_other_text() {
+    fn go_durations_are_distinguished_from_other_text() {
         assert!(["30s", "1h30m", "250ms", "1.5h", "0"].iter().all(|text| holds("duration", text)));
         assert!(!["", "30", "s", "5 s", "1d"].iter().any(|text| holds("duration", text)));
     }

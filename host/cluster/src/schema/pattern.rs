@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_go_takes_is_taken() {
+    fn patterns_that_go_accepts_are_accepted() {
         for (pattern, text) in [
             ("^[a-z]{2,3}$", "ab"),
             ("^{a}$", "{a}"),
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pattern_is_told_in_a_line() {
+    fn the_error_for_an_invalid_pattern_is_one_line() {
         for pattern in ["(", "[a", "(?=a)", r"\1", "*"] {
             let why = fault(pattern).unwrap();
             assert!(!why.is_empty() && !why.contains('\n'), "{why}");

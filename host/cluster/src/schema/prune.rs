@@ -54,7 +54,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn unknown_fields_go_unless_the_schema_preserves_them() {
+    fn unknown_fields_are_pruned_unless_the_schema_preserves_them() {
         let node = Reader::structural().read(&json!({"type": "object", "properties": {
             "known": {"type": "object", "properties": {"a": {"type": "string"}}},
             "open": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},

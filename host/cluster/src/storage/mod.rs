@@ -230,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_that_was_compacted_expires_older_revisions_only() {
+    fn a_compacted_log_expires_only_older_revisions() {
         let mut store = Store::new(2);
         let resource = GroupResource::new("", "configmaps");
         for name in ["a", "b", "c"] {

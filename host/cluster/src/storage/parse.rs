@@ -133,7 +133,7 @@ mod tests {
     use super::requirements;
 
     #[test]
-    fn what_is_no_selector_is_refused_with_what_was_found() {
+    fn an_invalid_selector_is_refused_with_the_found_text() {
         for (text, why) in [
             ("a=b=c", "found '=', expected: ',' or 'end of string'"),
             ("a b", "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_a_selector_is_read() {
+    fn valid_selectors_are_parsed() {
         for (text, count) in [("", 0), (" a ", 1), ("a=,b!=", 2), ("in in (in,,x),!notin", 2), ("a/b.c>1,d<2", 2)] {
             assert_eq!(requirements(text).unwrap().len(), count, "{text}");
         }

@@ -154,7 +154,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn label_selectors_mean_what_kubectl_writes() {
+    fn label_selectors_match_as_kubectl_writes_them() {
         let object = json!({"metadata": {"labels": {"a": "b", "e": "g", "n": "2"}}});
         for (text, matches) in [
             ("a=b,c!=d", true),
