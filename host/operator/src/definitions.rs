@@ -16,7 +16,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_of_them_can_be_read() {
+    fn all_embedded_crds_can_be_read() {
         assert_eq!(embedded().count(), kaos_crds::manifests::ALL.len());
     }
 }

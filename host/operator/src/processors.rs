@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn work_that_nobody_waits_for_any_more_keeps_its_processor_to_its_end() {
+    async fn abandoned_work_keeps_its_processor_until_it_ends() {
         let processors = Processors::new(Compute::Pool, 2);
         let (end, ends) = mpsc::channel::<()>();
         let (begin, begins) = tokio::sync::oneshot::channel();
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn however_many_processors_there_are_there_is_a_sandbox_for_each() {
+    fn the_sandboxes_suffice_for_any_number_of_processors() {
         for many in [1, 24, 1000] {
             let processors = Processors::new(Compute::Pool, many);
             assert!((1..=Engine::SANDBOXES / OPEN).contains(&processors.all.available_permits()), "{many}");

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_people_read_goes_and_the_rest_stays() {
+    fn sections_for_people_are_removed_and_the_rest_stays() {
         let slim = slim(MODULE);
         let names: Vec<_> = sections(&slim).filter_map(|section| section.custom().map(<[u8]>::to_vec)).collect();
         assert_eq!(names, [b"a:b:c".to_vec(), b"kaos:policy".to_vec()]);

@@ -35,7 +35,7 @@ enum Version {
 impl Server for Version {
     fn is_newer(&self) -> Result<bool, String> {
         match self {
-            Self::Unasked => Err("it was not asked".to_owned()),
+            Self::Unasked => Err("the API server was not asked".to_owned()),
             Self::Newer => Ok(true),
         }
     }

@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_reads_back_the_same() {
+    fn written_yaml_reads_back_unchanged() {
         for value in [
             "",
             " ",

@@ -41,7 +41,11 @@ async fn plan_without_files_reads_objects_and_active_policies_from_the_cluster()
     assert_eq!(stage.policy(&[&plan[..], &["-n", "elsewhere"]].concat()).await.code, 0);
     let ran = stage.policy(&["plan", "--settings", &settings, "--for", "agnet"]).await;
     let told = "there is no policy agnet: did you mean agent?";
-    assert!(ran.code == 1 && ran.stderr.contains(told) && !ran.stderr.contains("not at hand"), "{}", ran.stderr);
+    assert!(
+        ran.code == 1 && ran.stderr.contains(told) && !ran.stderr.contains("is not a default policy"),
+        "{}",
+        ran.stderr
+    );
     // Once the settings are in force, the plan changes nothing.
     stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Active", "policy": "agent"}));
     let ran = stage.policy(&plan).await;
@@ -73,7 +77,7 @@ async fn plan_changes_nothing_for_objects_pinned_to_earlier_or_unknown_policies(
     let told = ran.json();
     assert_eq!((&told["objects"], &told["changed"]), (&3.into(), &3.into()), "{}{}", ran.stdout, ran.stderr);
     assert!(
-        ran.stderr.contains("Agent team/forgotten: names a policy that there would not be any more")
+        ran.stderr.contains("Agent team/forgotten: names a policy that would no longer exist")
             && !ran.stderr.contains("team/served")
             && !ran.stderr.contains("team/vain"),
         "{}",
@@ -100,7 +104,7 @@ async fn plan_fails_on_conflicts_of_the_new_package_not_of_others() {
     let settings = stage.settings("x:2");
     let ran = stage.policy(&["plan", "--settings", &settings, "--for", "agent", "--name", "other"]).await;
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{}", ran.stderr);
-    assert!(ran.stderr.contains("what is to be shipped would not serve: agent-1 sets `image`"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("the planned package would not serve: agent-1 sets `image`"), "{}", ran.stderr);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -134,9 +138,9 @@ async fn plan_leaves_out_a_revision_with_lost_bytes_and_warns_with_a_remedy() {
     let plan = ["plan", "--settings", settings.as_str(), "--for", "agent"];
     stage.record("agent-1", &package("x:1"), 1, &json!({"state": "Active", "policy": "agent"}));
     for (kept, why) in [
-        (None, "its bytes are not kept any more"),
-        (Some("{name: agent, settings: {image: evil}}"), "what was kept of it was changed since"),
-        (Some("{nonsense: 1}"), "what was kept of it is damaged"),
+        (None, "the operator no longer keeps its bytes"),
+        (Some("{name: agent, settings: {image: evil}}"), "its kept bytes were changed"),
+        (Some("{nonsense: 1}"), "its kept bytes are damaged"),
     ] {
         if let Some(file) = kept {
             let metadata = json!({"name": "agent-1", "namespace": HOME});
@@ -156,7 +160,7 @@ async fn plan_leaves_out_a_revision_with_lost_bytes_and_warns_with_a_remedy() {
     }
     let ran = stage.policy(&["explain", "agent/a", "-n", "team"]).await;
     assert!(ran.code == 0 && ran.stderr.contains("agent-1 is left out"), "{}", ran.stderr);
-    assert!(ran.stdout.contains("the operator brought it along"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("a default policy, which no installed package replaces"), "{}", ran.stdout);
     // An operator that starts now finds the same package in its ConfigMap.
     let source = pack("policy-agent-settings", HOME, &package("x:1").file, None).unwrap().index;
     stage.cluster.plant("", "configmaps", serde_json::to_value(source).unwrap());
@@ -171,7 +175,13 @@ async fn explain_prints_policy_reasons_inputs_and_settings_of_an_object() {
     team(&stage);
     let ran = stage.policy(&["explain", "agent/a", "-n", "team"]).await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    for told in ["Agent team/a", "the operator brought it along", "ModelAPI team/llm", "found", "MODEL_API_URL"] {
+    for told in [
+        "Agent team/a",
+        "a default policy, which no installed package replaces",
+        "ModelAPI team/llm",
+        "found",
+        "MODEL_API_URL",
+    ] {
         assert!(ran.stdout.contains(told), "{told}: {}", ran.stdout);
     }
     assert!(!ran.stdout.contains("topsecret"), "{}", ran.stdout);
@@ -190,7 +200,7 @@ async fn explain_prints_policy_reasons_inputs_and_settings_of_an_object() {
     let ran = stage.policy(&["explain", "agent/b", "-n", "team"]).await;
     let line = ran.stdout.lines().find(|line| line.contains("of the operator's namespace")).unwrap_or_default();
     assert_eq!(line.split_whitespace().take(3).collect::<Vec<_>>(), ["agent", "image", "\"x:1\""], "{}", ran.stdout);
-    for (object, told) in [("agent/nobody", "is not there"), ("kite/a", "only for"), ("agent", "KIND/NAME")] {
+    for (object, told) in [("agent/nobody", "does not exist"), ("kite/a", "only for"), ("agent", "KIND/NAME")] {
         let ran = stage.policy(&["explain", object, "-n", "team"]).await;
         assert!(ran.code == 2 && ran.stderr.contains(told), "{object}: {}", ran.stderr);
     }
@@ -275,11 +285,11 @@ async fn explain_says_that_children_stay_if_the_pin_names_no_policy() {
     naming(&stage, "vain", "nobody");
     let ran = stage.policy(&["explain", "agent/vain", "-n", "team"]).await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    for told in ["the object names nobody in its annotation", "leaves what exists as it is", "name one of agent"] {
+    for told in ["the object names nobody in its annotation", "leaves the children unchanged", "name one of agent"] {
         assert!(ran.stdout.contains(told), "{told}: {}", ran.stdout);
     }
     let ran = stage.policy(&["explain", "agent/a", "-n", "team"]).await;
-    assert!(!ran.stdout.contains("leaves what exists as it is"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("leaves the children unchanged"), "{}", ran.stdout);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -295,7 +305,7 @@ async fn explain_leaves_out_settings_that_exceed_grantable_privileges() {
     assert!(ran.code == 0 && !ran.stdout.contains(gone), "{}{}", ran.stdout, ran.stderr);
     let ran = stage.policy(&[&explain[..], &["--grantable-privileges", "none"]].concat()).await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    for told in [gone, "--grantable-privileges leaves it out"] {
+    for told in [gone, "--grantable-privileges does not allow"] {
         assert!(ran.stdout.contains(told), "{told}: {}", ran.stdout);
     }
 }

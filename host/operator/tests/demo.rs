@@ -43,7 +43,7 @@ impl Demo {
             told.push_str(&line);
         }
         let active = "PolicyRevision policy-agent-settings-";
-        for said in ["Agent/coordinator: Ready", "kaos-agent", "The policies' settings change, live", active] {
+        for said in ["Agent/coordinator: Ready", "kaos-agent", "Changing the policies' settings, live", active] {
             assert!(told.contains(said), "{said} is not in\n{told}");
         }
         let lines = Some(lines.into_inner());
@@ -305,7 +305,7 @@ fn says_what_it_does_not_do(demo: &Demo) {
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
     let told = refused(&format!("logs {pod}"));
-    assert!(told.contains("no container runs in it") && told.contains("kubectl describe pod"), "{told}");
+    assert!(told.contains("it runs no containers") && told.contains("kubectl describe pod"), "{told}");
     let told = refused("create quota most --hard=pods=1");
     assert!(told.contains("the demo's cluster serves Namespace, ConfigMap, ") && told.contains("Job.batch"), "{told}");
     let help = finish(binary().args(["demo", "--help"]), "");

@@ -72,7 +72,7 @@ async fn settings_pushed_for_one_scope_keep_settings_of_another_scope() {
     for (scope, to) in [(&["--scope", "team"][..], "team"), (&[], "the whole cluster")] {
         let ran = stage.policy(&[&push[..], scope].concat()).await;
         let told =
-            format!("ConfigMap kaos-system/{named} holds in blue, and would hold in {to} instead: give it another");
+            format!("ConfigMap kaos-system/{named} holds in blue, but would then hold in {to} instead: choose another");
         assert!(ran.code == 2 && ran.stderr.contains(&told) && ran.stderr.contains("--move"), "{}", ran.stderr);
         assert_eq!(stage.stored(named).file.settings["image"], "x1");
     }
@@ -96,7 +96,7 @@ async fn settings_pushed_for_one_scope_keep_settings_of_another_scope() {
     let plan =
         ["plan", "--settings", settings.as_str(), "--for", "agent", "--scope", "team", "--name", "mine", "-n", "team"];
     let ran = stage.policy(&plan).await;
-    let told = "ConfigMap kaos-system/mine holds in blue, and would hold in team instead";
+    let told = "ConfigMap kaos-system/mine holds in blue, but would then hold in team instead";
     assert!(
         ran.code == 2 && ran.stderr.contains(told) && ran.stderr.contains("--name"),
         "{}{}",
@@ -215,7 +215,7 @@ async fn push_waits_for_passes_and_fails_if_the_policy_is_quarantined() {
     let ran = pushed(&stage, &[active(2), active(0)]).await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let ran = pushed(&stage, &[active(2)]).await;
-    assert!(ran.code == 1 && ran.stderr.contains("2 objects were not looked at with it yet"), "{}", ran.stderr);
+    assert!(ran.code == 1 && ran.stderr.contains("2 objects wait for a pass with it"), "{}", ran.stderr);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -234,7 +234,7 @@ async fn push_fails_for_objects_on_a_fallback_not_for_earlier_problems() {
     let message = "policy revision agent-1 does not answer: the API server refuses its plan";
     says("b", json!({"type": "PolicyFallback", "status": "True", "reason": "FellBack", "message": message}));
     let ran = pushed(&stage, &[active(0)]).await;
-    let told = format!("1 object is not as it plans: Agent team/b: {message}");
+    let told = format!("1 object differs from its plan: Agent team/b: {message}");
     assert!(ran.code == 1 && ran.stderr.contains(&told), "{}{}", ran.stdout, ran.stderr);
 }
 
@@ -259,7 +259,7 @@ async fn plan_reports_children_that_the_api_server_refuses() {
     let ran = stage.policy(&plan).await;
     assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.lines().any(|line| line.contains("agent-a") && line.contains("refused")), "{}", ran.stdout);
-    let told = "Agent team/a: the API server does not take Deployment team/agent-a as planned: ";
+    let told = "Agent team/a: the API server refuses the planned Deployment team/agent-a: ";
     assert!(ran.stderr.contains(told) && ran.stderr.contains("field is immutable"), "{}", ran.stderr);
     assert_eq!(looked().await, before, "it was only asked");
     // Without the right for a dry run, the plan says so and shows the rest.
@@ -267,7 +267,7 @@ async fn plan_reports_children_that_the_api_server_refuses() {
     let ran = stage.policy(&plan).await;
     assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);
     assert!(
-        ran.stderr.contains("whether the API server takes apps/v1 Deployment as planned is open: "),
+        ran.stderr.contains("cannot check whether the API server accepts the planned apps/v1 Deployment: "),
         "{}",
         ran.stderr
     );

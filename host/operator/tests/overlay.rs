@@ -103,7 +103,7 @@ fn settings_for_an_overlay_are_checked_and_planned_with_it() {
     };
     let with = ["--policy", overlay.as_str()];
     let ran = plan("level: DEBUG\n", &with);
-    assert!(ran.code == 2 && !ran.stderr.contains("not at hand"), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.code == 2 && !ran.stderr.contains("is not a default policy"), "{}{}", ran.stdout, ran.stderr);
     let ran = plan("level: 3\n", &with);
     assert!(ran.code == 1 && ran.stderr.contains("settings.yaml, is 3, but"), "{}{}", ran.stdout, ran.stderr);
     let ran = plan("level: DEBUG\n", &[]);

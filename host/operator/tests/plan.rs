@@ -191,11 +191,11 @@ fn plan_of_settings_for_an_unknown_policy_ends_with_1() {
     let folder = Folder::new("plan-misspelt");
     for (name, told) in [
         ("agnet", "there is no policy agnet: did you mean agent?"),
-        ("kite", "there is no policy kite: there are agent, mcpserver, memorystore, modelapi"),
+        ("kite", "there is no policy kite: name one of agent, mcpserver, memorystore, modelapi"),
     ] {
         let ran = plan(&folder, "image: x:2\n", &["--for", name]);
         assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{name}: {}", ran.stderr);
-        assert!(ran.stderr.contains(told) && !ran.stderr.contains("not at hand"), "{}", ran.stderr);
+        assert!(ran.stderr.contains(told) && !ran.stderr.contains("is not a default policy"), "{}", ran.stderr);
     }
 }
 
@@ -219,7 +219,7 @@ fn plan_fails_for_settings_that_exceed_grantable_privileges() {
         let ran = planned(more);
         assert_eq!(ran.code, 2, "{more:?}: {}{}", ran.stdout, ran.stderr);
     }
-    let told = "raise privilege privileged: the operator's --grantable-privileges leaves it out";
+    let told = "--grantable-privileges does not allow installed policies and settings to raise privilege privileged";
     for listed in ["none", "hostPath"] {
         let ran = planned(&["--grantable-privileges", listed]);
         assert_eq!(ran.code, 1, "{listed}: {}{}", ran.stdout, ran.stderr);

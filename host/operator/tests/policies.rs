@@ -40,8 +40,7 @@ fn check_warns_of_limits_above_the_operators() {
     let ran = run(["policy", "check", &file], "");
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     let told = "warning: ".to_owned() + &file;
-    let remark =
-        "limits.fuel of policy.yaml is 900,000,000, and the operator allows 500,000,000: that is what a pass has";
+    let remark = "limits.fuel of policy.yaml is 900,000,000, but the operator allows 500,000,000, which limits a pass";
     assert_eq!(ran.stderr, format!("{told}: {remark}\n"));
     let ran = run(["policy", "check", &file, "-o", "json"], "");
     assert_eq!(ran.json()["remarks"], serde_json::json!([remark]), "{}", ran.stdout);
@@ -152,7 +151,12 @@ fn check_reports_grants_and_claims_beyond_the_operators_limits() {
         assert_eq!((&shown["passed"], &shown["error"]), (&false.into(), &last["outcome"]), "{cap}");
     }
     let ran = run(["policy", "check", &file, "--grantable-privileges=hostPath"], "");
-    assert!(ran.code == 0 && ran.stdout.contains("within what the operator grants"), "{}{}", ran.stdout, ran.stderr);
+    assert!(
+        ran.code == 0 && ran.stdout.contains("the operator permits all grants and claims"),
+        "{}{}",
+        ran.stdout,
+        ran.stderr
+    );
 }
 
 #[test]
@@ -247,7 +251,7 @@ fn build_refuses_a_module_with_imports_and_names_the_target() {
     };
     for (of, name, told) in [
         ("wasi_snapshot_preview1", "fd_write", "was built for WASI and imports wasi_snapshot_preview1.fd_write"),
-        ("env", "now", "imports env.now, and a policy imports nothing: take out what declares it"),
+        ("env", "now", "imports env.now, but a policy must import nothing: remove the code that declares the import"),
     ] {
         let file = folder.write("module.wasm", module(of, name));
         let ran = run(["policy", "build", &file, "-o", &output], "");

@@ -100,9 +100,9 @@ async fn policy_remove_says_what_serves_then_and_takes_out_what_kubectl_applied_
     assert!(!listed.contains("policy-agent-0000-1"), "a young chunk may be part of a push: {listed}");
     let told = policy(&["remove", "policy-agent", "--dry-run"]).expect();
     for part in [
-        "goes: ConfigMap kaos-system/policy-agent (",
-        "goes: ConfigMap kaos-system/policy-agent-0000-1 (a chunk)",
-        "answers for kaos.tools/v1alpha1 Agent, which the operator brought along",
+        "to remove: ConfigMap kaos-system/policy-agent (",
+        "to remove: ConfigMap kaos-system/policy-agent-0000-1 (a chunk)",
+        "answers for kaos.tools/v1alpha1 Agent, which the operator starts with",
         "registry.example/agent:5",
     ] {
         assert!(told.contains(part), "{part}: {told}");

@@ -9,21 +9,21 @@ use crate::page::{code, head, prose, table};
 
 /// Variables without a flag, with their reader and purpose.
 pub(crate) const OTHERS: [(&str, &str); 9] = [
-    ("KUBECONFIG", "Files that tell how to reach the cluster, as kubectl reads them; `--kubeconfig` goes before it."),
+    ("KUBECONFIG", "Kubeconfig files, read as kubectl reads them; `--kubeconfig` takes precedence."),
     (
         "KUBERNETES_SERVICE_HOST",
-        "In a pod, with `KUBERNETES_SERVICE_PORT`: where the API server is, if no kubeconfig is named.",
+        "In a pod, with `KUBERNETES_SERVICE_PORT`: address of the API server, used if no kubeconfig is given.",
     ),
     ("KUBERNETES_SERVICE_PORT", "See `KUBERNETES_SERVICE_HOST`."),
-    ("HOSTNAME", "The name under which the process holds the Lease and writes Events; a pod's name, in a pod."),
+    ("HOSTNAME", "Name with which the process holds the Lease and writes Events; in a pod, the pod's name."),
     ("NO_COLOR", "`demo` prints without colours if it is set and not empty."),
     (
         "OTEL_EXPORTER_OTLP_ENDPOINT",
-        "Where `run` sends a span for each pass, if it was built with the feature `otlp`. The other variables of \
-         OpenTelemetry's SDK and of its OTLP exporter count, too: `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER`, \
-         `OTEL_BSP_SCHEDULE_DELAY`, `OTEL_SDK_DISABLED` and so on.",
+        "Endpoint to which `run` sends a span for each pass, if it was built with the feature `otlp`. `run` also reads \
+         the other variables of OpenTelemetry's SDK and of its OTLP exporter: `OTEL_EXPORTER_OTLP_HEADERS`, \
+         `OTEL_TRACES_SAMPLER`, `OTEL_BSP_SCHEDULE_DELAY`, `OTEL_SDK_DISABLED` and so on.",
     ),
-    ("OTEL_RESOURCE_ATTRIBUTES", "What is said of the operator in those spans, as `OTEL_SERVICE_NAME`."),
+    ("OTEL_RESOURCE_ATTRIBUTES", "Attributes of the operator in those spans, as is `OTEL_SERVICE_NAME`."),
     (
         "KAOS_EMBEDDED_POLICIES",
         "At build time: a folder of prebuilt default policies to embed, instead of building them.",
@@ -40,19 +40,18 @@ pub(crate) fn page() -> String {
     let mut cli = Cli::command();
     cli.build();
     let mut page = head("Flags and variables", "host/operator/src/cli");
-    page += "What `kaos-operator` can be told. `kaos-operator VERB --help` prints the same.\n\n";
+    page += "The verbs and flags of `kaos-operator`. `kaos-operator VERB --help` prints the same.\n\n";
     let verbs = verbs(&cli, "");
     for (name, verb) in &verbs {
         let about = verb.get_about().map(ToString::to_string).unwrap_or_default();
         let _ = writeln!(page, "- [{name}](#{}): {}", name.replace(' ', "-"), prose(&about));
     }
-    page += "\nAll verbs end with 0 when all is well, 1 when the answer is no, 2 when the question cannot be answered, \
-             unless they say otherwise.\n\n";
+    page += "\nExit codes, unless a verb has its own: 0 success; 1 the answer is no; 2 the verb could not answer.\n\n";
     for (name, verb) in &verbs {
         page += &of(name, verb);
     }
-    page += "## Variables that no flag stands for\n\nBesides these, each setting of the default policies that has a \
-             variable reads it from the environment of `run`, `render` and `demo`: [settings.md](settings.md).\n\n";
+    page += "## Variables without a flag\n\n`run`, `render` and `demo` also read settings of the default policies from \
+             variables: [settings.md](settings.md).\n\n";
     let rows = OTHERS.map(|(name, meaning)| vec![code(name), meaning.to_owned()]);
     page += &table(&["Variable", "Meaning"], &rows);
     page.trim_end().to_owned() + "\n"

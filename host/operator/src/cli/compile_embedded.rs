@@ -16,7 +16,8 @@ use crate::embedded::DEFAULTS;
 /// Arguments of `compile-embedded`.
 #[derive(Debug, Args)]
 pub(super) struct CompileEmbedded {
-    /// Where it is written, for a build with `KAOS_EMBEDDED_CODE`; without it, whether each is compiled already is told
+    /// Folder to write to, for a build with `KAOS_EMBEDDED_CODE`; without it, the verb prints which policies are
+    /// compiled already
     folder: Option<PathBuf>,
 }
 

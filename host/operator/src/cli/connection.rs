@@ -21,10 +21,10 @@ const DEADLINE: Duration = Duration::from_secs(30);
 /// Flags that name a cluster.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Connection {
-    /// Kubeconfig; otherwise $KUBECONFIG, ~/.kube/config, or the pod's service account
+    /// Kubeconfig; default: $KUBECONFIG, ~/.kube/config, or the pod's service account
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// Context in the kubeconfig; otherwise its current one
+    /// Context in the kubeconfig; default: its current context
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
 }
@@ -37,8 +37,9 @@ impl Connection {
     }
 }
 
-/// Checks something that is for the API server of a cluster. What is refused for fields that this program does not know is
-/// checked once more where the server is newer, which is asked only then: one that does not answer changes nothing, and the error says so.
+/// Runs a check of something that the API server of a cluster will get. If the check fails for unknown fields, asks the
+/// server for its version. Repeats the check if the server is newer, which may know the fields. If the server does not
+/// answer, the error says so.
 pub(super) fn for_server<T>(
     loader: &Loader,
     connection: &Connection,
@@ -57,7 +58,9 @@ pub(super) fn for_server<T>(
             Ok(true) => {}
             Ok(false) => return Err(error),
             Err(why) => {
-                return Err(error.context(format!("a newer API server may take this, and this one was asked: {why:#}")));
+                return Err(error.context(format!(
+                    "a newer API server may accept this, but the version of this one is unknown: {why:#}"
+                )));
             }
         }
         loader.expect_newer();

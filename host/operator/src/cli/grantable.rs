@@ -10,8 +10,8 @@ use crate::catalogue::{Grantable, GroupKind};
 /// The cap that passes are held to.
 #[derive(Debug, Args)]
 pub(super) struct GrantablePrivileges {
-    /// Privileges that installed policies may be granted in their policy.yaml, and that settings of packages and of
-    /// kaos-operator-config may raise, such as hostPath; `none` for none; all if this is not said
+    /// Privileges such as hostPath that the policy.yaml of an installed policy may grant, and that settings of packages
+    /// and of kaos-operator-config may raise; `none` for none; default: all
     #[arg(long, env = "GRANTABLE_PRIVILEGES", value_delimiter = ',', value_name = "A,B", value_parser = privilege)]
     grantable_privileges: Option<Vec<Listed<Privilege>>>,
 }
@@ -21,12 +21,12 @@ pub(super) struct GrantablePrivileges {
 pub(super) struct GrantableFlags {
     #[command(flatten)]
     privileges: GrantablePrivileges,
-    /// Kinds that installed policies may emit, such as ConfigMap or Deployment.apps; `none` for none; all that the operator has
-    /// rights for if this is not said
+    /// Kinds that installed policies may emit, such as ConfigMap or Deployment.apps; `none` for none; default: all that
+    /// the operator has rights for
     #[arg(long, env = "GRANTABLE_EMITS", value_delimiter = ',', value_name = "A,B", value_parser = kind)]
     grantable_emits: Option<Vec<Listed<GroupKind>>>,
-    /// Kinds that installed policies may read beside the objects that they answer for, by their claims or by grants in their
-    /// policy.yaml; `none` for none; all that the operator has rights for if this is not said
+    /// Kinds that installed policies may read, by their claims or by grants in their policy.yaml, in addition to the
+    /// objects that they answer for; `none` for none; default: all that the operator has rights for
     #[arg(long, env = "GRANTABLE_READS", value_delimiter = ',', value_name = "A,B", value_parser = kind)]
     grantable_reads: Option<Vec<Listed<GroupKind>>>,
 }
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_listed_by_none_and_everything_by_leaving_the_flag_out() {
+    fn the_word_none_lists_nothing_and_a_missing_flag_allows_all() {
         let kinds = ["none", "ConfigMap", "Deployment.apps"].map(|text| kind(text).unwrap());
         assert_eq!(listed::<GroupKind>(None), None);
         assert_eq!(listed(Some(&kinds[..1])), Some(BTreeSet::new()));

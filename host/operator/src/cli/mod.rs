@@ -31,7 +31,7 @@ use arguments::{Form, domain, name, namespace, one_namespace};
 use exit::{HELD_BACK, UNUSABLE};
 use output::Output;
 
-/// Runs KAOS objects; what runs is decided by sandboxed policies.
+/// Reconciles KAOS objects; sandboxed policies decide which children each object gets.
 #[derive(Debug, Parser)]
 #[command(name = "kaos-operator", version, arg_required_else_help = true)]
 pub struct Cli {
@@ -41,25 +41,25 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Show the operator at work, on a cluster in this process
+    /// Run the operator on an in-memory cluster in this process, to show how it works
     #[cfg(feature = "demo")]
     Demo(demo::Demo),
     /// Run the operator against a cluster
     Run(Box<run::Run>),
-    /// Show what would run, for objects in files, without a cluster
+    /// Print the manifests that the policies plan for objects in files, without a cluster
     Render(render::Render),
     /// Print the CustomResourceDefinitions, ready for `kubectl apply -f -`
     Crds(crds::Crds),
     /// Print the least rights that the operator needs, ready for `kubectl apply -f -`
     Rbac(rbac::Rbac),
-    /// Show before an upgrade from KAOS's own operator which pods it replaces, what is lost, and what to set
+    /// Print what an upgrade from KAOS's own operator would replace and lose, and what to set before
     UpgradeCheck(upgrade_check::UpgradeCheck),
-    /// Take the operator's finalizers off all objects, so that they can go without it
+    /// Remove the operator's finalizers from all objects, so that they can be deleted without the operator
     Release(release::Release),
-    /// The process in which components are compiled, confined by its arguments
+    /// Compile a component, within the limits in the arguments
     #[command(name = COMPILE_CHILD, hide = true)]
     CompileChild { limits: Vec<OsString> },
-    /// Compile the default policies for every processor of this architecture, for a build that takes them in
+    /// Compile the default policies for every processor of this architecture, for a build that embeds them
     #[command(hide = true)]
     CompileEmbedded(compile_embedded::CompileEmbedded),
     /// Work on a policy

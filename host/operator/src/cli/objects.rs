@@ -40,7 +40,7 @@ pub(super) fn documents(sources: Sources<'_>, catalogue: &Catalogue) -> Option<V
         }
     }
     if usable && documents.is_empty() {
-        complain("error", "no objects in the input: name files that hold some with -f");
+        complain("error", "the input has no objects: name files with objects with -f");
         usable = false;
     }
     usable.then_some(documents)
@@ -57,6 +57,6 @@ pub(super) fn warn_of_strangers(documents: &[Document], catalogue: &Catalogue, c
         let near = nearest(&identity.kind, kinds.iter().copied());
         let hint = near.map_or_else(String::new, |near| format!(": did you mean {near}?"));
         let group = &identity.group;
-        complain("warning", format_args!("{origin}: {identity}: {group} has no such kind here, ignored{hint}"));
+        complain("warning", format_args!("{origin}: {identity}: ignored, since {group} has no such kind{hint}"));
     }
 }

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_reads_goes_nowhere_and_what_cannot_be_written_is_an_error_once() {
+    fn a_closed_output_is_no_error_and_a_failed_write_is_reported_once() {
         let mut unread = Heard::new(Shut(io::ErrorKind::BrokenPipe));
         assert!(unread.write_all(b"a").is_ok() && unread.flush().is_ok());
         let mut full = Heard::new(Shut(io::ErrorKind::StorageFull));
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn json_on_a_terminal_says_the_same_in_characters_that_it_does_not_obey() {
+    fn json_on_a_terminal_keeps_its_meaning_and_escapes_control_characters() {
         let mut bytes = Vec::new();
         write_json(&mut bytes, &"\u{9b}2J\u{202e}").unwrap();
         assert_eq!(bytes, br#""\u009b2J\u202e""#);

@@ -19,22 +19,22 @@ pub(super) struct Rbac {
     /// Namespace that the operator runs in
     #[arg(short = 'n', long = "namespace", env = "SYSTEM_NAMESPACE", default_value = super::HOME, value_parser = super::namespace)]
     namespace: String,
-    /// Work in these namespaces only, with Roles and nothing cluster-wide
+    /// Namespaces to work in, with Roles and without cluster-wide rights
     #[arg(long, env = "WATCH_NAMESPACES", value_delimiter = ',', value_name = "A,B", value_parser = super::one_namespace)]
     namespaces: Vec<String>,
-    /// With the right to hold a Lease
+    /// Add the right to hold a Lease
     #[arg(long)]
     leader_elect: bool,
-    /// With the right to look at Secrets
+    /// Add the right to read Secrets
     #[arg(long)]
     watch_secrets: bool,
-    /// With the right to see policies in namespaces other than its own
+    /// Add the right to read policies in other namespaces than the operator's
     #[arg(long)]
     namespace_policies: bool,
-    /// A policy's component whose claims count, too
+    /// Component of a policy whose claims count too
     #[arg(long = "policy", value_name = "X.wasm")]
     policies: Vec<PathBuf>,
-    /// Name of the service account and of what gives it rights
+    /// Name of the service account, and of the roles and bindings that give it rights
     #[arg(long, default_value = "kaos-operator", value_parser = super::name)]
     name: String,
     /// Form of the output
@@ -49,7 +49,7 @@ enum Form {
     Yaml,
     /// A List
     Json,
-    /// The rules alone, by where they hold, for templates of one's own
+    /// Only the rules, grouped by the place where they hold, for your own templates
     Rules,
 }
 

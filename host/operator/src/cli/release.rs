@@ -37,35 +37,36 @@ const HOLDER: &str = "kaos-operator-release";
 /// Arguments of `release`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Records of policies whose ConfigMap is gone are removed, unless the Lease is kept or something is left to \
-    release; with --namespaces and without --for-good, only those of policies that came from these. Where nothing may be \
-    seen, as in a namespace that is gone, nothing is done, which is told and is no failure; the records stay then, to \
-    release the rest by. Exit codes: 0 nothing holds objects back any more, as far as may be seen; 1 some objects could \
-    not be released; 2 the cluster cannot be asked."
+    after_help = "Deletes also the records of policies whose ConfigMap was deleted; with --namespaces and without \
+                  --for-good, only those of policies from these namespaces. Keeps the records with --keep-lease, and \
+                  if an object was not released. If the user may read no object of a namespace, for example of a \
+                  deleted one, the verb prints a warning and skips it, which is no failure. Exit codes: 0 no object \
+                  that the user may read has the finalizers any more; 1 some objects could not be released; 2 the \
+                  cluster cannot be reached."
 )]
 pub(super) struct Release {
     #[command(flatten)]
     connection: Connection,
-    /// Namespace that the operator runs in: of its Lease, and of the policies that were installed
+    /// Namespace that the operator runs in, with its Lease and the records of installed policies
     #[arg(short = 'n', long, env = "SYSTEM_NAMESPACE", default_value = super::HOME, value_parser = super::namespace)]
     operator_namespace: String,
-    /// Leave the Lease to the operator that runs, which puts finalizers of installed policies on again
+    /// Leave the Lease to the running operator, which will add finalizers of installed policies again
     #[arg(long)]
     keep_lease: bool,
-    /// Only in these namespaces
+    /// Namespaces to release objects in; all if none is given
     #[arg(long, env = "WATCH_NAMESPACES", value_delimiter = ',', value_name = "A,B", value_parser = super::one_namespace)]
     namespaces: Vec<String>,
-    /// The operator works in these namespaces alone, and goes for good: what it kept for itself goes, too, as it does
-    /// without --namespaces
+    /// The operator works in these namespaces only, and is uninstalled for good: delete also the objects that it kept
+    /// for itself, as without --namespaces
     #[arg(long, conflicts_with = "keep_lease")]
     for_good: bool,
-    /// A policy's component whose claims count, too
+    /// Component of a policy whose claims count too
     #[arg(long = "policy", value_name = "X.wasm")]
     policies: Vec<PathBuf>,
-    /// A further finalizer to take off, such as one that settings name
+    /// A further finalizer to remove, such as one that settings name
     #[arg(long = "finalizer", value_name = "NAME")]
     further: Vec<String>,
-    /// Say what would be done, and do nothing
+    /// Print what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
     /// Form of the output
@@ -153,17 +154,19 @@ async fn stop_writers(client: &Client, namespace: &str) {
     match take_over(client.clone(), namespace, HOLDER, HELD).await {
         Ok(None) => complain(
             "warning",
-            format_args!("no Lease {namespace}/{LEASE}: an operator that runs without one may put finalizers on again"),
+            format_args!(
+                "no Lease {namespace}/{LEASE}: an operator that runs without a Lease may add finalizers again"
+            ),
         ),
         Ok(Some(before)) => {
             let (holder, seconds) = (if before.is_empty() { "nobody" } else { &before }, HELD.as_secs());
             let what = format_args!(
-                "Lease {namespace}/{LEASE} from {holder}: until {seconds} s after this no operator writes"
+                "Lease {namespace}/{LEASE} from {holder}: no operator writes until {seconds} s after this verb ends"
             );
             complain("took", what);
         }
         Err(error) => {
-            let so = "an operator that runs may put finalizers on again";
+            let so = "a running operator may add finalizers again";
             complain("warning", format_args!("Lease {namespace}/{LEASE}: {}: {so}", told(&error)));
         }
     }
@@ -184,7 +187,10 @@ async fn forget(client: &Client, namespace: &str) {
         Ok(_) => {}
         Err(kube::Error::Api(status)) if status.is_not_found() => {}
         Err(error) => {
-            complain("warning", format_args!("ConfigMap {namespace}/{FITTED_CONFIG} is left: {}", told(&error)));
+            complain(
+                "warning",
+                format_args!("ConfigMap {namespace}/{FITTED_CONFIG} was not deleted: {}", told(&error)),
+            );
         }
     }
 }
@@ -198,7 +204,7 @@ async fn forget_records(client: &Client, namespace: &str, goes: &Scope, dry_run:
         }
         Err(error) if [403, 404].into_iter().any(|code| is_answered(&error, code)) => Vec::new(),
         Err(error) => {
-            complain("warning", format_args!("records of policies that are gone are left: {}", told(error.as_ref())));
+            complain("warning", format_args!("records of removed policies were not deleted: {}", told(error.as_ref())));
             Vec::new()
         }
     }
@@ -211,7 +217,7 @@ async fn installed(client: &Client, namespace: &str) -> anyhow::Result<BTreeSet<
         Err(error) if is_answered(&error, 404) => Ok(BTreeSet::new()),
         // Without the right to list revisions, this user installed no policy.
         Err(error) if is_answered(&error, 403) => {
-            let so = "objects of kinds that policies were installed for are left as they are";
+            let so = "objects of the kinds that installed policies claim are not released";
             complain("warning", format_args!("{}: {so}", told(error.as_ref())));
             Ok(BTreeSet::new())
         }
@@ -222,7 +228,7 @@ async fn installed(client: &Client, namespace: &str) -> anyhow::Result<BTreeSet<
 fn unlisted(error: &anyhow::Error) -> Event {
     Event::Failed {
         of: ResourceType::new(API_VERSION, "PolicyRevision"),
-        object: "the kinds of installed policies are not known".to_owned(),
+        object: "objects cannot be listed, so the kinds of installed policies are unknown".to_owned(),
         because: told(error.as_ref()),
     }
 }
@@ -234,14 +240,16 @@ fn is_answered(error: &anyhow::Error, code: u16) -> bool {
 
 fn say(event: &Event, dry_run: bool, out: &mut Output) -> anyhow::Result<()> {
     match event {
-        Event::Unserved(ResourceType { kind, .. }) => out.text(&format!("no {kind} here: the type is not served\n"))?,
+        Event::Unserved(ResourceType { kind, .. }) => {
+            out.text(&format!("no {kind}: the cluster does not serve the type\n"))?
+        }
         Event::Released { of, object, finalizers } => {
             let word = if dry_run { "would release" } else { "released" };
             out.text(&format!("{word} {} {object}: {}\n", of.kind, finalizers.join(", ")))?;
         }
         Event::Removed { of, object } => {
             let word = if dry_run { "would remove" } else { "removed" };
-            out.text(&format!("{word} {} {object}: the policy is gone\n", of.kind))?;
+            out.text(&format!("{word} {} {object}: its policy was removed\n", of.kind))?;
         }
         Event::Barred { namespace, because } => {
             out.flush()?;
@@ -262,9 +270,9 @@ fn barred(namespace: Option<&str>, because: &str) -> String {
         None => ("anywhere".to_owned(), String::new()),
     };
     format!(
-        "nothing may be seen {place}, as where a namespace is gone or rights were never given, so nothing is released \
-         there: {because}: should an object be held back all the same, somebody who may see it runs kaos-operator \
-         release --keep-lease{flag}"
+        "no object {place} was released, since the user may read none; the namespace may be deleted, or rights may be \
+         missing: {because}: if an object there still has finalizers, run kaos-operator release --keep-lease{flag} as \
+         a user who may read it"
     )
 }
 

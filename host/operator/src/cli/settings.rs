@@ -51,7 +51,7 @@ pub(super) fn held(
     };
     let layer = operator_config(&config);
     for (variable, meant) in layer.misspelt(policies.iter().map(|loaded| loaded.policy.schema())) {
-        let why = "no policy has a setting for this variable, ignored";
+        let why = "ignored, since no policy has a setting for this variable";
         complain("warning", format_args!("{origin}: {identity}: data.{variable}: {why}: did you mean {meant}?"));
     }
     layers.push(layer);

@@ -114,13 +114,13 @@ mod tests {
     }
 
     #[test]
-    fn columns_line_up_and_nothing_trails() {
+    fn columns_are_aligned_without_trailing_blanks() {
         let rows = [["long-name", "1", ""], ["a", "two\nlines", "b"]];
         assert_eq!(shown(&rows, None), "NAME        VALUE   FROM\nlong-name   1\na           two…    b\n");
     }
 
     #[test]
-    fn a_long_cell_is_cut_only_where_lines_are_short() {
+    fn a_long_cell_is_cut_only_if_the_lines_are_short() {
         let long = "x".repeat(300);
         assert!(shown(&[["a", &long, "spec.a"]], None).contains(&long));
         let narrow = shown(&[["a", &long, "spec.a"]], Some(40));
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_hide_or_turn_around_a_cell_is_shown() {
+    fn control_characters_in_a_cell_are_escaped() {
         let text = shown(&[["a\u{202e}b", "\u{1b}[2J", "c\td\u{200b}"]], None);
         assert!(text.contains("a\\u{202e}b") && text.contains("\\u{1b}[2J") && text.contains("c d\\u{200b}"), "{text}");
     }

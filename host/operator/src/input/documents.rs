@@ -179,13 +179,13 @@ mod tests {
     }
 
     #[test]
-    fn documents_are_numbered_as_they_stand_in_the_file() {
+    fn documents_are_numbered_in_the_order_of_the_file() {
         let text = format!("# head\n---\n{}---\n# nothing\n---\n{}", kite("red"), kite("blue"));
         assert_eq!(names("a.yaml", &text), (vec!["1 red".into(), "3 blue".into()], vec![]));
     }
 
     #[test]
-    fn one_broken_document_is_named_with_the_line_of_the_file_and_hides_no_other() {
+    fn a_broken_document_is_reported_with_its_line_and_the_others_are_read() {
         let text = format!("{}---\nkind: [\n---\n{}", kite("red"), kite("blue"));
         let (good, errors) = names("a.yaml", &text);
         assert_eq!(good, ["1 red", "3 blue"]);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_taken_apart_also_nested_ones() {
+    fn lists_are_split_into_their_items_even_if_nested() {
         let text = r#"{"apiVersion":"v1","kind":"List","items":[
             {"apiVersion":"example.org/v1","kind":"KiteList","items":[{"apiVersion":"example.org/v1","kind":"Kite","metadata":{"name":"red"}}]},
             {"apiVersion":"example.org/v1","kind":"Kite","metadata":{}}]}"#;
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_without_a_list_in_it_is_told_so() {
+    fn a_list_object_without_a_list_of_items_is_an_error() {
         for text in ["kind: List", "kind: List\nitems: {a: b}", "kind: KiteList\nitems: text"] {
             let (found, errors) = names("a.yaml", &format!("apiVersion: v1\n{text}\n"));
             assert_eq!(
@@ -254,14 +254,14 @@ mod tests {
             text = [text, format!("{next}: &{next} [{aliases}]\n")].concat();
         }
         let errors = names("a.yaml", &text).1;
-        let told = "a.yaml: document 1: its aliases stand for more than is read, as those of an alias bomb do";
+        let told = "a.yaml: document 1: its aliases expand to more than the limit";
         assert!(errors.len() == 1 && errors[0].starts_with(told), "{errors:?}");
     }
 
     #[test]
-    fn a_field_that_is_there_twice_is_an_error_in_either_form() {
+    fn a_duplicate_field_is_an_error_in_yaml_and_json() {
         let yaml = format!("{}---\n{}spec: 1\nspec: 2\n", kite("red"), kite("blue"));
-        let twice = "the field spec is there twice at line";
+        let twice = "the field spec occurs twice at line";
         assert_eq!(
             names("a.yaml", &yaml),
             (vec!["1 red".into()], vec![format!("a.yaml: document 2: {twice} 9, column 1: correct it there")])
@@ -274,6 +274,6 @@ mod tests {
             assert!(errors[0].starts_with(&format!("{file}: document 1: {twice} 2")), "{errors:?}");
         }
         let below = r#"{"apiVersion":"v1","kind":"Kite","metadata":{"name":"red"},"spec":[{"a":1,"a":1}]}"#;
-        assert!(names("a.json", below).1[0].contains("the field a is there twice"));
+        assert!(names("a.json", below).1[0].contains("the field a occurs twice"));
     }
 }

@@ -35,7 +35,7 @@ pub enum InputError {
         message: String,
     },
     /// A file has several documents where only one is read.
-    #[error("{path}: has {count} documents, and one is read: put everything into one")]
+    #[error("{path}: has {count} documents, but must have one: put everything into one")]
     Several {
         /// The path as the user named it.
         path: String,

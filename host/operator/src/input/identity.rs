@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named_by_its_path() {
+    fn a_missing_field_is_named_by_its_path() {
         for (object, path) in [
             (json!([]), ""),
             (json!({"kind": "Kite"}), "apiVersion"),

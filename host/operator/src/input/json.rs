@@ -62,7 +62,7 @@ impl<'de> Visitor<'de> for Values {
         let mut object = Map::new();
         while let Some(name) = fields.next_key::<String>()? {
             if object.contains_key(&name) {
-                return Err(A::Error::custom(format_args!("the field {name} is there twice")));
+                return Err(A::Error::custom(format_args!("the field {name} occurs twice")));
             }
             let Unique(value) = fields.next_value()?;
             object.insert(name, value);

@@ -53,29 +53,29 @@ macro_rules! rows {
 }
 
 rows! {
-    BUILD: Info "build" ["version", "rust"] "What was built";
-    LEADER: Gauge "leader" [] "1 while this process is the one that writes";
-    EVERYWHERE: Gauge "everywhere" [] "1 while this process writes in all namespaces, and not in listed ones";
-    PASSES: Counter "passes" ["group", "kind", "result"] "Passes over objects, by how they ended";
-    PASS_DURATION: Histogram "pass_duration" in "seconds" ["group", "kind"] "Time of a pass, waiting for the API server included";
-    RETRIES: Counter "retries" ["group", "kind"] "Passes that were put off and will be made again";
+    BUILD: Info "build" ["version", "rust"] "Build of the operator; always 1";
+    LEADER: Gauge "leader" [] "1 while this process may write, 0 while it stands by";
+    EVERYWHERE: Gauge "everywhere" [] "1 while this process may write and works in all namespaces, 0 if it works in listed ones";
+    PASSES: Counter "passes" ["group", "kind", "result"] "Passes over objects, by result";
+    PASS_DURATION: Histogram "pass_duration" in "seconds" ["group", "kind"] "Duration of a pass, including waits for the API server";
+    RETRIES: Counter "retries" ["group", "kind"] "Passes that were postponed and will be repeated";
     OBJECTS: Gauge "objects" ["group", "kind", "ready"] "Objects that policies answer for, by their condition Ready";
-    UNSERVED: Gauge "objects_unserved" ["group", "kind", "reason"] "Objects that are not served by what should serve them: NoPolicy where nothing answers, PolicyFailed where what answers fails, FellBack where what served before does";
-    AWAITING_PASS: Gauge "objects_awaiting_policy" ["group", "kind"] "Objects whose last pass was made by a policy that has since been replaced";
-    QUEUE_DEPTH: Gauge "queue_depth" [] "Objects that are due for a pass and have not got one";
-    QUEUE_AGE: Gauge "queue_oldest_age" in "seconds" [] "How long the oldest of them has been due";
-    POLICY: Gauge "policy_info" ["group", "kind", "policy", "version", "digest"] "1 for each layer of the policy that answers for a kind now";
-    FUEL: Histogram "policy_fuel" ["policy", "version"] "Fuel that a policy burnt in a pass";
-    POLICY_FAILURES: Counter "policy_failures" ["policy", "version", "reason"] "Passes that a policy failed: traps, exhausted limits, answers that the guard refused";
-    POLICY_FALLBACKS: Counter "policy_fallbacks" ["policy", "version"] "Passes in which what served before answered, since a policy failed on the object or the API server refused what it planned";
-    POLICY_REVISIONS: Gauge "policy_revisions" ["state", "current"] "Policy packages by their state; current are those that a ConfigMap holds now, and not what came before them";
-    API_CALLS: Counter "api_calls" ["verb", "group", "resource", "code"] "Requests to the API server, by HTTP status code; timeout and unreachable stand for those without an answer";
-    API_DURATION: Histogram "api_call_duration" in "seconds" ["verb"] "Time until the API server answered; watches until they were open";
-    WATCH_STATE: Gauge "watch_state" ["group", "kind", "state"] "1 for the state that the watch on a type is in: unserved, forbidden, listing, synced or failing; namespaces in which nothing may be read, while something may be in others, do not count";
-    WATCH_ERRORS: Counter "watch_errors" ["group", "kind", "reason"] "Watches that broke, with what the API server said";
-    BARRED: Gauge "namespaces_barred" [] "Listed namespaces in which nothing may be read, while something may be in others: they are gone, or without rights for the operator";
-    STORED: Gauge "stored_objects" ["group", "kind"] "Objects of a type that are kept in memory";
-    STORED_SIZE: Gauge "stored" in "bytes" ["group", "kind"] "Size of the objects of a type that are kept in memory";
+    UNSERVED: Gauge "objects_unserved" ["group", "kind", "reason"] "Objects that the active policy does not serve: NoPolicy if no policy answers, PolicyFailed if the policy fails, FellBack if a fallback answers";
+    AWAITING_PASS: Gauge "objects_awaiting_policy" ["group", "kind"] "Objects whose last pass used a policy that has since been replaced";
+    QUEUE_DEPTH: Gauge "queue_depth" [] "Objects that are due for a pass and wait for it";
+    QUEUE_AGE: Gauge "queue_oldest_age" in "seconds" [] "Time for which the longest-waiting object has been due for a pass";
+    POLICY: Gauge "policy_info" ["group", "kind", "policy", "version", "digest"] "1 for each policy and overlay that answers for a kind";
+    FUEL: Histogram "policy_fuel" ["policy", "version"] "Fuel that a policy used in a pass";
+    POLICY_FAILURES: Counter "policy_failures" ["policy", "version", "reason"] "Passes in which a policy failed: traps, exhausted limits, answers that the guard refused";
+    POLICY_FALLBACKS: Counter "policy_fallbacks" ["policy", "version"] "Passes in which a fallback answered, because the policy failed on the object or the API server refused a planned child";
+    POLICY_REVISIONS: Gauge "policy_revisions" ["state", "current"] "Revisions of policy packages, by state; current if a ConfigMap holds the package now";
+    API_CALLS: Counter "api_calls" ["verb", "group", "resource", "code"] "Requests to the API server, by HTTP status code; timeout and unreachable count requests without an answer";
+    API_DURATION: Histogram "api_call_duration" in "seconds" ["verb"] "Time until the API server answered a request or opened a watch";
+    WATCH_STATE: Gauge "watch_state" ["group", "kind", "state"] "1 for the current state of the watch on a type: unserved, forbidden, listing, synced or failing; barred namespaces do not count";
+    WATCH_ERRORS: Counter "watch_errors" ["group", "kind", "reason"] "Watches that ended with an error, by the API server's reason";
+    BARRED: Gauge "namespaces_barred" [] "Listed namespaces in which the operator may read nothing, while it may read others: they were deleted, or rights are missing";
+    STORED: Gauge "stored_objects" ["group", "kind"] "Objects of a type that the operator holds in memory";
+    STORED_SIZE: Gauge "stored" in "bytes" ["group", "kind"] "Size of the objects of a type that the operator holds in memory";
 }
 
 impl Row {
@@ -108,10 +108,10 @@ pub fn reference() -> String {
         "# Metrics\n\n",
         "Served as OpenMetrics text at `/metrics` (`--metrics-bind-address`, `:8080` unless set). `group` and `kind` name a ",
         "Kubernetes type; the core group is empty. Histograms have `_bucket`, `_sum` and `_count`.\n\n",
-        "What a policy may lead to is counted from 0 on when it begins to answer. Series of requests and of broken watches ",
-        "appear with their first event, so that `increase` does not count that one.\n\n",
-        "Samples of a version of a policy are there for as long as it may have to answer, also as what served before ",
-        "another, and until policies change the next time after that. One that comes back begins at 0.\n\n",
+        "Counters of a policy start at 0 when the policy begins to answer. Series of requests and of watch errors ",
+        "appear with their first event, which `increase` therefore does not count.\n\n",
+        "Series of a policy version exist while the version may answer, also as a fallback, and then until the next ",
+        "change of policies. The series of a version that returns start at 0.\n\n",
         "| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n",
     ));
     for row in ROWS {

@@ -158,7 +158,7 @@ fn peers(world: &World<'_>, position: usize) -> String {
 }
 
 #[test]
-fn each_object_is_rendered_once_and_again_only_if_it_needed_others_first() {
+fn an_object_is_rendered_again_only_if_it_needs_other_objects() {
     in_world(&(written("a", &["b", "c"]) + &written("b", &["c"]) + &written("c", &[])), |world| {
         assert_eq!(peers(world, 0), "kite://b,kite://c");
         assert_eq!(peers(world, 1), "kite://c");
@@ -168,7 +168,7 @@ fn each_object_is_rendered_once_and_again_only_if_it_needed_others_first() {
 }
 
 #[test]
-fn in_a_circle_everybody_sees_everybody_after_three_passes_at_most() {
+fn objects_in_a_circle_see_each_other_after_at_most_three_passes() {
     in_world(&(written("a", &["b", "c"]) + &written("b", &["a", "c"]) + &written("c", &["a", "b"])), |world| {
         assert_eq!(peers(world, 0), "kite://b,kite://c");
         assert_eq!(peers(world, 1), "kite://a,kite://c");
@@ -191,7 +191,7 @@ fn a_long_chain_is_followed_to_its_end() {
 }
 
 #[test]
-fn many_that_need_the_same_are_rendered_once() {
+fn many_objects_with_the_same_need_are_rendered_once() {
     let others: String = (0..100).map(|number| written(&format!("k{number}"), &["hub"])).collect();
     in_world(&(others + &written("hub", &[])), |world| {
         for position in 0..100 {
@@ -202,13 +202,13 @@ fn many_that_need_the_same_are_rendered_once() {
 }
 
 #[test]
-fn a_status_in_the_file_is_what_others_see() {
+fn other_objects_see_the_status_in_the_file() {
     let given = written("b", &[]) + "status: {endpoint: 'kite://elsewhere'}\n";
     in_world(&(written("a", &["b"]) + &given), |world| assert_eq!(peers(world, 0), "kite://elsewhere"));
 }
 
 #[test]
-fn what_is_refused_has_a_status_too() {
+fn a_refused_object_has_a_status_too() {
     in_world(&(written("a", &["refused"]) + &written("refused", &[])), |world| {
         assert_eq!(peers(world, 0), "?");
         let status = world.entry(1).unwrap().unwrap().status.clone();
@@ -236,7 +236,7 @@ fn an_object_that_names_an_unknown_policy_gets_the_operators_refusal() {
 }
 
 #[test]
-fn for_what_is_being_deleted_nothing_is_made() {
+fn an_object_that_is_being_deleted_gets_no_children() {
     let going = written("a", &[]).replace("{name: a}", "{name: a, deletionTimestamp: '2026-01-01T00:00:00Z'}");
     in_world(&(going + &written("b", &["a"])), |world| {
         let entry = world.entry(0).unwrap().unwrap();
@@ -261,7 +261,7 @@ fn children_in_the_files_are_live() {
 }
 
 #[test]
-fn settings_that_somebody_installs_raise_no_more_than_the_operator_is_said_to_grant() {
+fn installed_settings_raise_only_grantable_privileges() {
     let stacks = BTreeMap::from([(kite(), stack())]);
     let (documents, errors) = parse(&"kites.yaml".into(), &written("mighty", &[]), "default");
     assert!(errors.is_empty(), "{errors:?}");

@@ -50,7 +50,7 @@ pub enum Problem {
     #[error("has {}: keep one of them", .0.join(" and "))]
     SeveralComponents(Vec<&'static str>),
     /// A text under `binaryData`, or bytes under `data`.
-    #[error("`{key}` must stand under {field}: `kubectl create configmap --from-file` and `policy pack` put it there")]
+    #[error("`{key}` must be under {field}: `kubectl create configmap --from-file` and `policy pack` put it there")]
     WrongField {
         /// The key.
         key: &'static str,
@@ -58,7 +58,8 @@ pub enum Problem {
         field: &'static str,
     },
     /// A key that resembles one of a package.
-    #[error("`{key}` is no key of a policy package{}", hint.map(|near| format!(": did you mean `{near}`?")).unwrap_or_default())]
+    #[error("`{key}` is not a key of a policy \
+             package{}", hint.map(|near| format!(": did you mean `{near}`?")).unwrap_or_default())]
     UnknownKey {
         /// The key.
         key: String,
@@ -75,7 +76,10 @@ pub enum Problem {
     #[error("has neither a component nor `settings` in policy.yaml: add one of them")]
     Nothing,
     /// A field that requires a component.
-    #[error("policy.yaml has `{0}`, which belongs to a component, but there is none: add policy.wasm.gz, or remove it")]
+    #[error(
+        "policy.yaml has `{0}`, which needs a component, but the package has none: add policy.wasm.gz, or remove the \
+         field"
+    )]
     WithoutComponent(&'static str),
     /// A component in chunks without the digest of the whole.
     #[error(
@@ -99,7 +103,7 @@ pub enum Problem {
         limit: usize,
     },
     /// A chunk does not exist.
-    #[error("awaits its chunk {name}, {number} of {count}: apply it in the same namespace")]
+    #[error("waits for its chunk {name}, {number} of {count}: apply it in the same namespace")]
     MissingChunk {
         /// The name of the chunk.
         name: String,
@@ -117,7 +121,9 @@ pub enum Problem {
         annotated: Option<String>,
     },
     /// The chunks exist, but their content is not the pinned one.
-    #[error("its chunks come to {found}, but policy.yaml pins {wanted}: apply the index and all its chunks again")]
+    #[error(
+        "its chunks have the digest {found}, but policy.yaml pins {wanted}: apply the index and all its chunks again"
+    )]
     OtherChunks {
         /// The digest of the chunks.
         found: Digest,
@@ -137,7 +143,7 @@ pub enum Problem {
         remedy: &'static str,
     },
     /// The name cannot be the name of ConfigMaps.
-    #[error("is no name for a policy's ConfigMaps: use at most 200 lower-case letters, digits, dots and hyphens")]
+    #[error("is not a name for a policy's ConfigMaps: use at most 200 lower-case letters, digits, dots and hyphens")]
     BadName,
     /// The component cannot be packed.
     #[error(transparent)]
@@ -148,9 +154,9 @@ pub enum Problem {
 }
 
 fn says(annotated: Option<&str>) -> String {
-    let remedy = "set its annotation kaos.tools/policy-index, or list another";
+    let remedy = "set the annotation, or list another ConfigMap";
     annotated.map_or_else(
-        || format!("does not say so: {remedy}"),
-        |index| format!("says that it is one of {index}: {remedy}"),
+        || format!("has no annotation kaos.tools/policy-index: {remedy}"),
+        |index| format!("its annotation kaos.tools/policy-index names {index}: {remedy}"),
     )
 }

@@ -69,13 +69,13 @@ pub(super) fn keys(index: &ConfigMap) -> Result<(), Problem> {
 
 /// Parses `policy.yaml`.
 pub(super) fn file(index: &ConfigMap) -> Result<PolicyFile, Problem> {
-    let remedy = "write what the policy is called and where it holds, at least `{}`";
+    let remedy = "write the name and the scope of the policy, or at least `{}`";
     let text = text(index, FILE).ok_or(Problem::MissingKey { key: FILE, remedy })?;
     if text.trim().is_empty() {
         return Err(Problem::EmptyKey { key: FILE, remedy });
     }
     if text.len() > WORDS {
-        let remedy = "settings are values, and files belong into ConfigMaps that a policy reads";
+        let remedy = "settings are values; put files into ConfigMaps that a policy reads";
         return Err(Problem::TooLarge { key: FILE, bytes: text.len(), limit: WORDS, remedy });
     }
     Ok(PolicyFile::parse(text)?)
@@ -104,7 +104,7 @@ fn listed(index: &ConfigMap) -> Result<Vec<String>, Problem> {
             return Err(wrong("is not the name of a ConfigMap"));
         }
         if !seen.insert(name) {
-            return Err(wrong("stands there twice"));
+            return Err(wrong("occurs twice"));
         }
         if names.len() == MOST_CHUNKS {
             return Err(Problem::TooManyChunks { limit: MOST_CHUNKS });

@@ -66,7 +66,7 @@ fn large() -> Packed {
 }
 
 #[test]
-fn what_was_packed_unpacks_to_the_same_package() {
+fn a_packed_package_unpacks_to_the_same_package() {
     for component in [noise(10), noise(ROOM + 1), vec![0; 3 << 20]] {
         let packed = packed(&file(), Some(&component));
         let package = read(&packed).unwrap();
@@ -82,7 +82,7 @@ fn what_was_packed_unpacks_to_the_same_package() {
 }
 
 #[test]
-fn every_config_map_fits_into_one_and_the_index_comes_last() {
+fn each_config_map_is_small_enough_and_the_index_comes_last() {
     let packed = large();
     let size = |map: &ConfigMap| {
         let texts: usize = map.data.iter().flatten().map(|(key, text)| key.len() + text.len()).sum();
@@ -107,7 +107,7 @@ fn the_same_package_has_the_same_digest_however_it_is_cut_packed_and_written() {
 }
 
 #[test]
-fn another_file_component_or_pin_is_another_digest() {
+fn another_file_component_or_pin_changes_the_digest() {
     let package = read(&packed(&file(), Some(b"component"))).unwrap();
     let mut digests = vec![package.digest()];
     let mut changed = |change: &dyn Fn(&mut Package)| {
@@ -135,7 +135,7 @@ fn a_bomb_has_a_digest_and_is_not_unpacked() {
 }
 
 #[test]
-fn settings_alone_name_their_policy_and_need_no_component() {
+fn a_package_with_settings_only_names_its_policy() {
     let file = PolicyFile { name: Some("kite".into()), settings: json!({"image": "x"}), ..PolicyFile::default() };
     let package = read(&packed(&file, None)).unwrap();
     assert_eq!((package.component, package.file), (None, file));
@@ -145,7 +145,7 @@ fn settings_alone_name_their_policy_and_need_no_component() {
 }
 
 #[test]
-fn what_a_component_is_given_does_not_stand_without_one() {
+fn fields_for_a_component_are_refused_without_one() {
     for (text, field) in [
         ("{name: kite, settings: {}, version: '1'}", "version"),
         ("{name: kite, settings: {}, limits: {fuel: 1}}", "limits"),
@@ -182,12 +182,12 @@ fn a_half_written_config_map_says_what_is_missing() {
 fn a_policy_file_that_does_not_parse_is_named_with_its_line() {
     let broken = index(&[(FILE, "name: kite\nscope:\n  namespace: [a]\n")], &[(COMPONENT, b"x")]);
     let told = read(&broken).unwrap_err().to_string();
-    assert!(told.starts_with("ConfigMap home/kite: policy.yaml is not usable: "), "{told}");
+    assert!(told.starts_with("ConfigMap home/kite: policy.yaml is invalid: "), "{told}");
     assert!(told.contains("line 3") && told.contains("namespace"), "{told}");
 }
 
 #[test]
-fn a_missing_chunk_is_awaited_by_its_name() {
+fn a_missing_chunk_is_waited_for_by_name() {
     let mut packed = large();
     let gone = packed.chunks.remove(1).metadata.name.unwrap();
     let error = read(&packed).unwrap_err();
@@ -196,7 +196,7 @@ fn a_missing_chunk_is_awaited_by_its_name() {
 }
 
 #[test]
-fn swapped_emptied_or_replaced_chunks_are_never_taken_for_the_component() {
+fn swapped_emptied_or_replaced_chunks_never_make_a_component() {
     let mut swapped = large();
     let names = chunk_names(&swapped.index).unwrap();
     let list = [&names[1], &names[0], &names[2]].map(|name| format!("{name}\n")).concat();
@@ -219,7 +219,7 @@ fn swapped_emptied_or_replaced_chunks_are_never_taken_for_the_component() {
 }
 
 #[test]
-fn a_chunk_of_nobody_or_of_another_is_not_taken() {
+fn a_chunk_of_no_index_or_of_another_index_is_refused() {
     let mut foreign = large();
     foreign.chunks[0].metadata.annotations = Some([(INDEX_ANNOTATION.to_owned(), "other".to_owned())].into());
     let expected = Problem::ForeignChunk { index: "kite".into(), annotated: Some("other".into()) };
@@ -249,7 +249,7 @@ fn chunks_that_never_end_are_cut_off() {
 }
 
 #[test]
-fn chunks_are_asked_for_in_turn_and_no_more_of_them_than_may_count() {
+fn chunks_are_read_in_order_up_to_the_limit() {
     let mut packed = large();
     let part = packed.chunks[0].clone();
     let asked = |packed: &mut Packed, count: usize, there: bool| {
@@ -274,7 +274,7 @@ fn chunks_are_asked_for_in_turn_and_no_more_of_them_than_may_count() {
 }
 
 #[test]
-fn what_cannot_become_a_package_is_refused_when_it_is_packed() {
+fn an_invalid_package_is_refused_when_it_is_packed() {
     let refused = |name: &str, file: &PolicyFile, component: Option<&[u8]>| {
         *pack(name, "home", file, component).unwrap_err().problem
     };
@@ -289,7 +289,7 @@ fn what_cannot_become_a_package_is_refused_when_it_is_packed() {
 }
 
 #[test]
-fn a_policy_file_that_could_not_be_kept_is_refused() {
+fn a_policy_file_too_large_to_be_kept_is_refused() {
     let long = format!("name: agent\nsettings: {{image: {}}}\n", "x".repeat(300_000));
     let index: ConfigMap = serde_json::from_value(json!({
         "metadata": {"name": "long", "namespace": "kaos-system", "labels": {LABEL: "package"}},

@@ -95,7 +95,7 @@ fn written(file: &PolicyFile) -> Result<String, Problem> {
     // Check that the text parses to the same policy file.
     match PolicyFile::parse(&text) {
         Ok(read) if read == *file => Ok(text),
-        Ok(_) => Err(failed(&"it would read back as another")),
+        Ok(_) => Err(failed(&"its text would not parse to the same settings")),
         Err(error) => Err(error.into()),
     }
 }

@@ -46,13 +46,13 @@ fn a_changed_order_of_named_items_is_a_change() {
 }
 
 #[test]
-fn digests_and_hashes_are_no_changes_of_their_own() {
+fn changed_digests_and_hashes_are_no_separate_changes() {
     let with = |digest: &str| json!({"metadata": {"annotations": {"kaos.tools/applied-digest": digest, "kaos.tools/pod-spec-hash": digest}}});
     assert!(fields(&with("a"), &with("b")).is_empty());
 }
 
 #[test]
-fn no_value_of_a_secret_is_ever_shown() {
+fn no_secret_value_is_shown() {
     let secret = |value: &str| json!({"kind": "Secret", "data": {"a": value}, "stringData": {"b": value}});
     let env = |value: &str| deployment(&json!([{"name": "web", "env": [{"name": "API_KEY", "value": value}]}]));
     let nothing = deployment(&json!([]));
@@ -82,7 +82,7 @@ fn no_value_of_a_secret_is_ever_shown() {
 }
 
 #[test]
-fn a_change_of_what_never_changes_is_told_as_one_that_cannot_be_applied() {
+fn a_change_of_an_immutable_field_is_reported_as_not_applicable() {
     let set = |size: &str, replicas: u32| {
         let claim = json!({"metadata": {"name": "data"}, "spec": {"resources": {"requests": {"storage": size}}}});
         json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "s", "namespace": "t"},

@@ -20,13 +20,13 @@ pub enum PolicyError {
         source: PolicyFileError,
     },
     /// A policy file is empty.
-    #[error("{path}: is empty: write {{}} into it if that is meant, or take it away")]
+    #[error("{path}: is empty: write {{}} into it for a policy.yaml without fields, or delete it")]
     Empty {
         /// The file.
         path: String,
     },
     /// A policy file has a name that is not read.
-    #[error("{path}: is not read: what is said of a component stands in policy.yaml beside it, in a folder of its own")]
+    #[error("{path}: is not read: put these fields into a policy.yaml next to the component, in a folder of its own")]
     Misnamed {
         /// The file.
         path: String,
@@ -59,7 +59,8 @@ pub enum PolicyError {
     },
     /// A policy emits a kind that another policy claims.
     #[error(
-        "{origin}: emits {of} for {claimed}, but a policy answers for {of}: nothing emitted may be an object for one"
+        "{origin}: emits {of} for {claimed}, but a policy answers for {of}: a policy must not emit objects that a \
+         policy answers for"
     )]
     EmitsClaimed {
         /// The policy that emits the kind.

@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn compiled_code_is_kept_where_caches_are() {
+    fn compiled_code_is_in_the_cache_directory() {
         let place = |known: &[(&str, &str)]| {
             cache_directory(|name| known.iter().find(|(it, _)| *it == name).map(|(_, value)| value.into()))
         };

@@ -34,7 +34,7 @@ fn may(rules: &[Rule], group: &str, resource: &str, verb: &str) -> bool {
 }
 
 #[test]
-fn the_rights_are_those_of_the_claims_and_never_more() {
+fn the_rights_are_exactly_those_of_the_claims() {
     let Rights { working, operator } = rights(&duties(Scope::All));
     assert!(may(&working, "apps", "deployments", "patch"));
     assert!(may(&working, "gateway.networking.k8s.io", "httproutes", "create"));
@@ -85,7 +85,7 @@ fn with_listed_namespaces_nothing_holds_for_the_cluster() {
 }
 
 #[test]
-fn a_further_policys_rights_are_roles_where_nothing_takes_up_a_cluster_role() {
+fn rights_of_a_further_policy_are_roles_if_no_cluster_role_aggregates_them() {
     let claims = Rights {
         working: vec![Rule {
             group: "sky.io".to_owned(),
@@ -117,7 +117,7 @@ fn a_further_policys_rights_are_roles_where_nothing_takes_up_a_cluster_role() {
 }
 
 #[test]
-fn what_holds_everywhere_is_not_given_once_more_at_home() {
+fn a_cluster_wide_right_is_not_repeated_in_the_home_namespace() {
     let reads_config = |rights: &Rights| may(&rights.operator, "", "configmaps", "watch");
     assert!(!reads_config(&rights(&duties(Scope::All))));
     assert!(reads_config(&rights(&duties(listed(&["a"])))));
@@ -131,7 +131,7 @@ fn repeats(rule: &Rule, other: &Rule) -> bool {
 }
 
 #[test]
-fn no_rule_gives_what_another_one_gives_already() {
+fn no_rule_repeats_a_right_of_another_rule() {
     for (scope, secrets) in [(Scope::All, false), (Scope::All, true), (listed(&["a"]), false), (listed(&["a"]), true)] {
         for namespace_policies in [false, true] {
             let duties = Duties { secrets, namespace_policies, ..duties(scope.clone()) };
@@ -149,7 +149,7 @@ fn no_rule_gives_what_another_one_gives_already() {
 }
 
 #[test]
-fn events_about_objects_are_made_and_those_about_policies_are_counted_up_too() {
+fn events_about_objects_are_created_and_those_about_policies_also_patched() {
     for scope in [Scope::All, listed(&["a"])] {
         let Rights { working, operator } = rights(&duties(scope));
         let counts_up = |rules: &[Rule]| may(rules, "events.k8s.io", "events", "patch");
@@ -159,7 +159,7 @@ fn events_about_objects_are_made_and_those_about_policies_are_counted_up_too() {
 }
 
 #[test]
-fn policies_of_namespaces_are_listed_watched_and_read_where_they_may_be() {
+fn policies_of_namespaces_can_be_listed_watched_and_read() {
     let reads = |duties: &Duties, verb| may(&rules(&[], duties).working, "", "configmaps", verb);
     let without = duties(Scope::All);
     let with = Duties { namespace_policies: true, ..without.clone() };
@@ -170,7 +170,7 @@ fn policies_of_namespaces_are_listed_watched_and_read_where_they_may_be() {
 }
 
 #[test]
-fn at_home_it_changes_the_config_map_that_it_keeps_settings_in_and_no_other() {
+fn in_its_namespace_it_updates_only_the_configmap_of_kept_settings() {
     let Rights { operator, .. } = rights(&duties(listed(&["a"])));
     let changes = |rule: &&Rule| {
         rule.resources.contains("configmaps") && ["delete", "patch", "update"].iter().any(|it| rule.verbs.contains(it))

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_null_that_means_nothing_is_as_good_as_no_field() {
+    fn a_null_without_meaning_counts_as_an_absent_field() {
         let (spec, unknown, violations) = admit(&json!({
             "colour": "red", "limit": null, "owner": null, "tail": {"bows": null}, "free": {"any": null},
             "marks": {"a": null, "b": "c"}, "env": [{"name": "A", "value": null}],
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_metadata_says_nothing() {
+    fn empty_metadata_is_ignored() {
         let metadata = json!({"name": "a", "labels": null, "annotations": {"a": null, "b": "c"}});
         let spec = json!({"colour": "red"});
         let mut object = json!({"apiVersion": "example.org/v1", "kind": "Kite", "metadata": metadata, "spec": spec});
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_fields_are_dropped_and_reported_except_where_they_are_kept() {
+    fn unknown_fields_are_dropped_and_reported_unless_the_schema_preserves_them() {
         let (spec, unknown, violations) = admit(&json!({
             "colour": "red", "size": 1, "free": {"any": {"thing": 1}}, "env": [{"name": "A", "valeu": "b"}],
         }));
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn violations_name_the_path_and_never_the_value() {
+    fn violations_name_the_path_but_not_the_value() {
         let (_, _, violations) = admit(&json!({
             "colour": "s3cret", "length": 0, "limit": [], "marks": {"a/b": 1}, "env": [{"name": "A"}, {"name": "A"}, {}],
         }));
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_what_is_allowed_what_came_and_what_to_do() {
+    fn a_violation_names_the_accepted_the_found_and_the_remedy() {
         let (_, _, violations) = admit(&json!({
             "colour": "Blue", "length": "3", "limit": [], "marks": {"a": true}, "env": {"name": "A"}, "owner": {},
         }));
@@ -225,11 +225,11 @@ mod tests {
             violations,
             [
                 "spec.colour: must be one of \"red\", \"blue\": write blue",
-                "spec.env: must be a list, and is an object: begin each item with -",
-                "spec.length: must be a whole number, and is a text: write it without quotes",
-                "spec.limit: must be a whole number or a text, and is a list",
-                "spec.marks.a: must be a text, and is true or false: put it in quotes",
-                "spec.owner: must be a text or null, and is an object",
+                "spec.env: must be a list, but is an object: begin each item with -",
+                "spec.length: must be a whole number, but is a text: write it without quotes",
+                "spec.limit: must be a whole number or a text, but is a list",
+                "spec.marks.a: must be a text, but is true or false: put it in quotes",
+                "spec.owner: must be a text or null, but is an object",
             ]
         );
     }
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_is_projected_onto_what_its_kind_declares() {
+    fn a_status_keeps_only_the_fields_that_its_kind_declares() {
         let of = ResourceType::new("kaos.tools/v1alpha1", kaos_kind());
         let schema = embedded_status_of(&of).unwrap();
         let mut status = serde_json::json!({

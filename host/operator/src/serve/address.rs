@@ -21,7 +21,7 @@ pub enum BindAddress {
 
 /// The error for an invalid address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no address to listen on: say :8080, 127.0.0.1:8080, or 0 to leave it out")]
+#[error("{0:?} is not an address to listen on: write :8080, 127.0.0.1:8080, or 0 to turn it off")]
 pub struct AddressError(String);
 
 impl FromStr for BindAddress {
@@ -58,7 +58,7 @@ pub struct LocalAddress(BindAddress);
 /// objects.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no address on loopback, and what is served there tells what objects hold: use 127.0.0.1:PORT and kubectl \
+    "{0:?} is not a loopback address, but these pages show the content of objects: use 127.0.0.1:PORT and kubectl \
      port-forward, or 0 to turn it off"
 )]
 pub struct LocalAddressError(String);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_others_get_to_is_no_local_one_and_what_to_do_is_said() {
+    fn an_address_beyond_loopback_is_refused_with_a_remedy() {
         for text in ["0", "127.0.0.1:8082", "127.0.0.9:1", "[::1]:0"] {
             assert_eq!(text.parse::<LocalAddress>().expect("a local address").to_string(), text);
         }

@@ -88,7 +88,7 @@ impl Listeners {
                 // The address is the default, and the operator works without these pages.
                 Err(error) if pages == Pages::Debug && debug == LocalAddress::default() => {
                     let flag = pages.flag();
-                    tracing::warn!(%address, %error, "objects are not explained: choose another --{flag}, or 0");
+                    tracing::warn!(%address, %error, "cannot serve /debug/objects: choose another --{flag}, or 0");
                 }
                 Err(source) => return Err(ServeError { flag: pages.flag(), address, source }),
             }

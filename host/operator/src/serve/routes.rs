@@ -61,7 +61,7 @@ async fn asked_by_local_name(request: Request, next: Next) -> Response {
     if host.is_none_or(is_local) {
         return next.run(request).await;
     }
-    (StatusCode::FORBIDDEN, "ask for this by a local address\n").into_response()
+    (StatusCode::FORBIDDEN, "forbidden: use a local address\n").into_response()
 }
 
 fn is_local(host: &str) -> bool {

@@ -59,7 +59,7 @@ async fn served_within(bounds: Bounds, [metrics, health, debug]: [&str; 3], look
 }
 
 #[tokio::test]
-async fn every_page_is_where_it_belongs_and_nowhere_else() {
+async fn each_page_is_served_on_its_own_address_only() {
     served(["0.0.0.0:0", ":0", "127.0.0.1:0"], async |at| {
         for (which, &address) in at.iter().enumerate() {
             for (of, page) in PAGES.into_iter().enumerate() {
@@ -77,7 +77,7 @@ async fn every_page_is_where_it_belongs_and_nowhere_else() {
 }
 
 #[tokio::test]
-async fn one_address_may_be_that_of_all_pages() {
+async fn one_address_can_serve_all_pages() {
     served(["127.0.0.1:0"; 3], async |at| {
         assert!(at.len() == 3 && at.iter().all(|address| *address == at[0]), "{at:?}");
         for page in PAGES {
@@ -88,7 +88,7 @@ async fn one_address_may_be_that_of_all_pages() {
 }
 
 #[tokio::test]
-async fn what_is_missing_for_readiness_is_told_line_by_line() {
+async fn readyz_lists_missing_prerequisites_one_per_line() {
     served(["0", "127.0.0.1:0", "0"], async |at| {
         let page = get(at[0], "/readyz", "x").await;
         assert!(page.starts_with("HTTP/1.1 503"), "{page}");
@@ -98,7 +98,7 @@ async fn what_is_missing_for_readiness_is_told_line_by_line() {
 }
 
 #[tokio::test]
-async fn an_object_is_explained_to_those_who_ask_by_a_local_name() {
+async fn the_debug_page_answers_requests_with_a_local_host_name() {
     served(["0", "0", "127.0.0.1:0"], async |at| {
         for host in ["localhost:1", "127.0.0.1", "[::1]:7"] {
             let page = get(at[0], "/debug/objects/widget/n/w", host).await;
@@ -112,7 +112,7 @@ async fn an_object_is_explained_to_those_who_ask_by_a_local_name() {
 }
 
 #[tokio::test]
-async fn an_object_is_explained_nowhere_when_that_is_turned_off() {
+async fn no_address_serves_the_debug_page_if_it_is_off() {
     served(["127.0.0.1:0", "127.0.0.1:0", "0"], async |at| {
         assert!(get(at[0], "/debug/objects/widget/n/w", "localhost").await.starts_with("HTTP/1.1 404"));
         assert!(get(at[0], "/livez", "localhost").await.starts_with("HTTP/1.1 200"));
@@ -159,7 +159,7 @@ async fn closed(mut stream: TcpStream) -> String {
 const WHOLE: &str = "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n";
 
 #[tokio::test]
-async fn callers_that_do_not_ask_in_time_are_cut_off_also_after_an_answer() {
+async fn idle_connections_are_closed_even_after_an_answer() {
     served_within(SHORT, ["0", "127.0.0.1:0", "0"], async |at| {
         for begun in ["", "GET /livez HTTP/1.1\r\nHost: x\r\n"] {
             let said = closed(saying(at[0], begun).await).await;
@@ -172,7 +172,7 @@ async fn callers_that_do_not_ask_in_time_are_cut_off_also_after_an_answer() {
 }
 
 #[tokio::test]
-async fn a_new_connection_takes_the_place_of_the_oldest_and_is_answered() {
+async fn a_new_connection_replaces_the_oldest_and_is_answered() {
     let patient = Bounds { asking: Duration::from_mins(1), ..SHORT };
     served_within(patient, ["0", "127.0.0.1:0", "0"], async |at| {
         let mut slow = Vec::new();
@@ -188,7 +188,7 @@ async fn a_new_connection_takes_the_place_of_the_oldest_and_is_answered() {
 }
 
 #[tokio::test]
-async fn a_connection_ends_after_its_time_although_its_caller_goes_on() {
+async fn a_connection_ends_after_its_time_limit_even_if_requests_continue() {
     let brief = Bounds { asking: Duration::from_mins(1), lifetime: Duration::from_millis(200), ..SHORT };
     served_within(brief, ["0", "127.0.0.1:0", "0"], async |at| {
         let said = closed(saying(at[0], &format!("{WHOLE}GET /li")).await).await;

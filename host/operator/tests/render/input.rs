@@ -66,7 +66,7 @@ fn every_unusable_file_of_a_directory_is_reported() {
         "1.yaml: No such file",
         "2.yaml: is no text in UTF-8",
         "3.yaml: document 1: is not YAML or JSON: unclosed bracket",
-        "4.json: document 1: the field spec is there twice at line 1",
+        "4.json: document 1: the field spec occurs twice at line 1",
         "5.yaml: is text in UTF-16: save it as UTF-8",
     ] {
         assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
@@ -99,8 +99,8 @@ fn misspelt_variable_of_the_operator_config_is_reported() {
                   data: {DEFAULT_AGENT_IMG: 'agent:1', DEFAULT_MCP_SERVER_IMAGE: 'mcp:1', GATEWAY_HOST: a}\n";
     let ran = render(&format!("{LLM}{READY}---\n{config}"), &[]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let told = "ConfigMap kaos-system/kaos-operator-config: data.DEFAULT_AGENT_IMG: no policy has a setting for this \
-                variable, ignored: did you mean DEFAULT_AGENT_IMAGE?";
+    let told = "ConfigMap kaos-system/kaos-operator-config: data.DEFAULT_AGENT_IMG: ignored, since no policy has a \
+                setting for this variable: did you mean DEFAULT_AGENT_IMAGE?";
     assert!(ran.stderr.contains(told) && ran.stderr.matches("ignored").count() == 1, "{}", ran.stderr);
 }
 
@@ -116,7 +116,7 @@ fn unusable_input_ends_with_2_and_names_the_place() {
     let other = folder.write("other.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n");
     std::fs::create_dir(format!("{}/nothing", folder.path())).expect("a folder");
     for (file, message) in [
-        (empty, "no objects in the input"),
+        (empty, "the input has no objects"),
         (broken, "document 2: is not YAML or JSON: "),
         (elsewhere, "document 1: metadata.namespace: "),
         (twice, "document 2: ModelAPI default/llm was already given in "),
@@ -152,7 +152,7 @@ fn unknown_kind_of_a_known_group_gives_a_warning() {
     let stranger = LLM.replace("kind: ModelAPI", "kind: ModelApi").replace("name: llm", "name: other");
     let ran = render(&format!("{LLM}{READY}---\n{stranger}"), &[]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert!(ran.stderr.contains("no such kind here, ignored: did you mean ModelAPI?"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("no such kind: did you mean ModelAPI?"), "{}", ran.stderr);
     assert_eq!(render(&stranger, &[]).code, 2);
 }
 

@@ -199,7 +199,7 @@ fn env_table_combines_with_status_but_not_with_json_or_yaml() {
     let told = render(&input, &["--env", "--status"]);
     assert_eq!(told.stdout.lines().count(), plain.stdout.lines().count());
     assert!(told.stdout.contains("\nAgent default/writer: Waiting: ModelAPI is not ready\n"), "{}", told.stdout);
-    for (form, told) in [("json", "-o json has the variables"), ("yaml", "leave it or -o yaml out")] {
+    for (form, told) in [("json", "-o json contains the variables"), ("yaml", "leave out --env or -o yaml")] {
         let ran = render(&input, &["--env", "-o", form]);
         assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{form}");
         assert!(ran.stderr.contains(told), "{}", ran.stderr);

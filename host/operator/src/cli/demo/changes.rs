@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_that_somebody_decided_are_told_and_no_others() {
+    fn only_changes_of_decided_fields_are_reported() {
         let child = |image: &str, revision: &str, hash: &str| {
             json!({
                 "metadata": {"resourceVersion": revision},

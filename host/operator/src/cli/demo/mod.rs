@@ -52,16 +52,16 @@ use crate::{
 #[derive(Debug, Args)]
 #[command(after_help = after_help())]
 pub(super) struct Demo {
-    /// Objects to apply, in place of the sample
+    /// File or directory with objects to apply instead of the sample
     #[arg(short = 'f', long = "filename", value_name = "FILE|DIR|-")]
     filenames: Vec<String>,
-    /// Start with this policy for the kinds that it claims, or over the embedded one when it is an overlay
+    /// Policy to start with, for the kinds that it claims; an overlay is added to the default policy
     #[arg(long = "policy", value_name = "X.wasm")]
     policies: Vec<PathBuf>,
     /// CRDs of further kinds
     #[arg(long, value_name = "FILE|DIR|-")]
     crds: Vec<String>,
-    /// The settings that are changed while it runs, in place of the sample's
+    /// Settings to change while the demo runs, instead of the sample's
     #[arg(long, value_name = "FILE")]
     settings: Option<PathBuf>,
     #[command(flatten)]
@@ -69,24 +69,24 @@ pub(super) struct Demo {
     /// Port of the cluster on 127.0.0.1; 0 takes a free one
     #[arg(long, default_value_t = 0)]
     port: u16,
-    /// Look at Secrets, as `run --watch-secrets` does: whether they are there, their keys, and a digest
+    /// Watch Secrets, as `run --watch-secrets` does: their existence, keys and a digest
     #[arg(long)]
     watch_secrets: bool,
-    /// End when everything was shown
+    /// End after the last step
     #[arg(long)]
     once: bool,
-    /// Print lines also on a terminal
+    /// Print lines instead of a table that changes, also on a terminal
     #[arg(long)]
     plain: bool,
-    /// Seconds until what is not ready counts as failed
+    /// Seconds to wait until all objects are ready
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     timeout: u64,
 }
 
 fn after_help() -> String {
-    let codes = "Exit codes with --once: 0 everything is ready; 1 something is not; 2 the demo cannot run.";
-    let lacks = "Its pods run no containers, so it has no logs, no exec and no port-forward.";
-    format!("{codes} As to kinds, {}. {lacks}", served::served())
+    let codes = "Exit codes with --once: 0 all objects are ready; 1 an object is not ready; 2 the demo cannot run.";
+    let lacks = "Its pods run no containers, so `kubectl logs`, `exec` and `port-forward` do not work.";
+    format!("{codes} Kinds: {}. {lacks}", served::served())
 }
 
 /// The sample, and the settings that are applied to it later.
@@ -123,12 +123,12 @@ impl Demo {
     async fn show(&self) -> anyhow::Result<ExitCode> {
         let (sample, definitions) = (self.sample()?, self.definitions()?);
         let mut screen = Screen::new(self.plain);
-        screen.step("An embedded cluster starts, in this process")?;
+        screen.step("Starting an in-memory cluster in this process")?;
         let mut stage = Stage::start(self.port).await?;
         let defined = stage.define(&definitions).await?;
         screen.say(&format!("{} serves {}", stage.url(), defined.join(", ")))?;
 
-        screen.step("Policies are checked: each runs in a sandbox and imports nothing")?;
+        screen.step("Checking the policies: each runs in a sandbox and imports nothing")?;
         let (policies, installing) = tokio::task::block_in_place(|| self.policies())?;
         for Loaded { policy, .. } in &policies {
             let kinds: Vec<_> = policy.descriptor().claims.iter().map(|claim| claim.primary.kind.as_str()).collect();
@@ -165,7 +165,7 @@ impl Demo {
         stage: &mut Stage,
         screen: &mut Screen,
     ) -> anyhow::Result<bool> {
-        screen.step(&format!("{} objects are applied", sample.len()))?;
+        screen.step(&format!("Applying {} objects", sample.len()))?;
         stage.play(sample).await?;
         let mut ready = self.until_ready(stage, screen).await?;
         if ready {
@@ -193,7 +193,7 @@ impl Demo {
     /// Changes settings while the operator runs, and prints what that changed.
     async fn swap(&self, policies: &[Loaded], stage: &Stage, screen: &mut Screen) -> anyhow::Result<bool> {
         let (name, document) = self.change()?;
-        screen.step(&format!("The policies' settings change, live: {name}"))?;
+        screen.step(&format!("Changing the policies' settings, live: {name}"))?;
         for line in serde_saphyr::to_string(&document)?.lines() {
             screen.say(&format!("  {line}"))?;
         }
@@ -203,7 +203,7 @@ impl Demo {
 
     /// Ships another component while the operator runs, and prints what that changed.
     async fn ship(&self, stage: &Stage, screen: &mut Screen) -> anyhow::Result<bool> {
-        screen.step(&format!("Another component is shipped, live, with {}", shipping::FILE.0))?;
+        screen.step(&format!("Installing another component, live, with {}", shipping::FILE.0))?;
         self.let_answer(&[shipping::component()?], stage, screen).await
     }
 
@@ -224,7 +224,7 @@ impl Demo {
         let ready = self.until_ready(stage, screen).await?;
         let after = stage.children().await?;
         let changes = changes::between(&before, &after);
-        screen.step(&format!("What that changed in {} objects, and nothing else:", after.len()))?;
+        screen.step(&format!("All changes in {} children:", after.len()))?;
         for line in &changes {
             screen.say(&format!("  {line}"))?;
         }
@@ -268,7 +268,7 @@ impl Demo {
         };
         let documents = usable(documents, &errors)?;
         if documents.is_empty() {
-            return Err(anyhow!("no objects in the input: name files that hold some with -f"));
+            return Err(anyhow!("the input has no objects: name files with objects with -f"));
         }
         Ok(documents)
     }
@@ -342,7 +342,7 @@ fn too_early(ended: Result<Result<(), OperatorError>, JoinError>) -> anyhow::Err
 
 /// Prints how to go on. Then shows the objects until the user interrupts the demo or closes its output.
 async fn leave_open(stage: &Stage, screen: &mut Screen) -> anyhow::Result<()> {
-    screen.step("The cluster and the operator go on until Ctrl-C. In another terminal:")?;
+    screen.step("The cluster and the operator run until Ctrl-C. In another terminal:")?;
     screen.say(&format!("  export KUBECONFIG={}", stage.kubeconfig().display()))?;
     for namespace in stage.namespaces() {
         screen.say(&format!("  kubectl get kaos,deployments -n {namespace}"))?;
@@ -361,7 +361,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn an_operator_that_ends_is_told_of() {
+    async fn an_operator_that_ends_too_early_is_an_error() {
         let error = too_early(tokio::spawn(async { Ok(()) }).await);
         assert_eq!(error.to_string(), "the operator ended while the demo ran");
         let task = tokio::spawn(std::future::pending());

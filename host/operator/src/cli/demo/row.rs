@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_object_without_a_status_is_open_in_every_respect() {
+    fn an_object_without_a_status_shows_each_condition_as_unknown() {
         let row = Row::of(&json!({"kind": "Kite", "metadata": {"name": "red", "generation": 1}}));
         assert_eq!(row.conditions, [Mark::Open; 4]);
         assert_eq!((row.object.as_str(), row.pods.as_str(), row.policy.as_str()), ("Kite/red", "-", ""));

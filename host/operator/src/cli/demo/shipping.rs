@@ -40,7 +40,7 @@ pub(super) fn component() -> anyhow::Result<Packed> {
     let file = PolicyFile::parse(text).context(name)?;
     let named = |manifest: &str| PolicyFile::parse(manifest).is_ok_and(|embedded| embedded.name == file.name);
     let embedded = DEFAULTS.iter().find(|policy| named(policy.manifest));
-    let component = embedded.with_context(|| format!("{name}: there is no embedded policy of this name"))?.component;
+    let component = embedded.with_context(|| format!("{name}: no default policy has this name"))?.component;
     let policy = file.name.clone().unwrap_or_default();
     Ok(pack(&format!("policy-{policy}"), HOME, &file, Some(&[component, BUILD].concat()))?)
 }
@@ -59,7 +59,7 @@ mod tests {
     };
 
     #[test]
-    fn it_passes_the_checks_with_a_digest_of_its_own() {
+    fn the_shipped_component_passes_the_gate_and_has_its_own_digest() {
         let loader = Loader::new(sample_cluster()).unwrap();
         let package = unpack(&component().unwrap().index, |_| None::<&k8s_openapi::api::core::v1::ConfigMap>).unwrap();
         let inner =

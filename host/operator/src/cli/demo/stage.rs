@@ -68,7 +68,7 @@ impl Drop for Folder {
 impl Stage {
     /// Starts a cluster and writes a kubeconfig for it.
     pub(super) async fn start(port: u16) -> anyhow::Result<Self> {
-        let there_is = format!("{}; for anything else take a real cluster", super::served::served());
+        let there_is = format!("{}; use a real cluster for other kinds", super::served::served());
         let cluster = Cluster::builder().history(CHANGES, REQUESTS).events(EVENTS).instead(there_is).start();
         cluster.set_pods(PodFate::ReadyAfter(POD_STARTS));
         let address = SocketAddr::from(([127, 0, 0, 1], port));
@@ -132,7 +132,7 @@ impl Stage {
 
     async fn apply(&self, object: &Value) -> anyhow::Result<()> {
         let object: DynamicObject = serde_json::from_value(object.clone())?;
-        let types = object.types.as_ref().ok_or_else(|| anyhow!("an object without apiVersion and kind"))?;
+        let types = object.types.as_ref().ok_or_else(|| anyhow!("the object lacks apiVersion or kind"))?;
         let gvk = GroupVersionKind::try_from(types)?;
         let found = pinned_kind(&self.client, &gvk).await;
         let (resource, capabilities) = found.map_err(|error| self.not_found(&gvk, error))?;
@@ -196,7 +196,7 @@ impl Folder {
         use std::os::unix::fs::DirBuilderExt as _;
         let folder = std::env::temp_dir().join(format!("kaos-demo-{}", std::process::id()));
         let made = fs::DirBuilder::new().mode(0o700).create(&folder);
-        made.with_context(|| format!("cannot make the folder {} for a kubeconfig", folder.display()))?;
+        made.with_context(|| format!("cannot create the folder {} for a kubeconfig", folder.display()))?;
         Ok(Self(folder))
     }
 
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_folder_is_new_and_nobody_else_may_look_into_it() {
+    fn the_folder_is_new_and_only_the_user_may_read_it() {
         let folder = Folder::new().unwrap();
         assert_eq!(fs::metadata(&folder.0).unwrap().permissions().mode() & 0o777, 0o700);
         assert!(Folder::new().is_err());

@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// Stands for the name of the revision of a package that is not shipped yet. No real name contains blanks.
-pub(in crate::cli) const PLANNED: &str = "what is to be shipped";
+pub(in crate::cli) const PLANNED: &str = "the planned package";
 
 /// A package that is shipped, or is to be.
 #[derive(Debug, Clone)]
@@ -107,7 +107,9 @@ impl Standing {
         }
         match nearest(named, names.iter().copied()) {
             Some(near) => bail!("there is no policy {named}: did you mean {near}?"),
-            None => bail!("there is no policy {named}: there are {}", names.into_iter().collect::<Vec<_>>().join(", ")),
+            None => {
+                bail!("there is no policy {named}: name one of {}", names.into_iter().collect::<Vec<_>>().join(", "))
+            }
         }
     }
 
@@ -173,7 +175,7 @@ impl Standing {
             bail!("{PLANNED} would not serve: {why}");
         }
         catalogue.install(answers);
-        Ok(Installed { snapshot: catalogue.load().context("nothing answers")?, conflicts })
+        Ok(Installed { snapshot: catalogue.load().context("no policy answers")?, conflicts })
     }
 }
 

@@ -18,7 +18,7 @@ use kaos_policy::printable::printable;
 pub(super) struct Build {
     /// The core module, as `cargo build --release --target wasm32-unknown-unknown` leaves it
     file: PathBuf,
-    /// Where the component goes
+    /// File to write the component to
     #[arg(short, long, value_name = "X.wasm")]
     output: PathBuf,
 }
@@ -29,7 +29,7 @@ impl Build {
         let Self { file, output } = self;
         let module = reading::bytes(&file, MODULE)?;
         if wasm::is_component(&module) {
-            bail!("{}: is a component already", file.display());
+            bail!("{}: is already a component", file.display());
         }
         if !wasm::is_core(&module) {
             bail!("{}: not a core module: build it with --target wasm32-unknown-unknown", file.display());
@@ -37,7 +37,7 @@ impl Build {
         // wit-bindgen leaves the types of the exports in sections of this name. Without them, no component can be made.
         if !wasm::has_custom_section(&module, "component-type") {
             bail!(
-                "{}: knows no contract: name your type in kaos_policy_sdk::export_policy! or export_overlay!",
+                "{}: exports no contract: name your type in kaos_policy_sdk::export_policy! or export_overlay!",
                 file.display()
             );
         }
@@ -46,9 +46,12 @@ impl Build {
             let (file, import) = (file.display(), printable(&import));
             let remedy = "build it with --target wasm32-unknown-unknown";
             if module.starts_with("wasi") {
-                bail!("{file}: was built for WASI and imports {import}, and a policy imports nothing: {remedy}");
+                bail!("{file}: was built for WASI and imports {import}, but a policy must import nothing: {remedy}");
             }
-            bail!("{file}: imports {import}, and a policy imports nothing: take out what declares it, and {remedy}");
+            bail!(
+                "{file}: imports {import}, but a policy must import nothing: remove the code that declares the \
+                 import, and {remedy}"
+            );
         }
         let component = ComponentEncoder::default()
             .validate(true)

@@ -20,7 +20,7 @@ use crate::{
 /// Arguments of `policy check`.
 #[derive(Debug, Args)]
 pub(super) struct Check {
-    /// The component; its policy.yaml is looked for beside it
+    /// The component; a policy.yaml in the same directory counts
     file: PathBuf,
     /// Form of the output
     #[arg(short, long, value_enum, default_value_t)]
@@ -43,7 +43,7 @@ impl Check {
         {
             let granted = grantable.covers_grants(policy.grants());
             let beyond = granted.and_then(|()| grantable.covers_claims(&policy.descriptor().claims)).err();
-            let within = "grants and claims are within what the operator grants".to_owned();
+            let within = "the operator permits all grants and claims".to_owned();
             let (passed, outcome) = (beyond.is_none(), beyond.as_ref().map_or(within, ToString::to_string));
             steps.push(json!({"step": "grantable", "milliseconds": 0.0, "outcome": outcome, "passed": passed}));
             if let Some(beyond) = beyond {

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn chunks_that_a_push_may_have_written_just_now_are_not_left_over() {
+    async fn chunks_that_a_running_push_may_have_written_are_not_left_over() {
         let cluster = Cluster::start();
         let client = Client::new(cluster.service(), "default");
         let (now, young, old) = times();
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_chunk_goes_as_it_was_read_and_not_while_its_index_lists_it() {
+    async fn a_chunk_is_deleted_only_unchanged_and_only_if_no_index_lists_it() {
         let cluster = Cluster::start();
         let client = Client::new(cluster.service(), "default");
         let (_, _, old) = times();

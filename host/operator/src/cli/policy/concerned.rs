@@ -96,7 +96,7 @@ async fn objects(api: &Api<DynamicObject>) -> anyhow::Result<Vec<DynamicObject>>
         let page = match api.list(&parameters).await {
             Ok(page) => page,
             Err(kube::Error::Api(answer)) if answer.code == 403 => {
-                complain("note", format_args!("whether objects are as planned is open: {}", answer.message));
+                complain("note", format_args!("cannot check whether children match the plan: {}", answer.message));
                 return Ok(all);
             }
             Err(error) => return Err(error.into()),
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_object_is_not_as_planned_when_its_children_are_not_or_it_goes_without_the_revision() {
+    fn an_object_differs_from_the_plan_if_its_children_do_or_a_fallback_answers() {
         let object = |conditions: &Value| json!({"status": {"conditions": conditions}});
         let applied = |status: &str, reason: &str| json!([{"type": "Applied", "status": status, "reason": reason, "message": "x"}]);
         assert_eq!(unapplied(&object(&applied("True", "Applied"))), None);

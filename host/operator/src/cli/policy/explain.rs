@@ -68,7 +68,7 @@ impl Explain {
         let told = super::on_cluster(connection, async |client| {
             let standing = standing(&client, &loader, &loader.load(&[])?, &operator_namespace).await?;
             let Installed { snapshot, conflicts } =
-                standing.install(&Catalogue::default()).context("what serves now")?;
+                standing.install(&Catalogue::default()).context("the policies that serve now")?;
             for (revision, why) in &conflicts {
                 complain("note", format_args!("PolicyRevision {revision} does not serve: {why}"));
             }
@@ -76,7 +76,7 @@ impl Explain {
             let of = discovered::meant(&client, &kinds, &kind).await?;
             let mut gathered = Gathered::new(client);
             let position = gathered.object(&of, &namespace, &name).await?;
-            let Some(identity) = position else { bail!("{} {namespace}/{name} is not there", of.kind) };
+            let Some(identity) = position else { bail!("{} {namespace}/{name} does not exist", of.kind) };
             for claim in snapshot.of(&of).into_iter().flat_map(Answers::claims) {
                 for wish in &claim.wishes {
                     gathered.serves(wish).await?;
@@ -87,7 +87,8 @@ impl Explain {
                 let stored = Stored::new(&documents);
                 let at = documents.iter().position(|document| document.identity == identity).unwrap_or_default();
                 let object = &documents[at].object;
-                let answering = answer(&snapshot, object).with_context(|| format!("nothing answers for {identity}"))?;
+                let answering =
+                    answer(&snapshot, object).with_context(|| format!("no policy answers for {identity}"))?;
                 let is_served = |of: &ResourceType| gathered.hidden(of).is_none();
                 let mut bound = Bound::default();
                 bound.bind(&snapshot, documents.iter().map(|document| &document.object), &started, is_served)?;
@@ -97,7 +98,7 @@ impl Explain {
                     let renderer = renderer(kind, &started, is_served)?;
                     let instead = Instead { usual, object, renderer: &renderer };
                     let entry = World::new(&stored, &instead, &hidden).entry(at);
-                    Ok(entry.context("nothing answers for it")??)
+                    Ok(entry.context("no policy answers for it")??)
                 };
                 let (Descent { kind, without, .. }, entry) = decide(answering, asking)?;
                 let needs: Vec<_> = entry.rendered.needs.iter().map(|need| need.target.clone()).collect();
@@ -145,7 +146,7 @@ fn because(standing: &Standing, snapshot: &Snapshot, kind: &Kind, object: &Value
         let from = answering().find(|shipped| shipped.policy.as_ref().is_some_and(|policy| policy.id() == id));
         told.push(match from {
             Some(shipped) => format!("policy {id}: {}", shipped.told()),
-            None => format!("policy {id}: the operator brought it along, and nothing shipped takes its place"),
+            None => format!("policy {id}: a default policy, which no installed package replaces"),
         });
     }
     told.extend(
@@ -157,8 +158,8 @@ fn because(standing: &Standing, snapshot: &Snapshot, kind: &Kind, object: &Value
     if let Some(choice) = named_in_vain(snapshot, object) {
         let choice: Vec<String> = choice.iter().map(ToString::to_string).collect();
         told.push(format!(
-            "there is no such policy here: the operator leaves what exists as it is, and the above would answer \
-             without the annotation: name one of {}, or remove it",
+            "no such policy holds here, so the operator leaves the children unchanged; without the annotation, the \
+             policies above would answer: name one of {}, or remove the annotation",
             choice.join(", ")
         ));
     }
@@ -207,8 +208,8 @@ impl Told {
             Some(Answer::Secret(facts)) if facts.present => "found",
             Some(Answer::Secret(_)) => "not there",
             Some(Answer::Unserved) => "its type is not served",
-            Some(Answer::Forbidden(_)) => "not looked at",
-            None => "asked for by an overlay",
+            Some(Answer::Forbidden(_)) => "not read",
+            None => "needed by an overlay",
         };
         rendered.needs.iter().map(|need| (need, word(found(need)))).collect()
     }

@@ -33,7 +33,7 @@ const NAMED: usize = 3;
 pub(super) enum Until {
     /// It serves
     Active,
-    /// It serves, and the objects that it answers for are as it plans
+    /// It serves, and the children of its objects match the plan
     #[default]
     Applied,
 }
@@ -117,7 +117,7 @@ impl<'a> Follower<'a> {
             if waited >= patience {
                 return Ok(Err(match (told, open) {
                     (Some(RevisionState::Active), Some(open)) => open,
-                    (Some(_), _) => "it does not serve yet, and may still come to: see `policy list`".to_owned(),
+                    (Some(_), _) => "the revision does not serve yet, but still may: see `policy list`".to_owned(),
                     (None, _) => self.unnoticed(),
                 }));
             }
@@ -144,11 +144,11 @@ impl<'a> Follower<'a> {
     async fn open(&self, revision: &Revision) -> anyhow::Result<Option<String>> {
         let Some(concerned) = &self.concerned else { return Ok(None) };
         match status(revision).outstanding {
-            None => return Ok(Some("how many objects it answers for was not counted yet".to_owned())),
+            None => return Ok(Some("the operator has not counted its objects yet".to_owned())),
             Some(1..) => {
                 let outstanding = status(revision).outstanding.unwrap_or_default();
-                let objects = if outstanding == 1 { "object was" } else { "objects were" };
-                return Ok(Some(format!("{outstanding} {objects} not looked at with it yet")));
+                let objects = if outstanding == 1 { "object waits" } else { "objects wait" };
+                return Ok(Some(format!("{outstanding} {objects} for a pass with it")));
             }
             Some(_) => {}
         }
@@ -159,12 +159,12 @@ impl<'a> Follower<'a> {
     /// Lists possible reasons why no operator records the package.
     fn unnoticed(&self) -> String {
         let (home, from) = (self.revisions.namespace(), &self.package.namespace);
-        let what = "no operator took notice of it: is it running";
+        let what = "no operator has recorded the package: is the operator running";
         if from == home {
-            return format!("{what}, and does it live in namespace {home}?");
+            return format!("{what}, and is its namespace {home}?");
         }
-        let takes = format!("was it started with --namespace-policies, since the policy lies in {from}");
-        format!("{what}, does it live in namespace {home}, and {takes}?")
+        let takes = format!("was it started with --namespace-policies, which packages in {from} need");
+        format!("{what}, is its namespace {home}, and {takes}?")
     }
 
     /// Finds the revision of the package, if an operator recorded one. Also finds the revision of a package that the
@@ -210,10 +210,10 @@ fn says(before: Option<&PolicyRevisionStatus>, revision: &Revision, late: bool) 
 
 /// Formats the objects whose children differ from the plan, and why.
 fn unplanned(left: &Unplanned) -> String {
-    let objects = if left.len() == 1 { "object is" } else { "objects are" };
+    let objects = if left.len() == 1 { "object differs" } else { "objects differ" };
     let named: Vec<String> = left.iter().take(NAMED).map(|(object, why)| format!("{object}: {why}")).collect();
     let more = if left.len() > NAMED { "; …" } else { "" };
-    format!("{} {objects} not as it plans: {}{more}", left.len(), named.join("; "))
+    format!("{} {objects} from its plan: {}{more}", left.len(), named.join("; "))
 }
 
 /// Returns the command that asks for another check of a package that was refused or quarantined before.
@@ -225,7 +225,7 @@ fn remedy(revision: &Revision) -> String {
     }
     let namespace = revision.metadata.namespace.as_deref().unwrap_or_default();
     let command = retry_command(name(revision), namespace, retried.as_deref());
-    format!(" (it was put aside before; ask for another try with {command})")
+    format!(" (the operator refused or quarantined it before; request another check with {command})")
 }
 
 /// Describes a revision in one line.
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_before_counts_only_once_nothing_else_is_said() {
+    fn an_old_status_counts_only_if_the_operator_does_not_change_it() {
         let old = revision(&json!({}), &json!({"state": "Quarantined", "since": "2026-01-01T00:00:00Z"}));
         let before = status(&old);
         assert_eq!(says(Some(&before), &old, false), Says::Nothing);
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_about_to_be_tried_again_is_waited_for() {
+    fn a_revision_with_a_requested_retry_is_waited_for() {
         let asked = json!({"kaos.tools/retry": "2"});
         let old = revision(&asked, &json!({"state": "Refused", "retried": "1"}));
         assert_eq!(says(Some(&status(&old)), &old, true), Says::Nothing);

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_for_nothing_goes_but_for_what_was_put_aside_or_is_fallen_back_to() {
+    fn unused_records_are_deleted_except_quarantined_ones_and_fallbacks() {
         use RevisionState::{Active, Quarantined, Refused, Superseded};
         let all = [
             revision("serves", "there", Active, Some("before")),

@@ -56,7 +56,7 @@ impl Beside<'_> {
         indexes.sort_by(|(one, ..), (other, ..)| one.cmp(other));
         for (age, document, index) in indexes {
             if age.namespace != self.home && !self.in_namespaces {
-                let why = "policies of namespaces count with --namespace-policies only, and this one is not read";
+                let why = "ignored, since packages outside of the operator's namespace need --namespace-policies";
                 complain("note", format_args!("{}: {}: {why}", document.origin, document.identity));
                 continue;
             }
@@ -75,7 +75,7 @@ impl Beside<'_> {
             match taken {
                 Ok(with) => standing = with,
                 Err(why) => {
-                    let what = "an operator does not let it in, and it is left out";
+                    let what = "left out, since an operator would not activate it";
                     complain("warning", format_args!("{}: {}: {what}: {why:#}", document.origin, document.identity));
                 }
             }
@@ -100,7 +100,7 @@ impl Beside<'_> {
             }
         };
         if policy.is_none() && file.name.is_none() {
-            bail!("policy.yaml: says neither a component nor whose settings it has: add `name`");
+            bail!("policy.yaml has no `name`: without a component it must name the policy whose settings it changes");
         }
         let since = age.claimed;
         let revision = format!("{namespace}/{name}").into();

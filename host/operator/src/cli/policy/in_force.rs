@@ -50,8 +50,8 @@ pub(super) async fn standing(
     let Some(fitted) = fitted.map(with_fitted).filter(|it| it.misfit().is_none()) else {
         return Ok(standing);
     };
-    let so = "the settings hold that fitted last, and nothing new is let in";
-    complain("note", format_args!("ConfigMap {namespace}/{OPERATOR_CONFIG} does not fit, so {so}: {why}"));
+    let so = "the last good settings hold, and the operator activates no package";
+    complain("note", format_args!("ConfigMap {namespace}/{OPERATOR_CONFIG} does not fit the policies, so {so}: {why}"));
     Ok(fitted)
 }
 
@@ -78,7 +78,7 @@ async fn in_force(revisions: &Revisions, all: &[Revision], loader: &Loader) -> a
         match shipped(revisions, revision, loader).await? {
             Ok(shipped) => found.push(shipped),
             Err(why) => {
-                let left_out = "is left out, as by an operator that starts now";
+                let left_out = "is left out, since a starting operator could not load it either";
                 complain("warning", format_args!("PolicyRevision {} {left_out}: {why}", name(revision)));
             }
         }
@@ -141,7 +141,7 @@ async fn shipped(
             match loader.check(&candidate).result {
                 Ok(policy) => Some(policy),
                 Err(error) if error.is_lasting() => {
-                    return Ok(Err(format!("{error}: ask with the version of kaos-operator that runs there")));
+                    return Ok(Err(format!("{error}: use the version of kaos-operator that runs in the cluster")));
                 }
                 Err(error) => return Err(error).with_context(named),
             }

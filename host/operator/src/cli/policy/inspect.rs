@@ -85,7 +85,7 @@ fn shown(inspection: &Inspection, policy: Option<&Policy>) -> Value {
 
 fn told(inspection: &Inspection, policy: Option<&Policy>) -> String {
     let Inspection { digest, size, world, contract, imports, functions, largest_function } = inspection;
-    let name = policy.map_or_else(|| "(it did not say)".to_owned(), |policy| policy.id().to_string());
+    let name = policy.map_or_else(|| "(unknown)".to_owned(), |policy| policy.id().to_string());
     let mut table = Table::new(&["POLICY", &name]);
     table.row(["digest", &digest.to_string()]);
     table.row(["size", &format!("{size} bytes, {functions} functions, the largest of {largest_function} bytes")]);

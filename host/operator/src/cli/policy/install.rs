@@ -54,8 +54,8 @@ impl Installer {
         let Some(there) = self.there(name).await?.and_then(|there| policy_file(&there).ok()) else { return Ok(()) };
         let Some((from, to)) = moved(&there.scope, &policy_file(&packed.index)?.scope) else { return Ok(()) };
         bail!(
-            "{} holds in {from}, and would hold in {to} instead: give it another name with --name to keep both, or say \
-             --move to have it hold there no more",
+            "{} holds in {from}, but would then hold in {to} instead: choose another name with --name to keep both, \
+             or allow the change with --move",
             self.place(name)
         )
     }
@@ -106,7 +106,7 @@ impl Installer {
         let name = name(wanted);
         if !self.force {
             bail!(
-                "{}: somebody else wrote a component in another form: take it over with --force-conflicts",
+                "{}: another field manager wrote the component under another key: take it over with --force-conflicts",
                 self.place(name)
             );
         }

@@ -24,13 +24,14 @@ use super::{
 pub(super) struct List {
     #[command(flatten)]
     connection: Connection,
-    /// Only the policies whose ConfigMap is in this namespace
+    /// List only policies whose ConfigMap is in this namespace
     #[arg(short, long, value_parser = super::namespace)]
     namespace: Option<String>,
     /// Namespace that the operator runs in
     #[arg(long, env = "SYSTEM_NAMESPACE", default_value = super::HOME, value_parser = super::namespace)]
     operator_namespace: String,
-    /// List also what is over: what something else replaced, and what was refused or put aside and is in no ConfigMap
+    /// List also finished revisions: those that were replaced, and those that were refused or quarantined and that no
+    /// ConfigMap contains any more
     #[arg(short, long)]
     all: bool,
     /// Form of the output
@@ -55,10 +56,11 @@ impl List {
             Form::Json => out.json(&listed.iter().map(document).collect::<Vec<Value>>())?,
             Form::Text if listed.is_empty() && over == 0 => {
                 let from = namespace.map(|only| format!(" from namespace {only}")).unwrap_or_default();
-                let hint = "if one runs there, its own policies answer; --operator-namespace names another operator";
-                out.text(&format!("No policies were shipped{from} to an operator in namespace {home}: {hint}.\n"))?;
+                let hint = "if an operator runs there, its default policies answer; --operator-namespace names \
+                            another operator";
+                out.text(&format!("No policies{from} are installed for an operator in namespace {home}: {hint}.\n"))?;
             }
-            Form::Text if listed.is_empty() => out.text("No policy that was shipped serves, or waits to.\n")?,
+            Form::Text if listed.is_empty() => out.text("No installed policy serves or waits.\n")?,
             Form::Text => {
                 let mut table = Table::new(&[
                     "REVISION", "SOURCE", "POLICY", "VERSION", "STATE", "REASON", "OBJECTS", "SINCE", "KINDS",
@@ -71,11 +73,11 @@ impl List {
         }
         out.flush()?;
         if over > 0 {
-            complain("note", format_args!("revisions that are over: {over}, which --all lists, too"));
+            complain("note", format_args!("finished revisions: {over}; --all lists them too"));
         }
         for (namespace, chunks) in left {
             let remedy = format!("kubectl delete configmap -n {namespace} {}", chunks.join(" "));
-            complain("note", format_args!("chunks in {namespace} that no policy lists any more: {remedy}"));
+            complain("note", format_args!("chunks in {namespace} that no package lists any more: {remedy}"));
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -57,43 +57,44 @@ pub(super) struct Policy {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Show what a policy is: digest, size, world, claims, settings, imports
+    /// Print facts about a policy: digest, size, world, claims, settings, imports
     Inspect(inspect::Inspect),
-    /// Check everything that a cluster would check before it runs a policy, step by step
+    /// Run the checks that a policy must pass before it serves, and print each step
     Check(check::Check),
     /// Print a policy, or settings for one, as ConfigMaps, ready for `kubectl apply --server-side -f -`
     Pack(pack::Pack),
-    /// Show what a policy, settings for one, or another preset would change, before it does
+    /// Print the changes that a policy, settings for one, or another preset would make
     #[command(mut_arg("file", |file| file.required_unless_present_any(["policy", "compatibility"])))]
     Plan(plan::Plan),
-    /// Ship a policy, or settings for one, and wait until it serves
+    /// Install a policy, or settings for one, and wait until it serves
     Push(push::Push),
-    /// Show what became of the policies that were shipped
+    /// List the installed policies and the states of their revisions
     List(list::List),
-    /// Explain one object: what answers for it and why, what that saw, and where each variable comes from
+    /// Explain one object: the policies that answer for it and why, the objects that they read, and the origin of each
+    /// variable
     Explain(explain::Explain),
-    /// Let serve what a policy's ConfigMap held before
+    /// Restore an earlier revision of a policy
     Rollback(rollback::Rollback),
-    /// Take a policy, or settings for one, out of the cluster, and say what serves then
+    /// Remove a policy, or settings for one, from the cluster, and print which policies serve then
     Remove(remove::Remove),
-    /// Begin a policy: a project that builds, with tests that pass
+    /// Create a project for a policy, which builds and whose tests pass
     #[cfg(feature = "authoring")]
     New(new::New),
-    /// Make a component of a core module
+    /// Convert a core module to a component
     #[cfg(feature = "authoring")]
     Build(build::Build),
     /// Run a test executable built for wasm32-wasip1; cargo's `runner` for policy tests
     #[cfg(feature = "authoring")]
     TestRunner(test_runner::TestRunner),
-    /// Begin a policy; this program was built without it
+    /// Create a project for a policy; this program was built without the verb
     #[cfg(not(feature = "authoring"))]
     #[command(hide = true)]
     New(not_built_in::NotBuiltIn),
-    /// Make a component of a core module; this program was built without it
+    /// Convert a core module to a component; this program was built without the verb
     #[cfg(not(feature = "authoring"))]
     #[command(hide = true)]
     Build(not_built_in::NotBuiltIn),
-    /// Run a test executable; this program was built without it
+    /// Run a test executable; this program was built without the verb
     #[cfg(not(feature = "authoring"))]
     #[command(hide = true)]
     TestRunner(not_built_in::NotBuiltIn),

@@ -21,10 +21,10 @@ pub(super) struct Known {
 /// Arguments that tell packages of one name apart.
 #[derive(Debug, Args)]
 pub(super) struct Only {
-    /// Namespace of the ConfigMap; by default the operator's is searched first
+    /// Namespace of the ConfigMap; default: search the operator's namespace first, then the others
     #[arg(short, long, value_parser = super::namespace)]
     namespace: Option<String>,
-    /// Of several ConfigMaps of one policy, the one that holds in these namespaces
+    /// Namespaces of the package; chooses among several ConfigMaps of one policy
     #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = super::namespace)]
     scope: Vec<String>,
 }
@@ -87,7 +87,7 @@ impl Only {
         let orders = [at_home(&of_source), at_home(&of_policy), all(&of_source), all(&of_policy)];
         let found = orders.into_iter().find(|found| !found.is_empty()).unwrap_or_default();
         match found.as_slice() {
-            [] => bail!("{name}: there is no policy ConfigMap or record of this name here: see `policy list --all`"),
+            [] => bail!("{name}: no ConfigMap or PolicyRevision of a policy has this name: see `policy list --all`"),
             [one] => Ok(one.clone()),
             several => {
                 let names = several.iter().map(|source| match known.get(source) {
@@ -98,7 +98,7 @@ impl Only {
                 });
                 let names: Vec<String> = names.collect();
                 bail!(
-                    "{name}: several ConfigMaps have a policy of this name: name one of {}, or say --scope",
+                    "{name}: several ConfigMaps have a policy of this name: name one of {}, or choose with --scope",
                     names.join(", ")
                 )
             }

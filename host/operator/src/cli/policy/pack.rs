@@ -19,26 +19,27 @@ use crate::{
 /// Arguments of `policy pack`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Who applies ClusterRoles and Roles must hold the rights in them; --without-rights leaves them to \
-                  somebody else."
+    after_help = "A user who applies ClusterRoles and Roles must hold the rights in them. --without-rights leaves \
+                  them out."
 )]
 pub(super) struct Pack {
     #[command(flatten)]
     shipment: Shipment,
-    /// Namespace of the ConfigMap; otherwise the one that a packed file says, or else the operator's. Others count only
-    /// if the operator was started with --namespace-policies
+    /// Namespace of the ConfigMap; default: the one in a packed file, or else the operator's. Others count only if the
+    /// operator was started with --namespace-policies
     #[arg(short, long, value_parser = super::namespace)]
     namespace: Option<String>,
     /// Namespace that the operator runs in
     #[arg(long, env = "SYSTEM_NAMESPACE", default_value = super::HOME, value_parser = super::namespace)]
     operator_namespace: String,
-    /// Leave out the rights that the policy's claims take
+    /// Leave out the rights that the policy's claims need
     #[arg(long)]
     without_rights: bool,
-    /// Namespaces of an operator that works in these only: the rights are a Role in each, bound to its service account
+    /// Namespaces of an operator that works in listed namespaces only: the rights are a Role in each, bound to its
+    /// service account
     #[arg(long, env = "WATCH_NAMESPACES", value_delimiter = ',', value_name = "A,B", value_parser = super::one_namespace)]
     namespaces: Vec<String>,
-    /// With the right to look at Secrets, as far as the policy claims to
+    /// Add the right to read Secrets, if the policy claims to read them
     #[arg(long, conflicts_with = "without_rights")]
     watch_secrets: bool,
     /// The operator's service account
@@ -81,8 +82,8 @@ impl Pack {
                 complain(
                     "note",
                     format_args!(
-                        "the rights are for an operator in namespace {operator_namespace}: if it lives in {elsewhere}, \
-                         say --operator-namespace {elsewhere}"
+                        "the rights are for an operator in namespace {operator_namespace}: if it runs in {elsewhere}, \
+                         add --operator-namespace {elsewhere}"
                     ),
                 );
             }

@@ -20,25 +20,25 @@ use crate::{
 /// Arguments of `policy push`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 it serves, and the objects that it answers for are as it plans; 1 it was refused or put aside, \
-    or this did not come in time; 2 it cannot be shipped."
+    after_help = "Exit codes: 0 the policy serves, and the children of its objects match the plan; 1 it was refused \
+                  or quarantined, or the time ran out; 2 it cannot be installed."
 )]
 pub(super) struct Push {
     #[command(flatten)]
     shipment: Shipment,
     #[command(flatten)]
     connection: Connection,
-    /// Namespace of the ConfigMap; otherwise the one that a packed file says, or else the operator's. Others count only
-    /// if the operator was started with --namespace-policies
+    /// Namespace of the ConfigMap; default: the one in a packed file, or else the operator's. Others count only if the
+    /// operator was started with --namespace-policies
     #[arg(short, long, value_parser = super::namespace)]
     namespace: Option<String>,
     /// Namespace that the operator runs in
     #[arg(long, env = "SYSTEM_NAMESPACE", default_value = super::HOME, value_parser = super::namespace)]
     operator_namespace: String,
-    /// Take over fields of the ConfigMap that somebody else wrote
+    /// Take over fields of the ConfigMap that another field manager wrote
     #[arg(long)]
     force_conflicts: bool,
-    /// Let the ConfigMap of this name hold in other namespaces than now
+    /// Allow that the ConfigMap of this name holds in other namespaces than now
     #[arg(long = "move")]
     moves: bool,
     /// What to wait for

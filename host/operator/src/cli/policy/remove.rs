@@ -41,23 +41,24 @@ const HELM: &str = "meta.helm.sh/release-name";
 /// Arguments of `policy remove`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 it is gone, and the operator took notice; 1 this did not come in time; 2 there is nothing \
-    to remove, or what would serve then is not known."
+    after_help = "Exit codes: 0 the policy was removed, and the operator noticed; 1 the operator did not notice in \
+                  time, or a record stays; 2 there is nothing to remove, or the verb cannot work out which policies \
+                  would serve then."
 )]
 pub(super) struct Remove {
-    /// The ConfigMap of the policy, as NAME or NAMESPACE/NAME, or the policy
+    /// ConfigMap of the policy, as NAME or NAMESPACE/NAME, or the name of the policy
     name: String,
     #[command(flatten)]
     connection: Connection,
     #[command(flatten)]
     only: Only,
-    /// Remove its records as well, with the bytes that the operator kept: there is nothing to go back to then
+    /// Remove also its records, with the bytes that the operator kept: no rollback is possible then
     #[arg(long)]
     with_history: bool,
-    /// Say what would go and what would serve then, and do nothing
+    /// Print what would be removed and which policies would serve then, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Seconds to wait until the operator took notice; 0 does not wait
+    /// Seconds to wait until the operator notices; 0 does not wait
     #[arg(long, default_value_t = 120, value_name = "SECONDS")]
     timeout: u64,
     #[command(flatten)]
@@ -102,7 +103,7 @@ impl Remove {
             tell(&compared(client.clone(), &sides, &everywhere).await?, Form::Text, out)?;
             out.flush()?;
             if dry_run {
-                complain("note", "nothing was done: this was a dry run");
+                complain("note", "dry run: nothing was changed");
                 return Ok(ExitCode::SUCCESS);
             }
             going.remove(&client).await?;
@@ -151,11 +152,13 @@ impl Going {
             let stays = all.iter().filter(|it| it.spec.source == going.source).find(|it| state(it).is_let_in());
             match stays.map(|revision| (name(revision), status(revision).message.unwrap_or_default())) {
                 Some((serves, why)) => bail!(
-                    "ConfigMap {} is gone, and PolicyRevision {serves} serves all the same ({why}): remove what it \
-                     stands in for",
+                    "ConfigMap {} was deleted, but PolicyRevision {serves} still serves ({why}): remove the policy \
+                     that it stands in for",
                     shown(&going.source)
                 ),
-                None => bail!("ConfigMap {} is gone already: --with-history removes its records", shown(&going.source)),
+                None => {
+                    bail!("ConfigMap {} was deleted already: --with-history removes its records", shown(&going.source))
+                }
             }
         }
         Ok(going)
@@ -168,24 +171,24 @@ impl Going {
             let of_source = all.iter().filter(|revision| revision.spec.source == self.source);
             let states = of_source.filter(|revision| state(revision) != RevisionState::Superseded);
             let states: Vec<String> = states.map(|it| format!("{} is {}", name(it), state(it).name())).collect();
-            let states = if states.is_empty() { "no operator took notice of it".to_owned() } else { states.join(", ") };
-            out.text(&format!("goes: ConfigMap {} ({states})\n", shown(&self.source)))?;
+            let states = if states.is_empty() { "no operator has recorded it".to_owned() } else { states.join(", ") };
+            out.text(&format!("to remove: ConfigMap {} ({states})\n", shown(&self.source)))?;
         }
         for chunk in &self.chunks {
-            out.text(&format!("goes: ConfigMap {namespace}/{} (a chunk)\n", chunk.name))?;
+            out.text(&format!("to remove: ConfigMap {namespace}/{} (a chunk)\n", chunk.name))?;
         }
         for record in &self.records {
-            out.text(&format!("goes: PolicyRevision {}, with the bytes that were kept of it\n", name(record)))?;
+            out.text(&format!("to remove: PolicyRevision {}, with its kept bytes\n", name(record)))?;
         }
         for record in &self.kept {
             complain("note", format_args!("PolicyRevision {record} stays: another policy falls back to it"));
         }
         let annotations = self.index.as_ref().and_then(|index| index.metadata.annotations.as_ref());
         if let Some(release) = annotations.and_then(|all| all.get(HELM)) {
-            let remedy = "take it out of the values, or the next upgrade brings it back";
+            let remedy = "remove it from the chart's values, or the next upgrade restores it";
             complain(
                 "note",
-                format_args!("ConfigMap {} is of the Helm release {release}: {remedy}", shown(&self.source)),
+                format_args!("ConfigMap {} belongs to the Helm release {release}: {remedy}", shown(&self.source)),
             );
         }
         Ok(())
@@ -204,7 +207,7 @@ impl Going {
         }
         let then: Vec<String> = places.into_iter().flat_map(|place| sides.then_answers(place)).collect();
         if then.is_empty() {
-            vec!["it answers for nothing now".to_owned()]
+            vec!["it answers for no kind now".to_owned()]
         } else {
             then.iter().map(|line| format!("then: {line}")).collect()
         }
@@ -225,7 +228,7 @@ impl Going {
             match chunks::remove(client, namespace, config_map, chunk).await? {
                 Fate::Gone => complain("removed", place),
                 Fate::Listed => complain("note", format_args!("{place} stays: ConfigMap {config_map} lists it")),
-                Fate::Changed => complain("note", format_args!("{place} stays: somebody changed it meanwhile")),
+                Fate::Changed => complain("note", format_args!("{place} stays: it was changed in the meantime")),
             }
         }
         Ok(())
@@ -238,10 +241,10 @@ impl Going {
             served && revision.spec.source == self.source
         };
         if with_history || !all.iter().any(|revision| served(&revision)) {
-            return "It comes back when somebody ships it again.".to_owned();
+            return "To restore it, install it again.".to_owned();
         }
         let home = if home == super::HOME { String::new() } else { format!(" -n {home}") };
-        format!("To come back: kaos-operator policy rollback {}{home}", shown(&self.source))
+        format!("To restore it: kaos-operator policy rollback {}{home}", shown(&self.source))
     }
 }
 
@@ -277,7 +280,7 @@ async fn delete(api: &Api<ConfigMap>, source: &PolicySource, parameters: DeleteP
         Ok(_) => complain("removed", format_args!("ConfigMap {name}")),
         Err(kube::Error::Api(answer)) if answer.code == 404 => {}
         Err(kube::Error::Api(answer)) if answer.is_conflict() => {
-            bail!("ConfigMap {name} was changed meanwhile: ask again what would serve without it")
+            bail!("ConfigMap {name} was changed in the meantime: run this again")
         }
         Err(error) => return Err(error).with_context(|| format!("ConfigMap {name}")),
     }
@@ -301,6 +304,6 @@ async fn until_noticed(revisions: &Revisions, going: &Going, patience: Duration)
 }
 
 fn unnoticed(home: &str, with_history: bool) -> String {
-    let what = format!("no operator in namespace {home} took notice yet: is it running?");
-    if with_history { format!("{what} Its records stay until then: run this again") } else { what }
+    let what = format!("no operator in namespace {home} has noticed the removal yet: is it running?");
+    if with_history { format!("{what} The records stay until then: run this again") } else { what }
 }

@@ -101,7 +101,7 @@ impl Revisions {
                 return Ok(Ok(()));
             };
             if now.metadata.uid != revision.metadata.uid {
-                return Ok(Err("another one has its name now"));
+                return Ok(Err("another PolicyRevision has its name now"));
             }
             if state(&now).is_let_in() {
                 return Ok(Err("it serves again"));
@@ -110,7 +110,7 @@ impl Revisions {
                 return Ok(Ok(()));
             }
         }
-        Ok(Err("somebody changes it all the time"))
+        Ok(Err("it changed during each attempt to delete it"))
     }
 
     /// The package that a revision was made from, as the operator kept it.
@@ -145,11 +145,11 @@ impl Revisions {
 /// Why the kept bytes of a revision are unusable.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Lost {
-    #[error("its bytes are not kept any more")]
+    #[error("the operator no longer keeps its bytes")]
     Gone,
-    #[error("what was kept of it was changed since")]
+    #[error("its kept bytes were changed")]
     Changed,
-    #[error("what was kept of it is damaged: {0}")]
+    #[error("its kept bytes are damaged: {0}")]
     Damaged(PackageError),
 }
 

@@ -25,11 +25,12 @@ use crate::{
 /// Arguments of `policy rollback`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 the earlier one serves, and the objects that it answers for are as it plans; 1 this did not \
-    come in time; 2 there is none to go back to, or nobody can be asked."
+    after_help = "Exit codes: 0 the earlier revision serves, and the children of its objects match the plan; 1 it was \
+                  refused or quarantined, or the time ran out; 2 there is no earlier revision, or the cluster cannot \
+                  be reached."
 )]
 pub(super) struct Rollback {
-    /// The ConfigMap that the policy came from, as NAME or NAMESPACE/NAME, or the policy
+    /// ConfigMap of the policy, as NAME or NAMESPACE/NAME, or the name of the policy
     name: String,
     #[command(flatten)]
     connection: Connection,
@@ -38,7 +39,7 @@ pub(super) struct Rollback {
     /// Namespace that the operator runs in
     #[arg(long, env = "SYSTEM_NAMESPACE", default_value = super::HOME, value_parser = super::namespace)]
     operator_namespace: String,
-    /// The revision to go back to; otherwise the one that served before
+    /// The revision to restore; default: the one that served before
     #[arg(long, value_name = "REVISION")]
     to: Option<String>,
     /// What to wait for
@@ -61,7 +62,8 @@ impl Rollback {
             // With `--to`, the current content does not matter, so the user need not be allowed to read it.
             let holds = if to.is_some() { Holds::Nothing } else { held(&client, &of_source).await? };
             let target = target(&of_source, &holds, to.as_deref()).with_context(|| named.clone())?;
-            let choose = |lost: Lost| anyhow!("PolicyRevision {}: {lost}, choose another one with --to", name(target));
+            let choose =
+                |lost: Lost| anyhow!("PolicyRevision {}: {lost}: choose another revision with --to", name(target));
             let kept = revisions.kept(target).await?.map_err(choose)?;
             let source = &target.spec.source;
             let package = Package { name: source.config_map.clone(), namespace: source.namespace.clone(), ..kept };
@@ -72,7 +74,10 @@ impl Rollback {
                 _ => Some(Follower::new(&revisions, &package).await?.until(wait, client).await?),
             };
             installer.write(&packed).await?;
-            complain("applied", format_args!("ConfigMap {} is as in PolicyRevision {}", shown(source), name(target)));
+            complain(
+                "applied",
+                format_args!("ConfigMap {} with the content of PolicyRevision {}", shown(source), name(target)),
+            );
             let Some(follower) = follower else { return Ok(ExitCode::SUCCESS) };
             let code = follower.follow_and_tell(Duration::from_secs(timeout), out).await?;
             if code == ExitCode::SUCCESS {
@@ -108,7 +113,7 @@ async fn held(client: &Client, of_source: &[&Revision]) -> anyhow::Result<Holds>
 fn target<'a>(of_source: &[&'a Revision], holds: &Holds, to: Option<&str>) -> anyhow::Result<&'a Revision> {
     if let Some(to) = to {
         let found = of_source.iter().find(|revision| name(revision) == to);
-        return found.copied().with_context(|| format!("has no revision {to}, see `policy list`"));
+        return found.copied().with_context(|| format!("has no revision {to}: see `policy list`"));
     }
     let active = of_source.iter().rev().find(|revision| state(revision) == RevisionState::Active);
     let holds_other = |active: &Revision| match holds {
@@ -128,8 +133,11 @@ fn target<'a>(of_source: &[&'a Revision], holds: &Holds, to: Option<&str>) -> an
         (Some(before), _, _) => Ok(before),
         (None, _, Some(served)) => Ok(served),
         (None, Some(only), None) => {
-            bail!("{} is the first that served: delete the ConfigMap to go back to what served before", name(only))
+            bail!(
+                "{} is the first revision that served: delete the ConfigMap to return to the policy before it",
+                name(only)
+            )
         }
-        (None, None, None) => bail!("nothing of it ever served"),
+        (None, None, None) => bail!("none of its revisions ever served"),
     }
 }

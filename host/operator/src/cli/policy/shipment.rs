@@ -36,20 +36,21 @@ const LONGEST: usize = 160;
 /// Arguments that say what to ship.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Shipment {
-    /// A component, its policy.yaml beside it; ConfigMaps that `policy pack` printed; or a policy.yaml of settings alone
+    /// A component, with its policy.yaml in the same directory; ConfigMaps that `policy pack` printed; or a policy.yaml
+    /// with settings only
     #[arg(value_name = "X.wasm|FILE.yaml", required_unless_present = "policy")]
     file: Option<PathBuf>,
     /// Settings as YAML, instead of those in policy.yaml
     #[arg(long, value_name = "FILE")]
     settings: Option<PathBuf>,
-    /// The policy whose settings to change, when nothing but settings is shipped
+    /// Policy whose settings to change, if only settings are installed
     #[arg(long = "for", value_name = "POLICY", conflicts_with = "file", requires = "settings")]
     policy: Option<String>,
-    /// Let it hold in these namespaces, instead of those in policy.yaml
+    /// Namespaces in which the package holds, instead of those in policy.yaml
     #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = super::namespace)]
     scope: Vec<String>,
-    /// Name of the ConfigMap; otherwise policy-<name>, or policy-<name>-settings for settings alone, and with --scope the
-    /// namespaces behind that
+    /// Name of the ConfigMap; default: policy-<name>, or policy-<name>-settings for settings only, followed by the
+    /// namespaces of --scope
     #[arg(long)]
     name: Option<String>,
 }
@@ -120,7 +121,7 @@ impl Shipment {
     ) -> anyhow::Result<Ready> {
         self.checked(loader, place, |policy, settings| {
             if !fits(loader, &loader.load(&[])?, policy, settings)? {
-                let later = "is not at hand: its settings are checked by the cluster";
+                let later = "is not a default policy: the operator checks these settings in the cluster";
                 complain("note", format_args!("policy {policy} {later}"));
             }
             Ok(())
@@ -175,7 +176,7 @@ impl Shipment {
             Some((policy, bytes))
         } else {
             let Some(name) = file.name.as_deref() else {
-                let what = "says neither a component nor whose settings it has";
+                let what = "has no `name`: without a component it must name the policy whose settings it changes";
                 bail!("{}: {what}: add `name`, or use --for", told.display());
             };
             let origin = settings_from.unwrap_or_else(|| written_in(&told));
@@ -250,12 +251,12 @@ fn packed(path: &str, text: &str) -> anyhow::Result<Option<Raw>> {
     let mut indexes = config_maps.iter().filter(|map| is_index(&map.metadata));
     let Some(index) = indexes.next() else {
         bail!(
-            "{path}: no ConfigMap in it has the label {}: name one that `policy pack` printed",
+            "{path}: no ConfigMap in it has the label {}: name a file that `policy pack` printed",
             crate::package::LABEL
         );
     };
     if indexes.next().is_some() {
-        bail!("{path}: has several policies: name a file with one");
+        bail!("{path}: contains several packages: name a file with one");
     }
     let chunk = |name: &str| {
         config_maps.iter().find(|map| is_chunk(&map.metadata) && map.metadata.name.as_deref() == Some(name))
@@ -272,7 +273,7 @@ fn written_in(path: &Path) -> Given {
 fn tree(path: &Path) -> anyhow::Result<Value> {
     let tree = input::document(path)?;
     if !tree.is_object() {
-        bail!("{}: holds no settings: write the policy's settings as YAML fields", path.display());
+        bail!("{}: contains no settings: write the policy's settings as YAML fields", path.display());
     }
     Ok(tree)
 }
@@ -296,7 +297,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_scope_has_a_name_of_its_own_whatever_its_order() {
+    fn each_scope_has_its_own_name_regardless_of_its_order() {
         let named = |scope: &[&str]| {
             name_for("policy-agent-settings", &scope.iter().map(|place| (*place).to_owned()).collect())
         };

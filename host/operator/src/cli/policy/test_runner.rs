@@ -39,9 +39,7 @@ impl TestRunner {
         let mut context = WasiCtxBuilder::new();
         context.inherit_stdio().inherit_env().arg(file.to_string_lossy());
         for argument in &arguments {
-            context.arg(
-                argument.to_str().with_context(|| format!("an argument that is not UTF-8: {}", argument.display()))?,
-            );
+            context.arg(argument.to_str().with_context(|| format!("argument {} is not UTF-8", argument.display()))?);
         }
         preopen(&mut context, &std::env::current_dir()?)?;
         let engine = engine()?;

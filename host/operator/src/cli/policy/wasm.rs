@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn components_and_core_modules_are_told_apart() {
+    fn components_and_core_modules_are_distinguished() {
         assert!(is_component(b"\0asm\x0d\0\x01\0") && !is_core(b"\0asm\x0d\0\x01\0"));
         assert!(is_core(b"\0asm\x01\0\0\0") && !is_component(b"\0asm\x01\0\0\0"));
         for other in ["", "\0asm", "(module)"] {

@@ -37,27 +37,29 @@ use unserved::Unserved;
 
 /// Arguments of `render`.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 0 everything was rendered; 1 something was refused, waits for something, or its \
-    policy failed; 2 the input cannot be used.")]
+#[command(
+    after_help = "Exit codes: 0 all objects were rendered; 1 an object was refused or waits for another object, or \
+                  its policy failed; 2 the input is invalid."
+)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(super) struct Render {
     /// File or directory with objects in YAML or JSON, or - for standard input; may be given several times
     #[arg(short = 'f', long = "filename", value_name = "FILE|DIR|-", required = true)]
     filenames: Vec<String>,
-    /// Look into the directories below a directory, too
+    /// Read the subdirectories of a directory too
     #[arg(short = 'R', long)]
     recursive: bool,
     /// Namespace of objects that name none
     #[arg(short = 'n', long, default_value = "default", value_parser = super::namespace)]
     namespace: String,
-    /// A policy's component, in place of the embedded one for the kinds it claims, or over it when it is an overlay;
-    /// its policy.yaml is looked for beside it
+    /// Component of a policy, which replaces the default policy for the kinds that it claims; an overlay is added to
+    /// the default policy. A policy.yaml in the same directory counts
     #[arg(long = "policy", value_name = "X.wasm")]
     policies: Vec<PathBuf>,
     /// CRDs of further kinds
     #[arg(long, value_name = "FILE|DIR|-")]
     crds: Vec<String>,
-    /// Settings as YAML: a section for each policy, or settings that hold for every policy that has them
+    /// File with settings as YAML: a section for each policy, or settings for every policy that declares them
     #[arg(long, value_name = "FILE")]
     settings: Option<String>,
     /// One setting; the path may start with a policy's name
@@ -65,21 +67,21 @@ pub(super) struct Render {
     set: Vec<String>,
     #[command(flatten)]
     compatibility: Compatibility,
-    /// A type that the cluster does not serve, though a policy wishes for it
+    /// A type that policies read or wish for, and that the cluster is assumed not to serve
     #[arg(long, value_name = "[GROUP/VERSION/]KIND")]
     unserved: Vec<String>,
-    /// Form of the output: yaml if nothing is said, and with --env a table
+    /// Form of the output; default: yaml, with --env a table
     #[arg(short, long, value_enum)]
     output: Option<Form>,
-    /// Show where the value of each environment variable comes from, as a table; -o json has the variables anyway
+    /// Print the origin of each environment variable's value, as a table; -o json always contains the variables
     #[arg(long)]
     env: bool,
-    /// Show the status that each object would get, too; with --env its phase and message
+    /// Print also the status that each object would get; with --env its phase and message
     #[arg(long)]
     status: bool,
     #[command(flatten)]
     facts: Facts,
-    /// Packages in other namespaces than the operator's count, too, where they are among the objects
+    /// Count also packages in other namespaces than the operator's, if the files contain them
     #[arg(long, env = "NAMESPACE_POLICIES")]
     namespace_policies: bool,
     #[command(flatten)]
@@ -129,7 +131,7 @@ impl Render {
         let stacks = select(&policies)?;
         let unserved = Unserved::new(unserved, &stacks)?;
         drop(Catalogue::new(&stacks, &layers)?);
-        try_settings(&stacks, &layers, &cluster, &loader.server()).context("with the settings that hold everywhere")?;
+        try_settings(&stacks, &layers, &cluster, &loader.server()).context("with the cluster-wide settings")?;
         let (grantable, home) = (grantable.grantable(), &*cluster.operator_namespace);
         let beside =
             Beside { loader: &loader, own: &policies, home, grantable: &grantable, in_namespaces: namespace_policies };
@@ -165,9 +167,9 @@ impl Shown {
             (false, form) => Ok(Self::All(form.unwrap_or(Form::Yaml))),
             (true, None | Some(Form::Table)) => Ok(Self::Variables),
             (true, Some(Form::Json)) => {
-                Err(anyhow!("--env is a table: leave it out, -o json has the variables anyway"))
+                Err(anyhow!("--env prints a table: leave it out; -o json contains the variables anyway"))
             }
-            (true, Some(Form::Yaml)) => Err(anyhow!("--env is a table: leave it or -o yaml out")),
+            (true, Some(Form::Yaml)) => Err(anyhow!("--env prints a table: leave out --env or -o yaml")),
         }
     }
 }

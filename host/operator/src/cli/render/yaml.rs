@@ -14,7 +14,7 @@ pub(super) fn write(out: &mut Output, document: &Document, entry: &Entry, with_s
     let Entry { rendered, outcome, status } = entry;
     let verdict = match outcome {
         Outcome::Applied => "",
-        Outcome::Gated => ": waits for what it depends on",
+        Outcome::Gated => ": waits for another object",
         Outcome::Refused(_) => ": refused",
         Outcome::Failed(_) => ": the policy failed",
     };
@@ -33,7 +33,7 @@ pub(super) fn write(out: &mut Output, document: &Document, entry: &Entry, with_s
             "metadata": {"name": object.name, "namespace": object.namespace},
             "status": status,
         });
-        out.yaml("---\n# what the operator would write to its status\n")?;
+        out.yaml("---\n# the status that the operator would write\n")?;
         out.yaml(&text(&shown).map_err(io::Error::other)?)?;
     }
     Ok(())

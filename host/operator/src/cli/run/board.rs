@@ -45,8 +45,8 @@ impl Report for Board {
             // A standby is as ready as it can be: a rollout must not wait until it leads.
             Stage::Waiting(standing) => match &*standing.borrow() {
                 Standing::Unknown(because) => Err(vec![format!("could not acquire the lease {LEASE}: {because}")]),
-                Standing::Behind(holder) => Ok(format!("ok: standing by for {holder}, which holds the lease")),
-                Standing::Leading => Err(vec!["the operator is being started".to_owned()]),
+                Standing::Behind(holder) => Ok(format!("ok: standing by for {holder}, which holds the Lease")),
+                Standing::Leading => Err(vec!["the operator is starting".to_owned()]),
             },
             Stage::Working(probe) => probe.ready().map(|()| works(&probe.barred(), probe.denied(), &probe.loading())),
             Stage::Stopping => Err(vec!["the process is stopping".to_owned()]),
@@ -68,13 +68,16 @@ fn works(barred: &BTreeSet<String>, denied: usize, loading: &[String]) -> String
     let mut said = "ok".to_owned();
     if !barred.is_empty() {
         let names: Vec<&str> = barred.iter().map(String::as_str).collect();
-        said += &format!(", but nothing may be read in {}: gone, or without rights for the operator", names.join(", "));
+        said += &format!(
+            ", but the operator may read nothing in {}: deleted namespace, or missing rights",
+            names.join(", ")
+        );
     }
     if denied > 0 {
         said += &format!(", but {denied} objects wait for rights that the operator lacks: their conditions name them");
     }
     if !loading.is_empty() {
-        said += &format!(", but the namespaces' own policies are being loaded for {}", loading.join(", "));
+        said += &format!(", but policies of namespaces are still being loaded for {}", loading.join(", "));
     }
     said
 }
@@ -84,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lacks_rights_is_told_beside_the_ok() {
+    fn missing_rights_are_reported_after_the_ok() {
         let none = BTreeSet::new();
         assert_eq!(works(&none, 0, &[]), "ok");
         assert_eq!(
@@ -92,10 +95,13 @@ mod tests {
             "ok, but 3 objects wait for rights that the operator lacks: their conditions name them"
         );
         let told = works(&BTreeSet::from(["a".to_owned()]), 1, &[]);
-        assert!(told.starts_with("ok, but nothing may be read in a: ") && told.contains(", but 1 objects"), "{told}");
+        assert!(
+            told.starts_with("ok, but the operator may read nothing in a: ") && told.contains(", but 1 objects"),
+            "{told}"
+        );
         assert_eq!(
             works(&none, 0, &["example.com/v1 Widget in a".to_owned()]),
-            "ok, but the namespaces' own policies are being loaded for example.com/v1 Widget in a"
+            "ok, but policies of namespaces are still being loaded for example.com/v1 Widget in a"
         );
     }
 }

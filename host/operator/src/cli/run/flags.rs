@@ -19,9 +19,9 @@ use crate::{
 #[command(
     // The chart sets some flags, and users may repeat them after those.
     args_override_self = true,
-    after_help = "Exit codes: 0 stopped by a signal, all passes finished; 1 the lease was lost, or a part of the \
-    operator ended by itself; 2 flags, settings, policies or the kubeconfig cannot be used; 130 stopped by a second \
-    signal, at once."
+    after_help = "Exit codes: 0 stopped by a signal, all passes finished; 1 the Lease was lost, or a part of the \
+                  operator ended by itself; 2 flags, settings, policies or the kubeconfig are invalid; 130 stopped at \
+                  once by a second signal."
 )]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(in crate::cli) struct Run {
@@ -30,16 +30,17 @@ pub(in crate::cli) struct Run {
     /// Namespace that the operator runs in
     #[arg(short = 'n', long, env = "SYSTEM_NAMESPACE", default_value = super::super::HOME, value_parser = super::super::namespace)]
     operator_namespace: String,
-    /// Work in these namespaces only, with Roles and nothing cluster-wide; in all when there is none
+    /// Namespaces to work in, with Roles and without cluster-wide rights; all namespaces if none is given
     #[arg(long, env = "WATCH_NAMESPACES", value_delimiter = ',', value_name = "A,B", value_parser = super::super::one_namespace)]
     namespaces: Vec<String>,
     /// DNS domain of the cluster's Services
     #[arg(long, env = "KUBERNETES_CLUSTER_DOMAIN", default_value = "cluster.local", value_parser = super::super::domain)]
     cluster_domain: String,
-    /// A policy's component, in place of the embedded one for the kinds it claims, or over it when it is an overlay
+    /// Component of a policy, which replaces the default policy for the kinds that it claims; an overlay is added to
+    /// the default policy
     #[arg(long = "policy", value_name = "X.wasm")]
     pub(super) policies: Vec<PathBuf>,
-    /// Settings as YAML: a section for each policy, or settings that hold for every policy that has them
+    /// File with settings as YAML: a section for each policy, or settings for every policy that declares them
     #[arg(long, value_name = "FILE")]
     pub(super) settings: Option<String>,
     /// One setting; the path may start with a policy's name
@@ -47,67 +48,68 @@ pub(in crate::cli) struct Run {
     pub(super) set: Vec<String>,
     #[command(flatten)]
     pub(super) compatibility: Compatibility,
-    /// Let namespaces other than the operator's have policies of their own, in ConfigMaps
+    /// Accept policies from ConfigMaps in other namespaces than the operator's
     #[arg(long, env = "NAMESPACE_POLICIES")]
     pub(super) namespace_policies: bool,
-    /// Where metrics are served: :8080, 127.0.0.1:8080, or 0 for nowhere
+    /// Address that serves metrics: :8080, 127.0.0.1:8080, or 0 for none
     #[arg(long, value_name = "ADDRESS", default_value_t = BindAddress::Everywhere(8080))]
     pub(super) metrics_bind_address: BindAddress,
-    /// Where /livez and /readyz are served; may be the same
+    /// Address that serves /livez and /readyz; may be the same
     #[arg(long, value_name = "ADDRESS", default_value_t = BindAddress::Everywhere(8081))]
     pub(super) health_probe_bind_address: BindAddress,
-    /// Where /debug/objects/KIND/NAMESPACE/NAME explains an object: a loopback address, or 0 for nowhere
+    /// Address that serves /debug/objects/KIND/NAMESPACE/NAME, which explains an object: a loopback address, or 0 for
+    /// none
     #[arg(long, value_name = "ADDRESS", default_value_t = LocalAddress::default())]
     pub(super) debug_bind_address: LocalAddress,
-    /// Write only while holding the Lease, so that there can be several replicas
+    /// Write only while holding the Lease, so that several replicas can run
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true", action = ArgAction::Set)]
     pub(super) leader_elect: bool,
-    /// Others may take a Lease that was not renewed for so long
+    /// Time without renewal after which another replica may take the Lease
     #[arg(long, value_name = "TIME", default_value = "15s", value_parser = time)]
     leader_elect_lease_duration: Duration,
-    /// The holder stops writing when it could not renew for so long
+    /// Time without renewal after which the holder stops writing
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
     leader_elect_renew_deadline: Duration,
-    /// Time between two tries to take or renew the Lease
+    /// Time between two attempts to take or renew the Lease
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = time)]
     leader_elect_retry_period: Duration,
-    /// Passes at a time
+    /// Number of passes that run in parallel
     #[arg(long, value_name = "NUMBER", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1024))]
     workers: u16,
-    /// Objects a second that are looked at again when a policy or its settings change; 0 for as many as there is time for
+    /// Most objects per second that get a pass because a policy or its settings changed; 0 for no limit
     #[arg(long, value_name = "NUMBER", default_value_t = 100, value_parser = clap::value_parser!(u16).range(0..=10_000))]
     rollout_rate: u16,
-    /// How long a pass over one object may take
+    /// Time limit of a pass over one object
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = some_time)]
     pass_deadline: Duration,
-    /// How long a request to the API server may take
+    /// Time limit of a request to the API server
     #[arg(long, value_name = "TIME", default_value = "15s", value_parser = some_time)]
     pub(super) request_deadline: Duration,
-    /// How long until an object is looked at again although nothing happened; this cannot be switched off
+    /// Time after which an object gets a pass although nothing changed; cannot be switched off
     #[arg(long, value_name = "TIME", default_value = "10h", value_parser = some_time)]
     resync: Duration,
-    /// How long passes may go on after a signal; less than the pod's terminationGracePeriodSeconds
+    /// Time that running passes get to finish after a signal; less than the pod's terminationGracePeriodSeconds
     #[arg(long, value_name = "TIME", default_value = "8s", value_parser = time)]
     grace_period: Duration,
-    /// Look at Secrets: whether they are there, their keys, and a digest, so that pods can roll when they change; takes
+    /// Watch Secrets: their existence, keys and a digest, so that pods can roll when a Secret changes; needs
     /// --digest-key-file
     #[arg(long, env = "WATCH_SECRETS", requires = "digest_key_file")]
     watch_secrets: bool,
-    /// What digests of Secrets are keyed with: a file of at least 16 bytes that stays the same over restarts
+    /// File with the key for digests of Secrets: at least 16 bytes that stay the same over restarts
     #[arg(long, env = "DIGEST_KEY_FILE", value_name = "FILE")]
     digest_key_file: Option<PathBuf>,
-    /// Whether a user's own words in an object may raise the privileges of its pods
+    /// Whether fields that a user wrote in an object may raise the privileges of its pods
     #[arg(long, value_enum, default_value_t)]
     user_privileges: Privileges,
     #[command(flatten)]
     grantable: GrantableFlags,
-    /// Have lists streamed where the server does that, which is easier on its memory
+    /// Stream lists if the API server supports that, which saves memory on the API server
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true", action = ArgAction::Set)]
     streaming_lists: bool,
     /// Form of the logs, on standard error
     #[arg(long, env = "LOG_FORMAT", value_enum, default_value_t)]
     pub(super) log_format: LogFormat,
-    /// What is logged: error, warn, info, debug, trace, or directives such as info,kube=debug
+    /// Level of the logs: error, warn, info, debug, trace, or directives such as info,kube=debug
     #[arg(long, env = "RUST_LOG", default_value = "info")]
     pub(super) log_level: String,
 }
@@ -195,16 +197,16 @@ fn time(text: &str) -> Result<Duration, String> {
     // The parser panics on numbers that are too large, and on a minus sign inside the text.
     let is_long = text.split(|c: char| !c.is_ascii_digit()).any(|digits| digits.len() > 9);
     if is_long || text.rfind('-').is_some_and(|at| at > 0) {
-        return Err("is no time: say 500ms, 15s or 1m30s".to_owned());
+        return Err("is not a duration: write 500ms, 15s or 1m30s".to_owned());
     }
-    let parsed: kube::core::Duration = text.parse().map_err(|error| format!("{error}: say 500ms, 15s or 1m30s"))?;
-    if parsed.is_negative() { Err("is below zero".to_owned()) } else { Ok(parsed.into()) }
+    let parsed: kube::core::Duration = text.parse().map_err(|error| format!("{error}: write 500ms, 15s or 1m30s"))?;
+    if parsed.is_negative() { Err("is negative".to_owned()) } else { Ok(parsed.into()) }
 }
 
 /// Like `time`, but rejects zero.
 fn some_time(text: &str) -> Result<Duration, String> {
     let time = time(text)?;
-    if time.is_zero() { Err("must be longer than 0: say 500ms, 15s or 1m30s".to_owned()) } else { Ok(time) }
+    if time.is_zero() { Err("must be longer than 0: write 500ms, 15s or 1m30s".to_owned()) } else { Ok(time) }
 }
 
 #[cfg(test)]
@@ -219,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_flag_that_is_given_again_the_last_counts_and_lists_grow() {
+    fn of_a_repeated_flag_the_last_value_wins_and_lists_accumulate() {
         let run = given(&["--log-level=info", "--workers=2", "--leader-elect", "--log-level=debug", "--workers=3"]);
         assert_eq!((run.log_level.as_str(), run.workers, run.leader_elect), ("debug", 3, true));
         assert!(!given(&["--leader-elect", "--leader-elect=false"]).leader_elect);
@@ -229,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_refused_and_nothing_else_happens() {
+    fn an_invalid_duration_is_refused() {
         for text in ["99999999999999999999h", "1s-5s", "--1s", "-1s", "1", "s", "1x", "-", ""] {
             assert!(some_time(text).is_err(), "{text}");
         }
@@ -238,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn no_time_is_no_time_within_which_something_could_come_about() {
+    fn a_deadline_of_zero_is_refused() {
         for flag in ["--resync", "--pass-deadline", "--request-deadline"] {
             for none in ["0", "0s"] {
                 let command = Run::augment_args(Command::new("run").no_binary_name(true));
@@ -250,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_explained_on_loopback_or_nowhere() {
+    fn the_debug_address_is_a_loopback_address_or_off() {
         let at = |flags: &[&str]| given(flags).debug_bind_address.to_string();
         assert_eq!(at(&[]), "127.0.0.1:8082");
         assert_eq!(at(&["--debug-bind-address=0"]), "0");

@@ -97,19 +97,19 @@ mod tests {
     }
 
     #[test]
-    fn a_log_line_stays_one_line_that_steers_no_terminal() {
+    fn a_log_line_stays_one_line_without_control_characters() {
         let line = "INFO pass failed: a\u{1b}[2J\r\nINFO forged\u{202e}\n";
         assert_eq!(written(line, printable), "INFO pass failed: a\\u{1b}[2J\\r\\nINFO forged\\u{202e}\n");
     }
 
     #[test]
-    fn colours_of_the_layer_stay_and_nothing_else_does() {
+    fn colours_of_the_log_layer_stay_and_other_escapes_do_not() {
         let line = "\u{1b}[32mINFO\u{1b}[0m a\u{1b}[2J\nforged\n";
         assert_eq!(written(line, coloured), "\u{1b}[32mINFO\u{1b}[0m a\\u{1b}[2J\\nforged\n");
     }
 
     #[test]
-    fn a_line_of_json_says_the_same_in_characters_that_no_terminal_obeys() {
+    fn a_json_log_line_keeps_its_meaning_and_escapes_control_characters() {
         let line = serde_json::json!({"message": "a\u{9b}\u{202e}\r\n"}).to_string();
         let shown = written(&format!("{line}\n"), printable_json);
         assert_eq!(shown.trim_end(), r#"{"message":"a\u009b\u202e\r\n"}"#);

@@ -178,17 +178,20 @@ async fn reconcile(
     let ended = tokio::select! {
         ended = operator.run(stop.clone()) => ended,
         lost = lost => {
-            error!("{lost}: ending at once, so that there are never two that write");
+            error!("{lost}: ending at once, so that two operators never write at the same time");
             return Ok(ExitCode::from(HELD_BACK));
         }
         never = stopping => match never {},
     };
     if let Some(held) = held {
         match tokio::time::timeout(RELEASE, held.release()).await {
-            Ok(Ok(())) => info!("the lease is released"),
-            Ok(Err(error)) => warn!("the lease is left to expire: {}", told(&error)),
+            Ok(Ok(())) => info!("released the Lease"),
+            Ok(Err(error)) => warn!("could not release the Lease, which will expire: {}", told(&error)),
             Err(_) => {
-                warn!("the lease is left to expire: the API server did not answer within {} s", RELEASE.as_secs());
+                warn!(
+                    "could not release the Lease, which will expire: the API server did not answer within {} s",
+                    RELEASE.as_secs()
+                );
             }
         }
     }
@@ -221,12 +224,13 @@ async fn tell_apart(client: &Client, namespace: &str, settings: Vec<Layer>) -> V
             Err(kube::Error::Api(answer)) if answer.code == 403 => {
                 let message = answer.message;
                 warn!(
-                    "ConfigMap {OPERATOR_CONFIG} may not be read, and counts as a part of the environment: {message}"
+                    "the operator may not read ConfigMap {OPERATOR_CONFIG}, so its values count as environment \
+                     variables: {message}"
                 );
                 return settings;
             }
             // Without an answer, the ConfigMap's values would count as the environment's as long as the process runs.
-            Err(error) => warn!("ConfigMap {OPERATOR_CONFIG} cannot be read, which is tried again: {}", told(&error)),
+            Err(error) => warn!("could not read ConfigMap {OPERATOR_CONFIG}; trying again: {}", told(&error)),
         }
         tokio::time::sleep(ASK_AGAIN).await;
     }
@@ -244,8 +248,7 @@ pub(super) fn installing(
     // operator's own ConfigMap are not: its author learns of errors at run time.
     let given: Vec<Layer> = settings.iter().filter(|layer| layer.origin != Origin::OperatorConfig).cloned().collect();
     drop(Catalogue::new(&stacks, &given)?);
-    try_settings(&stacks, &given, &loader.cluster, &loader.server())
-        .context("with the settings that hold everywhere")?;
+    try_settings(&stacks, &given, &loader.cluster, &loader.server()).context("with the cluster-wide settings")?;
     let own = stacks.iter().flat_map(|(of, stack)| Offer::of_process(of, stack)).collect();
     Ok(Installing { own, settings, gatekeeper: loader.gatekeeper(), in_namespaces })
 }
@@ -253,7 +256,7 @@ pub(super) fn installing(
 /// Waits until the API server answers. Says whether it may have fields that this program does not know.
 async fn reach(client: &Client, url: &str, board: &Board) -> bool {
     let mut pause = Duration::from_millis(250);
-    board.set(Stage::Starting(format!("the API server at {url} was not reached yet")));
+    board.set(Stage::Starting(format!("the API server at {url} has not answered yet")));
     loop {
         match client.apiserver_version().await {
             Ok(version) => {
@@ -262,7 +265,7 @@ async fn reach(client: &Client, url: &str, board: &Board) -> bool {
             }
             Err(error) => {
                 let why = told(&error);
-                warn!(url, "the API server does not answer, and is asked again: {why}");
+                warn!(url, "the API server does not answer; trying again: {why}");
                 board.set(Stage::Starting(format!("the API server at {url} does not answer: {why}")));
             }
         }

@@ -23,10 +23,10 @@ async fn follow(mut terminate: Signal, mut interrupt: Signal, stop: Cancellation
             _ = interrupt.recv() => {}
         }
         if stop.is_cancelled() {
-            warn!("stopping at once: passes are broken off, and the lease is left to expire");
+            warn!("stopping at once: running passes are aborted, and the Lease expires without a release");
             std::process::exit(AT_ONCE);
         }
-        info!("stopping: passes that run are finished; a second signal stops at once");
+        info!("stopping: running passes finish first; a second signal stops at once");
         stop.cancel();
     }
 }

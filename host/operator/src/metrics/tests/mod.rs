@@ -36,7 +36,7 @@ fn used() -> Metrics {
 }
 
 #[test]
-fn a_kind_that_nobody_answers_for_any_more_awaits_nothing() -> Result<(), fmt::Error> {
+fn a_kind_without_a_policy_awaits_no_pass() -> Result<(), fmt::Error> {
     let (metrics, (of, _)) = (Metrics::new(), widgets());
     let says = |metrics: &Metrics| metrics.encode().map(|text| text.contains("kaos_operator_objects_awaiting_policy{"));
     metrics.awaiting_policy(&[(of, 2)]);
@@ -47,7 +47,7 @@ fn a_kind_that_nobody_answers_for_any_more_awaits_nothing() -> Result<(), fmt::E
 }
 
 #[test]
-fn what_is_scraped_is_what_the_table_says() -> Result<(), fmt::Error> {
+fn the_scraped_metrics_match_the_table() -> Result<(), fmt::Error> {
     let text = used().encode()?;
     let described: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
     let expected: Vec<_> = table::ROWS
@@ -94,7 +94,7 @@ fn policies_that_no_longer_answer_are_no_longer_shown() -> Result<(), fmt::Error
 }
 
 #[test]
-fn what_a_policy_may_do_is_counted_from_zero() -> Result<(), fmt::Error> {
+fn counters_of_a_policy_start_at_zero() -> Result<(), fmt::Error> {
     let (of, policy) = widgets();
     let metrics = Metrics::new();
     let able = BTreeSet::from([policy.clone()]);
@@ -143,7 +143,7 @@ fn told_of(metrics: &Metrics, number: usize) -> Option<String> {
 }
 
 #[test]
-fn what_is_counted_of_a_version_is_there_until_policies_change_after_it_could_answer() {
+fn counters_of_a_version_last_until_the_next_change_after_it_retired() {
     let metrics = Metrics::new();
     serves(&metrics, 1, &[]);
     counts(&metrics, 1);
@@ -178,7 +178,7 @@ fn the_page_does_not_grow_with_one_version_after_another() {
 }
 
 #[test]
-fn objects_are_as_they_were_told_last_and_each_word_is_there() -> Result<(), fmt::Error> {
+fn objects_show_their_last_reported_condition_and_all_label_values_exist() -> Result<(), fmt::Error> {
     let (of, _) = widgets();
     let metrics = used();
     let text = metrics.encode()?;
@@ -201,7 +201,7 @@ fn objects_are_as_they_were_told_last_and_each_word_is_there() -> Result<(), fmt
 }
 
 #[test]
-fn packages_that_are_shipped_now_are_told_from_those_before_them() -> Result<(), fmt::Error> {
+fn current_packages_are_distinguished_from_earlier_ones() -> Result<(), fmt::Error> {
     let metrics = Metrics::new();
     metrics.policy_revisions(&BTreeMap::from([((RevisionState::Refused, false), 2)]));
     let text = metrics.encode()?;
@@ -218,7 +218,7 @@ fn packages_that_are_shipped_now_are_told_from_those_before_them() -> Result<(),
 }
 
 #[test]
-fn a_watch_is_in_one_state_and_a_type_that_is_not_watched_in_none() -> Result<(), fmt::Error> {
+fn a_watch_has_one_state_and_an_unwatched_type_has_none() -> Result<(), fmt::Error> {
     let metrics = used();
     let (of, _) = widgets();
     let states = |text: &str| -> Vec<String> {
@@ -234,7 +234,7 @@ fn a_watch_is_in_one_state_and_a_type_that_is_not_watched_in_none() -> Result<()
 }
 
 #[test]
-fn what_is_only_worth_knowing_on_a_look_is_asked_for_then() -> Result<(), fmt::Error> {
+fn values_needed_only_by_a_scrape_are_computed_then() -> Result<(), fmt::Error> {
     let metrics = Metrics::new();
     metrics.before_encoding(|metrics| metrics.queue(41, Duration::ZERO));
     assert!(metrics.encode()?.contains("kaos_operator_queue_depth 41"));

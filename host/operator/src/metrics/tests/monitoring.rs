@@ -167,7 +167,7 @@ fn fits(named: &str, value: &str) -> bool {
 }
 
 #[test]
-fn every_label_that_is_matched_is_one_of_the_metric_and_can_be_what_it_is_matched_with() {
+fn each_matched_label_exists_in_the_metric_and_can_have_the_value() {
     for expression in all() {
         let of = &expression.of;
         for Selector { row, matchers, .. } in expression.selectors() {
@@ -189,7 +189,7 @@ fn every_label_that_is_matched_is_one_of_the_metric_and_can_be_what_it_is_matche
 }
 
 #[test]
-fn every_label_that_is_summed_by_is_one_of_the_metrics_and_what_is_shown_is_left() {
+fn each_label_in_a_sum_exists_and_shown_labels_remain() {
     for expression in all() {
         let (selectors, groupings) = (expression.selectors(), expression.groupings());
         for label in groupings.iter().flatten() {
@@ -204,7 +204,7 @@ fn every_label_that_is_summed_by_is_one_of_the_metrics_and_what_is_shown_is_left
 }
 
 #[test]
-fn what_is_scraped_twice_counts_once() {
+fn pods_that_are_scraped_twice_count_once() {
     for expression in all() {
         for Selector { row, before, .. } in expression.selectors() {
             // Duplicates cancel out in a division by the same metric, and so do the buckets of a histogram.
@@ -217,7 +217,7 @@ fn what_is_scraped_twice_counts_once() {
 }
 
 #[test]
-fn no_rate_is_taken_over_less_than_four_scrapes() {
+fn each_rate_spans_at_least_four_scrapes() {
     let scraped = string(&chart("values.yaml")["metrics"]["serviceMonitor"]["interval"]);
     let time = |text: &str| -> Duration { text.parse::<kube::core::Duration>().unwrap().into() };
     for expression in all() {

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_the_template_is_left() {
+    fn a_new_project_contains_no_name_of_the_template() {
         let all = made("red-kite", "Kite");
         for left in ["website", "Website", "WEBSITE", "example.com", "../sdk", "\u{1}", "kite("] {
             assert!(!all.contains(left), "{left}: {all}");
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_version_stands_in_one_file() {
+    fn the_version_occurs_in_one_file() {
         let names = Names { name: "red-kite", kind: "Kite", api_version: "sky.io/v2" };
         let files = from_template(&names, &Sdk::Version("0.1.0".to_owned())).unwrap();
         let text = |wanted: &str| files[wanted].clone();
@@ -159,14 +159,14 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_that_the_operator_brings_along_is_not_defined_again() {
+    fn a_project_for_a_kind_of_the_operator_has_no_crd() {
         let names = Names { name: "own-agents", kind: "Agent", api_version: "kaos.tools/v1alpha1" };
         let files = from_template(&names, &Sdk::Version("0.1.0".to_owned())).unwrap();
         assert!(!files.contains_key("crd.yaml"));
     }
 
     #[test]
-    fn names_that_hold_those_of_the_template_or_of_rust_are_names_like_others() {
+    fn names_that_contain_template_names_or_rust_keywords_work() {
         let all = made("website-two", "Website");
         assert!(all.contains("name = \"website-two-policy\"") && !all.contains("two-two"), "{all}");
         let all = made("policy", "Policy");

@@ -28,16 +28,16 @@ pub(super) struct New {
     /// Start from a policy that the operator ships: agent, mcpserver, memorystore or modelapi
     #[arg(long, value_name = "POLICY", conflicts_with_all = ["kind", "api_version"])]
     from: Option<String>,
-    /// The kind that it answers for
+    /// Kind that the policy answers for
     #[arg(long, value_parser = kind, required_unless_present = "from")]
     kind: Option<String>,
     /// API version of that kind
     #[arg(long, value_name = "GROUP/VERSION", value_parser = api_version, required_unless_present = "from")]
     api_version: Option<String>,
-    /// Where the project goes; otherwise a directory with the policy's name
+    /// Directory for the project; default: the policy's name
     #[arg(long)]
     dir: Option<PathBuf>,
-    /// Where kaos-policy-sdk is: a directory, the URL of a git repository, or a published version
+    /// Source of kaos-policy-sdk: a directory, the URL of a git repository, or a published version
     #[arg(long, value_name = "PATH|URL|VERSION")]
     sdk: String,
 }
@@ -48,7 +48,7 @@ impl New {
         let Self { name, from, kind, api_version, dir, sdk } = self;
         let place = dir.unwrap_or_else(|| PathBuf::from(&name));
         if fs::read_dir(&place).is_ok_and(|mut entries| entries.next().is_some()) {
-            bail!("{}: is there already and not empty: name another directory with --dir", place.display());
+            bail!("{}: exists and is not empty: name another directory with --dir", place.display());
         }
         let sdk = Sdk::located(&sdk)?;
         let files = match (from, kind.as_deref(), api_version.as_deref()) {
@@ -72,7 +72,10 @@ impl New {
             let path = place.join(path);
             write(&path, &content).with_context(|| path.display().to_string())?;
         }
-        complain("made", format_args!("{}: type `cargo test` there, README.md says how to go on", place.display()));
+        complain(
+            "made",
+            format_args!("{}: run `cargo test` there; README.md describes the next steps", place.display()),
+        );
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -35,7 +35,9 @@ pub(super) async fn planned(
     let mut started = place.started.clone();
     if loader.server().is_newer {
         started.checks = Checks::Values;
-        let what = format!("newer than Kubernetes {VERSION}, whose fields are known here: it says itself which it has");
+        let what = format!(
+            "newer than Kubernetes {VERSION}, whose fields this program knows: the API server checks fields itself"
+        );
         complain("note", format_args!("the API server is {what}"));
     }
     compared(client, &sides, &Place { started, namespace: place.namespace.clone() }).await
@@ -93,10 +95,10 @@ async fn try_children(gathered: &mut Gathered, differences: &mut [Difference]) -
         }
     }
     for (of, why) in open {
-        complain("note", format_args!("whether the API server takes {of} as planned is open: {why}"));
+        complain("note", format_args!("cannot check whether the API server accepts the planned {of}: {why}"));
     }
     if beyond > 0 {
-        complain("note", format_args!("{beyond} more children change, which the API server was not asked about"));
+        complain("note", format_args!("{beyond} more children change; the API server did not check them"));
     }
     Ok(())
 }

@@ -45,8 +45,8 @@ const CHANGES: u8 = UNUSABLE;
 /// Arguments of `policy plan`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 nothing changes; 2 something changes; 1 the question cannot be answered, or the policy \
-    fails on an object, or the API server does not take what it plans."
+    after_help = "Exit codes: 0 no object changes; 2 an object changes; 1 the verb cannot plan, the policy fails on \
+                  an object, or the API server refuses a planned child."
 )]
 pub(super) struct Plan {
     #[command(flatten)]
@@ -54,19 +54,20 @@ pub(super) struct Plan {
     /// Plan for this preset instead: kaos-0.1, kaos-0.8, or a file
     #[arg(long, value_name = "PRESET|FILE", conflicts_with_all = ["file", "settings", "policy", "scope", "name", "into"])]
     compatibility: Option<String>,
-    /// File or directory with what the cluster holds, or - for standard input; otherwise a running cluster is asked
+    /// File or directory with the objects of the cluster, or - for standard input; default: read them from a running
+    /// cluster
     #[arg(short = 'f', long = "filename", value_name = "FILE|DIR|-")]
     filenames: Vec<String>,
-    /// Look into the directories below a directory, too
+    /// Read the subdirectories of a directory too
     #[arg(short = 'R', long, requires = "filenames")]
     recursive: bool,
     /// CRDs of further kinds
     #[arg(long, value_name = "FILE|DIR|-", requires = "filenames")]
     crds: Vec<String>,
-    /// Namespace of objects in files that name none; of a running cluster, the only one to look at
+    /// Namespace of objects in files that name none; in a running cluster, the only namespace to plan for
     #[arg(short = 'n', long, value_parser = super::namespace)]
     namespace: Option<String>,
-    /// Namespace that it is to be shipped into; otherwise the one that a packed file says, or else the operator's
+    /// Namespace to install the package in; default: the one in a packed file, or else the operator's
     #[arg(long, value_name = "NAMESPACE", value_parser = super::namespace)]
     into: Option<String>,
     /// A policy that the operator was started with
@@ -74,7 +75,7 @@ pub(super) struct Plan {
     policies: Vec<PathBuf>,
     #[command(flatten)]
     connection: Connection,
-    /// Packages in other namespaces than the operator's count, too, where they are among objects from files
+    /// Count also packages in other namespaces than the operator's, if the files contain them
     #[arg(long, env = "NAMESPACE_POLICIES")]
     namespace_policies: bool,
     /// Form of the output
@@ -188,7 +189,7 @@ pub(super) fn tell(Planned { objects, differences }: &Planned, form: Form, out: 
         }
         for Child { child, refused, .. } in children {
             if let Some(why) = refused {
-                complain("failed", format_args!("{object}: the API server does not take {child} as planned: {why}"));
+                complain("failed", format_args!("{object}: the API server refuses the planned {child}: {why}"));
             }
         }
     }

@@ -33,17 +33,19 @@ impl Sides {
     pub(super) fn of(standing: &Standing, new: Shipped) -> anyhow::Result<Self> {
         standing.has_policy_for(&new)?;
         let catalogue = Catalogue::default();
-        let before = standing.install(&catalogue).context("what serves now")?;
+        let before = standing.install(&catalogue).context("the policies that serve now")?;
         if let Some((from, to)) = standing.moved_by(&new) {
             let (namespace, name) = &new.source;
-            let remedy = "give it another name with --name to keep both; push takes --move";
+            let remedy = "choose another name with --name to keep both, or push with --move";
             complain(
                 "note",
-                format_args!("ConfigMap {namespace}/{name} holds in {from}, and would hold in {to} instead: {remedy}"),
+                format_args!(
+                    "ConfigMap {namespace}/{name} holds in {from}, but would then hold in {to} instead: {remedy}"
+                ),
             );
         }
         let then = standing.with(new);
-        let after = then.install(&catalogue).context("with what is to be shipped")?;
+        let after = then.install(&catalogue).context("the policies with the planned package")?;
         tell_conflicts(&before, &after, &then);
         let (meant, at) = (Some(BTreeSet::from([PLANNED.into()])), Arc::clone(&after.snapshot));
         Ok(Self { before: before.snapshot, after: after.snapshot, meant, at })
@@ -52,9 +54,9 @@ impl Sides {
     /// Compares with and without these revisions. Prints notes about other revisions that would start serving.
     pub(in crate::cli::policy) fn without(standing: &Standing, gone: BTreeSet<Arc<str>>) -> anyhow::Result<Self> {
         let catalogue = Catalogue::default();
-        let before = standing.install(&catalogue).context("what serves now")?;
+        let before = standing.install(&catalogue).context("the policies that serve now")?;
         let then = standing.without(&gone);
-        let after = then.install(&catalogue).context("what would serve without it")?;
+        let after = then.install(&catalogue).context("the policies after the removal")?;
         tell_conflicts(&before, &after, &then);
         let at = Arc::clone(&before.snapshot);
         Ok(Self { before: before.snapshot, after: after.snapshot, meant: Some(gone), at })
@@ -81,12 +83,12 @@ impl Sides {
             let then = self.after.of(of).and_then(|answers| answers.usual(namespace));
             let place = place.map_or_else(String::new, |place| format!(" in {place}"));
             let Some(then) = then else {
-                return format!("no policy answers for {of}{place}: what runs goes on running, and changes no more");
+                return format!("no policy answers for {of}{place}: existing children stay, and no longer change");
             };
             let policies: Vec<String> = then.policies().map(|policy| policy.id().to_string()).collect();
             let revisions: Vec<&str> = then.revisions().map(|revision| &**revision).collect();
             let from = match &*revisions {
-                [] => "which the operator brought along".to_owned(),
+                [] => "which the operator starts with".to_owned(),
                 some => format!("with PolicyRevision {}", some.join(", ")),
             };
             format!("{} answers for {of}{place}, {from}", policies.join(" under "))
@@ -151,7 +153,7 @@ impl Sides {
     pub(super) fn tell_held(&self, documents: &[Document]) {
         for Document { identity, object, .. } in documents {
             if named_in_vain(&self.before, object).is_none() && named_in_vain(&self.after, object).is_some() {
-                let what = "names a policy that there would not be any more: what exists stays as it is";
+                let what = "names a policy that would no longer exist: the operator would leave the children unchanged";
                 complain("note", format_args!("{identity}: {what}"));
             }
         }
@@ -168,7 +170,7 @@ fn tell_conflicts(before: &Installed, after: &Installed, then: &Standing) {
         complain("note", format_args!("PolicyRevision {revision} does not serve: {why}"));
     }
     for (revision, why) in after.conflicts.iter().filter(|(other, _)| !before.conflicts.contains_key(*other)) {
-        complain("note", format_args!("PolicyRevision {revision} would serve no more: {why}"));
+        complain("note", format_args!("PolicyRevision {revision} would no longer serve: {why}"));
     }
     let is_there = |other: &&Arc<str>| then.shipped.iter().any(|shipped| shipped.revision == **other);
     for revision in before.conflicts.keys().filter(is_there).filter(|other| !after.conflicts.contains_key(*other)) {

@@ -72,7 +72,7 @@ impl fmt::Display for Summary {
             write!(f, "Objects that change: {changed} of {objects}. Workloads whose pods are replaced: {rolls}.")?;
         }
         if *refused > 0 {
-            write!(f, " Objects that are refused and were not: {refused}.")?;
+            write!(f, " Objects that are newly refused: {refused}.")?;
         }
         if *failed > 0 {
             write!(f, " Objects that the policy fails on: {failed}.")?;
