@@ -309,5 +309,5 @@ fn says_what_it_does_not_do(demo: &Demo) {
     let told = refused("create quota most --hard=pods=1");
     assert!(told.contains("the demo's cluster serves Namespace, ConfigMap, ") && told.contains("Job.batch"), "{told}");
     let help = finish(binary().args(["demo", "--help"]), "");
-    assert!(help.stdout.contains("StatefulSet.apps") && help.stdout.contains("no logs"), "{}", help.stdout);
+    assert!(help.stdout.contains("StatefulSet.apps") && help.stdout.contains("`kubectl logs`"), "{}", help.stdout);
 }

@@ -115,7 +115,7 @@ fn finding(objection: &Objection<'_>) -> Finding {
         "missing: the kind's schema requires it".to_owned()
     } else {
         // The message does not show the value, which may be a password, or long.
-        let came = objection.came().map(|came| format!(", and is {came}")).unwrap_or_default();
+        let came = objection.came().map(|came| format!(", but is {came}")).unwrap_or_default();
         let empty = error.instance().is_null().then_some("an empty field is null: leave it out");
         let remedy = empty.or(remedy.as_deref()).map(|remedy| format!(": {remedy}")).unwrap_or_default();
         format!("{must}{came}{remedy}")

@@ -124,7 +124,7 @@ fn stranger(path: &Path, policies: &[(&str, &Schema)]) -> (Path, String) {
             // page, too.
             let count = names.len();
             let all = "docs/reference/settings.md, or the output of `policy inspect`";
-            format!("does not exist, and none of the {count} settings has a similar name: see {all}")
+            format!("does not exist, and none of the {count} is similar: see {all}")
         }
     };
     (at(wrong), message)
