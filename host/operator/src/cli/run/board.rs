@@ -45,7 +45,7 @@ impl Report for Board {
             // A standby is as ready as it can be: a rollout must not wait until it leads.
             Stage::Waiting(standing) => match &*standing.borrow() {
                 Standing::Unknown(because) => Err(vec![format!("could not acquire the lease {LEASE}: {because}")]),
-                Standing::Behind(holder) => Ok(format!("ok: standing by for {holder}, which holds the Lease")),
+                Standing::Behind(holder) => Ok(format!("ok: standing by for {holder}, which holds the lease")),
                 Standing::Leading => Err(vec!["the operator is starting".to_owned()]),
             },
             Stage::Working(probe) => probe.ready().map(|()| works(&probe.barred(), probe.denied(), &probe.loading())),
