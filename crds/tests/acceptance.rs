@@ -140,7 +140,7 @@ fn wrong_manifests_are_refused_with_the_field() {
 }
 
 #[test]
-fn what_is_accepted_is_read_without_losing_a_known_field() {
+fn accepted_manifests_are_read_without_losing_a_known_field() {
     let definitions = definitions();
     // An API server keeps the unknown field of this one, and the policy refuses it.
     let known = cases().into_iter().filter(|case| !case.ends_with("modelapi-configyaml-misspelt"));

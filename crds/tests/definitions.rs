@@ -37,7 +37,7 @@ fn each_file_fits_into_the_annotation_of_a_client_side_apply() {
 }
 
 #[test]
-fn all_kinds_belong_to_the_category_and_scale_but_for_stores_whose_replicas_have_no_default() {
+fn every_kind_is_in_the_category_and_only_those_with_default_replicas_scale() {
     for crd in schema::definitions().unwrap() {
         let version = &crd["spec"]["versions"][0];
         assert_eq!(crd["spec"]["names"]["categories"], json!(["kaos"]));
@@ -91,7 +91,7 @@ fn every_state_of_a_revision_is_listed() {
 }
 
 #[test]
-fn a_store_has_the_columns_the_names_and_the_defaults_that_it_has_always_had() {
+fn the_columns_names_and_defaults_of_a_store_are_those_of_kaos() {
     let [.., store] = schema::definitions().unwrap();
     let columns = store["spec"]["versions"][0]["additionalPrinterColumns"].as_array().unwrap();
     let columns: Vec<_> = columns.iter().take(4).map(|it| (it["name"].as_str(), it["jsonPath"].as_str())).collect();
@@ -120,7 +120,7 @@ fn a_store_has_the_columns_the_names_and_the_defaults_that_it_has_always_had() {
 }
 
 #[test]
-fn serde_fills_in_what_the_definition_would() {
+fn serde_and_the_definition_set_the_same_defaults() {
     let [agent, ..] = schema::definitions().unwrap();
     let spec: AgentSpec =
         serde_json::from_value(json!({"modelAPI": "a", "agentNetwork": {}, "config": {"memory": {"enabled": null}}}))

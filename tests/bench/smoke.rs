@@ -46,7 +46,7 @@ fn row<'o>(out: &'o str, text: &str) -> Vec<&'o str> {
 }
 
 #[test]
-fn the_bench_tells_of_an_operator_from_start_to_restart_and_of_silence_in_between() {
+fn the_bench_measures_start_steady_state_and_restart() {
     let (out, json) = bench("smoke", &[]);
     assert_eq!(row(&out, "Load: writes").len(), 3, "{out}");
     let median = &json["operators"][0]["median"];
@@ -57,7 +57,7 @@ fn the_bench_tells_of_an_operator_from_start_to_restart_and_of_silence_in_betwee
 }
 
 #[test]
-fn an_operator_beside_itself_makes_the_same_calls() {
+fn an_operator_compared_with_itself_makes_the_same_calls() {
     let (out, json) = bench("pair", &["--versus", &operator(), "--rounds=2"]);
     assert!(out.contains("medians of 2 rounds") && out.contains("| | aim | one | other | one / other |"), "{out}");
     let operators = json["operators"].as_array().unwrap();

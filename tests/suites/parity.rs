@@ -31,7 +31,7 @@ const ELSEWHERE: [(&str, &str); 3] = [
 ];
 
 #[test]
-fn every_wanted_deviation_is_written_down_where_a_test_sees_it() {
+fn every_wanted_deviation_is_checked_by_a_test() {
     for case in case::all().expect("the cases are readable") {
         let is_elsewhere = ELSEWHERE.iter().any(|(name, _)| case.name == *name);
         let is_seen = case.deviation().exists() || !case.about.conditions.is_empty();

@@ -32,7 +32,7 @@ const SERVERS: [(&str, &str); 5] =
     [("agent", ""), ("mcpserver", ""), ("memorystore", ""), ("modelapi", "proxy."), ("modelapi", "hosted.")];
 
 #[test]
-fn a_setting_that_no_manifest_can_hold_is_refused_by_its_name() {
+fn a_setting_that_fits_no_manifest_is_refused_by_name() {
     let bad = [
         ("portName", json!("THIS IS BAD")),
         ("portName", json!("a--b")),
@@ -91,7 +91,7 @@ fn a_setting_that_no_manifest_can_hold_is_refused_by_its_name() {
 }
 
 #[test]
-fn what_an_api_server_takes_is_taken() {
+fn settings_that_an_api_server_accepts_are_accepted() {
     let good = [
         ("portName", json!("a-1")),
         ("portName", json!("8-b")),
@@ -122,7 +122,7 @@ fn what_an_api_server_takes_is_taken() {
 }
 
 #[test]
-fn no_annotation_gives_a_pod_more_power() {
+fn no_annotation_raises_a_pods_privileges() {
     let policies = policies::native().expect("the policies describe themselves");
     let annotatable = |policy: &str, path: &str| {
         let policy = policies.iter().find(|it| it.id().name == policy).expect("there is such a policy");
@@ -161,7 +161,7 @@ fn with_account(layers: &[Layer]) -> Verdict {
 }
 
 #[test]
-fn the_owner_says_for_whom_the_token_of_an_agent_is_and_no_namespace_does() {
+fn only_the_owner_sets_the_audience_of_an_agents_token() {
     let set = |origin: Origin, audience: &str| {
         Layer::tree(origin, "agent", json!({"serviceAccount": {"audience": audience}}))
     };

@@ -171,7 +171,7 @@ fn broken() -> Vec<(&'static str, &'static str, Value)> {
 }
 
 #[test]
-fn every_rule_warns_of_something_that_the_policy_complains_about_at_that_place() {
+fn every_warning_rule_matches_a_complaint_of_the_policy_at_its_field() {
     let renderers = renderers();
     let mut shown = BTreeSet::new();
     for (resource, path, object) in broken() {
@@ -188,7 +188,7 @@ fn every_rule_warns_of_something_that_the_policy_complains_about_at_that_place()
 }
 
 #[test]
-fn nothing_that_the_policies_take_is_warned_of() {
+fn accepted_objects_get_no_warning() {
     let renderers = renderers();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut objects: Vec<Value> = case::all().unwrap().into_iter().flat_map(|case| case.input).collect();

@@ -56,7 +56,7 @@ fn condition(subject: &Subject, outcome: Outcome, of: &str) -> Option<Condition>
 }
 
 #[test]
-fn an_agent_of_a_store_that_is_ready_has_its_address_its_scope_and_an_identity() {
+fn an_agent_gets_address_scope_and_identity_from_a_ready_store() {
     let subject = seen(&agent(&json!({"memoryStore": "s"})), Some(store("agent", &up())));
     let plan = plan(&subject);
     assert!(plan.gates.is_empty());
@@ -77,7 +77,7 @@ fn an_agent_of_a_store_that_is_ready_has_its_address_its_scope_and_an_identity()
 }
 
 #[test]
-fn a_store_that_is_missing_or_not_ready_holds_back_the_first_creation_and_is_told_afterwards() {
+fn a_missing_or_unready_store_delays_the_first_apply_and_is_reported_later() {
     for (store, message) in [
         (None, "MemoryStore s not found"),
         (Some(store("agent", &json!({"phase": "Pending"}))), "MemoryStore s is not ready"),
@@ -99,7 +99,7 @@ fn a_store_that_is_missing_or_not_ready_holds_back_the_first_creation_and_is_tol
 }
 
 #[test]
-fn the_address_stays_while_the_store_has_one_so_that_nothing_rolls() {
+fn the_pods_keep_the_address_while_the_store_is_unready() {
     let manifests = |ready: bool| {
         let status = json!({"ready": ready, "endpoint": ENDPOINT});
         plan(&seen(&agent(&json!({"memoryStore": "s"})), Some(store("agent", &status)))).manifests
@@ -110,7 +110,7 @@ fn the_address_stays_while_the_store_has_one_so_that_nothing_rolls() {
 }
 
 #[test]
-fn a_scope_that_cannot_be_is_refused_and_is_the_reason_of_ready() {
+fn an_impossible_scope_is_refused_and_is_the_reason_in_ready() {
     for (own, most, message) in [
         ("agent", "session", "config.memory.maxReadScope \"agent\" exceeds MemoryStore \"s\" maxReadScope \"session\""),
         ("user", "agent", "config.memory.maxReadScope \"user\" exceeds MemoryStore \"s\" maxReadScope \"agent\""),
@@ -136,7 +136,7 @@ fn a_scope_that_cannot_be_is_refused_and_is_the_reason_of_ready() {
 }
 
 #[test]
-fn a_scope_of_the_store_that_the_cluster_cannot_have_is_told_with_the_store_and_its_field() {
+fn an_impossible_scope_of_a_store_is_reported_with_the_store_and_the_field() {
     let object = agent(&json!({"memoryStore": "s"}));
     let subject = seen(&object, Some(store("user", &up())));
     let Err(Refusal::Invalid(wrong)) = testing::plan::<Agent>(&subject) else { panic!("it is taken") };
@@ -150,7 +150,7 @@ fn a_scope_of_the_store_that_the_cluster_cannot_have_is_told_with_the_store_and_
 }
 
 #[test]
-fn an_agent_waits_while_its_store_may_not_be_read_so_that_nothing_rolls() {
+fn an_agent_keeps_its_pods_while_its_store_cannot_be_read() {
     let object = agent(&json!({"memoryStore": "s"}));
     let mut subject = seen(&object, Some(store("agent", &up())));
     let of_store = subject.found.iter_mut().find(|found| found.id == "MemoryStore/s").unwrap();
@@ -167,7 +167,7 @@ fn an_agent_waits_while_its_store_may_not_be_read_so_that_nothing_rolls() {
 }
 
 #[test]
-fn an_address_that_the_user_names_is_nobody_elses_to_answer_for() {
+fn an_endpoint_that_the_user_sets_needs_no_store() {
     let mut object = agent(&json!({"memoryStore": "s", "maxReadScope": "user"}));
     object["spec"]["container"] = json!({"env": [{"name": "MEMORY_STORE_ENDPOINT", "value": "http://mine"}]});
     let subject = seen(&object, None);
@@ -182,7 +182,7 @@ fn an_address_that_the_user_names_is_nobody_elses_to_answer_for() {
 }
 
 #[test]
-fn who_is_told_its_identity_is_a_setting() {
+fn a_setting_selects_the_agents_that_get_their_identity() {
     let identity = |memory: Option<&str>, setting: &str| {
         let mut object = agent(&json!({}));
         if memory.is_none() {

@@ -91,7 +91,7 @@ mod tests {
     use crate::McpServer;
 
     #[test]
-    fn older_fields_are_told_while_the_registry_is_waited_for() {
+    fn older_fields_are_reported_while_the_policy_waits_for_the_registry() {
         let object = json!({
             "metadata": {"name": "t", "namespace": "n"},
             "spec": {"type": "python-runtime", "config": {"toolsString": "def f(): pass"}},

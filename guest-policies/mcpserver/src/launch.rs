@@ -173,7 +173,7 @@ mod tests {
     const FLAGS: &str = "runtimes: {slack: {image: i, command: [\"--transport\", http], args: [\"--port\", \"1\"]}}";
 
     #[test]
-    fn an_unknown_runtime_is_refused_with_the_ones_there_are() {
+    fn an_unknown_runtime_is_refused_with_the_known_ones() {
         let refused = registered("nope", "runtimes: {a: {image: i}, b: {image: i}}").unwrap_err();
         let (path, message) = violation(&refused);
         assert_eq!(path, "spec.runtime");
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_runtime_of_an_empty_registry_is_told_where_to_add_it() {
+    fn the_error_for_a_runtime_in_an_empty_registry_says_where_to_add_it() {
         for empty in ["", "runtimes:", "runtimes: {}"] {
             let refused = registered("nope", empty).unwrap_err();
             let told = "unknown runtime: nope (not found in registry): the registry is empty; add nope to runtimes.yaml of \
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_runtime_without_an_image_needs_the_users() {
+    fn a_runtime_without_an_image_needs_one_from_the_user() {
         let refused = registered("a", "runtimes: {a: {}}").unwrap_err();
         assert_eq!(violation(&refused).0, "spec.container.image");
         let refused = launch(&Source::Custom, "", &Settings::default()).unwrap_err();
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_in_a_command_are_kept_and_told_unless_the_setting_makes_them_arguments() {
+    fn flags_in_a_command_stay_with_a_note_unless_a_setting_makes_them_arguments() {
         let kept = registered("slack", FLAGS).unwrap();
         assert_eq!(kept.command, Some(vec!["--transport".to_owned(), "http".to_owned()]));
         assert_eq!(kept.notes[0].reason, "CommandIsFlags");
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_package_is_installed_and_run_as_ever() {
+    fn a_package_is_installed_and_run_with_the_recorded_script() {
         let script = packaged("mcp-server-time").unwrap().command.unwrap().pop().unwrap();
         assert_eq!(script, "pip install mcp-server-time && ( mcp-server-time || python -m mcp_server_time )");
     }
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn no_package_name_leaves_its_word_of_the_script() {
+    fn a_package_name_stays_one_word_of_the_script() {
         let script = packaged("a; touch /x $(id) 'q'").unwrap().command.unwrap().pop().unwrap();
         assert_eq!(script, "pip install 'a; touch /x $$(id) '\\''q'\\''' && ( a || python -m a )");
         for name in ["-r/etc/passwd", "--index-url=x", "", "=1", "a\nb", "\0", "git+https://x/y.git", "./a", "größe"]

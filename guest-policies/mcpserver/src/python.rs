@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn methods_nested_functions_and_lambdas_are_not() {
+    fn methods_nested_functions_and_lambdas_are_no_tools() {
         let source = "class A:\n    def method(self): pass\n\ndef outer():\n    def inner(): pass\nx = lambda: 1\n";
         assert_eq!(top_level_functions(source), ["outer"]);
     }
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_only_look_like_definitions_are_not() {
+    fn words_that_only_look_like_definitions_are_no_tools() {
         let source =
             "define(x)\ndef\ndef 1a(): pass\ndef b: pass\nasync def(): pass\ndefault = 1\nasyncdef c(): pass\n";
         assert_eq!(top_level_functions(source), Vec::<String>::new());

@@ -182,13 +182,13 @@ mod tests {
     }
 
     #[test]
-    fn no_form_of_what_is_for_people_is_a_mistake() {
+    fn descriptive_fields_of_an_entry_may_have_any_type() {
         let read = read_entry("r: {image: i, type: [python], description: {en: d}, transport: [http, sse]}");
         assert_eq!((read.image.as_str(), read.description), ("i", Prose::default()));
     }
 
     #[test]
-    fn a_registry_that_cannot_be_used_says_where_and_why() {
+    fn the_error_for_an_unusable_registry_has_place_and_reason() {
         let no_key = looked_up(config_map(&json!({"other": ""}))).unwrap_err().to_string();
         assert_eq!(no_key, "failed to get runtime registry: ConfigMap kaos-mcp-runtimes has no key runtimes.yaml");
         for text in ["runtimes: [", "runtimes: [a]"] {

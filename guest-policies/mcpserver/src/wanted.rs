@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_runtime_with_params_is_what_it_says() {
+    fn a_runtime_with_params_is_taken_as_given() {
         let wanted = wanted(json!({"runtime": "full", "params": "p"})).unwrap();
         assert_eq!(wanted.source, Source::Registry("full".to_owned()));
         assert_eq!(wanted.params, Some(Params::Text { text: "p".to_owned(), path: "spec.params" }));
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_field_that_a_newer_one_makes_useless_is_told_to_be_ignored() {
+    fn an_older_field_that_a_newer_one_replaces_is_reported_as_ignored() {
         let ignored = |spec: Value| -> Vec<(String, String)> {
             let (start, end) = (" is an older field and is ignored, since ", " is set: remove it");
             let told = wanted(spec).unwrap().notes.into_iter().filter_map(|note| {
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn older_telemetry_counts_where_there_is_no_newer() {
+    fn older_telemetry_applies_if_there_is_no_newer() {
         let older = json!({"runtime": "r", "config": {"telemetry": {"enabled": true}}});
         let read = wanted(older.clone()).unwrap();
         assert_eq!(read.telemetry.as_ref().and_then(|t| t.enabled), Some(true));

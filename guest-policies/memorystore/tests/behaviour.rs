@@ -82,7 +82,7 @@ fn kinds(plan: &Plan) -> Vec<String> {
 }
 
 #[test]
-fn a_local_store_has_one_pod_over_one_claim() {
+fn a_local_store_has_one_pod_and_one_volume_claim() {
     let plan = plan(&subject(&store(&json!({})), &[api("llm", &["*"])]));
     assert_eq!(kinds(&plan), ["PersistentVolumeClaim", "Deployment", "Service"]);
     let deployment = testing::manifest(&plan, "Deployment").value().clone();
@@ -110,7 +110,7 @@ fn an_external_store_has_two_pods_and_a_budget_for_disruptions() {
 }
 
 #[test]
-fn what_the_api_server_would_refuse_is_refused_with_its_path() {
+fn fields_that_the_api_server_would_refuse_are_refused_with_their_path() {
     let beside = [api("llm", &["*"])];
     for (more, path) in [
         (json!({"replicas": 2}), "spec.replicas"),
@@ -139,7 +139,7 @@ fn what_the_api_server_would_refuse_is_refused_with_its_path() {
 }
 
 #[test]
-fn a_store_waits_for_its_model_apis_in_the_words_of_its_roles() {
+fn a_store_that_waits_for_a_model_api_names_the_role() {
     let mut two = store(&json!({}));
     two["spec"]["models"]["embedding"]["modelAPI"] = json!("absent");
     let subject_of = |beside: &[Value]| subject(&two, beside);
@@ -161,7 +161,7 @@ fn a_store_waits_for_its_model_apis_in_the_words_of_its_roles() {
 }
 
 #[test]
-fn both_models_are_asked_of_one_model_api_or_the_object_is_refused() {
+fn a_model_api_must_offer_both_models_of_its_store() {
     let mut two = store(&json!({}));
     two["spec"]["models"]["embedding"]["modelAPI"] = json!("other");
     let answer = subject(&two, &[api("llm", &["small"]), api("other", &["vectors"])]);
@@ -178,7 +178,7 @@ fn both_models_are_asked_of_one_model_api_or_the_object_is_refused() {
 }
 
 #[test]
-fn a_store_whose_claim_cannot_be_read_waits_and_makes_no_plan_without_it() {
+fn a_store_waits_while_its_volume_claim_cannot_be_read() {
     for spec in [json!({}), external()] {
         for (answer, reason) in
             [(Answer::Forbidden("no right".to_owned()), "Forbidden"), (Answer::Unserved, "Unserved")]
@@ -199,7 +199,7 @@ fn sized(size: &str) -> Value {
 }
 
 #[test]
-fn a_claim_grows_and_is_told_while_it_does() {
+fn a_volume_claim_grows_and_the_status_reports_it() {
     let beside = |claim: Value| [api("llm", &["*"]), claim];
     let grows = subject(&sized("6Gi"), &beside(claim("5Gi")));
     let wanted = testing::manifest(&plan(&grows), "PersistentVolumeClaim").value()["spec"].clone();
@@ -216,7 +216,7 @@ fn a_claim_grows_and_is_told_while_it_does() {
 }
 
 #[test]
-fn a_claim_never_shrinks() {
+fn a_volume_claim_never_shrinks() {
     let refusal = refused(&subject(&sized("4Gi"), &[api("llm", &["*"]), claim("5Gi")]));
     let (path, message) = support::violation(&refusal);
     assert_eq!(path, "spec.storage.local.persistentVolume.size");
@@ -224,7 +224,7 @@ fn a_claim_never_shrinks() {
 }
 
 #[test]
-fn a_claim_that_is_there_keeps_its_class_and_mode() {
+fn an_existing_volume_claim_keeps_its_class_and_mode() {
     let settings = json!({"/volume/storageClass": "fast", "/volume/accessMode": "ReadWriteOncePod"});
     let plan = plan(&subject_with(&store(&json!({})), &[api("llm", &["*"]), claim("5Gi")], &settings));
     let spec = testing::manifest(&plan, "PersistentVolumeClaim").value()["spec"].clone();
@@ -233,7 +233,7 @@ fn a_claim_that_is_there_keeps_its_class_and_mode() {
 }
 
 #[test]
-fn no_edit_deletes_a_claim_that_holds_memories() {
+fn no_edit_deletes_a_volume_claim_that_holds_memories() {
     let beside = [api("llm", &["*"]), claim("5Gi")];
     let elsewhere = subject_with(&store(&json!({})), &beside, &json!({"/volume/claim": "mine"}));
     for subject in [subject(&store(&external()), &beside), elsewhere] {
@@ -253,7 +253,7 @@ fn no_edit_deletes_a_claim_that_holds_memories() {
 }
 
 #[test]
-fn what_becomes_of_the_data_is_told() {
+fn the_status_says_whether_data_is_kept_or_deleted() {
     let beside = [api("llm", &["*"])];
     let told_with = |settings: Value| {
         let subject = subject_with(&store(&json!({})), &beside, &settings);

@@ -13,7 +13,7 @@ use kaos_policy_sdk::types::Plan;
 use serde_json::{Value, json};
 
 #[test]
-fn the_schema_in_the_tree_is_the_one_of_the_code() {
+fn the_committed_schema_equals_that_of_the_code() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/settings.schema.json");
     let text = Settings::schema_text();
     if std::env::var_os("WRITE_SCHEMA").is_some() {
@@ -43,7 +43,7 @@ fn plan(setting: &str, settings: &Value) -> Plan {
 }
 
 #[test]
-fn every_setting_changes_exactly_what_it_should() {
+fn every_setting_changes_exactly_its_own_fields() {
     let mut settings = support::default_settings::<MemoryStore>();
     settings["gateway"] = json!({"enabled": true, "name": "g", "namespace": "gn", "timeout": "30s"});
     settings["telemetry"]["enabled"] = json!(true);
@@ -94,7 +94,7 @@ fn every_setting_changes_exactly_what_it_should() {
 }
 
 #[test]
-fn what_the_host_acts_on_is_handed_to_it() {
+fn the_plan_passes_finalizer_and_retention_to_the_host() {
     let mut settings = support::default_settings::<MemoryStore>();
     let asked = |settings: &Value| {
         let plan = plan("finalizer", settings);

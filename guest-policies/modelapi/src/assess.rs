@@ -86,7 +86,7 @@ mod tests {
     use crate::ModelApi;
 
     #[test]
-    fn a_refused_object_keeps_the_address_of_the_mode_that_it_had_and_its_older_fields_are_told() {
+    fn a_refused_object_keeps_its_address_and_reports_its_older_fields() {
         let object = json!({
             "metadata": {"name": "llm", "namespace": "ns"},
             "spec": {"mode": "Hosted", "hostedConfig": {"env": [{"name": "A", "value": "1"}]}},

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_configuration_without_models_is_odd_and_accepted() {
+    fn a_configuration_without_models_is_accepted_with_a_note() {
         for text in ["", "litellm_settings: {drop_params: true}", "model_list: []", "model_list:"] {
             assert_eq!(checked(text, &["a"]), Ok(vec![Oddity::NoModels]), "{text}");
         }
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_configuration_that_names_no_callback_is_odd_where_telemetry_is_on() {
+    fn a_configuration_without_callback_gets_a_note_if_telemetry_is_on() {
         let models = "model_list: [{model_name: a}]\n";
         for settings in
             ["", "litellm_settings: {}", "litellm_settings: {success_callback: [langfuse]}", "callbacks: otel"]

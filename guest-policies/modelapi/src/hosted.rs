@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ordinary_name_stands_in_the_script_as_ever() {
+    fn an_ordinary_name_is_written_into_the_script() {
         for model in ["smollm2:135m", "hf.co/user/repo_x:Q4_K-M"] {
             let script = format!("ollama serve & OLLAMA_PID=$! && sleep 5 && ollama pull {model} && kill $OLLAMA_PID");
             assert_eq!(of(model), [script]);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_script_of_somebody_elses_the_model_is_one_word() {
+    fn the_model_is_one_word_in_a_script_from_a_setting() {
         let script = "set -- pull; exec get name={model} {model} {--}".to_owned();
         let pull = ModelPull { script, ..Settings::default().model_pull };
         assert_eq!(arguments(&pull, "m:1"), ["set -- pull; exec get name=m:1 m:1 "]);
@@ -123,7 +123,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_script_of_a_name_with_other_signs_is_always_the_same(model in "\\PC{1,40}", sign in "[^A-Za-z0-9._:/@-]") {
+        fn the_script_for_a_name_with_other_characters_never_changes(model in "\\PC{1,40}", sign in "[^A-Za-z0-9._:/@-]") {
             let script = "ollama serve & OLLAMA_PID=$! && sleep 5 && ollama pull -- \"$1\" && kill $OLLAMA_PID";
             let arguments = of(&format!("{model}{sign}"));
             prop_assert_eq!(arguments[0].as_str(), script);

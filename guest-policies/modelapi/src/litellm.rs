@@ -87,14 +87,14 @@ mod tests {
     }
 
     #[test]
-    fn callbacks_are_there_with_telemetry_only() {
+    fn callbacks_are_configured_only_with_telemetry() {
         assert!(rendered(&["a".to_owned()], None, true).ends_with("  failure_callback: [\"otel\"]\n"));
         assert!(rendered(&["a".to_owned()], None, false).ends_with("  drop_params: true\n"));
     }
 
     proptest! {
         #[test]
-        fn a_yaml_parser_reads_back_exactly_the_names_that_went_in(
+        fn a_yaml_parser_reads_the_written_names_back(
             models in prop::collection::vec("[\\PC\n\r\t\"'\\\\:#{}\\[\\]&*!|>%@`]{0,20}", 1..4),
             provider in prop::option::of("[\\PC\n\"'\\\\]{1,10}"),
         ) {

@@ -85,20 +85,20 @@ mod tests {
     }
 
     #[test]
-    fn names_that_probably_nothing_has_are_told() {
+    fn names_that_probably_match_no_model_get_a_note() {
         let doubtful = ["gpt-*", "*/*", "openai/", "*a", "o*/a", "**"];
         let (wrong, notes) = checked(&doubtful, None, Config::Generated);
         assert_eq!((wrong, notes.len()), (vec![], doubtful.len()));
     }
 
     #[test]
-    fn ordinary_names_and_patterns_are_not_told() {
+    fn ordinary_names_and_patterns_get_no_note() {
         let names = ["*", "openai/*", "azure/eu/*", "gpt-4o", "openai/gpt-4o", "hf.co/user/x:Q4", " a", "größe"];
         assert_eq!(checked(&names, Some("openai"), Config::Generated), (vec![], vec![]));
     }
 
     #[test]
-    fn ten_of_thousands_are_told() {
+    fn a_note_lists_ten_of_thousands_of_names() {
         let (wrong, _) = checked(&vec![""; 3000], None, Config::Generated);
         assert_eq!(wrong.len(), 10);
     }

@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_field_that_a_newer_one_makes_useless_is_told_to_be_ignored() {
+    fn an_older_field_that_a_newer_one_replaces_is_reported_as_ignored() {
         let ignored = |spec: Value| -> Vec<(String, String)> {
             let (start, end) = (" is an older field and is ignored, since ", " is set: remove it");
             let told = wanted(spec).unwrap().into_iter().filter_map(|note| {

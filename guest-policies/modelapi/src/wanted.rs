@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn the_value_of_a_key_wins_and_is_told_to_be_better_in_a_secret() {
+    fn the_value_of_a_key_wins_and_a_note_recommends_a_secret() {
         let from = json!({"secretKeyRef": {"name": "n", "key": "k"}, "configMapKeyRef": {"name": "m", "key": "k"}});
         let (proxy, notes) = proxy_of(&json!({"models": ["a"], "apiKey": {"value": "v", "valueFrom": from}}));
         assert_eq!(proxy.api_key, Some(Key::Literal("v".to_owned())));
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn the_block_of_the_other_mode_is_told() {
+    fn the_block_of_the_other_mode_gets_a_note() {
         // A note on the block also covers its older fields.
         let env = json!([{"name": "A", "value": "1"}]);
         let both = json!({"proxyConfig": {"models": ["a"]}, "hostedConfig": {"model": "m"}});
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_key_is_none() {
+    fn an_empty_key_counts_as_absent() {
         let (proxy, notes) = proxy_of(&json!({"models": ["a"], "apiKey": {}}));
         assert_eq!(proxy.api_key, None);
         assert_eq!(notes[0].0, "ApiKeyEmpty");
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_wins_over_a_secret_and_nothing_of_both_is_generated() {
+    fn a_configuration_as_text_wins_over_one_from_a_secret() {
         let secret = json!({"name": "n", "key": "k"});
         let (proxy, notes) =
             proxy_of(&json!({"models": ["*"], "configYaml": {"fromString": "a: 1", "fromSecretKeyRef": secret}}));
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_field_beside_a_known_one_is_told() {
+    fn an_unknown_field_next_to_a_known_one_gets_a_note() {
         let secret = json!({"name": "n", "key": "k"});
         for source in [json!({"fromString": "a: 1", "x": 1}), json!({"fromSecretKeyRef": secret, "x": 1})] {
             let (proxy, notes) = proxy_of(&json!({"models": ["*"], "configYaml": source}));

@@ -62,7 +62,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_level_is_what_the_setting_says_and_nothing_else_changes() {
+    fn the_setting_changes_the_level_and_nothing_else() {
         let mut below = Env::new();
         below.container("agent").set("LOG_LEVEL", "INFO", "settings.logLevel").set("NAME", "a", "metadata.name");
         let subject = testing::subject(&json!({})).settings(&json!({"level": "DEBUG"})).build();

@@ -181,21 +181,21 @@ mod tests {
     }
 
     #[test]
-    fn what_the_gateway_api_takes_stays_as_it_was_written() {
+    fn durations_that_the_gateway_api_accepts_stay_unchanged() {
         for text in ["120s", "1h30m", "0m", "0s", "99999s", "1h1m1s1ms", "007s"] {
             assert_eq!(for_gateway(text), Ok(Cow::Borrowed(text)));
         }
     }
 
     #[test]
-    fn longer_numbers_are_spelled_anew() {
+    fn longer_numbers_are_rewritten() {
         assert_eq!(for_gateway("100000s").unwrap(), "27h46m40s");
         assert_eq!(for_gateway("000000s").unwrap(), "0s");
         assert_eq!(for_gateway("123456ms").unwrap(), "2m3s456ms");
     }
 
     #[test]
-    fn what_nobody_can_say_is_too_long() {
+    fn a_duration_beyond_the_largest_number_is_too_long() {
         for text in ["360000000s", "100000h", "99999999999999999999999999999999999999999999s"] {
             assert_eq!(for_gateway(text).unwrap_err(), Error::TooLong, "{text}");
         }

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_block_grows_where_it_is_and_one_that_is_free_is_used_again() {
+    fn the_last_block_grows_in_place_and_free_blocks_are_reused() {
         let (mut memory, mut heap) = (Memory::of(AT_ONCE), Heap::new());
         unsafe {
             let first = heap.alloc(layout(100), |pages| memory.grow(pages));
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn no_memory_is_said_and_what_is_there_is_used_to_the_last_page() {
+    fn all_pages_are_used_before_an_allocation_fails() {
         let (mut memory, mut heap) = (Memory::of(AT_ONCE + 1), Heap::new());
         unsafe {
             assert!(heap.alloc(layout(PAGE * (AT_ONCE + 2)), |pages| memory.grow(pages)).is_null());

@@ -89,7 +89,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn an_object_is_made_of_names_and_values() {
+    fn an_object_is_built_from_names_and_values() {
         let inner = crate::object! { "d": vec!["x"], "e": Option::<i64>::None };
         assert_eq!(
             crate::object! { "a": 1, "b": "t", "c": inner },
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_kept_is_gone() {
+    fn retaining_removes_all_other_members() {
         let mut value = json!({"a": 1, "b": 2, "c": 3});
         keep(value.as_object_mut().unwrap(), &|name, value| name != "a" && value != 3);
         assert_eq!(value, json!({"b": 2}));
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn pruning_takes_what_is_void_and_leaves_what_says_something() {
+    fn pruning_removes_empty_values_and_keeps_all_others() {
         let mut value = json!({"a": null, "b": {"c": {}}, "d": [], "e": [{"f": null}], "g": "", "h": 0, "i": false});
         prune(&mut value);
         assert_eq!(value, json!({"e": [{}], "g": "", "h": 0, "i": false}));

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_judged_as_an_api_server_does() {
+    fn names_are_checked_with_the_rules_of_an_api_server() {
         for good in ["a", "a-1", "a1"] {
             assert_eq!((dns1123_label(good), dns1035_label(good)), (None, None), "{good}");
         }

@@ -140,7 +140,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn an_object_says_who_it_is() {
+    fn an_object_has_a_kind_a_name_and_a_namespace() {
         let object = Object::new(json!({
             "apiVersion": "v1", "kind": "Pod",
             "metadata": {
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn its_status_is_read_as_far_as_it_makes_sense() {
+    fn readable_parts_of_a_status_are_used() {
         let conditions = json!([{"type": "Available", "status": "True"}, {"type": "Ready", "status": "False"}, 5]);
         let object = Object::new(json!({"status": {"ready": true, "endpoint": "http://x", "conditions": conditions}}));
         assert!(object.is_ready());
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_another_shape_fails() {
+    fn an_object_of_another_shape_reads_as_empty() {
         for text in ["", "{", "5", "[]", r#"{"metadata": []}"#, r#"{"status": {"conditions": {}}}"#] {
             let object = Object::parse(text);
             assert_eq!((object.name(), object.kind(), object.generation()), ("", "", 0), "{text}");
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_could_not_be_read_is_not_taken_for_absent() {
+    fn an_unreadable_field_does_not_count_as_absent() {
         let deep = format!(r#"{{"spec":{{"a":{}1{}}}}}"#, "[".repeat(130), "]".repeat(130));
         let Err(Refusal::Invalid(wrong)) = Object::parse(&deep).get::<BTreeMap<String, Value>>("spec") else {
             panic!("must be refused")
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_is_nested_too_deeply_is_still_known_by_what_is_not() {
+    fn a_too_deeply_nested_object_keeps_its_other_fields() {
         let nested = format!("{}\"]\\\"{{\"{}", "[{\"a\":".repeat(130), "}]".repeat(130));
         let object = Object::parse(&format!(r#"{{"spec":{{"a":{nested},"b":false}},"metadata":{{"name":"x"}}}}"#));
         assert_eq!((object.name(), object.at(&["spec", "b"])), ("x", Some(&json!(false))));

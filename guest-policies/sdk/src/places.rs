@@ -140,7 +140,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn a_text_stays_where_it_came_first() {
+    fn a_text_keeps_its_first_position() {
         let mut places = Places::new();
         assert_eq!((places.get("a"), places.len(), places.is_empty()), (None, 0, true));
         assert_eq!(places.insert("a", 1), None);
@@ -156,7 +156,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_finds_what_a_map_finds(
+        fn lookups_find_the_same_as_a_map(
             texts in prop::collection::vec("(V[0-9]{1,3}|[ab]{0,5}|\\PC{0,3}|\u{0}{0,3})", 0..200),
             others in prop::collection::vec("[abV0-9]{0,3}", 0..20),
         ) {

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn they_have_an_order() {
+    fn quantities_have_an_order() {
         for (less, more) in [("999m", "1"), ("1G", "1Gi"), ("-1", "0"), ("1Ei", "9Ei"), ("1e-3", "2m")] {
             assert!(q(less) < q(more), "{less} {more}");
         }
@@ -130,14 +130,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_refused() {
+    fn a_text_that_is_no_quantity_is_refused() {
         for bad in ["", "x", "1x", "1.2.3", "m", "-", "1 Gi", "1gi", "1e", "1ee3", "--1", "e3", ".", "1_000", "١"] {
             assert!(Quantity::parse(bad).is_err(), "{bad}");
         }
     }
 
     #[test]
-    fn huge_ones_do_not_overflow() {
+    fn huge_quantities_do_not_overflow() {
         assert!(q(&"9".repeat(100)) > q("1Ei"));
         assert!(q("1e400") > q("1Ei"));
         assert_eq!(q("1e-400"), q("1n"));

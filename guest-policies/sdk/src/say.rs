@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_and_conditions_say_how_much_they_mean() {
+    fn notes_and_conditions_have_a_severity() {
         let plain = note::info("Reason", "text");
         assert_eq!((&plain.severity, &plain.path), (&Severity::Info, &None));
         let placed = note::at("spec.a", note::warning("Reason", "text"));
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_wrong_is_said_at_once() {
+    fn all_errors_are_reported_at_once() {
         let mut wrong = Violations::new();
         assert!(wrong.is_empty() && wrong.require(true, "spec.a", "is fine"));
         assert!(!wrong.require(false, "spec.b", "is required"));
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_matter_of_the_object_is_handed_on_at_once() {
+    fn a_failure_that_is_not_the_objects_ends_the_checks() {
         let mut wrong = Violations::new();
         let waiting = refusal::waiting(vec![blocker::not_found(need::reference("v1", "ConfigMap", "c"))]);
         assert_eq!(wrong.collect::<()>(Err(waiting.clone())), Err(waiting));

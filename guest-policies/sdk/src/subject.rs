@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_is_told_from_what_was_not() {
+    fn found_and_missing_objects_are_distinguished() {
         let config = json!({"kind": "ConfigMap", "metadata": {"name": "c"}});
         let subject = testing::subject(&json!({}))
             .found("there", std::slice::from_ref(&config))
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_secret_only_the_facts_are_known() {
+    fn a_secret_shows_only_its_keys() {
         let subject = testing::subject(&json!({})).secret("s", &["a", "b"]).found("none", &[]).build();
         assert_eq!(subject.secret("s").there().unwrap().keys, ["a", "b"]);
         assert_eq!(subject.secret("none"), Lookup::Absent);
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_says_for_what_and_why() {
+    fn a_wait_names_its_object_and_its_reason() {
         let said = |reason: &str, message: &str| (reason.to_owned(), message.to_owned());
         assert_eq!(Lookup::There(1).or_wait(need::reference("v1", "ConfigMap", "c")).unwrap(), 1);
         assert_eq!(waits_because(Lookup::<()>::Absent), said("NotFound", "ConfigMap c not found"));
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cluster_says_what_it_serves_and_how_it_names_services() {
+    fn the_cluster_reports_its_types_and_its_domain() {
         let subject = testing::subject(&json!({})).serves("example.org/v1", "Route").domain("corp.local").build();
         assert!(subject.serves("example.org/v1", "Route"));
         assert!(!subject.serves("example.org/v1", "Other") && !subject.serves("example.org/v2", "Route"));

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_route_that_is_missing_or_refused_is_told() {
+    fn a_missing_or_refused_route_is_reported() {
         let note = note::warning("GatewayUnserved", "no such type");
         let seen = testing::observation(Outcome::Applied).note(note).build();
         assert_eq!(assess(&X, None, None, &seen).conditions[0].reason, "GatewayUnserved");

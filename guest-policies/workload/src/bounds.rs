@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_thousand_variables_are_not_too_many_and_the_list_of_more_is_named() {
+    fn ten_thousand_variables_pass_and_a_longer_list_is_refused_by_name() {
         assert_eq!(refused(&json!({"container": {"env": variables(10_000)}})), None);
         let (path, message) = refused(&json!({"container": {"env": variables(12_001)}, "a": 1})).unwrap();
         assert_eq!(path, "spec.container.env");
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_there_is_nothing_wrong() {
+    fn absent_lists_are_within_the_limits() {
         assert_eq!(check(&Object::new(json!({})), &[]), Ok(()));
         for spec in [json!(null), json!("text"), json!({"podSpec": {"containers": 5}})] {
             assert_eq!(refused(&spec), None);

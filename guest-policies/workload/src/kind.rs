@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_name_that_fits_is_accepted_and_one_more_is_refused_with_the_maximum() {
+    fn the_longest_name_passes_and_a_longer_one_is_refused_with_the_maximum() {
         assert!(named(&"a".repeat(57)).check_name(true).is_empty());
         let Err(Refusal::Invalid(refused)) = named(&"a".repeat(58)).check_name(true).into_result() else {
             panic!("must be refused")
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_service_a_name_is_that_of_a_deployment_and_the_value_of_a_label() {
+    fn without_a_service_a_name_must_fit_a_deployment_and_a_label() {
         assert!(named("my.agent").check_name(false).is_empty());
         assert!(named(&"a".repeat(63)).check_name(false).is_empty());
         for name in [&"a".repeat(64), "", "My_Agent", "a-"] {

@@ -61,14 +61,14 @@ mod tests {
     }
 
     #[test]
-    fn an_older_field_beside_the_newer_one_is_told_to_be_ignored() {
+    fn an_older_field_next_to_the_newer_one_is_reported_as_ignored() {
         let message = older("spec.resources", "spec.container.resources", true).message;
         assert!(message.contains("is ignored, since spec.container.resources is set"), "{message}");
         assert!(older("a", "b", false).message.ends_with("still works: use b"));
     }
 
     #[test]
-    fn older_variables_are_ignored_where_the_newer_place_has_each_of_them() {
+    fn older_variables_are_ignored_if_the_newer_field_has_them_all() {
         let told = |names: &[&'static str], theirs: &[&'static str]| {
             older_env("o", names.iter().copied(), "n", theirs.iter().copied()).map(|note| note.message)
         };

@@ -29,7 +29,7 @@ mod tests {
     use serde_json::{Value, json};
 
     #[test]
-    fn older_resources_stand_in_where_the_container_has_none() {
+    fn older_resources_apply_if_the_container_has_none() {
         let of = |spec: Value| {
             let object = Object::new(json!({"spec": spec}));
             container(&object, Some(&["spec", "resources"])).map(std::borrow::Cow::into_owned)

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_read_in_whatever_style_it_is_written() {
+    fn an_entry_is_read_in_every_style_of_yaml() {
         for text in
             ["runtimes:\n  a:\n    image: x:1 # one\n", "runtimes: {a: {image: 'x:1'}}", "a:\n  image: >-\n    x:1\n"]
         {
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_in_one_entry_harms_no_other() {
+    fn an_error_in_one_entry_affects_no_other() {
         let text = "runtimes:\n  bad: {image: [1]}\n  good: {image: i, command: null}\n  empty:\n";
         let message = image(text, "bad").unwrap().unwrap_err();
         assert!(message.starts_with("runtimes.bad.image: "), "{message}");
@@ -105,14 +105,14 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_like_a_number_is_the_text_that_it_is_written_as() {
+    fn unquoted_numbers_are_read_as_their_text() {
         let read = entry("a: {image: 1.10, command: [--port, 8000, true, no, '1']}", "a");
         assert_eq!(read.image, "1.10");
         assert_eq!(read.command.unwrap(), ["--port", "8000", "true", "no", "1"]);
     }
 
     #[test]
-    fn a_registry_that_takes_too_long_to_read_is_told_how_long_it_may_be() {
+    fn the_error_for_a_too_long_registry_gives_the_maximum() {
         let long = |length: usize| format!("a: {{}}\n#{}\n", "x".repeat(length));
         assert!(Registry::parse(&long(149_990)).is_ok());
         let message = Registry::parse(&long(150_000)).unwrap_err();
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_no_registry_is_told() {
+    fn a_text_that_is_no_registry_is_reported() {
         for text in ["runtimes: [", "runtimes: [a]", "- a", "text"] {
             assert!(Registry::parse(text).is_err(), "{text}");
         }

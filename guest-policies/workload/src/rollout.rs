@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn it_serves_when_an_updated_pod_is_available() {
+    fn a_deployment_serves_when_an_updated_pod_is_available() {
         let status = json!({"observedGeneration": 2, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1});
         let rollout = live(2, 1, &status);
         assert!(rollout.serves());
@@ -137,20 +137,20 @@ mod tests {
     }
 
     #[test]
-    fn a_generation_that_nobody_has_seen_yet_does_not_serve() {
+    fn an_unobserved_generation_does_not_serve() {
         let status = json!({"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "availableReplicas": 1});
         assert!(!live(2, 1, &status).serves());
     }
 
     #[test]
-    fn scaled_to_zero_does_not_serve_and_says_so() {
+    fn a_deployment_scaled_to_zero_does_not_serve() {
         let rollout = live(1, 0, &json!({"observedGeneration": 1}));
         assert!(!rollout.serves());
         assert_eq!(rollout.message(), "Deployment ready replicas: 0/0 (scaled to zero)");
     }
 
     #[test]
-    fn what_keeps_pods_away_is_in_the_message() {
+    fn the_message_names_the_reason_for_missing_pods() {
         let failure =
             json!([{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "no account"}]);
         let rollout = live(1, 1, &json!({"observedGeneration": 1, "conditions": failure}));
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn no_deployment_yet_is_none_of_the_wanted() {
+    fn without_a_deployment_no_wanted_replica_is_ready() {
         let rollout = Rollout::read(None, 3);
         assert_eq!(rollout.message(), "Deployment ready replicas: 0/3");
         assert!(rollout.into_status().is_none());

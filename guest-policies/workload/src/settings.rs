@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tcp_probe_has_no_http_handler_and_none_is_no_probe() {
+    fn a_tcp_probe_has_no_http_handler_and_type_none_removes_the_probe() {
         let mut probe = Probe::tcp(20, 10);
         let manifest = probe.manifest(8000).unwrap();
         assert_eq!(manifest["tcpSocket"], json!({"port": 8000}));

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn being_on_without_an_endpoint_is_told() {
+    fn telemetry_without_an_endpoint_is_reported() {
         let settings = global(true, "");
         let merged = Telemetry::merge(None, None, &settings, "spec.telemetry");
         assert_eq!(merged.note().unwrap().path.as_deref(), Some("spec.telemetry.endpoint"));

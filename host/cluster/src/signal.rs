@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn waiting_ends_with_the_sender() {
+    async fn waiting_ends_when_the_sender_is_dropped() {
         let sender = Sender::default();
         let mut receiver = sender.subscribe();
         sender.raise(7);

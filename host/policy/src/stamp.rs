@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_that_is_sealed_again_has_the_same_digest() {
+    fn sealing_a_manifest_again_gives_the_same_digest() {
         for mut manifest in plan(&json!({})) {
             let before = manifest.clone();
             seal(&mut manifest);

@@ -126,7 +126,7 @@ fn a_hundred_thousand_manifests_are_refused() {
 }
 
 #[test]
-fn answers_that_are_not_json_or_not_utf8_are_told_apart() {
+fn invalid_json_and_invalid_utf8_have_different_errors() {
     let Failure::NotJson { verb: Verb::Translate, what, .. } = failure("answers no JSON") else { panic!() };
     assert_eq!(what, "manifests[0]");
     assert_eq!(failure("answers no UTF-8"), Failure::NotUtf8 { verb: Verb::Translate });

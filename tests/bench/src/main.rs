@@ -132,7 +132,7 @@ fn turns(round: u16, subjects: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn who_goes_first_in_a_round_goes_last_in_the_next() {
+    fn the_order_of_operators_alternates_between_rounds() {
         let rounds: Vec<Vec<usize>> = (0..3).map(|round| super::turns(round, 2)).collect();
         assert_eq!(rounds, [[0, 1], [1, 0], [0, 1]]);
         assert_eq!(super::turns(1, 1), [0]);

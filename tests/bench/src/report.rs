@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn two_operators_stand_beside_each_other_with_their_ratio() {
+    fn the_report_of_two_operators_has_their_ratio() {
         let pair = [
             one(&[("load.writes", 10.0), ("silence.writes", 0.0), ("silence.processor", 0.01), ("ready", 0.5)]),
             one(&[("load.writes", 20.0), ("silence.writes", 0.0), ("silence.processor", 0.0)]),
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn aims_that_the_first_misses_are_named_with_what_was_measured() {
+    fn missed_aims_are_reported_with_the_measured_value() {
         let verdict = |measured: &[Measured]| Report { load: &LOAD, measured }.verdict();
         let missed = "Load: writes: 5501, and not at most 5500";
         assert_eq!(verdict(&[one(&[("load.writes", 5500.0)])]), "No aim is missed.");

@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_request_met_is_missed_by_its_name() {
+    fn the_error_names_a_fault_that_no_request_met() {
         let script = Script::default();
         script.add(Fault::on(&["patch"]).of("services").named("web").fail(Failure::Conflict));
         asked(&script, Verb::Patch, "services");
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_rules_that_fit_only_the_one_that_decides_is_met() {
+    fn only_the_deciding_one_of_two_matching_faults_counts_as_met() {
         let script = Script::default();
         script.add(Fault::on(&["patch"]).times(1));
         script.add(Fault::on(&["patch"]).of("services").fail(Failure::Server(500)));
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_need_not_be_met_is_not_missed() {
+    fn an_optional_fault_may_stay_unmet() {
         let script = Script::default();
         script.add(Fault::on_writes().fail(Failure::Disconnect).if_ever());
         script.add(Fault::on_writes().times(0));
@@ -326,7 +326,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "nothing met this fault, so nothing was shown of it: events of services: Drop")]
-    fn what_is_missed_fails_the_test() {
+    fn an_unmet_fault_fails_the_test() {
         let script = Script::default();
         script.events("services", EventFate::Drop);
         none_missed(script.missed());

@@ -32,7 +32,7 @@ fn number(variable: &str) -> Option<u64> {
 }
 
 #[tokio::test]
-async fn whatever_happens_to_the_cluster_it_ends_as_if_nothing_had() {
+async fn a_cluster_converges_after_random_disasters_and_edits() {
     let given = number("KAOS_SEED");
     let seed = given.unwrap_or_else(|| fastrand::u64(..100_000));
     let time = Duration::from_secs(number("KAOS_CHAOS_SECONDS").unwrap_or(SECONDS));

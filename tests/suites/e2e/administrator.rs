@@ -27,7 +27,7 @@ impl Drop for ByHand<'_> {
 }
 
 #[tokio::test]
-async fn whoever_is_admin_of_the_namespaces_installs_it_once_an_administrator_gave_the_rights() {
+async fn namespace_admins_install_the_operator_after_a_cluster_admin_gave_the_rights() {
     let release = Release::prepare().await;
     let cluster = release.cluster;
     let world = release.world("team-a").await;

@@ -14,7 +14,7 @@ fn policy(name: &str, namespace: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_policy_takes_the_right_to_activate_it_before_and_after_and_a_namespace_goes_with_its_policies() {
+async fn writing_a_policy_needs_activate_and_a_namespace_with_policies_can_be_deleted() {
     let release = Release::install(&[]).await;
     let cluster = release.cluster;
     let file = |object: &Value| {
@@ -82,7 +82,7 @@ async fn a_policy_takes_the_right_to_activate_it_before_and_after_and_a_namespac
 }
 
 #[tokio::test]
-async fn what_the_operator_keeps_of_its_settings_is_its_own_to_write_and_nobody_elses() {
+async fn only_the_operator_writes_the_copy_of_its_settings() {
     let release = Release::install(&[]).await;
     let (cluster, system) = (release.cluster, release.over(SYSTEM));
     let kept = "kaos-operator-config-fitted";
@@ -115,7 +115,7 @@ async fn what_the_operator_keeps_of_its_settings_is_its_own_to_write_and_nobody_
 }
 
 #[tokio::test]
-async fn edit_and_view_cover_the_kinds_and_do_not_let_activate() {
+async fn edit_and_view_cover_the_kinds_without_activate() {
     let release = Release::install(&[]).await;
     let may = |verb: &str, what: &str, role: &str| {
         // A controller fills an aggregated role later.
@@ -138,7 +138,7 @@ async fn edit_and_view_cover_the_kinds_and_do_not_let_activate() {
 }
 
 #[tokio::test]
-async fn specs_that_the_policies_would_refuse_are_taken_with_a_warning_and_good_ones_without() {
+async fn specs_that_policies_refuse_get_a_warning_and_valid_ones_none() {
     let release = Release::install(&[]).await;
     let world = release.world("warned").await;
     let apply = |objects: &[Value], flags: &[&str]| {

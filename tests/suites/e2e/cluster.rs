@@ -18,7 +18,7 @@ fn a_deployment_gets_pods_that_become_ready() {
 }
 
 #[test]
-fn a_user_without_rights_is_refused_and_the_audit_log_tells() {
+fn a_user_without_rights_is_refused_and_appears_in_the_audit_log() {
     let cluster = ControlPlane::shared();
     let mark = cluster.audit().mark().unwrap();
     let developer = cluster.kubeconfig_for("developer", &User::Developer.token()).unwrap();
@@ -43,7 +43,7 @@ async fn pods_below_the_standard_of_their_namespace_are_refused() {
 }
 
 #[tokio::test]
-async fn a_reference_that_blocks_deletion_takes_the_right_to_the_owners_finalizers() {
+async fn a_blocking_owner_reference_needs_the_right_to_the_owners_finalizers() {
     let cluster = ControlPlane::shared();
     cluster.kubectl(&["create", "namespace", "owners"]).expect();
     cluster.kubectl(&["-n", "owners", "create", "configmap", "owner"]).expect();
@@ -77,7 +77,7 @@ fn a_cluster_that_is_dropped_leaves_no_process_and_no_data() {
 }
 
 #[test]
-fn a_cluster_ends_with_the_process_that_started_it_even_when_that_is_killed() {
+fn a_cluster_ends_when_its_process_is_killed() {
     let program = env!("CARGO_BIN_EXE_control-plane");
     let mut starter = Command::new(program).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
@@ -102,7 +102,7 @@ fn processes_of(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_server_says_which_version_it_is() {
+fn the_server_reports_its_version() {
     let version = ControlPlane::shared().kubectl(&["version", "-o", "json"]).expect();
     let version: Value = serde_json::from_str(&version).unwrap();
     assert!(version["serverVersion"]["gitVersion"].as_str().unwrap().starts_with("v1."), "{version}");

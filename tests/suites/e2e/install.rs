@@ -17,7 +17,7 @@ async fn image_of(world: &World, deployment: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_pods_of_the_chart_are_what_the_restricted_standard_takes() {
+async fn the_pods_of_the_chart_meet_the_restricted_standard() {
     let release = Release::install(&["--set", "controllerManager.replicas=2"]).await;
     let system = release.over(SYSTEM);
     let deployment = system.look("Deployment/kaos-kaos-operator-controller-manager").await;
@@ -31,7 +31,7 @@ async fn the_pods_of_the_chart_are_what_the_restricted_standard_takes() {
 }
 
 #[tokio::test]
-async fn changed_values_reach_what_runs_and_a_rollback_takes_them_back() {
+async fn changed_values_reach_the_pods_and_a_rollback_reverts_them() {
     let release = Release::install(&[]).await;
     let world = release.world("changed").await;
     world.apply_all(&team()).await;
@@ -71,7 +71,7 @@ async fn changed_values_reach_what_runs_and_a_rollback_takes_them_back() {
 }
 
 #[tokio::test]
-async fn definitions_that_helm_did_not_make_are_taken_over_and_brought_up_to_date() {
+async fn helm_takes_over_and_updates_definitions_that_it_did_not_create() {
     let release = Release::prepare().await;
     // Create the definition as another chart's crds/ folder leaves it: without Helm's labels, and with an older schema.
     let crd = "agents.kaos.tools";
@@ -88,7 +88,7 @@ async fn definitions_that_helm_did_not_make_are_taken_over_and_brought_up_to_dat
 }
 
 #[tokio::test]
-async fn the_kinds_and_what_is_of_them_outlive_the_release() {
+async fn the_definitions_and_their_objects_outlive_the_release() {
     let release = Release::install(&[]).await;
     let world = release.world("kept").await;
     world.apply(&model_api("llm")).await;
@@ -100,7 +100,7 @@ async fn the_kinds_and_what_is_of_them_outlive_the_release() {
 }
 
 #[tokio::test]
-async fn of_releases_that_work_in_all_namespaces_there_is_one() {
+async fn a_second_release_for_all_namespaces_is_refused() {
     let release = Release::install(&[]).await;
     release.world("second").await;
     let second = |flags: &[&str]| {
@@ -128,7 +128,7 @@ async fn of_releases_that_work_in_all_namespaces_there_is_one() {
 }
 
 #[tokio::test]
-async fn with_namespaces_listed_roles_are_enough_and_other_namespaces_are_left_alone() {
+async fn with_listed_namespaces_roles_suffice_and_others_stay_untouched() {
     let release = Release::prepare().await;
     let (one, other) = (release.world("team-a").await, release.world("elsewhere").await);
     release.world("team-b").await;

@@ -41,7 +41,7 @@ fn team() -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn pods_are_counted_waited_for_and_told_while_they_come_and_go() {
+async fn the_status_counts_pods_while_they_start_and_stop() {
     let release = Release::install(&[]).await;
     let places = Places(&release);
     let _operator = release.working_operator().await;
@@ -108,7 +108,7 @@ async fn children(world: &World) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn writes_come_in_order_from_few_watches_and_with_few_events() {
+async fn the_operator_writes_in_order_with_few_watches_and_events() {
     let release = Release::install(&[]).await;
     let mark = release.cluster.audit().mark().unwrap();
     let operator = release.working_operator().await;

@@ -13,7 +13,7 @@ async fn until_edition(world: &World, edition: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_new_kind_waits_for_its_rights_says_which_and_is_then_one_like_the_others() {
+async fn a_new_kind_names_its_missing_rights_and_works_once_they_are_given() {
     let release = Release::install(&[]).await;
     let operator = release.working_operator().await;
     let world = release.world("widgets").await;
@@ -55,7 +55,7 @@ async fn a_new_kind_waits_for_its_rights_says_which_and_is_then_one_like_the_oth
 }
 
 #[tokio::test]
-async fn with_namespaces_listed_its_rights_are_roles_in_them() {
+async fn with_listed_namespaces_the_rights_of_a_new_kind_are_roles() {
     let release = Release::prepare().await;
     let (world, elsewhere) = (release.world("team-a").await, release.world("elsewhere").await);
     release.world("team-b").await;

@@ -54,7 +54,7 @@ async fn the_readme_installs_the_operator_runs_a_team_and_changes_a_default() {
 }
 
 #[tokio::test]
-async fn the_guide_leads_from_nothing_to_a_policy_for_a_new_kind_that_serves() {
+async fn the_guide_creates_a_policy_that_serves_a_new_kind() {
     let release = Release::install(&[]).await;
     let _operator = release.working_operator().await;
     let world = release.over("default");

@@ -30,7 +30,7 @@ fn write(folder: &Path, settings: &str) -> PathBuf {
 const AGENT: &str = "Deployment/agent-a";
 
 #[tokio::test]
-async fn a_policy_goes_from_pack_by_kubectl_into_service_and_an_edit_of_its_settings_takes_effect() {
+async fn a_packed_policy_serves_after_kubectl_apply_and_follows_settings_edits() {
     let release = Release::install(&[]).await;
     let _operator = release.working_operator().await;
     let world = release.world("shipped").await;
@@ -73,7 +73,7 @@ async fn a_policy_goes_from_pack_by_kubectl_into_service_and_an_edit_of_its_sett
 }
 
 #[tokio::test]
-async fn policy_remove_says_what_serves_then_and_takes_out_what_kubectl_applied_with_the_chunks_it_left() {
+async fn policy_remove_names_the_next_policy_and_deletes_package_and_chunks() {
     let release = Release::install(&[]).await;
     let _operator = release.working_operator().await;
     let world = release.world("removed").await;
@@ -123,7 +123,7 @@ async fn policy_remove_says_what_serves_then_and_takes_out_what_kubectl_applied_
 }
 
 #[tokio::test]
-async fn policies_in_the_charts_values_serve_and_go_with_the_values() {
+async fn policies_in_chart_values_serve_until_they_are_removed_from_the_values() {
     let release = Release::prepare().await;
     let folder = release.cluster.folder();
     let component = write(folder, "{}");

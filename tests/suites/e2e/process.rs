@@ -16,7 +16,7 @@ async fn ready_of(world: &World) -> usize {
 }
 
 #[tokio::test]
-async fn its_pages_tell_how_it_is_and_what_it_did() {
+async fn the_operators_pages_show_health_and_metrics() {
     let release = Release::install(&[]).await;
     let operator = release.working_operator().await;
     let world = release.world("pages").await;
@@ -40,7 +40,7 @@ async fn its_pages_tell_how_it_is_and_what_it_did() {
 }
 
 #[tokio::test]
-async fn a_signal_ends_it_in_order_and_releases_the_lease() {
+async fn a_signal_ends_the_operator_in_order_and_releases_the_lease() {
     let release = Release::install(&[]).await;
     let operator = release.working_operator().await;
     let (system, world) = (release.over(SYSTEM), release.world("drained").await);
@@ -58,7 +58,7 @@ async fn a_signal_ends_it_in_order_and_releases_the_lease() {
 }
 
 #[tokio::test]
-async fn without_rights_it_says_which_and_when_they_are_given_it_works() {
+async fn the_operator_names_missing_rights_and_works_once_they_are_given() {
     let release = Release::install(&["--set", "rbac.create=false"]).await;
     let world = release.world("late").await;
     world.apply(&model_api("llm")).await;
@@ -75,7 +75,7 @@ async fn without_rights_it_says_which_and_when_they_are_given_it_works() {
 }
 
 #[tokio::test]
-async fn a_right_that_is_taken_away_while_it_runs_is_missed_and_found_again() {
+async fn a_revoked_right_is_reported_and_used_again_once_it_is_back() {
     let release = Release::install(&[]).await;
     let operator = release.working_operator().await;
     let world = release.world("taken").await;
@@ -92,7 +92,7 @@ async fn a_right_that_is_taken_away_while_it_runs_is_missed_and_found_again() {
 }
 
 #[tokio::test]
-async fn what_happened_while_it_was_away_is_made_good_at_the_start() {
+async fn changes_during_a_downtime_are_repaired_at_the_start() {
     let release = Release::install(&[]).await;
     let world = release.world("away").await;
     world.apply_all(&many(3)).await;
@@ -116,7 +116,7 @@ async fn what_happened_while_it_was_away_is_made_good_at_the_start() {
 }
 
 #[tokio::test]
-async fn a_restart_where_nothing_changed_writes_nothing() {
+async fn a_restart_without_changes_writes_nothing() {
     let release = Release::install(&[]).await;
     let world = release.world("restarted").await;
     world.apply_all(&many(10)).await;
@@ -136,7 +136,7 @@ async fn a_restart_where_nothing_changed_writes_nothing() {
 }
 
 #[tokio::test]
-async fn it_begins_under_the_settings_that_fitted_last_while_its_config_map_holds_others() {
+async fn a_start_with_invalid_settings_uses_the_last_good_ones() {
     let release = Release::install(&[]).await;
     let (system, world) = (release.over(SYSTEM), release.world("unfit").await);
     let (own, deployment) = ("ConfigMap/kaos-operator-config", "Deployment/modelapi-llm");
@@ -163,7 +163,7 @@ async fn it_begins_under_the_settings_that_fitted_last_while_its_config_map_hold
 }
 
 #[tokio::test]
-async fn while_its_config_map_is_gone_it_goes_on_under_what_it_began_with() {
+async fn a_deleted_config_map_leaves_the_settings_of_the_start_in_force() {
     let release = Release::install(&[]).await;
     let (system, world) = (release.over(SYSTEM), release.world("bereft").await);
     let (own, variable, deployment) =

@@ -14,7 +14,7 @@ fn named(prefix: &str, count: usize) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn when_the_one_that_writes_is_killed_the_other_does_and_never_both() {
+async fn after_the_leader_is_killed_the_other_replica_writes_and_never_both() {
     let release = Release::install(&["--set", "controllerManager.replicas=2"]).await;
     let (system, world) = (release.over(SYSTEM), release.world("two").await);
     let mark = release.cluster.audit().mark().unwrap();
@@ -47,7 +47,7 @@ async fn when_the_one_that_writes_is_killed_the_other_does_and_never_both() {
 }
 
 #[tokio::test]
-async fn one_that_loses_the_lease_ends_at_once() {
+async fn a_replica_that_loses_the_lease_exits_at_once() {
     let release = Release::install(&[]).await;
     let system = release.over(SYSTEM);
     let operator = release.working_operator().await;

@@ -15,7 +15,7 @@ fn team() -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn where_only_restricted_pods_may_run_it_is_said_so_and_the_examples_values_make_them_run() {
+async fn a_restricted_namespace_names_its_standard_and_example_values_satisfy_it() {
     let release = Release::install(&[]).await;
     let world = release.world("strict-team").await;
     let enforced = json!({"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}});

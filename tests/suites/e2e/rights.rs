@@ -286,7 +286,7 @@ async fn end_routes(world: &World) {
 }
 
 #[tokio::test]
-async fn in_a_life_every_right_is_used() {
+async fn every_right_of_the_role_is_used() {
     let release = Release::install(&GATEWAY).await;
     let world = release.world("used").await;
     world.apply(&routes()).await;
@@ -295,7 +295,7 @@ async fn in_a_life_every_right_is_used() {
 }
 
 #[tokio::test]
-async fn with_namespaces_listed_every_right_is_used_too() {
+async fn with_listed_namespaces_every_right_is_used() {
     let release = Release::prepare().await;
     let world = release.world("team-a").await;
     release.world("team-b").await;
@@ -365,7 +365,7 @@ async fn live_without(release: &Release, world: &World, all: &[Value], right: (&
 }
 
 #[tokio::test]
-async fn without_what_the_api_server_asks_for_on_the_way_children_are_refused() {
+async fn without_rights_that_the_api_server_checks_children_are_refused() {
     let release = Release::install(&GATEWAY).await;
     let world = release.world("rights").await;
     world.apply(&routes()).await;
@@ -405,7 +405,7 @@ fn without_following(rules: &[Value], resource: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_right_to_follow_policies_that_is_lost_is_told_and_what_came_meanwhile_is_found() {
+async fn a_lost_right_to_watch_policies_is_reported_and_missed_packages_are_found() {
     let release = Release::install(&[]).await;
     let operator = release.working_operator().await;
     let system = release.over(SYSTEM);

@@ -12,7 +12,7 @@ const SAMPLES: [(&str, &str); 4] = [
 ];
 
 #[tokio::test]
-async fn the_samples_of_kaos_become_ready_and_then_nothing_is_written_for_a_minute() {
+async fn the_samples_of_kaos_become_ready_and_then_cause_no_writes() {
     let release = Release::install(&[]).await;
     let mark = release.cluster.audit().mark().unwrap();
     let operator = release.working_operator().await;
@@ -41,7 +41,7 @@ async fn the_samples_of_kaos_become_ready_and_then_nothing_is_written_for_a_minu
 }
 
 #[tokio::test]
-async fn kubectl_shows_what_a_person_asks_for() {
+async fn kubectl_shows_columns_short_names_and_explanations() {
     let release = Release::install(&[]).await;
     let _operator = release.working_operator().await;
     let world = release.world("looked-at").await;

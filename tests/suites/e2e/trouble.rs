@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::support::{Release, USER, until_ready};
 
 #[tokio::test]
-async fn what_the_api_server_refuses_is_told_once_prunes_nothing_and_stops_nobody_else() {
+async fn a_child_that_the_api_server_refuses_is_reported_once_and_blocks_nothing() {
     let release = Release::install(&[]).await;
     let _operator = release.working_operator().await;
     let world = release.world("refused").await;
@@ -35,7 +35,7 @@ async fn what_the_api_server_refuses_is_told_once_prunes_nothing_and_stops_nobod
 }
 
 #[tokio::test]
-async fn an_object_that_is_going_gets_nothing_made_and_one_that_is_gone_is_no_error() {
+async fn deleting_objects_get_no_children_and_deleted_ones_are_no_error() {
     let release = Release::install(&[]).await;
     let operator = release.working_operator().await;
     let world = release.world("going").await;

@@ -35,7 +35,7 @@ async fn until_left(release: &Release, before: &BTreeSet<String>, wanted: &[Stri
 }
 
 #[tokio::test]
-async fn after_the_release_nothing_of_it_is_left_and_nothing_is_stuck() {
+async fn an_uninstall_leaves_no_object_behind_and_none_stuck() {
     let release = Release::prepare().await;
     let (here, in_cluster) = (everything(&release, true), everything(&release, false));
     release.helm("install", &[]).expect();
@@ -97,7 +97,7 @@ async fn after_the_release_nothing_of_it_is_left_and_nothing_is_stuck() {
 }
 
 #[tokio::test]
-async fn a_namespace_that_is_gone_stops_neither_a_restart_nor_the_uninstall() {
+async fn a_deleted_namespace_blocks_neither_a_restart_nor_the_uninstall() {
     let release = Release::prepare().await;
     let (world, gone) = (release.world("team-a").await, release.world("team-b").await);
     release.helm("install", &["--values", &format!("{CHART}/ci/namespaced-values.yaml")]).expect();

@@ -124,7 +124,7 @@ fn is_of_go(object: &Value) -> bool {
 }
 
 #[tokio::test]
-async fn what_the_go_operator_left_is_taken_over_without_restarting_a_pod() {
+async fn objects_of_the_go_operator_are_taken_over_without_restarting_a_pod() {
     let release = installed().await;
     let mut left = Vec::new();
     let cases = case::left_by_go().unwrap();
@@ -189,7 +189,7 @@ async fn what_the_go_operator_left_is_taken_over_without_restarting_a_pod() {
 }
 
 #[tokio::test]
-async fn the_guide_shows_beforehand_what_would_be_different() {
+async fn the_guides_preview_shows_the_differences() {
     let release = installed().await;
     let world = release.world("beforehand").await;
     // One gets its runtime from the registry, the other its image from the settings.
@@ -281,7 +281,7 @@ fn chart_of_kaos(folder: &Path) -> String {
 }
 
 #[tokio::test]
-async fn a_release_of_the_kaos_chart_is_upgraded_in_place_and_can_go_back() {
+async fn a_release_of_the_kaos_chart_is_upgraded_in_place_and_rolled_back() {
     let release = Release::prepare().await;
     let old = chart_of_kaos(release.cluster.folder());
     // Install the release as Helm 3 does.

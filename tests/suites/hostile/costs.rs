@@ -58,7 +58,7 @@ fn check(folder: &Path, component: &[u8]) -> Cost {
 }
 
 #[test]
-fn whatever_a_component_does_costs_the_process_little_more_than_one_that_behaves() {
+fn a_hostile_component_costs_little_more_than_a_well_behaved_one() {
     let folder = std::env::temp_dir().join(format!("kaos-hostile-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let usual = check(&folder, &guests::hostile("well-behaved").unwrap());

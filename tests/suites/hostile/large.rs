@@ -33,7 +33,7 @@ fn assert_refused(subject: &Subject, object: &Value, path: &str, limit: &str) {
 }
 
 #[test]
-fn more_links_than_can_be_looked_up_are_refused_where_they_are_listed() {
+fn too_many_links_are_refused_at_their_list() {
     for subject in of("Agent") {
         let mut object = subject.object.clone();
         object["spec"]["mcpServers"] = texts(300, "tools");
@@ -47,7 +47,7 @@ fn more_links_than_can_be_looked_up_are_refused_where_they_are_listed() {
 }
 
 #[test]
-fn more_containers_than_a_pod_may_have_are_refused_where_they_are_listed() {
+fn too_many_containers_are_refused_at_their_list() {
     for subject in everywhere() {
         let containers = |name: &str, count: usize| -> Value {
             (0..count).map(|n| json!({"name": format!("{name}{n}"), "image": "side:1"})).collect()
@@ -62,7 +62,7 @@ fn more_containers_than_a_pod_may_have_are_refused_where_they_are_listed() {
 }
 
 #[test]
-fn more_volumes_than_a_pod_may_have_are_refused_where_they_are_listed() {
+fn too_many_volumes_are_refused_at_their_list() {
     for subject in everywhere() {
         let volumes =
             |count: usize| -> Value { (0..count).map(|n| json!({"name": format!("v{n}"), "emptyDir": {}})).collect() };
@@ -125,7 +125,7 @@ fn a_configuration_of_any_form_is_read_within_the_limits_of_the_sandbox() {
 }
 
 #[test]
-fn ten_thousand_variables_become_a_plan_wherever_they_stand_and_more_are_refused() {
+fn ten_thousand_variables_give_a_plan_and_more_are_refused() {
     let references: Value = (0..5_000)
         .map(|n| json!({"name": format!("V{n}"), "valueFrom": {"secretKeyRef": {"name": "s", "key": format!("k{n}")}}}))
         .collect();
@@ -147,7 +147,7 @@ fn ten_thousand_variables_become_a_plan_wherever_they_stand_and_more_are_refused
 }
 
 #[test]
-fn every_list_and_every_object_may_have_a_megabyte() {
+fn every_list_and_every_object_of_a_megabyte_is_answered() {
     let mut failed = Vec::new();
     for subject in one_of_each_kind(&SANDBOXED) {
         for path in subject.lists_and_objects() {
@@ -165,7 +165,7 @@ fn every_list_and_every_object_may_have_a_megabyte() {
 }
 
 #[test]
-fn a_text_of_a_megabyte_becomes_a_plan_in_the_sandbox() {
+fn a_text_of_a_megabyte_gives_a_plan_in_the_sandbox() {
     for subject in one_of_each_kind(&SANDBOXED) {
         let mut object = subject.object.clone();
         object["spec"]["container"]["args"] = json!(["x".repeat(MUCH)]);

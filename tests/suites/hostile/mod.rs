@@ -39,7 +39,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn natively_anything_may_stand_anywhere(change in change()) {
+    fn any_value_in_any_field_is_answered_natively(change in change()) {
         answered(&NATIVE, change);
     }
 }
@@ -48,7 +48,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn in_the_sandbox_anything_may_stand_anywhere(change in change()) {
+    fn any_value_in_any_field_is_answered_in_the_sandbox(change in change()) {
         answered(&SANDBOXED, change);
     }
 }
@@ -78,7 +78,7 @@ fn every_field_of_a_wrong_type_is_answered() {
 }
 
 #[test]
-fn what_a_pod_cannot_hold_is_refused_where_the_user_wrote_it() {
+fn values_that_no_pod_can_have_are_refused_at_the_users_field() {
     let cases = [
         ("/spec/podSpec/volumes", json!("x"), "spec.podSpec.volumes"),
         ("/spec/podSpec/containers/0/resources", json!(3), "spec.podSpec.containers[0].resources"),

@@ -12,7 +12,7 @@ use super::NATIVE;
 const UNKNOWN: &str = "unknownField";
 
 #[test]
-fn an_unknown_field_of_an_open_place_is_passed_on_refused_or_told() {
+fn an_unknown_field_of_an_open_schema_is_passed_on_refused_or_reported() {
     let mut places = 0;
     for (text, kind) in manifests::ALL.iter().zip(manifests::KINDS) {
         let definition: Value = serde_saphyr::from_str(text).unwrap();

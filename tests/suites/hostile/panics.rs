@@ -33,7 +33,7 @@ fn rendered(policy: &Path, does: &str) -> String {
 }
 
 #[test]
-fn the_message_and_the_place_of_a_panic_are_told_with_the_standard_library_and_without() {
+fn a_panic_is_reported_with_message_and_place_with_and_without_std() {
     let folder = std::env::temp_dir().join(format!("kaos-panics-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     for example in ["panics", "panics_bare"] {

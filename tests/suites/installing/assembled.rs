@@ -43,7 +43,7 @@ async fn until_incomplete(world: &World, source: &str, why: &str) {
 }
 
 #[test]
-fn pieces_may_come_in_any_order_and_what_serves_waits_for_the_last() {
+fn chunks_may_come_in_any_order_and_the_swap_waits_for_the_last() {
     play(scenario(), async |world| {
         widget_waits(world).await;
         let (pieces, index) = in_pieces("widgets", "1");
@@ -70,7 +70,7 @@ fn pieces_may_come_in_any_order_and_what_serves_waits_for_the_last() {
 }
 
 #[test]
-fn a_piece_that_goes_or_is_exchanged_takes_nothing_from_what_serves() {
+fn a_deleted_or_replaced_chunk_leaves_the_active_revision_unchanged() {
     play(scenario(), async |world| {
         widget_waits(world).await;
         let (pieces, index) = in_pieces("widgets", "1");
@@ -106,7 +106,7 @@ fn of_tenant(mut config_map: Value) -> Value {
 }
 
 #[test]
-fn a_namespaces_own_package_may_lie_in_pieces_that_have_the_label() {
+fn a_package_of_a_namespace_may_consist_of_labelled_chunks() {
     play(scenario().installing(true), async |world| {
         widget_waits(world).await;
         let (pieces, index) = in_pieces("widgets", "1");
@@ -130,7 +130,7 @@ fn a_namespaces_own_package_may_lie_in_pieces_that_have_the_label() {
 }
 
 #[test]
-fn a_list_of_pieces_without_end_is_refused_before_any_of_them_is_read() {
+fn a_too_long_list_of_chunks_is_refused_unread() {
     play(scenario().installing(true), async |world| {
         define(world).await;
         let (pieces, mut index) = in_pieces("many", "1");
@@ -154,7 +154,7 @@ fn kite(name: &str) -> Value {
 }
 
 #[test]
-fn one_component_answers_for_several_kinds_and_may_give_one_up() {
+fn a_component_may_claim_several_kinds_and_drop_one() {
     play(scenario(), async |world| {
         define(world).await;
         world.apply(&samples::definition("sky.io", "kites", "Kite")).await;
@@ -182,7 +182,7 @@ fn one_component_answers_for_several_kinds_and_may_give_one_up() {
 }
 
 #[test]
-fn an_overlay_changes_variables_of_what_the_policy_below_makes_and_goes_without_a_trace() {
+fn an_overlay_changes_variables_and_its_removal_restores_them() {
     play(scenario(), async |world| {
         let overlay = guests::overlay().unwrap();
         world.apply_all(&[samples::model_api("llm"), samples::agent("a", "llm", &json!({}))]).await;

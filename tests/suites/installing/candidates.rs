@@ -132,7 +132,7 @@ fn gzipped(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn every_broken_candidate_is_broken_in_the_way_that_it_says() {
+fn every_broken_candidate_fails_in_the_declared_way() {
     let loader = Loader::new(sample_cluster()).unwrap();
     for (number, candidate) in BROKEN.iter().map(|broken| broken(7)).chain([good(7)]).enumerate() {
         let index = serde_json::from_value(candidate.config_map).unwrap();

@@ -14,7 +14,7 @@ use crate::support::{
 };
 
 #[test]
-fn what_serves_goes_on_when_somebody_deletes_its_record() {
+fn an_active_policy_keeps_serving_after_its_record_is_deleted() {
     play(scenario().installing(true), async |world| {
         own_edition_serves(world).await;
         let record = until_state(world, "own", "Active").await;
@@ -44,7 +44,7 @@ fn what_serves_goes_on_when_somebody_deletes_its_record() {
 }
 
 #[test]
-fn what_is_left_of_a_record_that_was_deleted_alone_is_kept_for_the_next() {
+fn the_bytes_of_a_deleted_record_are_kept_for_its_replacement() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({})).await;
         let record = until_state(world, "widgets", "Active").await;
@@ -64,7 +64,7 @@ fn what_is_left_of_a_record_that_was_deleted_alone_is_kept_for_the_next() {
 }
 
 #[test]
-fn what_serves_and_is_kept_no_longer_is_kept_again_when_an_operator_starts() {
+fn a_start_stores_missing_bytes_of_an_active_revision_again() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({})).await;
         let bytes = format!("kaos-system:ConfigMap/{}", name(&until_state(world, "widgets", "Active").await));
@@ -76,7 +76,7 @@ fn what_serves_and_is_kept_no_longer_is_kept_again_when_an_operator_starts() {
 }
 
 #[test]
-fn a_record_that_cannot_be_written_again_now_holds_nothing_up() {
+fn a_record_that_cannot_be_restored_yet_delays_nothing() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({})).await;
         world.quiet().await;
@@ -94,7 +94,7 @@ fn a_record_that_cannot_be_written_again_now_holds_nothing_up() {
 }
 
 #[test]
-fn one_whose_record_is_deleted_while_it_is_checked_does_not_replace_what_serves() {
+fn a_candidate_whose_record_is_deleted_during_its_check_does_not_serve() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({})).await;
         let told = world.history("Widget/w").await;

@@ -26,7 +26,7 @@ async fn agent_is_held(world: &World) {
 }
 
 #[test]
-fn what_other_settings_had_put_on_comes_off() {
+fn finalizers_of_earlier_settings_are_removed() {
     play(scenario(), async |world| {
         agent_is_held(world).await;
         world.patch("Agent/a", &json!({"metadata": {"finalizers": [FIRST, "example.com/foreign"]}})).await;
@@ -44,7 +44,7 @@ fn what_other_settings_had_put_on_comes_off() {
 }
 
 #[test]
-fn an_object_that_is_deleted_while_no_operator_runs_is_cleaned_up_after_and_let_go() {
+fn an_object_deleted_during_a_downtime_is_cleaned_up_and_released() {
     play(scenario(), async |world| {
         agent_is_held(world).await;
         world.stop_all().await;

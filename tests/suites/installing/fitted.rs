@@ -44,7 +44,7 @@ async fn agent_comes(world: &World) {
 }
 
 #[test]
-fn a_variable_that_is_misspelt_is_told_and_the_rest_of_what_it_says_holds() {
+fn a_misspelt_variable_is_reported_and_the_others_apply() {
     play(scenario(), async |world| {
         world.apply(&own_config_of(&json!({"DEFAULT_AGENT_IMG": FIRST, "DEFAULT_LOG_LEVEL": "DEBUG"}))).await;
         world.until_warned(OWN, "BadSettings").await;
@@ -60,7 +60,7 @@ fn a_variable_that_is_misspelt_is_told_and_the_rest_of_what_it_says_holds() {
 }
 
 #[test]
-fn what_fitted_last_goes_on_after_a_restart_until_the_config_map_is_mended() {
+fn the_last_good_settings_apply_after_a_restart_until_the_config_map_is_fixed() {
     play(scenario(), async |world| {
         world.apply(&says(FIRST, true)).await;
         until_kept(world, "DEFAULT_AGENT_IMAGE", FIRST).await;
@@ -80,7 +80,7 @@ fn what_fitted_last_goes_on_after_a_restart_until_the_config_map_is_mended() {
 }
 
 #[test]
-fn what_fitted_what_is_installed_goes_on_with_it() {
+fn the_last_good_settings_of_an_installed_policy_survive_a_restart() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({})).await;
         world.apply(&own_config("5")).await;
@@ -94,7 +94,7 @@ fn what_fitted_what_is_installed_goes_on_with_it() {
 }
 
 #[test]
-fn where_no_config_map_fitted_last_none_is_what_goes_on() {
+fn a_deleted_config_map_counts_as_the_last_good_settings() {
     play(scenario(), async |world| {
         world.apply(&says(FIRST, true)).await;
         until_kept(world, "DEFAULT_AGENT_IMAGE", FIRST).await;
@@ -109,7 +109,7 @@ fn where_no_config_map_fitted_last_none_is_what_goes_on() {
 }
 
 #[test]
-fn where_nothing_fitted_yet_it_waits_and_says_what_for() {
+fn without_last_good_settings_the_operator_waits_and_says_why() {
     play(scenario().idle(), async |world| {
         world.apply(&says(SECOND, false)).await;
         agent_comes(world).await;
@@ -127,7 +127,7 @@ fn where_nothing_fitted_yet_it_waits_and_says_what_for() {
 }
 
 #[test]
-fn settings_that_do_not_fit_are_told_once_in_an_event_of_their_config_map() {
+fn invalid_settings_are_reported_in_one_event_of_their_config_map() {
     play(scenario(), async |world| {
         let told = async || {
             let mut events = world.list_in(Kind::named("Event"), "kaos-system").await;
@@ -150,7 +150,7 @@ fn settings_that_do_not_fit_are_told_once_in_an_event_of_their_config_map() {
 }
 
 #[test]
-fn what_cannot_be_kept_now_holds_all_the_same_and_is_kept_later() {
+fn settings_apply_before_they_can_be_stored_and_are_stored_later() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({})).await;
         let name = "kaos-operator-config-fitted";
@@ -173,7 +173,7 @@ async fn asked_in_ten_minutes(world: &World) -> usize {
 }
 
 #[test]
-fn while_settings_do_not_fit_what_waits_is_looked_at_no_more_often() {
+fn invalid_settings_do_not_make_waiting_packages_retry_more_often() {
     play(scenario().installing(true), async |world| {
         define(world).await;
         world.embedded().authorise(|attempt| !is_operator(&attempt.user) || attempt.group != "test.example.com");

@@ -53,7 +53,7 @@ fn a_package_outlives_an_operator_that_is_killed_while_it_checks_it() {
 }
 
 #[test]
-fn a_package_that_ends_the_operator_again_and_again_is_put_aside_until_somebody_asks() {
+fn a_package_that_crashes_the_operator_repeatedly_waits_for_a_retry_request() {
     play(scenario().idle(), async |world| {
         package_waits(world).await;
         for _ in 0..3 {
@@ -72,7 +72,7 @@ fn a_package_that_ends_the_operator_again_and_again_is_put_aside_until_somebody_
 }
 
 #[test]
-fn an_operator_that_is_stopped_in_order_leaves_no_attempt_behind() {
+fn an_orderly_stop_leaves_no_attempt_behind() {
     play(scenario().idle(), async |world| {
         package_waits(world).await;
         for _ in 0..4 {

@@ -30,7 +30,7 @@ async fn all_observed(world: &World) -> bool {
 }
 
 #[test]
-fn a_policy_that_burns_fuel_in_one_namespace_holds_nobody_else_up() {
+fn a_policy_that_burns_fuel_delays_no_other_namespace() {
     play(scenario().installing(true), async |world| {
         define(world).await;
         world.apply(&namespace("greedy")).await;
@@ -71,7 +71,7 @@ fn a_policy_that_burns_fuel_in_one_namespace_holds_nobody_else_up() {
 }
 
 #[test]
-fn a_namespace_can_have_so_many_policies_and_holds_nobody_up_with_more() {
+fn policies_beyond_the_limit_of_a_namespace_delay_no_other_namespace() {
     play(scenario().installing(true), async |world| {
         define(world).await;
         world.apply(&namespace("greedy")).await;
@@ -95,7 +95,7 @@ fn a_namespace_can_have_so_many_policies_and_holds_nobody_up_with_more() {
 }
 
 #[test]
-fn of_what_a_namespace_took_away_little_is_kept() {
+fn few_removed_packages_of_a_namespace_are_kept() {
     play(scenario().installing(true), async |world| {
         define(world).await;
         world.apply(&namespace("greedy")).await;
@@ -120,7 +120,7 @@ async fn is_in(world: &World, source: &str, state: &str) -> bool {
 }
 
 #[test]
-fn a_check_that_takes_for_ever_holds_neither_the_owner_up_nor_what_serves_and_ends_with_its_config_map() {
+fn an_endless_check_delays_nothing_and_ends_with_its_config_map() {
     play(scenario().installing(true), async |world| {
         define(world).await;
         world.apply(&namespace("greedy")).await;

@@ -80,22 +80,22 @@ async fn puts_aside(world: &World, fault: &str) {
 }
 
 #[test]
-fn a_policy_that_traps_on_one_object_in_three_is_put_aside() {
+fn a_policy_that_traps_on_a_third_of_its_objects_is_quarantined() {
     play(scenario(), async |world| puts_aside(world, "traps").await);
 }
 
 #[test]
-fn a_policy_that_loops_is_put_aside() {
+fn a_policy_that_loops_is_quarantined() {
     play(scenario(), async |world| puts_aside(world, "loops").await);
 }
 
 #[test]
-fn a_policy_that_strays_into_another_namespace_is_put_aside() {
+fn a_policy_that_writes_into_another_namespace_is_quarantined() {
     play(scenario(), async |world| puts_aside(world, "strays").await);
 }
 
 #[test]
-fn a_policy_that_fails_with_more_words_than_the_server_takes_is_put_aside() {
+fn a_policy_that_fails_with_a_too_long_message_is_quarantined() {
     play(scenario(), async |world| {
         puts_aside(world, "babbles").await;
         let aside = until_state(world, "widgets", "Quarantined").await;
@@ -105,7 +105,7 @@ fn a_policy_that_fails_with_more_words_than_the_server_takes_is_put_aside() {
 }
 
 #[test]
-fn what_serves_is_not_let_off_for_good_because_somebody_asked_to_try_it_again() {
+fn a_retry_request_does_not_exempt_a_policy_from_quarantine() {
     play(scenario(), async |world| {
         widgets(world).await;
         let active = until_state(world, "widgets", "Active").await;
@@ -119,7 +119,7 @@ fn what_serves_is_not_let_off_for_good_because_somebody_asked_to_try_it_again() 
 }
 
 #[test]
-fn one_that_cannot_be_put_aside_now_keeps_no_other_from_being() {
+fn a_quarantine_that_cannot_be_written_delays_no_other() {
     play(scenario(), async |world| {
         define(world).await;
         world.apply(&namespace("other")).await;
@@ -150,17 +150,17 @@ fn one_that_cannot_be_put_aside_now_keeps_no_other_from_being() {
 }
 
 #[test]
-fn a_policy_whose_output_the_server_refuses_is_put_aside() {
+fn a_policy_whose_children_the_server_refuses_is_quarantined() {
     play(scenario(), async |world| puts_aside(world, "is rejected").await);
 }
 
 #[test]
-fn a_policy_whose_output_has_a_field_that_there_is_not_is_put_aside() {
+fn a_policy_whose_children_have_an_unknown_field_is_quarantined() {
     play(scenario(), async |world| puts_aside(world, "misspells").await);
 }
 
 #[test]
-fn a_policy_is_not_blamed_for_what_the_one_before_it_fails_on_too() {
+fn a_failure_that_the_predecessor_shares_does_not_count() {
     play(scenario(), async |world| {
         define(world).await;
         world.apply(&namespace("other")).await;
@@ -181,7 +181,7 @@ fn a_policy_is_not_blamed_for_what_the_one_before_it_fails_on_too() {
 }
 
 #[test]
-fn where_the_policy_before_it_fails_too_the_failure_of_the_newer_one_is_told() {
+fn if_the_predecessor_fails_too_the_newer_failure_is_reported() {
     for (older, newer, of, why) in [
         ("1 traps", "2 traps", "Accepted", "PolicyFailed"),
         ("1 traps", "2 misspells", "Applied", "ApplyFailed"),
@@ -213,7 +213,7 @@ fn where_the_policy_before_it_fails_too_the_failure_of_the_newer_one_is_told() {
 }
 
 #[test]
-fn one_object_falls_back_at_once_and_revokes_nothing() {
+fn one_failing_object_falls_back_at_once_without_a_quarantine() {
     play(scenario(), async |world| {
         next_edition_traps_on_one(world).await;
         let told = world
@@ -230,7 +230,7 @@ fn one_object_falls_back_at_once_and_revokes_nothing() {
 }
 
 #[test]
-fn what_only_the_newer_revision_makes_outlives_its_failure_on_one_object() {
+fn children_of_the_newer_revision_outlive_a_fallback_of_one_object() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({})).await;
         world.apply(&widget("sturdy", &json!({}))).await;
@@ -249,7 +249,7 @@ fn what_only_the_newer_revision_makes_outlives_its_failure_on_one_object() {
 }
 
 #[test]
-fn what_only_a_revision_made_that_is_put_aside_goes() {
+fn children_of_a_quarantined_revision_alone_are_deleted() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({})).await;
         world.apply(&package("widgets", "2 keeps", "")).await;
@@ -267,7 +267,7 @@ fn writes_of_states() -> Fault {
 }
 
 #[test]
-fn a_state_that_cannot_be_written_down_at_once_is_lost_by_none() {
+fn a_state_that_cannot_be_written_at_once_is_written_later() {
     for before in 0..5 {
         play(scenario(), async |world| {
             let all = widgets(world).await;
@@ -287,7 +287,7 @@ fn a_state_that_cannot_be_written_down_at_once_is_lost_by_none() {
 }
 
 #[test]
-fn an_operator_that_ends_between_two_states_leaves_one_that_serves() {
+fn an_operator_killed_between_two_states_leaves_an_active_revision() {
     for before in 0..4 {
         play(scenario(), async |world| {
             let all = widgets(world).await;
@@ -309,7 +309,7 @@ fn an_operator_that_ends_between_two_states_leaves_one_that_serves() {
 }
 
 #[test]
-fn settings_are_not_blamed_for_what_the_policy_under_them_does() {
+fn failures_of_a_policy_do_not_count_against_settings() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({})).await;
         world.apply(&namespace("other")).await;
@@ -333,7 +333,7 @@ fn settings_are_not_blamed_for_what_the_policy_under_them_does() {
 }
 
 #[test]
-fn what_served_two_revisions_back_does_so_after_a_restart_too() {
+fn a_fallback_over_two_revisions_survives_a_restart() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({})).await;
         world.apply(&widget("crafted", &json!({"fragile": true}))).await;
@@ -352,7 +352,7 @@ fn what_served_two_revisions_back_does_so_after_a_restart_too() {
 }
 
 #[test]
-fn who_chooses_nothing_revokes_nothing_that_others_chose() {
+fn an_object_without_a_pin_quarantines_no_pinned_policy() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({})).await;
         world.apply(&package("widgets", "2 traps", "")).await;

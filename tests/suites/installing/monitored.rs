@@ -41,7 +41,7 @@ async fn until_unserved(world: &World, kind: &str, why: &str, objects: f64) {
 }
 
 #[test]
-fn what_an_alert_takes_the_rate_of_is_there_before_it_happens() {
+fn counters_of_alerts_exist_before_their_first_increment() {
     play(scenario(), async |world| {
         define(world).await;
         world.apply(&package("widgets", "1", "")).await;
@@ -62,7 +62,7 @@ fn what_an_alert_takes_the_rate_of_is_there_before_it_happens() {
 }
 
 #[test]
-fn a_right_to_follow_policies_that_is_lost_is_told_and_what_came_meanwhile_is_found() {
+fn a_lost_right_to_watch_policies_is_reported_and_missed_packages_are_found() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({})).await;
         for (resource, kind, edition) in [("configmaps", "ConfigMap", "2"), ("policyrevisions", "PolicyRevision", "3")]
@@ -89,7 +89,7 @@ fn a_right_to_follow_policies_that_is_lost_is_told_and_what_came_meanwhile_is_fo
 }
 
 #[test]
-fn a_watch_of_policies_that_breaks_once_works_again_although_nothing_changes() {
+fn a_broken_watch_of_policies_recovers_without_changes() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({})).await;
         world.quiet().await;
@@ -112,7 +112,7 @@ fn versions(world: &World) -> BTreeSet<String> {
 }
 
 #[test]
-fn versions_that_can_answer_no_more_are_told_of_no_more() {
+fn metrics_omit_revisions_that_can_no_longer_answer() {
     play(scenario().installing(true), async |world| {
         define(world).await;
         world.apply(&widget("w", &json!({}))).await;
@@ -133,7 +133,7 @@ fn versions_that_can_answer_no_more_are_told_of_no_more() {
 }
 
 #[test]
-fn an_object_that_the_policy_fails_on_is_counted_for_as_long_as_that_is_so() {
+fn an_object_with_a_failing_policy_is_counted_while_it_fails() {
     play(scenario(), async |world| {
         define(world).await;
         world.apply(&package("widgets", "1 traps", "")).await;
@@ -154,7 +154,7 @@ fn an_object_that_the_policy_fails_on_is_counted_for_as_long_as_that_is_so() {
 }
 
 #[test]
-fn an_object_whose_policy_fails_to_report_on_it_is_counted_too() {
+fn an_object_whose_policy_fails_to_assess_it_is_counted() {
     play(scenario(), async |world| {
         world.apply(&gadget("web", &json!({"does": "faint"}))).await;
         until_unserved(world, "Gadget", "PolicyFailed", 1.0).await;
@@ -167,7 +167,7 @@ fn an_object_whose_policy_fails_to_report_on_it_is_counted_too() {
 }
 
 #[test]
-fn an_object_that_what_served_before_answers_for_is_counted_until_something_else_does() {
+fn an_object_on_a_fallback_is_counted_until_the_fallback_ends() {
     play(scenario(), async |world| {
         next_edition_traps_on_one(world).await;
         until_unserved(world, "Widget", "FellBack", 1.0).await;
@@ -180,7 +180,7 @@ fn an_object_that_what_served_before_answers_for_is_counted_until_something_else
 }
 
 #[test]
-fn an_object_that_lost_its_policy_is_counted_although_it_goes_on_to_be_ready() {
+fn a_ready_object_that_lost_its_policy_is_counted() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({})).await;
         world.until_ready("Widget/w").await;
@@ -195,7 +195,7 @@ fn an_object_that_lost_its_policy_is_counted_although_it_goes_on_to_be_ready() {
 }
 
 #[test]
-fn a_package_that_was_refused_is_current_only_as_long_as_it_is_shipped() {
+fn a_refused_package_is_current_only_while_its_config_map_exists() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({})).await;
         let refused = |current: bool| {
@@ -214,7 +214,7 @@ fn a_package_that_was_refused_is_current_only_as_long_as_it_is_shipped() {
 }
 
 #[test]
-fn an_operator_for_listed_namespaces_is_told_from_one_for_all() {
+fn metrics_distinguish_operators_for_listed_and_for_all_namespaces() {
     let everywhere = |world: &World| {
         world.spawn();
         world.metrics().lines().find_map(|line| line.strip_prefix("kaos_operator_everywhere ").map(str::to_owned))

@@ -14,7 +14,7 @@ use crate::support::{
 };
 
 #[test]
-fn a_config_map_that_is_emptied_leaves_what_serves_alone() {
+fn an_emptied_config_map_leaves_the_active_revision_unchanged() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({})).await;
         world.patch("kaos-system:ConfigMap/widgets", &json!({"data": null, "binaryData": null})).await;
@@ -27,7 +27,7 @@ fn a_config_map_that_is_emptied_leaves_what_serves_alone() {
 }
 
 #[test]
-fn a_config_map_that_is_deleted_or_loses_its_label_serves_no_longer() {
+fn a_deleted_or_unlabelled_config_map_no_longer_serves() {
     play(scenario(), async |world| {
         define(world).await;
         for gone in [true, false] {
@@ -50,7 +50,7 @@ fn a_config_map_that_is_deleted_or_loses_its_label_serves_no_longer() {
 }
 
 #[test]
-fn of_config_maps_with_a_new_name_for_each_content_the_last_three_are_kept() {
+fn the_last_three_of_config_maps_with_generated_names_are_kept() {
     play(scenario(), async |world| {
         define(world).await;
         world.apply(&widget("w", &json!({}))).await;
@@ -72,7 +72,7 @@ fn of_config_maps_with_a_new_name_for_each_content_the_last_three_are_kept() {
 }
 
 #[test]
-fn objects_whose_policy_was_taken_away_are_told_so_after_a_restart_too() {
+fn objects_of_a_removed_policy_report_that_also_after_a_restart() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({})).await;
         world.delete("kaos-system:ConfigMap/widgets").await;
@@ -86,7 +86,7 @@ fn objects_whose_policy_was_taken_away_are_told_so_after_a_restart_too() {
 }
 
 #[test]
-fn objects_outside_every_scope_are_told_so_after_a_restart_too() {
+fn objects_outside_of_every_scope_report_that_also_after_a_restart() {
     play(scenario(), async |world| {
         define(world).await;
         world.apply(&namespace("elsewhere")).await;
@@ -110,7 +110,7 @@ async fn renamed_is_put_aside(world: &World) {
 }
 
 #[test]
-fn a_renamed_package_has_the_old_one_to_fall_back_to() {
+fn a_renamed_package_falls_back_to_the_old_one() {
     play(scenario(), async |world| {
         renamed_is_put_aside(world).await;
         world.delete("ConfigMap/w").await;
@@ -138,7 +138,7 @@ fn of_a_namespace(prefix: &str) -> Vec<Value> {
 }
 
 #[test]
-fn of_packages_of_a_namespace_that_are_renamed_at_once_each_has_the_old_one_to_fall_back_to() {
+fn packages_renamed_together_each_fall_back_to_their_old_one() {
     play(scenario().installing(true), async |world| {
         define(world).await;
         let source = |package: &Value| read::name(package).to_owned();
@@ -163,7 +163,7 @@ fn of_packages_of_a_namespace_that_are_renamed_at_once_each_has_the_old_one_to_f
 }
 
 #[test]
-fn a_package_whose_new_name_comes_before_the_old_one_goes_has_that_to_fall_back_to() {
+fn a_package_added_before_its_old_name_is_deleted_falls_back_to_that() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({"fragile": true})).await;
         // Let time pass, so that one of the packages is older.
@@ -178,7 +178,7 @@ fn a_package_whose_new_name_comes_before_the_old_one_goes_has_that_to_fall_back_
 }
 
 #[test]
-fn what_stands_in_for_a_renamed_package_does_so_while_that_holds_nothing_better() {
+fn the_old_package_serves_until_the_renamed_one_passes_the_gate() {
     play(scenario(), async |world| {
         renamed_is_put_aside(world).await;
         until_state(world, "widgets", "Active").await;
@@ -201,7 +201,7 @@ fn what_stands_in_for_a_renamed_package_does_so_while_that_holds_nothing_better(
 }
 
 #[test]
-fn only_the_last_revisions_are_kept_with_their_bytes() {
+fn only_the_last_revisions_and_their_bytes_are_kept() {
     play(scenario(), async |world| {
         widget_waits(world).await;
         for edition in 1..=6 {
@@ -219,7 +219,7 @@ fn only_the_last_revisions_are_kept_with_their_bytes() {
 }
 
 #[test]
-fn a_record_that_cannot_be_removed_holds_nothing_else_up() {
+fn a_record_that_cannot_be_deleted_delays_nothing() {
     play(scenario(), async |world| {
         widget_waits(world).await;
         world.break_it(Fault::on(&["delete"]).of("policyrevisions").fail(Failure::Server(500)));
@@ -243,7 +243,7 @@ fn a_record_that_cannot_be_removed_holds_nothing_else_up() {
 }
 
 #[test]
-fn bytes_that_somebody_exchanged_are_not_run() {
+fn stored_bytes_that_were_replaced_do_not_run() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({})).await;
         let active = until_state(world, "widgets", "Active").await;
@@ -269,7 +269,7 @@ fn bytes_that_somebody_exchanged_are_not_run() {
 }
 
 #[test]
-fn a_config_map_in_the_way_of_what_is_kept_is_named() {
+fn a_config_map_that_blocks_the_storage_of_bytes_is_named() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({})).await;
         let revision = until_state(world, "widgets", "Active").await;
@@ -298,7 +298,7 @@ fn a_config_map_in_the_way_of_what_is_kept_is_named() {
 }
 
 #[test]
-fn limits_above_the_operators_are_told_in_the_record_of_what_serves() {
+fn the_record_names_limits_above_those_of_the_operator() {
     play(scenario(), async |world| {
         define(world).await;
         world.apply(&package("widgets", "1", "limits: {fuel: 900000000}")).await;

@@ -19,7 +19,7 @@ async fn canary_is_for_one_namespace(world: &World, edition: &str) {
 }
 
 #[test]
-fn a_policy_for_one_namespace_leaves_the_others_alone() {
+fn a_policy_for_one_namespace_leaves_the_others_unchanged() {
     play(scenario(), async |world| {
         canary_is_for_one_namespace(world, "2").await;
         world.apply(&widget("w", &json!({}))).await;
@@ -32,7 +32,7 @@ fn a_policy_for_one_namespace_leaves_the_others_alone() {
 }
 
 #[test]
-fn what_a_policy_for_one_namespace_fails_on_is_left_to_the_one_for_the_cluster() {
+fn the_clusters_policy_is_the_fallback_of_a_namespaces_policy() {
     play(scenario(), async |world| {
         canary_is_for_one_namespace(world, "2 traps").await;
         until_state(world, "canary", "Active").await;
@@ -56,7 +56,7 @@ async fn next_can_be_chosen(world: &World, edition: &str) -> Value {
 }
 
 #[test]
-fn an_object_can_name_the_policy_that_is_to_answer() {
+fn a_pinned_object_gets_its_plan_from_the_named_policy() {
     play(scenario(), async |world| {
         let next = next_can_be_chosen(world, "2").await;
         let mut pinned = widget("pinned", &json!({}));
@@ -81,7 +81,7 @@ fn an_object_can_name_the_policy_that_is_to_answer() {
 }
 
 #[test]
-fn a_policy_that_objects_choose_is_not_revoked_by_one_of_them() {
+fn one_failing_pinned_object_quarantines_no_policy() {
     play(scenario(), async |world| {
         let next = next_can_be_chosen(world, "2 traps").await;
         for (name, fragile) in [("crafted", true), ("good", false)] {
@@ -98,7 +98,7 @@ fn a_policy_that_objects_choose_is_not_revoked_by_one_of_them() {
 }
 
 #[test]
-fn of_two_packages_for_one_place_the_older_stays_and_the_newer_says_so() {
+fn the_older_of_two_packages_for_a_place_serves_and_the_newer_is_in_conflict() {
     play(scenario(), async |world| {
         widget_waits(world).await;
         world.apply(&package("older", "1", "")).await;
@@ -116,7 +116,7 @@ fn of_two_packages_for_one_place_the_older_stays_and_the_newer_says_so() {
 }
 
 #[test]
-fn of_two_settings_packages_for_the_same_value_the_newer_is_not_used_and_says_so() {
+fn the_newer_of_two_settings_packages_for_a_value_is_in_conflict() {
     play(scenario(), async |world| {
         define(world).await;
         world.apply(&package("widgets", "1", "")).await;
@@ -139,7 +139,7 @@ fn of_two_settings_packages_for_the_same_value_the_newer_is_not_used_and_says_so
 }
 
 #[test]
-fn an_older_config_map_that_was_empty_or_refused_does_not_displace_what_serves_once_it_holds_a_policy() {
+fn an_older_config_map_filled_later_does_not_displace_the_active_policy() {
     for before in [json!({}), json!({"policy.yaml": "name: nobody\nsettings: {}\n"})] {
         play(scenario(), async |world| {
             widget_waits(world).await;
@@ -184,7 +184,7 @@ async fn tenant_has_its_own(world: &World, second: &str) {
 }
 
 #[test]
-fn policies_of_other_namespaces_count_only_where_that_is_allowed_and_only_there() {
+fn policies_of_namespaces_serve_only_where_a_flag_allows_them() {
     play(scenario(), async |world| {
         define(world).await;
         world.apply(&package("widgets", "1", "")).await;
@@ -212,7 +212,7 @@ fn policies_of_other_namespaces_count_only_where_that_is_allowed_and_only_there(
 }
 
 #[test]
-fn a_tenants_policy_gives_way_to_settings_that_hold_for_everybody() {
+fn settings_of_the_cluster_win_over_a_tenants_policy() {
     play(kaos_tests::harness::Scenario::embedded("namespaces").installing(true), async |world| {
         tenant_has_its_own(world, "2 small").await;
         world.apply(&settings("sizes", "{name: widget, settings: {size: 5}}")).await;
@@ -231,7 +231,7 @@ fn a_tenants_policy_gives_way_to_settings_that_hold_for_everybody() {
 }
 
 #[test]
-fn packages_whose_names_could_be_taken_for_one_another_have_revisions_of_their_own() {
+fn packages_with_similar_names_have_separate_revisions() {
     play(kaos_tests::harness::Scenario::embedded("namespaces").installing(true), async |world| {
         define(world).await;
         world.apply(&package_in("test", "widgets", "1", "")).await;
@@ -243,7 +243,7 @@ fn packages_whose_names_could_be_taken_for_one_another_have_revisions_of_their_o
 }
 
 #[test]
-fn on_a_fresh_cluster_nothing_is_made_by_one_package_that_another_one_makes_otherwise() {
+fn on_a_fresh_cluster_only_the_winning_package_creates_children() {
     play(scenario().idle(), async |world| {
         widget_waits(world).await;
         world.apply(&package("a-cluster", "1", "")).await;

@@ -13,7 +13,7 @@ use crate::support::{
 };
 
 #[test]
-fn what_was_put_aside_is_tried_again_when_somebody_asks() {
+fn a_quarantined_revision_is_tried_again_on_request() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({"fragile": true})).await;
         world.apply(&package("widgets", "2 traps", "")).await;
@@ -27,7 +27,7 @@ fn what_was_put_aside_is_tried_again_when_somebody_asks() {
 }
 
 #[test]
-fn what_was_put_aside_stays_so_when_its_config_map_is_deleted_and_comes_again() {
+fn a_quarantine_survives_deleting_and_recreating_the_config_map() {
     play(scenario(), async |world| {
         let all = widgets(world).await;
         let bad = package("widgets", "2 traps", "");
@@ -48,7 +48,7 @@ fn what_was_put_aside_stays_so_when_its_config_map_is_deleted_and_comes_again() 
 }
 
 #[test]
-fn what_was_put_aside_stays_so_under_another_name() {
+fn a_quarantine_survives_renaming_the_package() {
     play(scenario(), async |world| {
         let all = widgets(world).await;
         world.apply(&package("widgets", "2 traps", "")).await;
@@ -66,7 +66,7 @@ fn what_was_put_aside_stays_so_under_another_name() {
 }
 
 #[test]
-fn what_was_put_aside_stays_so_when_an_edit_brings_it_back() {
+fn a_quarantine_survives_an_edit_that_restores_the_package() {
     play(scenario(), async |world| {
         let all = widgets(world).await;
         world.apply(&package("widgets", "2 traps", "")).await;
@@ -84,7 +84,7 @@ fn what_was_put_aside_stays_so_when_an_edit_brings_it_back() {
 }
 
 #[test]
-fn a_failing_policy_is_put_aside_while_the_api_server_is_asked_about_the_rights_of_another() {
+fn a_slow_rights_check_does_not_delay_the_quarantine_of_another_policy() {
     play(scenario().installing(true), async |world| {
         first_edition_serves(world, &json!({})).await;
         world.apply(&package("widgets", "2 traps", "")).await;

@@ -10,7 +10,7 @@ use crate::support::{
 };
 
 #[test]
-fn a_refusal_is_an_answer_and_revokes_nothing() {
+fn a_refusal_is_an_answer_and_causes_no_quarantine() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({"fragile": true})).await;
         world.apply(&package("widgets", "2 refuses", "")).await;
@@ -24,7 +24,7 @@ fn a_refusal_is_an_answer_and_revokes_nothing() {
 }
 
 #[test]
-fn a_policy_that_asks_for_it_is_put_aside_when_it_refuses_what_was_served_well() {
+fn a_policy_may_ask_for_quarantine_when_it_refuses_served_objects() {
     play(scenario(), async |world| {
         let all = widgets(world).await;
         world.apply(&package("widgets", "2 refuses", "onRefusal: rollBack")).await;
@@ -40,7 +40,7 @@ fn a_policy_that_asks_for_it_is_put_aside_when_it_refuses_what_was_served_well()
 }
 
 #[test]
-fn a_policy_that_asks_to_hold_leaves_what_it_refuses_to_the_one_before_it_and_serves_the_rest() {
+fn a_policy_may_leave_refused_objects_to_its_predecessor() {
     play(scenario(), async |world| {
         let all = widgets(world).await;
         world.apply(&package("widgets", "2 refuses", "onRefusal: hold")).await;
@@ -61,7 +61,7 @@ fn a_policy_that_asks_to_hold_leaves_what_it_refuses_to_the_one_before_it_and_se
 }
 
 #[test]
-fn what_the_one_before_refuses_too_is_refused_whatever_is_asked_for() {
+fn an_object_that_the_predecessor_refuses_too_is_refused() {
     play(scenario(), async |world| {
         define(world).await;
         world.apply(&package("widgets", "1 refuses", "")).await;

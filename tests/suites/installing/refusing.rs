@@ -14,7 +14,7 @@ use crate::support::{
 };
 
 #[test]
-fn a_candidate_that_does_not_pass_the_gate_leaves_what_serves_alone() {
+fn a_candidate_that_fails_the_gate_leaves_the_active_revision_unchanged() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({})).await;
         let mut broken = package("widgets", "2", "");
@@ -32,7 +32,7 @@ fn a_candidate_that_does_not_pass_the_gate_leaves_what_serves_alone() {
 }
 
 #[test]
-fn settings_that_do_not_fit_are_refused_by_name() {
+fn invalid_settings_are_refused_by_name() {
     play(scenario(), async |world| {
         define(world).await;
         world.apply(&package("widgets", "1", "settings: {size: 99}")).await;
@@ -50,7 +50,7 @@ fn settings_that_do_not_fit_are_refused_by_name() {
 }
 
 #[test]
-fn a_package_that_comes_while_the_operators_own_settings_do_not_fit_waits_for_them() {
+fn a_package_waits_while_the_operators_settings_are_invalid() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({})).await;
         world.apply(&own_config("ten")).await;
@@ -67,7 +67,7 @@ fn a_package_that_comes_while_the_operators_own_settings_do_not_fit_waits_for_th
 }
 
 #[test]
-fn settings_that_come_before_their_policy_hold_when_it_comes_and_after_a_restart() {
+fn settings_installed_before_their_policy_apply_once_it_serves() {
     play(scenario(), async |world| {
         widget_waits(world).await;
         world.apply(&settings("before", "{name: widget, settings: {size: 4}}")).await;
@@ -81,7 +81,7 @@ fn settings_that_come_before_their_policy_hold_when_it_comes_and_after_a_restart
 }
 
 #[test]
-fn rights_that_are_missing_are_listed_and_waited_for() {
+fn a_package_lists_its_missing_rights_and_waits_for_them() {
     play(scenario().idle(), async |world| {
         define(world).await;
         world.grant_what_is_printed().await;
@@ -118,7 +118,7 @@ fn rights_that_are_missing_are_listed_and_waited_for() {
 }
 
 #[test]
-fn in_a_listed_namespace_that_is_gone_no_right_is_missed() {
+fn a_deleted_listed_namespace_needs_no_rights() {
     let listed = scenario().idle().within("test").tuned(|options| {
         options.namespaces = Scope::Listed(["gone", "test"].map(str::to_owned).into());
     });
@@ -145,7 +145,7 @@ fn in_a_listed_namespace_that_is_gone_no_right_is_missed() {
 }
 
 #[test]
-fn what_the_operator_was_started_not_to_grant_is_granted_to_nobody() {
+fn a_grant_outside_of_the_operators_flags_is_refused() {
     let capped = scenario().tuned(|options| options.grantable.privileges = Some([Privilege::HostPath].into()));
     play(capped, async |world| {
         widget_waits(world).await;
@@ -160,7 +160,7 @@ fn what_the_operator_was_started_not_to_grant_is_granted_to_nobody() {
 }
 
 #[test]
-fn settings_raise_no_privilege_that_the_operator_was_started_not_to_grant() {
+fn settings_cannot_raise_a_privilege_outside_of_the_operators_flags() {
     let capped = scenario().tuned(|options| options.grantable.privileges = Some(BTreeSet::new()));
     play(capped, async |world| {
         world.apply(&samples::model_api("llm")).await;
@@ -195,7 +195,7 @@ async fn until_not_granted(world: &World, why: &str) {
 }
 
 #[test]
-fn kinds_that_the_operator_was_started_not_to_have_read_are_read_for_nobody() {
+fn a_claim_that_reads_kinds_outside_of_the_operators_flags_is_refused() {
     let capped = scenario().tuned(|options| {
         options.grantable.emits = Some(kinds(&["ConfigMap"]));
         options.grantable.reads = Some(kinds(&["ConfigMap"]));
@@ -218,7 +218,7 @@ fn kinds_that_the_operator_was_started_not_to_have_read_are_read_for_nobody() {
 }
 
 #[test]
-fn kinds_that_the_operator_was_started_not_to_have_emitted_are_emitted_for_nobody() {
+fn a_claim_that_emits_kinds_outside_of_the_operators_flags_is_refused() {
     let capped = scenario().tuned(|options| options.grantable.emits = Some(kinds(&["Deployment.apps"])));
     play(capped, async |world| {
         define(world).await;

@@ -9,7 +9,7 @@ use crate::candidates::good;
 use crate::support::{first_edition_serves, scenario, until_edition, until_state, widget};
 
 #[test]
-fn rights_that_are_taken_away_are_told_and_it_heals_when_they_are_given_back() {
+fn revoked_rights_are_reported_and_children_are_repaired_once_they_are_back() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({})).await;
         world.until_ready("Widget/w").await;
@@ -30,7 +30,7 @@ fn rights_that_are_taken_away_are_told_and_it_heals_when_they_are_given_back() {
 }
 
 #[test]
-fn what_goes_wrong_for_a_while_is_told_when_it_lasts_and_heals() {
+fn a_temporary_rejection_is_reported_if_it_lasts_and_heals() {
     for failure in [Failure::Server(500), Failure::Server(503), Failure::Throttled(2), Failure::Conflict] {
         play(scenario(), async |world| {
             first_edition_serves(world, &json!({})).await;
@@ -48,7 +48,7 @@ fn what_goes_wrong_for_a_while_is_told_when_it_lasts_and_heals() {
 }
 
 #[test]
-fn a_users_field_that_there_is_not_is_told_and_no_policy_is_blamed_for_it() {
+fn an_unknown_field_of_a_user_is_reported_and_counts_against_no_policy() {
     play(scenario(), async |world| {
         world.apply(&good(0).config_map).await;
         until_state(world, "agents", "Active").await;

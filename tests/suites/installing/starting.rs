@@ -31,7 +31,7 @@ async fn serves_without_what_was_before(world: &World) {
 }
 
 #[test]
-fn a_namespaces_policy_that_is_slow_to_load_holds_nobody_else_up_and_nothing_stands_in_for_it() {
+fn a_slowly_loading_policy_of_a_namespace_delays_only_its_own_objects() {
     play(scenario().installing(true), async |world| {
         own_edition_serves(world).await;
         world.apply(&namespace("other")).await;
@@ -71,7 +71,7 @@ fn a_namespaces_policy_that_is_slow_to_load_holds_nobody_else_up_and_nothing_sta
 }
 
 #[test]
-fn a_new_package_of_a_namespace_waits_for_what_was_let_in_before() {
+fn a_new_package_of_a_namespace_waits_for_the_loading_of_admitted_ones() {
     play(scenario().installing(true), async |world| {
         own_edition_serves(world).await;
         world.hold_compiler_over(Some("EDITION=2"));
@@ -88,7 +88,7 @@ fn a_new_package_of_a_namespace_waits_for_what_was_let_in_before() {
 }
 
 #[test]
-fn a_new_package_of_a_namespace_waits_for_one_that_another_namespace_loads_and_not_for_all() {
+fn a_new_package_waits_for_one_load_of_another_namespace_and_not_for_all() {
     play(scenario().installing(true), async |world| {
         own_edition_serves(world).await;
         world.apply(&package_in("test", "more", "2", "scope: {pinned: true}")).await;
@@ -109,7 +109,7 @@ fn a_new_package_of_a_namespace_waits_for_one_that_another_namespace_loads_and_n
 }
 
 #[test]
-fn a_package_that_replaces_what_is_to_be_loaded_goes_first() {
+fn a_replacement_is_checked_before_the_load_of_its_predecessor() {
     play(scenario().installing(true), async |world| {
         own_edition_serves(world).await;
         world.apply(&namespace("other")).await;
@@ -127,7 +127,7 @@ fn a_package_that_replaces_what_is_to_be_loaded_goes_first() {
 }
 
 #[test]
-fn a_policy_to_be_named_that_is_slow_to_load_keeps_only_those_waiting_that_name_it() {
+fn a_slowly_loading_policy_to_pin_delays_only_objects_that_pin_it() {
     play(scenario().installing(true), async |world| {
         define(world).await;
         world.apply(&package("widgets", "3", "")).await;
@@ -158,7 +158,7 @@ fn a_policy_to_be_named_that_is_slow_to_load_keeps_only_those_waiting_that_name_
 }
 
 #[test]
-fn what_is_compiled_to_serve_again_in_one_namespace_holds_no_other_up() {
+fn recompiling_a_policy_of_one_namespace_delays_no_other() {
     play(scenario().installing(true), async |world| {
         own_edition_serves(world).await;
         world.apply(&namespace("other")).await;
@@ -198,7 +198,7 @@ fn what_is_compiled_to_serve_again_in_one_namespace_holds_no_other_up() {
 }
 
 #[test]
-fn an_object_that_is_deleted_while_its_policy_is_loaded_is_let_go_in_time() {
+fn an_object_deleted_while_its_policy_loads_is_released_in_time() {
     play(scenario().installing(true), async |world| {
         // Only policies of the operator's namespace may have the grants of the shipped file.
         let (component, _) = kaos_tests::shipped::embedded("agent").unwrap();
@@ -228,7 +228,7 @@ fn an_object_that_is_deleted_while_its_policy_is_loaded_is_let_go_in_time() {
 }
 
 #[test]
-fn a_namespaces_policy_falls_back_to_what_served_before_also_after_a_restart() {
+fn a_namespaces_policy_falls_back_to_its_predecessor_after_a_restart() {
     play(scenario().installing(true), async |world| {
         define(world).await;
         world.apply(&package_in("test", "own", "1", "")).await;
@@ -252,7 +252,7 @@ fn a_namespaces_policy_falls_back_to_what_served_before_also_after_a_restart() {
 }
 
 #[test]
-fn what_is_to_serve_again_is_compiled_while_everything_else_is_looked_after() {
+fn recompiling_a_policy_delays_no_other_work() {
     play(scenario().installing(true), async |world| {
         serves_without_what_was_before(world).await;
         world.hold_compiler_over(Some("EDITION=1"));

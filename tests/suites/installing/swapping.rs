@@ -9,7 +9,7 @@ use crate::support::{
 };
 
 #[test]
-fn a_kind_that_the_host_never_heard_of_is_reconciled_without_a_restart() {
+fn a_kind_unknown_to_the_host_is_reconciled_without_a_restart() {
     play(scenario(), async |world| {
         widget_waits(world).await;
         world.apply(&package("widgets", "1", "")).await;
@@ -26,7 +26,7 @@ fn a_kind_that_the_host_never_heard_of_is_reconciled_without_a_restart() {
 }
 
 #[test]
-fn another_edition_takes_over_and_what_it_does_not_change_is_not_written() {
+fn a_swap_writes_only_children_that_the_new_revision_changes() {
     play(scenario(), async |world| {
         define(world).await;
         world.apply(&package("widgets", "1", "")).await;
@@ -52,7 +52,7 @@ fn another_edition_takes_over_and_what_it_does_not_change_is_not_written() {
 }
 
 #[test]
-fn settings_alone_change_what_a_policy_makes() {
+fn a_settings_package_changes_the_children() {
     play(scenario(), async |world| {
         define(world).await;
         world.apply(&package("widgets", "1", "settings: {size: 2}")).await;
@@ -69,7 +69,7 @@ fn settings_alone_change_what_a_policy_makes() {
 }
 
 #[test]
-fn the_operators_own_config_map_is_live() {
+fn edits_of_the_operators_config_map_apply_without_a_restart() {
     play(scenario(), async |world| {
         define(world).await;
         world.apply(&package("widgets", "1", "")).await;
@@ -86,7 +86,7 @@ fn the_operators_own_config_map_is_live() {
 }
 
 #[test]
-fn what_serves_changes_while_the_operators_own_config_map_does_not_fit() {
+fn policies_can_be_swapped_while_the_operators_config_map_is_invalid() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({})).await;
         world.apply(&own_config("ten")).await;
@@ -97,7 +97,7 @@ fn what_serves_changes_while_the_operators_own_config_map_does_not_fit() {
 }
 
 #[test]
-fn the_runtimes_of_mcp_servers_are_live() {
+fn edits_of_the_runtime_registry_apply_without_a_restart() {
     play(scenario(), async |world| {
         let runtimes = |image: &str| {
             json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kaos-mcp-runtimes", "namespace": "kaos-system"},
@@ -128,7 +128,7 @@ fn the_runtimes_of_mcp_servers_are_live() {
 }
 
 #[test]
-fn a_settled_cluster_is_left_alone_and_a_restart_writes_nothing() {
+fn neither_a_settled_cluster_nor_a_restart_causes_writes() {
     play(scenario(), async |world| {
         define(world).await;
         world.apply(&package("widgets", "1", "")).await;

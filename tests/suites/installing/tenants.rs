@@ -25,7 +25,7 @@ async fn until_read(world: &World, names: &[String]) {
 }
 
 #[test]
-fn of_what_a_namespace_ships_only_what_counts_is_read_and_that_once() {
+fn only_packages_within_the_limit_of_a_namespace_are_read_and_only_once() {
     play(scenario().installing(true), async |world| {
         define(world).await;
         world.apply(&namespace("greedy")).await;
@@ -46,7 +46,7 @@ fn of_what_a_namespace_ships_only_what_counts_is_read_and_that_once() {
 }
 
 #[test]
-fn a_package_that_is_edited_again_and_again_is_read_once_a_version() {
+fn a_repeatedly_edited_package_is_read_once_per_version() {
     play(scenario().installing(true), async |world| {
         define(world).await;
         world.apply(&package_in("test", "own", "1", "")).await;
@@ -64,7 +64,7 @@ fn a_package_that_is_edited_again_and_again_is_read_once_a_version() {
 }
 
 #[test]
-fn a_package_that_cannot_be_read_serves_as_it_did_and_holds_nobody_up() {
+fn an_unreadable_package_keeps_serving_and_delays_nothing() {
     play(scenario().installing(true), async |world| {
         define(world).await;
         world.apply(&namespace("other")).await;
@@ -99,7 +99,7 @@ fn a_package_that_cannot_be_read_serves_as_it_did_and_holds_nobody_up() {
 }
 
 #[test]
-fn a_package_that_cannot_be_read_loses_nothing_that_is_known_of_it() {
+fn an_unreadable_package_keeps_its_recorded_state() {
     play(scenario().installing(true), async |world| {
         define(world).await;
         world.apply(&package_in("test", "own", "1", "")).await;
@@ -129,7 +129,7 @@ fn a_package_that_cannot_be_read_loses_nothing_that_is_known_of_it() {
 }
 
 #[test]
-fn a_policy_that_cannot_be_loaded_for_now_holds_no_other_namespace_up() {
+fn a_policy_that_cannot_be_loaded_yet_delays_no_other_namespace() {
     play(scenario().installing(true), async |world| {
         define(world).await;
         world.apply(&namespace("other")).await;
@@ -164,7 +164,7 @@ fn a_policy_that_cannot_be_loaded_for_now_holds_no_other_namespace_up() {
 }
 
 #[test]
-fn a_policy_that_cannot_be_loaded_is_replaced_by_its_next_edition_and_goes_with_its_config_map() {
+fn an_unloadable_policy_is_replaced_by_its_next_revision_or_removed() {
     play(scenario().installing(true), async |world| {
         own_edition_serves(world).await;
         world.kill_compiler_over(Some("EDITION=1"));

@@ -14,7 +14,7 @@ use crate::support::{
 const OWN: &str = "kaos-system:ConfigMap/kaos-operator-config";
 
 #[test]
-fn settings_that_no_pod_can_have_are_refused_before_any_object_meets_them() {
+fn settings_that_no_pod_can_have_are_refused_by_the_gate() {
     play(scenario(), async |world| {
         world.apply_all(&[model_api("llm"), agent("a", "llm", &json!({}))]).await;
         world.until_ready("Agent/a").await;
@@ -50,7 +50,7 @@ async fn until_served_at(world: &World, service: &str, port: u32) {
 }
 
 #[test]
-fn a_config_map_that_no_child_can_have_is_told_before_any_object_meets_it() {
+fn operator_settings_that_no_child_can_have_are_reported_before_use() {
     play(scenario(), async |world| {
         port_is(world, "8080").await;
         world.apply(&gadget("g", &json!({}))).await;
@@ -78,7 +78,7 @@ fn a_config_map_that_no_child_can_have_is_told_before_any_object_meets_it() {
 }
 
 #[test]
-fn a_config_map_that_no_child_can_have_at_the_first_start_is_waited_for_and_named() {
+fn the_first_start_waits_for_operator_settings_that_no_child_can_have() {
     play(scenario().idle(), async |world| {
         port_is(world, "70000").await;
         world.apply(&gadget("g", &json!({}))).await;
@@ -93,7 +93,7 @@ fn a_config_map_that_no_child_can_have_at_the_first_start_is_waited_for_and_name
 }
 
 #[test]
-fn a_field_that_only_a_newer_server_can_know_is_left_to_that_and_told() {
+fn a_field_of_a_newer_server_is_passed_on_and_reported() {
     // Create no Agent: the embedded server would reject its child, because it does not know the field either.
     play(scenario(), async |world| {
         let file = "{name: agent, settings: {resources: {newer: {memory: 1Gi}}}}";

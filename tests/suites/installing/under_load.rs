@@ -149,7 +149,7 @@ async fn until_settled(world: &World, edition: u32) {
 }
 
 #[test]
-fn a_policy_that_changes_every_second_under_load_never_answers_by_halves() {
+fn policies_swapped_every_second_under_load_give_no_mixed_answer() {
     play(scenario(), async |world| {
         let (count, one_in) = load();
         let changes = u32::try_from(BROKEN.len()).unwrap() * one_in;

@@ -39,7 +39,7 @@ async fn policies_are_looked_after(world: &World) {
 }
 
 #[test]
-fn what_gets_a_place_serves_although_its_record_cannot_say_so_and_the_rest_goes_on() {
+fn a_policy_serves_although_its_record_cannot_be_written() {
     play(scenario(), async |world| {
         two_places_are_served(world).await;
         world.apply(&package("late", "3", "scope: {namespaces: [canary]}")).await;
@@ -56,7 +56,7 @@ fn what_gets_a_place_serves_although_its_record_cannot_say_so_and_the_rest_goes_
 }
 
 #[test]
-fn what_is_replaced_serves_no_more_although_its_record_cannot_say_so() {
+fn a_replaced_policy_stops_serving_although_its_record_cannot_be_written() {
     play(scenario(), async |world| {
         two_places_are_served(world).await;
         let record = until_state(world, "canary", "Active").await;
@@ -71,7 +71,7 @@ fn what_is_replaced_serves_no_more_although_its_record_cannot_say_so() {
 }
 
 #[test]
-fn what_cannot_be_loaded_any_more_keeps_its_place_although_its_record_cannot_say_so() {
+fn an_unloadable_policy_keeps_its_place_although_its_record_cannot_be_written() {
     play(scenario(), async |world| {
         two_places_are_served(world).await;
         let record = until_state(world, "canary", "Active").await;
@@ -92,7 +92,7 @@ fn what_cannot_be_loaded_any_more_keeps_its_place_although_its_record_cannot_say
 }
 
 #[test]
-fn what_fails_is_put_aside_although_its_record_cannot_say_so() {
+fn a_failing_policy_is_quarantined_although_its_record_cannot_be_written() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({})).await;
         world.apply(&package("widgets", "2 traps", "")).await;
@@ -111,7 +111,7 @@ fn what_fails_is_put_aside_although_its_record_cannot_say_so() {
 }
 
 #[test]
-fn a_record_that_cannot_be_removed_is_the_only_one_that_stays() {
+fn only_the_record_that_cannot_be_deleted_stays() {
     play(scenario(), async |world| {
         widget_waits(world).await;
         world.apply(&package("widgets", "1", "")).await;

@@ -32,7 +32,7 @@ async fn until_stood_in(world: &World) -> Value {
 }
 
 #[test]
-fn what_served_before_one_that_cannot_be_loaded_any_more_only_stands_in_for_it() {
+fn the_predecessor_of_an_unloadable_revision_serves_as_fallback_only() {
     play(scenario(), async |world| {
         let kept = second_edition_keeps(world).await;
         world.refuse_to_compile(Some("EDITION=2"));
@@ -61,7 +61,7 @@ fn what_served_before_one_that_cannot_be_loaded_any_more_only_stands_in_for_it()
 }
 
 #[test]
-fn one_that_cannot_be_loaded_any_more_is_tried_again_when_somebody_asks() {
+fn an_unloadable_revision_is_tried_again_on_request() {
     play(scenario(), async |world| {
         second_edition_keeps(world).await;
         world.refuse_to_compile(Some("EDITION=2"));
@@ -76,7 +76,7 @@ fn one_that_cannot_be_loaded_any_more_is_tried_again_when_somebody_asks() {
 }
 
 #[test]
-fn one_that_cannot_be_loaded_for_now_when_somebody_asks_is_tried_again_by_itself() {
+fn a_requested_load_that_fails_for_now_is_retried_automatically() {
     play(scenario(), async |world| {
         second_edition_keeps(world).await;
         world.refuse_to_compile(Some("EDITION=2"));
@@ -92,7 +92,7 @@ fn one_that_cannot_be_loaded_for_now_when_somebody_asks_is_tried_again_by_itself
 }
 
 #[test]
-fn what_waits_for_the_place_of_one_that_cannot_be_loaded_any_more_goes_on_waiting() {
+fn a_package_in_conflict_keeps_waiting_for_an_unloadable_revision() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({})).await;
         world.apply(&package("younger", "3", "")).await;
@@ -119,7 +119,7 @@ fn what_waits_for_the_place_of_one_that_cannot_be_loaded_any_more_goes_on_waitin
 }
 
 #[test]
-fn one_that_does_not_go_with_what_was_let_in_meanwhile_holds_nothing_else_up() {
+fn a_revision_that_no_longer_fits_the_admitted_ones_delays_nothing() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({})).await;
         world.apply(&package("widgets", "2 small", "")).await;
@@ -149,7 +149,7 @@ fn one_that_does_not_go_with_what_was_let_in_meanwhile_holds_nothing_else_up() {
 }
 
 #[test]
-fn who_goes_back_from_one_that_cannot_be_loaded_any_more_has_what_it_made_cleared_away() {
+fn a_rollback_from_an_unloadable_revision_deletes_its_children() {
     play(scenario(), async |world| {
         second_edition_keeps(world).await;
         world.refuse_to_compile(Some("EDITION=2"));
@@ -166,7 +166,7 @@ fn who_goes_back_from_one_that_cannot_be_loaded_any_more_has_what_it_made_cleare
 }
 
 #[test]
-fn one_whose_bytes_are_lost_serves_again_when_they_come_back_and_they_are_kept() {
+fn a_revision_with_lost_bytes_serves_again_once_they_are_back() {
     play(scenario(), async |world| {
         let kept = second_edition_keeps(world).await;
         let active = until_state(world, "widgets", "Active").await;
@@ -195,7 +195,7 @@ fn one_whose_bytes_are_lost_serves_again_when_they_come_back_and_they_are_kept()
 }
 
 #[test]
-fn settings_whose_bytes_are_lost_are_told_of_and_hold_again_when_they_come_back() {
+fn settings_with_lost_bytes_are_reported_and_apply_again_once_they_are_back() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({})).await;
         let sizes = settings("sizes", "{name: widget, settings: {size: 5}}");
@@ -216,7 +216,7 @@ fn settings_whose_bytes_are_lost_are_told_of_and_hold_again_when_they_come_back(
 }
 
 #[test]
-fn the_record_of_one_that_cannot_be_loaded_any_more_is_written_again_too() {
+fn the_deleted_record_of_an_unloadable_revision_is_written_again() {
     play(scenario(), async |world| {
         let kept = second_edition_keeps(world).await;
         world.refuse_to_compile(Some("EDITION=2"));
@@ -239,7 +239,7 @@ fn the_record_of_one_that_cannot_be_loaded_any_more_is_written_again_too() {
 }
 
 #[test]
-fn who_goes_back_passes_over_what_cannot_be_loaded_any_more() {
+fn a_rollback_skips_unloadable_revisions() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({})).await;
         world.apply(&package("widgets", "2", "")).await;

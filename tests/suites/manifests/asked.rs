@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn defaults_come_and_empty_values_go() {
+    fn normalizing_sets_defaults_and_drops_empty_values() {
         let asked = json!({"a": null, "b": [], "limits": {"cpu": "1000m"}, "c": {"d": 1.0}});
         assert_eq!(otherwise(&asked, &json!({"limits": {"cpu": "1"}, "c": {"d": 1, "e": 2}})), None);
         assert_eq!(otherwise(&json!({"a": [{"b": "c"}]}), &json!({"a": [{"b": "d"}]})).as_deref(), Some(".a[0].b"));

@@ -111,7 +111,7 @@ fn put(object: &mut Value, pointer: &str, value: &Value) {
 }
 
 #[tokio::test]
-async fn a_change_that_a_plan_knows_cannot_be_is_one_that_the_server_refuses() {
+async fn the_server_refuses_every_change_that_the_plan_calls_immutable() {
     let cluster = ControlPlane::of(Extent::Api).unwrap();
     let server = Server::over(&cluster).await;
     let mut wrong = Vec::new();

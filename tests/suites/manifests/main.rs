@@ -43,7 +43,7 @@ fn number(variable: &str) -> Option<u64> {
 }
 
 #[tokio::test]
-async fn what_is_not_refused_here_is_taken_there_as_asked() {
+async fn manifests_that_pass_the_checks_are_accepted_unchanged_by_the_api_server() {
     let seed = number("KAOS_SEED").unwrap_or_else(|| fastrand::u64(..100_000));
     let time = Duration::from_secs(number("KAOS_FUZZ_SECONDS").unwrap_or(SECONDS));
     let only = number("KAOS_FUZZ_OBJECT");

@@ -24,7 +24,7 @@ fn with_account() -> Value {
 }
 
 #[test]
-fn an_agent_gets_an_account_by_a_setting_and_loses_it_with_that() {
+fn an_agent_has_an_account_while_the_setting_is_on() {
     // The audience is the owner's word, and no privilege that the object asks for.
     play(scenario().tuned(|options| options.user_privileges = UserPrivileges::Forbidden), async |w| {
         w.apply_all(&[model_api("llm"), with_account()]).await;
@@ -47,7 +47,7 @@ fn an_agent_gets_an_account_by_a_setting_and_loses_it_with_that() {
 }
 
 #[test]
-fn an_account_that_an_earlier_operator_made_for_the_agent_is_taken_over() {
+fn an_account_made_by_an_earlier_operator_is_taken_over() {
     play(scenario().idle(), async |w| {
         let made = w.apply(&with_account()).await;
         let owner = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "Agent", "name": "a", "uid": uid(&made),
@@ -66,7 +66,7 @@ fn an_account_that_an_earlier_operator_made_for_the_agent_is_taken_over() {
 }
 
 #[test]
-fn an_agent_gets_no_token_for_others_by_its_own_word_where_that_is_refused_or_by_nobodys() {
+fn a_token_for_an_audience_without_privilege_or_setting_is_refused() {
     let refused = Scenario::default().tuned(|options| options.user_privileges = UserPrivileges::Forbidden);
     play(refused, async |w| {
         let token = json!({"serviceAccountToken": {"path": "t", "audience": "sts.amazonaws.com"}});

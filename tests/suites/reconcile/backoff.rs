@@ -23,7 +23,7 @@ fn intervals(w: &World, name: &str) -> Vec<i64> {
 }
 
 #[test]
-fn e1_each_passing_error_is_tried_again_until_it_passes() {
+fn e1_each_temporary_error_is_retried_until_it_passes() {
     for failure in [FAILS, Failure::Server(500), Failure::Conflict, Failure::Throttled(2), Failure::Disconnect] {
         play(Scenario::embedded("requests fail on purpose"), async |w| {
             w.break_it(Fault::on_writes().fail(failure).times(4));
@@ -35,7 +35,7 @@ fn e1_each_passing_error_is_tried_again_until_it_passes() {
 }
 
 #[test]
-fn e1_the_time_between_tries_grows_to_a_cap() {
+fn e1_the_time_between_retries_grows_to_a_maximum() {
     let capped = |options: &mut Options| {
         options.backoff.first = Duration::from_secs(1);
         options.backoff.max = Duration::from_secs(30);
@@ -54,7 +54,7 @@ fn e1_the_time_between_tries_grows_to_a_cap() {
 }
 
 #[test]
-fn e1_the_wait_that_the_server_asks_for_is_kept() {
+fn e1_a_retry_waits_as_long_as_the_server_asks() {
     play(Scenario::embedded("requests fail on purpose"), async |w| {
         w.break_it(Fault::on_writes().of("deployments").fail(Failure::Throttled(60)).times(3));
         w.apply(&web()).await;
@@ -65,7 +65,7 @@ fn e1_the_wait_that_the_server_asks_for_is_kept() {
 }
 
 #[test]
-fn e5_after_a_success_it_starts_small_again() {
+fn e5_after_a_success_the_backoff_starts_small_again() {
     play(Scenario::embedded("requests fail on purpose"), async |w| {
         for round in 0..2 {
             w.forget_requests();
@@ -81,7 +81,7 @@ fn e5_after_a_success_it_starts_small_again() {
 }
 
 #[test]
-fn e6_nothing_is_scheduled_for_what_is_steady_and_events_do_for_what_is_not_ready() {
+fn e6_neither_steady_nor_unready_objects_are_polled() {
     play(Scenario::embedded("requests and passes are counted"), async |w| {
         w.pods_of("waits", kaos_cluster::PodFate::NotReady);
         w.apply_all(&[gadget("steady", &json!({})), gadget("waits", &json!({}))]).await;
@@ -97,7 +97,7 @@ fn e6_nothing_is_scheduled_for_what_is_steady_and_events_do_for_what_is_not_read
 }
 
 #[test]
-fn e11_trying_again_looking_again_later_and_doing_nothing_can_be_told_apart() {
+fn e11_retry_later_check_and_rest_are_distinguished() {
     let resync = |options: &mut Options| options.resync = Duration::from_secs(100);
     play(Scenario::embedded("passes are counted").tuned(resync), async |w| {
         // A refusal is retried later.
@@ -125,7 +125,7 @@ fn e11_trying_again_looking_again_later_and_doing_nothing_can_be_told_apart() {
 }
 
 #[test]
-fn e12_an_object_that_fails_does_not_delay_another() {
+fn e12_a_failing_object_delays_no_other() {
     play(Scenario::embedded("requests fail on purpose"), async |w| {
         w.break_it(Fault::on_writes().of("deployments").named("bad").fail(FAILS));
         w.apply(&gadget("bad", &json!({}))).await;
@@ -141,7 +141,7 @@ fn e12_an_object_that_fails_does_not_delay_another() {
 }
 
 #[test]
-fn e1_a_child_that_somebody_deletes_again_and_again_is_made_at_a_pace_and_that_is_told() {
+fn e1_a_repeatedly_deleted_child_is_created_at_a_limited_rate_and_reported() {
     play(Scenario::embedded("time is simulated, and requests are counted"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;

@@ -57,7 +57,7 @@ fn plant(w: &World) {
 }
 
 #[test]
-fn malformed_objects_that_were_there_before_stop_nobody_else_and_are_told() {
+fn malformed_objects_at_the_start_are_reported_and_block_no_other() {
     play(Scenario::embedded("objects are planted past the schema").idle(), async |w| {
         plant(w);
         w.apply_all(&[web(), model_api("llm"), agent("a", "llm", &json!({}))]).await;
@@ -83,7 +83,7 @@ fn malformed_objects_that_were_there_before_stop_nobody_else_and_are_told() {
 }
 
 #[test]
-fn malformed_objects_that_appear_while_it_runs_heal_when_they_are_mended() {
+fn malformed_objects_that_appear_later_heal_after_a_fix() {
     play(Scenario::embedded("objects are planted past the schema"), async |w| {
         plant(w);
         w.pass_time(Duration::from_mins(1)).await;
@@ -111,7 +111,7 @@ const GADGETS: &str = "CustomResourceDefinition/gadgets.test.example.com";
 const MODELS: &str = "CustomResourceDefinition/modelapis.kaos.tools";
 
 #[test]
-fn a_definition_that_goes_and_comes_back_is_followed_without_a_restart() {
+fn a_deleted_and_recreated_definition_is_watched_without_a_restart() {
     play(Scenario::embedded("definitions are shared on a real control plane"), async |w| {
         w.apply_all(&[web(), model_api("llm"), agent("a", "llm", &json!({}))]).await;
         w.until_all("all are ready", &["Gadget/web", "ModelAPI/llm", "Agent/a"], |all| all.iter().all(is_ready)).await;
@@ -145,7 +145,7 @@ fn definitions_that_are_installed_after_the_start_are_served() {
 }
 
 #[test]
-fn an_optional_type_that_appears_and_goes_is_used_while_it_is_there() {
+fn an_optional_type_is_used_while_it_is_served() {
     let environment =
         [("GATEWAY_API_ENABLED", "true"), ("GATEWAY_NAME", "gateway"), ("GATEWAY_NAMESPACE", "kaos-system")];
     play(Scenario::embedded("definitions are shared on a real control plane").idle(), async |w| {
@@ -169,7 +169,7 @@ fn an_optional_type_that_appears_and_goes_is_used_while_it_is_there() {
 }
 
 #[test]
-fn a_namespace_that_is_deleted_in_the_middle_of_a_pass_goes_and_can_come_back() {
+fn a_namespace_deleted_during_a_pass_ends_and_can_be_recreated() {
     play(Scenario::embedded("requests take their time").within("test"), async |w| {
         w.apply(&model_api("llm")).await;
         w.until_ready("ModelAPI/llm").await;
@@ -189,7 +189,7 @@ fn a_namespace_that_is_deleted_in_the_middle_of_a_pass_goes_and_can_come_back() 
 }
 
 #[test]
-fn a_server_that_refuses_for_some_seconds_restarts_no_pod() {
+fn an_unavailable_server_restarts_no_pod() {
     play(Scenario::embedded("rights are taken away"), async |w| {
         let boss = agent("boss", "llm", &json!({"agentNetwork": {"access": ["worker"]}}));
         w.apply_all(&[model_api("llm"), agent("worker", "llm", &json!({})), boss]).await;
@@ -216,7 +216,7 @@ fn a_server_that_refuses_for_some_seconds_restarts_no_pod() {
 }
 
 #[test]
-fn rights_that_are_taken_away_and_given_back_heal_and_were_told() {
+fn revoked_rights_are_reported_and_heal_once_they_are_back() {
     play(Scenario::embedded("rights are taken away"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;

@@ -10,7 +10,7 @@ fn message(object: &Value) -> &str {
 }
 
 #[test]
-fn d11_a_generation_that_was_never_rolled_out_is_told_although_pods_of_an_older_one_serve() {
+fn d11_a_stuck_rollout_is_reported_while_pods_of_an_older_generation_serve() {
     play(Scenario::default(), async |w| {
         w.apply_all(&[model_api("llm"), agent("a", "llm", &json!({}))]).await;
         w.until_ready("Agent/a").await;
@@ -38,7 +38,7 @@ fn d11_a_generation_that_was_never_rolled_out_is_told_although_pods_of_an_older_
 }
 
 #[test]
-fn d11_ready_claims_no_generation_that_was_not_applied_and_kubectl_wait_goes_on_waiting() {
+fn d11_ready_names_only_applied_generations_so_that_kubectl_wait_waits() {
     play(Scenario::default(), async |w| {
         w.apply_all(&[model_api("llm"), agent("a", "llm", &json!({}))]).await;
         let ready = w.until_ready("Agent/a").await;
@@ -64,7 +64,7 @@ fn satisfies_kubectl_wait(object: &Value, of: &str) -> bool {
 }
 
 #[test]
-fn d11_a_dependency_that_goes_leaves_the_phase_of_what_was_rolled_out() {
+fn d11_a_deleted_dependency_leaves_the_phase_of_running_pods() {
     play(Scenario::default(), async |w| {
         w.apply_all(&[model_api("llm"), agent("a", "llm", &json!({}))]).await;
         w.until_ready("Agent/a").await;
@@ -75,7 +75,7 @@ fn d11_a_dependency_that_goes_leaves_the_phase_of_what_was_rolled_out() {
 }
 
 #[test]
-fn d1_the_path_of_what_is_wrong_is_in_the_message_and_in_ready_and_in_the_wide_table() {
+fn d1_the_path_of_an_error_is_in_the_message_in_ready_and_in_the_table() {
     play(Scenario::default(), async |w| {
         w.apply_all(&[model_api_for("llm", &["tiny"]), agent("a", "llm", &json!({"model": "huge"}))]).await;
         let told = w.until("it is refused", "Agent/a", |agent| reason(agent, "Accepted") == "InvalidSpec").await;

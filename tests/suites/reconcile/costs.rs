@@ -85,7 +85,7 @@ async fn ten_agents(w: &World) -> Vec<String> {
 }
 
 #[test]
-fn a_change_of_the_models_that_are_offered_costs_agents_no_write_while_the_others_roll() {
+fn a_change_of_offered_models_costs_no_write_of_agents() {
     play(Scenario::embedded("requests are counted, and pods follow a script"), async |w| {
         ten_agents(w).await;
         w.apply(&model_api_for("llm", &["gpt-4o", "tiny"])).await;
@@ -100,7 +100,7 @@ fn a_change_of_the_models_that_are_offered_costs_agents_no_write_while_the_other
 }
 
 #[test]
-fn a_change_of_the_mode_costs_each_agent_its_deployment_and_what_is_told_of_its_own_rollout() {
+fn a_change_of_the_mode_costs_each_agent_a_deployment_and_its_statuses() {
     play(Scenario::embedded("requests are counted, and pods follow a script"), async |w| {
         let agents = ten_agents(w).await;
         let history = w.history(&agents[0]).await;
@@ -125,7 +125,7 @@ fn a_change_of_the_mode_costs_each_agent_its_deployment_and_what_is_told_of_its_
 }
 
 #[test]
-fn nothing_is_read_that_a_watch_delivers() {
+fn objects_that_a_watch_delivers_are_never_read() {
     play(Scenario::embedded("requests are counted"), async |w| {
         w.forget_requests();
         w.apply_all(&[web(), model_api("llm"), agent("a", "llm", &json!({}))]).await;
@@ -162,7 +162,7 @@ async fn crowd(w: &World) {
 }
 
 #[test]
-fn five_hundred_settled_objects_are_silent_for_ten_minutes_and_over_a_restart() {
+fn five_hundred_steady_objects_cause_no_writes_for_ten_minutes_and_a_restart() {
     play(Scenario::embedded("requests are counted, and time is simulated"), async |w| {
         crowd(w).await;
         w.forget_requests();
@@ -204,7 +204,7 @@ async fn install(w: &World) {
 }
 
 #[test]
-fn with_installed_policies_and_a_replica_standing_by_it_is_silent_too() {
+fn installed_policies_and_a_standby_replica_cause_no_writes() {
     play(Scenario::embedded("requests are counted, and time is simulated").installing(false).idle(), async |w| {
         for replica in 1..=2 {
             w.spawn_replica(&user(replica));
@@ -229,7 +229,7 @@ fn with_installed_policies_and_a_replica_standing_by_it_is_silent_too() {
 
 /// With Roles alone, the operator cannot watch definitions. It polls for types, and rarely for optional ones.
 #[test]
-fn in_listed_namespaces_an_unserved_optional_type_is_asked_for_once_in_ten_minutes() {
+fn in_listed_namespaces_an_optional_type_is_looked_for_every_ten_minutes() {
     let scenario = Scenario::embedded("requests are counted, and time is simulated");
     let scenario = scenario.tuned(|options| options.namespaces = Scope::Listed(["test".to_owned()].into()));
     play(scenario, async |w| {

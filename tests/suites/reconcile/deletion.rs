@@ -42,7 +42,7 @@ fn f1_a_named_finalizer_comes_first_none_stays_none_and_those_of_earlier_operato
 }
 
 #[test]
-fn f2_an_object_that_is_going_gets_nothing_made_or_changed() {
+fn f2_a_deleting_object_gets_no_new_or_changed_children() {
     play(Scenario::embedded("requests are looked at"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -61,7 +61,7 @@ fn f2_an_object_that_is_going_gets_nothing_made_or_changed() {
 }
 
 #[test]
-fn f3_after_the_cleanup_the_finalizer_goes_and_nothing_is_left() {
+fn f3_the_finalizer_is_removed_after_a_complete_cleanup() {
     play(Scenario::default(), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -94,7 +94,7 @@ fn f3_configuration_stays_until_the_pods_that_use_it_are_gone() {
 }
 
 #[test]
-fn f3_an_object_without_a_finalizer_takes_its_children_along() {
+fn f3_children_of_an_object_without_finalizer_are_garbage_collected() {
     play(Scenario::default(), async |w| {
         w.apply(&model_api("llm")).await;
         w.until_ready("ModelAPI/llm").await;
@@ -107,7 +107,7 @@ fn f3_an_object_without_a_finalizer_takes_its_children_along() {
 }
 
 #[test]
-fn f3_what_is_deleted_so_that_its_children_stay_leaves_them_and_the_next_of_its_name_has_them() {
+fn f3_an_orphaning_deletion_leaves_the_children_to_the_next_object() {
     play(Scenario::default(), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -130,7 +130,7 @@ fn f3_what_is_deleted_so_that_its_children_stay_leaves_them_and_the_next_of_its_
 }
 
 #[test]
-fn f3_an_object_that_nobody_answers_for_any_more_is_let_go_when_its_time_is_over() {
+fn f3_a_deleting_object_without_a_policy_is_released_after_a_deadline() {
     play(Scenario::embedded("policies are taken away, and requests are counted"), async |w| {
         let mut gadget = web();
         gadget["metadata"]["finalizers"] = json!(["example.com/foreign"]);
@@ -161,7 +161,7 @@ fn f3_an_object_that_nobody_answers_for_any_more_is_let_go_when_its_time_is_over
 }
 
 #[test]
-fn f4_a_cleanup_that_fails_keeps_the_finalizer_is_told_and_lets_go_in_the_end() {
+fn f4_a_failing_cleanup_is_reported_and_releases_the_object_in_the_end() {
     play(Scenario::embedded("requests fail on purpose"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -189,7 +189,7 @@ fn f4_a_cleanup_that_fails_keeps_the_finalizer_is_told_and_lets_go_in_the_end() 
 }
 
 #[test]
-fn f4_a_finalizer_that_may_not_be_taken_off_is_told_and_goes_when_it_may() {
+fn f4_a_forbidden_finalizer_removal_is_reported_and_retried() {
     play(Scenario::embedded("rights are taken away"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -207,7 +207,7 @@ fn f4_a_finalizer_that_may_not_be_taken_off_is_told_and_goes_when_it_may() {
 }
 
 #[test]
-fn f4_a_cleanup_that_failed_for_a_while_ends_as_it_should() {
+fn f4_a_temporarily_failing_cleanup_completes() {
     play(Scenario::embedded("requests fail on purpose"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -219,7 +219,7 @@ fn f4_a_cleanup_that_failed_for_a_while_ends_as_it_should() {
 }
 
 #[test]
-fn f5_finalizers_of_others_are_kept() {
+fn f5_foreign_finalizers_are_kept() {
     play(Scenario::default(), async |w| {
         let mut gadget = web();
         gadget["metadata"]["finalizers"] = json!(["example.com/foreign"]);
@@ -234,7 +234,7 @@ fn f5_finalizers_of_others_are_kept() {
 }
 
 #[test]
-fn f5_a_finalizer_that_comes_while_ours_is_put_on_is_kept() {
+fn f5_a_finalizer_added_concurrently_is_kept() {
     play(Scenario::embedded("a request takes its time"), async |w| {
         w.break_it(Fault::on(&["patch"]).of("gadgets").slow(Duration::from_secs(30)).times(1));
         w.apply(&web()).await;
@@ -248,7 +248,7 @@ fn f5_a_finalizer_that_comes_while_ours_is_put_on_is_kept() {
 }
 
 #[test]
-fn f6_an_object_that_is_deleted_while_referred_to_leaves_conditions_and_running_pods() {
+fn f6_a_deleted_dependency_leaves_conditions_and_running_pods() {
     play(Scenario::default(), async |w| {
         w.apply_all(&[model_api("llm"), agent("a", "llm", &json!({}))]).await;
         w.until_ready("Agent/a").await;
@@ -277,7 +277,7 @@ async fn release_all(w: &World) -> Vec<Event> {
 }
 
 #[test]
-fn f7_after_release_no_finalizer_is_left_and_namespaces_go_without_an_operator() {
+fn f7_release_removes_all_finalizers_so_that_namespaces_can_be_deleted() {
     play(Scenario::embedded("its namespace ends").within("test"), async |w| {
         let mut api = model_api("llm");
         api["metadata"]["finalizers"] = json!(["example.com/foreign"]);
@@ -299,7 +299,7 @@ fn f7_after_release_no_finalizer_is_left_and_namespaces_go_without_an_operator()
 }
 
 #[test]
-fn f7_release_first_stops_the_operator_which_would_put_finalizers_on_again() {
+fn f7_release_stops_the_operator_before_it_removes_finalizers() {
     play(Scenario::embedded("time is simulated").idle(), async |w| {
         w.spawn_replica(&user(1));
         w.apply(&web()).await;
@@ -321,7 +321,7 @@ fn f7_release_first_stops_the_operator_which_would_put_finalizers_on_again() {
 }
 
 #[test]
-fn f7_release_has_nothing_to_do_where_no_kind_is_served_any_more() {
+fn f7_release_succeeds_if_no_kind_is_served_any_more() {
     play(Scenario::embedded("definitions are shared on a real control plane").bare(), async |w| {
         let told = release_all(w).await;
         assert!(told.iter().all(|event| matches!(event, Event::Unserved(_))) && !told.is_empty(), "{told:#?}");

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::support::{image, may_change_all_but, passes, web, web_with};
 
 #[test]
-fn e2_a_permanent_error_is_told_once_and_not_tried_again_until_something_changes() {
+fn e2_a_permanent_error_is_reported_once_and_retried_only_after_a_change() {
     play(Scenario::embedded("passes are counted"), async |w| {
         w.apply(&web_with(&json!({"does": "refuse"}))).await;
         w.until("it is refused", "Gadget/web", |gadget| reason(gadget, "Accepted") == "InvalidSpec").await;
@@ -38,7 +38,7 @@ async fn is_not_tried_in_a_hurry(w: &World) {
 }
 
 #[test]
-fn e2_what_the_api_server_refuses_is_told_and_not_tried_again_in_a_hurry() {
+fn e2_a_rejected_child_is_reported_and_retried_slowly() {
     play(Scenario::embedded("requests are counted"), async |w| {
         w.apply(&web_with(&json!({"does": "misspell"}))).await;
         let told = w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "ApplyFailed").await;
@@ -50,7 +50,7 @@ fn e2_what_the_api_server_refuses_is_told_and_not_tried_again_in_a_hurry() {
 }
 
 #[test]
-fn e2_a_field_that_the_api_server_does_not_know_is_told_once_and_not_tried_again_in_a_hurry() {
+fn e2_an_unknown_field_is_reported_once_and_retried_slowly() {
     play(Scenario::embedded("requests are counted"), async |w| {
         let misspelt = agent("a", "llm", &json!({"podSpec": {"nodeSelectr": {"disk": "ssd"}}}));
         w.apply_all(&[model_api("llm"), misspelt]).await;
@@ -71,7 +71,7 @@ async fn rejected(w: &World) -> Value {
 }
 
 #[test]
-fn e2_what_was_refused_is_forgotten_when_the_object_asks_for_it_no_longer() {
+fn e2_a_rejection_is_forgotten_once_the_plan_omits_the_child() {
     play(Scenario::default(), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -100,7 +100,7 @@ async fn is_refused(w: &World, plural: &'static str) {
 const SOON: Duration = Duration::from_secs(40);
 
 #[test]
-fn e2_what_was_refused_is_tried_again_when_the_object_is_touched() {
+fn e2_a_rejected_child_is_retried_when_the_object_changes() {
     play(Scenario::embedded("the API server changes its mind"), async |w| {
         is_refused(w, "services").await;
         w.mend();
@@ -111,7 +111,7 @@ fn e2_what_was_refused_is_tried_again_when_the_object_is_touched() {
 }
 
 #[test]
-fn e2_a_child_that_the_server_did_not_let_change_is_made_anew_when_it_is_deleted() {
+fn e2_an_immutable_child_is_created_again_after_its_deletion() {
     play(Scenario::embedded("the API server changes its mind"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -125,7 +125,7 @@ fn e2_a_child_that_the_server_did_not_let_change_is_made_anew_when_it_is_deleted
 }
 
 #[test]
-fn e2_what_is_refused_is_tried_ever_more_rarely_in_silence_and_heals_when_nobody_does_anything() {
+fn e2_a_rejected_child_is_retried_ever_less_often_and_heals_without_help() {
     play(Scenario::embedded("the API server changes its mind"), async |w| {
         is_refused(w, "services").await;
         w.forget_requests();
@@ -140,7 +140,7 @@ fn e2_what_is_refused_is_tried_ever_more_rarely_in_silence_and_heals_when_nobody
 }
 
 #[test]
-fn e3_a_users_mistake_is_told_with_the_name_of_the_field() {
+fn e3_a_users_mistake_is_reported_with_the_field() {
     play(Scenario::default(), async |w| {
         w.apply_all(&[model_api_for("llm", &["tiny"]), agent("a", "llm", &json!({"model": "huge"}))]).await;
         let told = w.until("it is refused", "Agent/a", |agent| reason(agent, "Accepted") == "InvalidSpec").await;
@@ -151,7 +151,7 @@ fn e3_a_users_mistake_is_told_with_the_name_of_the_field() {
 }
 
 #[test]
-fn e3_a_value_that_no_server_takes_is_refused_where_the_user_wrote_it_and_nothing_is_applied() {
+fn e3_an_impossible_value_is_refused_at_the_users_field_and_nothing_is_applied() {
     play(Scenario::default(), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -185,7 +185,7 @@ fn e4_a_missing_reference_is_waited_for_and_heals_when_it_appears() {
 }
 
 #[test]
-fn e4_a_secret_is_waited_for_where_secrets_are_looked_at() {
+fn e4_a_missing_secret_is_waited_for_if_secrets_are_watched() {
     play(Scenario::default().tuned(|options| options.secrets = true), async |w| {
         w.apply(&gadget("web", &json!({"token": "key"}))).await;
         w.until("it waits", "Gadget/web", |gadget| reason(gadget, "Resolved") == "NotFound").await;
@@ -195,7 +195,7 @@ fn e4_a_secret_is_waited_for_where_secrets_are_looked_at() {
 }
 
 #[test]
-fn e4_objects_that_are_looked_for_by_label_are_seen_as_they_come_change_and_go() {
+fn e4_objects_selected_by_label_are_followed() {
     play(Scenario::default(), async |w| {
         w.apply(&gadget("web", &json!({"listens": "yes"}))).await;
         w.until_ready("Gadget/web").await;
@@ -220,7 +220,7 @@ fn e4_objects_that_are_looked_for_by_label_are_seen_as_they_come_change_and_go()
 }
 
 #[test]
-fn e4_what_is_granted_in_another_namespace_is_seen_as_it_comes_and_changes() {
+fn e4_granted_objects_of_another_namespace_are_followed() {
     play(Scenario::embedded("the operator's namespace is shared on a real control plane"), async |w| {
         w.apply(&gadget("web", &json!({"shared": true}))).await;
         w.until_ready("Gadget/web").await;
@@ -235,7 +235,7 @@ fn e4_what_is_granted_in_another_namespace_is_seen_as_it_comes_and_changes() {
 }
 
 #[test]
-fn e7_objects_whose_requests_hang_do_not_starve_the_others() {
+fn e7_hanging_requests_of_objects_do_not_starve_others() {
     let few = |options: &mut kaos_operator::operator::Options| {
         options.workers = 2;
         options.pass_deadline = Duration::from_secs(30);
@@ -260,7 +260,7 @@ fn e7_objects_whose_requests_hang_do_not_starve_the_others() {
 }
 
 #[test]
-fn e7_what_a_pass_that_hung_began_to_follow_is_not_followed_in_place_of_what_is_needed() {
+fn e7_needs_of_a_hung_pass_do_not_replace_current_needs() {
     let soon = |options: &mut kaos_operator::operator::Options| options.pass_deadline = Duration::from_secs(30);
     play(Scenario::embedded("requests hang on purpose").tuned(soon), async |w| {
         w.apply_all(&[model_api("llm"), model_api("other"), agent("a", "llm", &json!({}))]).await;
@@ -283,7 +283,7 @@ fn e7_what_a_pass_that_hung_began_to_follow_is_not_followed_in_place_of_what_is_
 }
 
 #[test]
-fn e8_what_is_forbidden_is_told_tried_again_and_heals_when_it_is_allowed() {
+fn e8_a_forbidden_request_is_reported_retried_and_heals() {
     play(Scenario::embedded("rights are taken away"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -299,7 +299,7 @@ fn e8_what_is_forbidden_is_told_tried_again_and_heals_when_it_is_allowed() {
 }
 
 #[test]
-fn e8_a_child_that_may_not_be_deleted_is_told_and_goes_when_it_may() {
+fn e8_a_forbidden_deletion_of_a_child_is_reported_and_retried() {
     play(Scenario::embedded("rights are taken away"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -338,7 +338,7 @@ fn e8_an_object_whose_finalizers_may_not_be_changed_is_told_and_heals() {
 }
 
 #[test]
-fn e9_a_passing_error_does_not_make_an_accepted_object_refused() {
+fn e9_a_temporary_error_leaves_an_object_accepted() {
     play(Scenario::embedded("requests fail on purpose"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -351,7 +351,7 @@ fn e9_a_passing_error_does_not_make_an_accepted_object_refused() {
 }
 
 #[test]
-fn e10_a_trap_is_contained_counted_and_told_and_the_operator_goes_on() {
+fn e10_a_trap_is_contained_counted_and_reported() {
     play(Scenario::default(), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -370,7 +370,7 @@ fn e10_a_trap_is_contained_counted_and_told_and_the_operator_goes_on() {
 }
 
 #[test]
-fn e10_a_pass_that_panics_is_contained_and_told_and_the_operator_goes_on() {
+fn e10_a_panic_of_a_pass_is_contained_and_reported() {
     play(Scenario::embedded("the operator is made to panic"), async |w| {
         w.embedded().set_faults(|attempt: &Attempt, _: &mut fastrand::Rng| {
             assert!(
@@ -390,7 +390,7 @@ fn e10_a_pass_that_panics_is_contained_and_told_and_the_operator_goes_on() {
 }
 
 #[test]
-fn e2_an_object_for_which_nobody_answers_is_told_so_and_heals() {
+fn e2_an_object_without_a_policy_reports_that_and_heals() {
     play(Scenario::embedded("policies are taken away"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;

@@ -16,7 +16,7 @@ fn is_back(child: &Value, old: &Value, owner: &Value) -> bool {
 }
 
 #[test]
-fn a1_a_deleted_deployment_comes_back_under_its_name_and_owner() {
+fn a1_a_deleted_deployment_is_created_again_with_name_and_owner() {
     play(Scenario::default(), async |w| {
         w.apply(&web()).await;
         let owner = w.until_ready("Gadget/web").await;
@@ -28,7 +28,7 @@ fn a1_a_deleted_deployment_comes_back_under_its_name_and_owner() {
 }
 
 #[test]
-fn a2_any_other_deleted_child_comes_back_too() {
+fn a2_any_other_deleted_child_is_created_again() {
     play(Scenario::default(), async |w| {
         w.apply(&web()).await;
         let owner = w.until_ready("Gadget/web").await;
@@ -43,7 +43,7 @@ fn a2_any_other_deleted_child_comes_back_too() {
 }
 
 #[test]
-fn a3_drift_in_any_owned_field_is_put_right_without_touching_the_object() {
+fn a3_drift_in_any_owned_field_is_repaired_without_writing_the_object() {
     play(Scenario::default(), async |w| {
         w.apply(&web_with(&json!({"replicas": 2, "chain": "one", "port": 80}))).await;
         w.apply_all(&[
@@ -79,7 +79,7 @@ fn a3_drift_in_any_owned_field_is_put_right_without_touching_the_object() {
 }
 
 #[test]
-fn a4_a_killed_pod_is_told_in_ready_with_counts_until_it_is_replaced() {
+fn a4_ready_counts_the_missing_pod_until_it_is_replaced() {
     play(Scenario::embedded("pods follow a script"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -106,7 +106,7 @@ fn a5_a_new_object_gets_its_children_without_another_trigger() {
 }
 
 #[test]
-fn a8_what_happened_while_the_operator_was_down_is_put_right_at_its_start() {
+fn a8_changes_during_a_downtime_are_repaired_at_the_start() {
     play(Scenario::default(), async |w| {
         w.apply(&web()).await;
         let owner = w.until_ready("Gadget/web").await;
@@ -147,7 +147,7 @@ fn a8_changes_that_a_broken_watch_missed_are_found_by_listing_again() {
 }
 
 #[test]
-fn a9_a_slow_resync_finds_out_what_no_event_announces() {
+fn a9_a_slow_resync_finds_changes_without_events() {
     let often = |options: &mut kaos_operator::operator::Options| options.resync = Duration::from_mins(1);
     play(Scenario::embedded("the API server changes its mind").tuned(often), async |w| {
         w.break_it(Fault::on_writes().of("services").fail(Failure::Server(422)));
@@ -159,7 +159,7 @@ fn a9_a_slow_resync_finds_out_what_no_event_announces() {
 }
 
 #[test]
-fn a9_what_no_watch_told_is_found_by_looking_at_everything_again() {
+fn a9_a_resync_finds_changes_that_the_watch_missed() {
     play(Scenario::embedded("events are lost, and time is simulated"), async |w| {
         w.apply(&web()).await;
         let owner = w.until_ready("Gadget/web").await;
@@ -174,7 +174,7 @@ fn a9_what_no_watch_told_is_found_by_looking_at_everything_again() {
 }
 
 #[test]
-fn a14_after_healing_the_object_is_ready_again_without_anybodys_help() {
+fn a14_a_repaired_object_becomes_ready_without_help() {
     play(Scenario::default(), async |w| {
         w.apply(&web()).await;
         let before = w.until_ready("Gadget/web").await;
@@ -193,7 +193,7 @@ fn a14_after_healing_the_object_is_ready_again_without_anybodys_help() {
 }
 
 #[test]
-fn a_server_that_does_not_stream_lists_is_asked_for_plain_ones() {
+fn a_server_without_streaming_lists_is_asked_for_plain_ones() {
     play(Scenario::embedded("requests fail on purpose").idle(), async |w| {
         w.break_it(Fault::on(&["watch"]).fail(Failure::Server(422)).times(30));
         w.start().await;

@@ -28,7 +28,7 @@ async fn hears(w: &World, at: &str, what: &Value) {
 }
 
 #[test]
-fn e3_a_selector_that_is_none_is_told_at_the_object_and_breaks_no_watch() {
+fn e3_an_invalid_selector_is_reported_at_the_object_and_breaks_no_watch() {
     play(Scenario::default(), async |w| {
         for (name, labels) in
             [("a", json!({"a": "b,!c", "x in (a)": "y"})), ("b", json!({"a": "b c"})), ("c", json!({"": "b"}))]
@@ -47,7 +47,7 @@ fn e3_a_selector_that_is_none_is_told_at_the_object_and_breaks_no_watch() {
 }
 
 #[test]
-fn e4_a_name_that_no_object_can_have_is_not_there_and_breaks_no_watch() {
+fn e4_an_impossible_name_counts_as_missing_and_breaks_no_watch() {
     play(Scenario::default(), async |w| {
         w.apply(&gadget("a", &json!({"chain": "b,c"}))).await;
         w.until("it waits", "Gadget/a", |gadget| reason(gadget, "Resolved") == "NotFound").await;
@@ -56,7 +56,7 @@ fn e4_a_name_that_no_object_can_have_is_not_there_and_breaks_no_watch() {
 }
 
 #[test]
-fn g1_many_selectors_in_a_namespace_take_one_watch_and_each_sees_what_comes_and_goes() {
+fn g1_many_selectors_of_a_namespace_share_one_watch() {
     play(Scenario::default(), async |w| {
         w.apply(&labelled("early", "a-7")).await;
         w.apply_all(&[selecting("a", 20), selecting("b", 20)]).await;
@@ -90,7 +90,7 @@ fn watches(w: &World) -> usize {
 }
 
 #[test]
-fn g1_of_objects_that_need_too_much_together_the_last_is_told_and_comes_in_when_others_go() {
+fn g1_an_object_beyond_the_limit_of_needs_reports_that_and_waits_for_room() {
     play(Scenario::embedded("watches are counted"), async |w| {
         for name in ["a", "b", "c", "d"] {
             w.apply(&selecting(name, 250)).await;
@@ -126,7 +126,7 @@ fn g1_of_objects_that_need_too_much_together_the_last_is_told_and_comes_in_when_
 }
 
 #[test]
-fn g1_an_object_that_asks_for_too_much_keeps_what_it_had_and_may_go_back() {
+fn g1_an_object_with_too_many_needs_keeps_its_children_and_may_revert() {
     play(Scenario::embedded("selectors are counted"), async |w| {
         for name in ["a", "b", "c", "d"] {
             w.apply(&selecting(name, 249)).await;

@@ -15,7 +15,7 @@ use serde_json::json;
 use crate::support::{image, web, web_with};
 
 #[test]
-fn g1_the_types_that_policies_claim_emit_and_read_are_watched_and_no_others() {
+fn g1_only_types_that_policies_claim_emit_or_read_are_watched() {
     play(Scenario::embedded("requests are looked at"), async |w| {
         w.apply_all(&[web(), model_api("llm")]).await;
         w.until_all("both are ready", &["Gadget/web", "ModelAPI/llm"], |all| all.iter().all(is_ready)).await;
@@ -46,7 +46,7 @@ fn g1_the_types_that_policies_claim_emit_and_read_are_watched_and_no_others() {
 }
 
 #[test]
-fn g2_events_tell_transitions_and_not_passes_or_children() {
+fn g2_events_report_transitions_and_neither_passes_nor_children() {
     play(Scenario::embedded("requests are counted"), async |w| {
         w.pods(PodFate::ReadyAfter(Duration::from_secs(5)));
         w.apply(&web()).await;
@@ -74,7 +74,7 @@ fn g2_events_tell_transitions_and_not_passes_or_children() {
 }
 
 #[test]
-fn g2_an_event_that_cannot_be_written_stops_nothing() {
+fn g2_an_event_that_cannot_be_written_blocks_nothing() {
     play(Scenario::embedded("requests fail on purpose"), async |w| {
         w.embedded().authorise(|attempt| attempt.user != OPERATOR || attempt.resource != "events");
         w.apply(&web()).await;
@@ -111,7 +111,7 @@ fn g5_passes_failures_durations_and_the_queue_are_counted() {
 }
 
 #[test]
-fn g6_an_operator_is_ready_only_when_it_has_seen_everything() {
+fn g6_the_operator_is_ready_only_after_all_watches_synced() {
     play(Scenario::embedded("requests take their time").idle(), async |w| {
         slow_list_of_deployments(w);
         w.spawn();
@@ -123,7 +123,7 @@ fn g6_an_operator_is_ready_only_when_it_has_seen_everything() {
 }
 
 #[test]
-fn g6_nothing_is_written_before_everything_is_seen() {
+fn g6_nothing_is_written_before_all_watches_synced() {
     play(Scenario::embedded("requests take their time").idle(), async |w| {
         w.apply(&web()).await;
         w.start().await;
@@ -155,7 +155,7 @@ async fn start_without_deployments(w: &World) {
 }
 
 #[test]
-fn an_event_from_before_everything_is_seen_makes_nothing_look_as_if_it_were_gone() {
+fn an_event_before_the_first_sync_makes_no_object_look_deleted() {
     play(Scenario::embedded("requests take their time"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -175,7 +175,7 @@ fn an_event_from_before_everything_is_seen_makes_nothing_look_as_if_it_were_gone
 }
 
 #[test]
-fn an_object_that_is_deleted_before_everything_is_seen_keeps_its_finalizer_until_then() {
+fn an_object_deleted_before_the_first_sync_keeps_its_finalizer_until_it() {
     play(Scenario::embedded("requests take their time"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -193,7 +193,7 @@ fn an_object_that_is_deleted_before_everything_is_seen_keeps_its_finalizer_until
 }
 
 #[test]
-fn g8_an_agent_waits_until_what_it_depends_on_is_ready() {
+fn g8_an_agent_waits_until_its_dependencies_are_ready() {
     play(Scenario::embedded("pods follow a script"), async |w| {
         w.pods_of("modelapi-llm", PodFate::NotReady);
         w.pods_of("mcpserver-echo", PodFate::NotReady);
@@ -222,7 +222,7 @@ fn g8_an_agent_waits_until_what_it_depends_on_is_ready() {
 }
 
 #[test]
-fn an_object_is_explained_by_every_name_that_its_kind_is_served_under() {
+fn policy_explain_accepts_every_name_of_a_kind() {
     play(Scenario::default(), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;

@@ -79,7 +79,7 @@ fn play_orders(apply: &impl AsyncFn(&World, &[Value; 4], [usize; 4])) {
 }
 
 #[test]
-fn a12_every_order_of_applying_model_tools_peer_and_agent_ends_the_same_with_one_rollout_each() {
+fn a12_every_order_of_applying_ends_the_same_with_one_rollout_each() {
     play_orders(&async |w, objects, order| {
         for at in order {
             w.apply(&objects[at]).await;
@@ -92,7 +92,7 @@ fn a12_every_order_of_applying_model_tools_peer_and_agent_ends_the_same_with_one
 }
 
 #[test]
-fn a12_every_order_with_time_between_ends_the_same_too() {
+fn a12_every_order_with_pauses_ends_the_same() {
     play_orders(&async |w, objects, order| {
         for at in order {
             w.apply(&objects[at]).await;
@@ -102,7 +102,7 @@ fn a12_every_order_with_time_between_ends_the_same_too() {
 }
 
 #[test]
-fn b9_everything_in_one_apply_ends_with_one_replica_set_for_each_deployment() {
+fn b9_one_apply_of_all_objects_gives_each_deployment_one_replica_set() {
     play(Scenario::default(), async |w| {
         if w.try_embedded().is_some() {
             // The shortest start of a pod.
@@ -124,7 +124,7 @@ fn b9_everything_in_one_apply_ends_with_one_replica_set_for_each_deployment() {
 }
 
 #[test]
-fn b9_agents_that_come_together_to_a_ready_model_get_one_replica_set_each() {
+fn b9_agents_created_together_for_a_ready_model_get_one_replica_set_each() {
     let [model, tools, worker, boss] = objects();
     // The two Agents refer to each other.
     let partner = agent("partner", "llm", &json!({"agentNetwork": {"access": ["worker", "boss"]}}));
@@ -150,7 +150,7 @@ fn b9_agents_that_come_together_to_a_ready_model_get_one_replica_set_each() {
 }
 
 #[test]
-fn b9_an_agent_whose_peer_never_comes_starts_after_a_moment() {
+fn b9_an_agent_with_a_missing_peer_starts_after_a_short_wait() {
     play(Scenario::embedded("time is simulated"), async |w| {
         w.apply(&model_api("llm")).await;
         w.until_ready("ModelAPI/llm").await;

@@ -28,7 +28,7 @@ fn c1_every_child_has_its_object_as_controller() {
 }
 
 #[test]
-fn c2_a_child_that_is_no_longer_wanted_is_deleted() {
+fn c2_a_child_that_left_the_plan_is_deleted() {
     play(Scenario::default(), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -42,7 +42,7 @@ fn c2_a_child_that_is_no_longer_wanted_is_deleted() {
 }
 
 #[test]
-fn c2_a_workload_under_its_old_name_serves_until_the_one_under_the_new_name_does() {
+fn c2_a_renamed_workload_serves_under_its_old_name_until_the_new_one_does() {
     play(Scenario::embedded("pods do as they are told"), async |w| {
         w.apply(&gadget("web", &json!({}))).await;
         w.until_ready("Gadget/web").await;
@@ -75,7 +75,7 @@ fn c2_a_workload_under_its_old_name_serves_until_the_one_under_the_new_name_does
 }
 
 #[test]
-fn c3_what_is_not_ours_is_not_deleted_whatever_its_labels_say() {
+fn c3_a_foreign_object_is_not_deleted_whatever_its_labels() {
     play(Scenario::default(), async |w| {
         let mut stranger = config_map("stranger", &json!({"a": "b"}));
         stranger["metadata"]["labels"] = json!({"app.kubernetes.io/managed-by": "kaos-operator", "gadget-of": "web"});
@@ -102,7 +102,7 @@ fn c3_what_is_not_ours_is_not_deleted_whatever_its_labels_say() {
 }
 
 #[test]
-fn c4_nothing_is_pruned_while_something_cannot_be_applied() {
+fn c4_nothing_is_pruned_while_an_apply_fails() {
     play(Scenario::embedded("requests fail on purpose"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -118,7 +118,7 @@ fn c4_nothing_is_pruned_while_something_cannot_be_applied() {
 }
 
 #[test]
-fn c5_a_strangers_object_of_the_same_name_is_left_alone_and_told() {
+fn c5_a_foreign_object_of_the_same_name_is_kept_and_reported() {
     play(Scenario::default(), async |w| {
         let stranger = w.apply(&deployment("web", "stranger:1")).await;
         w.apply(&web()).await;
@@ -135,7 +135,7 @@ fn c5_a_strangers_object_of_the_same_name_is_left_alone_and_told() {
 }
 
 #[test]
-fn c5_a_strangers_object_that_a_webhook_protects_is_told_as_a_strangers() {
+fn c5_a_foreign_object_behind_a_webhook_is_reported_as_foreign() {
     play(Scenario::embedded("the server is made to refuse"), async |w| {
         w.apply(&deployment("web", "stranger:1")).await;
         w.break_it(Fault::on_writes().of("deployments").named("web").fail(Failure::Server(400)));
@@ -148,7 +148,7 @@ fn c5_a_strangers_object_that_a_webhook_protects_is_told_as_a_strangers() {
 }
 
 #[test]
-fn c5_a_conflict_with_nothing_there_is_tried_again() {
+fn c5_a_conflict_without_an_object_is_retried() {
     play(Scenario::embedded("the server is made to refuse"), async |w| {
         w.break_it(Fault::on_writes().of("deployments").named("web").fail(Failure::Conflict).times(1));
         w.apply(&web()).await;
@@ -157,7 +157,7 @@ fn c5_a_conflict_with_nothing_there_is_tried_again() {
 }
 
 #[test]
-fn c5_a_clash_is_not_tried_again_in_a_hurry() {
+fn c5_a_name_conflict_is_retried_slowly() {
     play(Scenario::embedded("requests are counted"), async |w| {
         w.apply(&deployment("web", "stranger:1")).await;
         w.apply(&web()).await;
@@ -171,7 +171,7 @@ fn c5_a_clash_is_not_tried_again_in_a_hurry() {
 }
 
 #[test]
-fn c5_of_two_objects_that_want_one_child_the_first_has_it_and_the_second_inherits() {
+fn c5_the_first_of_two_objects_owns_a_shared_child_and_the_second_inherits_it() {
     play(Scenario::default(), async |w| {
         w.apply(&gadget("one", &json!({"deployment": "shared"}))).await;
         let one = w.until_ready("Gadget/one").await;
@@ -185,7 +185,7 @@ fn c5_of_two_objects_that_want_one_child_the_first_has_it_and_the_second_inherit
 }
 
 #[test]
-fn c5_of_two_objects_made_at_once_one_has_their_child_and_the_other_is_told() {
+fn c5_one_of_two_simultaneous_objects_owns_the_child_and_the_other_reports_it() {
     play(Scenario::default(), async |w| {
         let [one, two] = ["one", "two"].map(|name| gadget(name, &json!({"deployment": "shared"})));
         tokio::join!(w.apply(&one), w.apply(&two));
@@ -202,7 +202,7 @@ fn c5_of_two_objects_made_at_once_one_has_their_child_and_the_other_is_told() {
 }
 
 #[test]
-fn c5_a_strangers_object_that_took_a_childs_place_unseen_is_not_taken_for_it() {
+fn c5_a_foreign_object_that_replaced_a_child_unseen_is_not_taken_over() {
     play(Scenario::embedded("events are lost"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -222,7 +222,7 @@ fn c5_a_strangers_object_that_took_a_childs_place_unseen_is_not_taken_for_it() {
 }
 
 #[test]
-fn c5_what_an_object_of_the_same_name_left_is_cleared_away_before_the_collector_comes() {
+fn c5_children_of_a_deleted_namesake_are_deleted_before_garbage_collection() {
     play(Scenario::embedded("the garbage collector is away"), async |w| {
         w.apply(&model_api("llm")).await;
         w.until_ready("ModelAPI/llm").await;
@@ -250,7 +250,7 @@ fn c5_what_an_object_of_the_same_name_left_is_cleared_away_before_the_collector_
 }
 
 #[test]
-fn c5_an_operator_that_missed_its_objects_successor_does_not_clear_away_what_is_its() {
+fn c5_children_of_an_unseen_successor_are_not_deleted() {
     play(Scenario::embedded("events are lost, and requests are counted"), async |w| {
         w.apply(&model_api("llm")).await;
         w.until_ready("ModelAPI/llm").await;
@@ -278,7 +278,7 @@ fn c5_an_operator_that_missed_its_objects_successor_does_not_clear_away_what_is_
 }
 
 #[test]
-fn c6_what_replaced_a_child_in_the_last_moment_is_not_deleted_in_its_place() {
+fn c6_an_object_that_just_replaced_a_child_is_not_deleted_in_its_place() {
     play(Scenario::embedded("requests take their time"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -294,7 +294,7 @@ fn c6_what_replaced_a_child_in_the_last_moment_is_not_deleted_in_its_place() {
 }
 
 #[test]
-fn what_others_added_stays_theirs_when_the_server_refuses_an_apply_for_another_reason() {
+fn fields_of_others_stay_theirs_after_a_rejected_apply() {
     play(Scenario::embedded("the server checks what it is given"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -314,7 +314,7 @@ fn what_others_added_stays_theirs_when_the_server_refuses_an_apply_for_another_r
 }
 
 #[test]
-fn c7_labels_that_are_no_longer_wanted_go_and_foreign_ones_stay() {
+fn c7_labels_that_left_the_plan_are_removed_and_foreign_ones_stay() {
     play(Scenario::default(), async |w| {
         let both = json!({"labels": {"keep": "1", "drop": "1"}, "annotations": {"keep": "1", "drop": "1"}});
         w.apply(&web_with(&both)).await;

@@ -32,7 +32,7 @@ fn a6_a_pass_that_finds_everything_as_planned_writes_nothing() {
 }
 
 #[test]
-fn a7_many_edits_in_a_row_end_at_the_last_and_collapse_into_few_passes() {
+fn a7_many_quick_edits_end_at_the_last_in_few_passes() {
     play(Scenario::embedded("requests take their time"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -50,7 +50,7 @@ fn a7_many_edits_in_a_row_end_at_the_last_and_collapse_into_few_passes() {
 }
 
 #[test]
-fn a10_an_object_that_is_gone_before_its_pass_is_no_error() {
+fn a10_an_object_deleted_before_its_pass_is_no_error() {
     play(Scenario::embedded("requests are counted"), async |w| {
         w.break_events("modelapis", EventFate::Delay(Duration::from_secs(5)));
         w.apply(&model_api("llm")).await;
@@ -69,7 +69,7 @@ fn a10_an_object_that_is_gone_before_its_pass_is_no_error() {
 }
 
 #[test]
-fn a10_an_object_whose_end_is_not_told_yet_is_not_given_children_without_end() {
+fn a10_a_deleted_object_without_its_event_gets_a_bounded_number_of_children() {
     play(Scenario::embedded("requests are counted"), async |w| {
         w.break_events("modelapis", EventFate::Delay(Duration::from_secs(30)));
         w.apply(&model_api("llm")).await;
@@ -95,7 +95,7 @@ fn overlap(one: &Entry, other: &Entry) -> bool {
 }
 
 #[test]
-fn a11_one_key_has_one_pass_at_a_time_and_different_keys_have_several() {
+fn a11_passes_of_one_object_run_in_sequence_and_of_several_in_parallel() {
     play(Scenario::embedded("requests take their time"), async |w| {
         w.break_it(Fault::on(&["patch"]).of("deployments").slow(SLOW));
         for round in 0..10 {
@@ -119,7 +119,7 @@ fn a11_one_key_has_one_pass_at_a_time_and_different_keys_have_several() {
 }
 
 #[test]
-fn a13_a_pass_writes_finalizer_configuration_workload_service_and_status_in_this_order() {
+fn a13_a_pass_writes_finalizer_configuration_workload_service_status_in_order() {
     play(Scenario::embedded("the order of requests is looked at").idle(), async |w| {
         w.apply(&web()).await;
         w.start().await;
@@ -141,7 +141,7 @@ fn a13_a_pass_writes_finalizer_configuration_workload_service_and_status_in_this
 }
 
 #[test]
-fn a15_what_a_late_event_hides_is_put_right_by_it_and_duplicates_nothing() {
+fn a15_a_late_event_repairs_a_stale_view_without_duplicates() {
     play(Scenario::embedded("events come late"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -163,7 +163,7 @@ fn a15_what_a_late_event_hides_is_put_right_by_it_and_duplicates_nothing() {
 }
 
 #[test]
-fn a15_a_lost_answer_is_no_second_child() {
+fn a15_a_lost_answer_creates_no_second_child() {
     play(Scenario::embedded("answers are lost"), async |w| {
         w.break_it(Fault::on_writes().lose_answer().times(12));
         // Lost responses still take effect. After enough of them, nothing may be left to write.

@@ -123,7 +123,7 @@ async fn run(w: &World, case: &Case) -> Option<String> {
 }
 
 #[test]
-fn every_case_with_pods_or_a_second_apply_ends_as_recorded_or_as_desired() {
+fn every_case_with_pods_or_a_second_apply_ends_as_recorded_or_desired() {
     let needs_operator = |case: &Case| {
         case.name != STRANGER
             && (!case.update.is_empty() || !case.readiness.before.is_empty() || !case.readiness.after.is_empty())
@@ -143,7 +143,7 @@ fn every_case_with_pods_or_a_second_apply_ends_as_recorded_or_as_desired() {
 }
 
 #[test]
-fn a_strangers_deployment_with_our_labels_is_left_alone_where_the_go_operator_took_it() {
+fn a_foreign_deployment_with_labels_of_the_operator_stays_untouched() {
     let case = case::all().unwrap().into_iter().find(|case| case.name == STRANGER).unwrap();
     play(scenario(&case), async |w| {
         w.apply_all(&case.input).await;

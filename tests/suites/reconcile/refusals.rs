@@ -15,7 +15,7 @@ fn applied(object: &Value) -> String {
 }
 
 #[test]
-fn e1_a_conflict_about_something_else_is_told_in_the_words_of_the_server_and_heals() {
+fn e1_another_conflict_is_reported_in_the_servers_words_and_heals() {
     for (failure, words) in [
         (Failure::QuotaConflict, "Operation cannot be fulfilled on resourcequotas \"team\""),
         (Failure::WebhookConflict, "admission webhook \"names.example.com\" denied the request: this name is reserved"),
@@ -38,7 +38,7 @@ fn e1_a_conflict_about_something_else_is_told_in_the_words_of_the_server_and_hea
 }
 
 #[test]
-fn e2_a_field_that_never_changes_is_named_with_what_helps() {
+fn e2_an_immutable_field_is_reported_with_the_remedy() {
     play(Scenario::default(), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -75,7 +75,7 @@ fn e2_a_field_that_never_changes_is_named_with_what_helps() {
 }
 
 #[test]
-fn e1_that_nobody_answers_for_an_object_is_told_also_after_a_write_of_the_status_failed() {
+fn e1_a_missing_policy_is_reported_also_after_a_failed_status_write() {
     play(Scenario::embedded("requests fail on purpose"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;

@@ -77,7 +77,7 @@ async fn store_lives(w: &World) {
 }
 
 #[test]
-fn g3_the_rights_that_are_printed_are_enough_for_a_life() {
+fn g3_the_printed_rights_suffice() {
     play(Scenario::embedded("access is decided by the stored roles").idle(), async |w| {
         w.grant_what_is_printed().await;
         w.start().await;
@@ -87,7 +87,7 @@ fn g3_the_rights_that_are_printed_are_enough_for_a_life() {
 }
 
 #[test]
-fn g3_every_right_that_is_printed_is_used_in_a_life() {
+fn g3_every_printed_right_is_used() {
     // Behave as on an API server without streaming lists.
     let scenario = Scenario::embedded("access is decided by the stored roles").idle();
     play(scenario.tuned(|options| options.streaming_lists = false), async |w| {
@@ -125,7 +125,7 @@ fn g3_every_right_that_is_printed_is_used_in_a_life() {
 }
 
 #[test]
-fn g7_roles_in_the_listed_namespaces_are_enough() {
+fn g7_roles_in_the_listed_namespaces_suffice() {
     let listed = |options: &mut kaos_operator::operator::Options| {
         options.namespaces = Scope::Listed(BTreeSet::from(["test".to_owned()]));
     };
@@ -154,7 +154,7 @@ async fn all_have(w: &World, wanted: u32) -> bool {
 }
 
 #[test]
-fn e8_when_rights_come_back_all_objects_and_watches_use_them_at_once() {
+fn e8_all_objects_and_watches_use_restored_rights_at_once() {
     play(Scenario::embedded("rights are taken away"), async |w| {
         w.apply_all(&gadgets(30, 1)).await;
         w.until_true("all are there", async || w.list("Deployment").await.len() == 30).await;
@@ -188,7 +188,7 @@ fn e8_when_rights_come_back_all_objects_and_watches_use_them_at_once() {
 }
 
 #[test]
-fn e3_a_privilege_that_objects_may_ask_for_no_more_is_told_with_its_field_and_what_runs_goes_on() {
+fn e3_a_revoked_privilege_is_reported_with_its_field_and_pods_keep_running() {
     static REFUSED: AtomicBool = AtomicBool::new(false);
     let scenario = Scenario::default().tuned(|options| {
         if REFUSED.load(Ordering::Relaxed) {

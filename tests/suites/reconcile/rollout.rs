@@ -35,7 +35,7 @@ fn b1_another_model_api_rolls_the_agent() {
 }
 
 #[test]
-fn b2_a_change_inside_what_is_referred_to_rolls_those_who_refer_to_it_and_no_others() {
+fn b2_a_changed_reference_rolls_only_the_pods_that_use_it() {
     play(Scenario::default(), async |w| {
         w.apply_all(&[
             config_map("one", &json!({"next": "two"})),
@@ -71,12 +71,12 @@ async fn rotate(w: &World) -> usize {
 }
 
 #[test]
-fn b3_a_rotated_secret_rolls_where_secrets_are_looked_at() {
+fn b3_a_rotated_secret_rolls_pods_if_secrets_are_watched() {
     play(Scenario::default().tuned(|options| options.secrets = true), async |w| assert_eq!(rotate(w).await, 2));
 }
 
 #[test]
-fn b3_a_rotated_secret_rolls_nothing_where_they_are_not() {
+fn b3_a_rotated_secret_rolls_nothing_if_secrets_are_not_watched() {
     play(Scenario::default().tuned(|options| options.secrets = false), async |w| assert_eq!(rotate(w).await, 1));
 }
 
@@ -100,7 +100,7 @@ fn b4_a_change_of_an_mcp_server_reaches_the_agents_that_use_it() {
 }
 
 #[test]
-fn b5_what_changes_nothing_rolls_nothing() {
+fn b5_an_edit_without_effect_rolls_nothing() {
     play(Scenario::default(), async |w| {
         settled_agent(w, &json!({"config": {"instructions": "x", "env": [{"name": "A", "value": "1"}]}})).await;
         let before = w.look("Deployment/agent-a").await;
@@ -121,7 +121,7 @@ fn b5_what_changes_nothing_rolls_nothing() {
 }
 
 #[test]
-fn b6_a_config_map_is_written_before_the_template_that_refers_to_it() {
+fn b6_a_config_map_is_written_before_the_template_that_uses_it() {
     play(Scenario::embedded("the order of requests is looked at"), async |w| {
         w.apply(&web_with(&json!({}))).await;
         w.until_ready("Gadget/web").await;
@@ -148,7 +148,7 @@ fn b7_a_change_of_a_peer_reaches_the_agents_that_call_it() {
 }
 
 #[test]
-fn b8_another_policy_retranslates_everything_and_rolls_only_what_differs() {
+fn b8_a_policy_swap_rolls_only_pods_that_differ() {
     play(Scenario::default(), async |w| {
         w.apply_all(&[gadget("follower", &json!({"follows": true})), gadget("other", &json!({}))]).await;
         w.until_all("both are ready", &["Gadget/follower", "Gadget/other"], |all| all.iter().all(is_ready)).await;
@@ -173,7 +173,7 @@ fn b8_another_policy_retranslates_everything_and_rolls_only_what_differs() {
 }
 
 #[test]
-fn b8_the_fiftieth_swap_in_a_row_reaches_the_pods_as_fast_as_the_first() {
+fn b8_the_fiftieth_swap_is_as_fast_as_the_first() {
     play(Scenario::embedded("time is simulated, and policies change one after the other"), async |w| {
         w.apply(&gadget("follower", &json!({"follows": true}))).await;
         w.until_ready("Gadget/follower").await;
@@ -210,7 +210,7 @@ fn b10_a_change_of_a_model_api_regenerates_its_configuration_and_rolls_its_pods(
 }
 
 #[test]
-fn b11_what_is_removed_from_the_spec_leaves_nothing_behind() {
+fn b11_a_field_removed_from_the_spec_leaves_nothing_behind() {
     play(Scenario::default(), async |w| {
         settled_agent(w, &json!({"mcpServers": ["echo"]})).await;
         let names = |now: &Value| {

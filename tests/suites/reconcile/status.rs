@@ -19,7 +19,7 @@ fn message(object: &Value) -> &str {
 }
 
 #[test]
-fn d1_accepted_says_why_with_the_path_of_what_is_wrong() {
+fn d1_accepted_has_the_reason_and_the_path() {
     play(Scenario::default(), async |w| {
         w.apply(&web()).await;
         let good = w.until("it is accepted", "Gadget/web", |gadget| is_true(gadget, "Accepted")).await;
@@ -46,7 +46,7 @@ fn d2_ready_counts_pods_while_they_start() {
 }
 
 #[test]
-fn d3_accepted_and_ready_are_both_there_after_the_first_pass() {
+fn d3_accepted_and_ready_are_set_after_the_first_pass() {
     play(Scenario::embedded("the first status is looked at"), async |w| {
         w.pods(PodFate::NotReady);
         w.apply_all(&[web(), model_api("llm"), agent("a", "llm", &json!({}))]).await;
@@ -61,7 +61,7 @@ fn d3_accepted_and_ready_are_both_there_after_the_first_pass() {
 }
 
 #[test]
-fn d4_the_observed_generation_is_told_at_the_top_and_in_each_condition() {
+fn d4_the_status_and_each_condition_have_the_observed_generation() {
     play(Scenario::default(), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -76,7 +76,7 @@ fn d4_the_observed_generation_is_told_at_the_top_and_in_each_condition() {
 }
 
 #[test]
-fn d4_an_edit_that_comes_while_a_pass_writes_is_not_told_as_seen_or_applied() {
+fn d4_an_edit_during_a_pass_counts_as_neither_observed_nor_applied() {
     play(Scenario::embedded("requests take their time, and fail on purpose"), async |w| {
         // The pass begins with the finalizer of an earlier operator, which it takes off.
         let mut api = model_api("llm");
@@ -102,7 +102,7 @@ fn d4_an_edit_that_comes_while_a_pass_writes_is_not_told_as_seen_or_applied() {
 }
 
 #[test]
-fn d5_a_transition_time_moves_when_its_condition_flips_and_at_no_other_time() {
+fn d5_a_transition_time_changes_only_when_its_condition_flips() {
     play(Scenario::embedded("pods follow a script, and time is simulated"), async |w| {
         w.apply(&web()).await;
         let since = |gadget: &Value, of: &str| text(&condition(gadget, of)["lastTransitionTime"]).to_owned();
@@ -127,7 +127,7 @@ fn d5_a_transition_time_moves_when_its_condition_flips_and_at_no_other_time() {
 }
 
 #[test]
-fn d6_phase_ready_and_endpoint_are_told_of_every_kind() {
+fn d6_every_kind_has_phase_ready_and_endpoint() {
     play(Scenario::default(), async |w| {
         w.apply_all(&[model_api("llm"), mcp_server("echo"), agent("a", "llm", &json!({})), web()]).await;
         let at = ["ModelAPI/llm", "MCPServer/echo", "Agent/a", "Gadget/web"];
@@ -144,7 +144,7 @@ fn d6_phase_ready_and_endpoint_are_told_of_every_kind() {
 }
 
 #[test]
-fn d7_conditions_of_the_policys_own_are_told_beside_the_common_ones() {
+fn d7_the_policys_own_conditions_follow_the_common_ones() {
     play(Scenario::default(), async |w| {
         w.apply(&web()).await;
         w.until("there is a Service", "Gadget/web", |gadget| is_true(gadget, "ServiceReady")).await;
@@ -179,7 +179,7 @@ const REASONS: [(&str, &[&str]); 4] = [
 ];
 
 #[test]
-fn d8_reasons_are_words_of_a_documented_list() {
+fn d8_all_reasons_are_documented() {
     play(Scenario::default(), async |w| {
         w.apply(&deployment("clash", "stranger:1")).await;
         let specs = json!({"good": {}, "refused": {"does": "refuse"}, "unsupported": {"does": "give-up"}, "trapped": {"does": "trap"},
@@ -221,7 +221,7 @@ fn d8_reasons_are_words_of_a_documented_list() {
 }
 
 #[test]
-fn d9_a_status_goes_through_its_subresource_and_starts_no_pass_that_writes() {
+fn d9_a_status_is_written_to_its_subresource_and_causes_no_further_write() {
     play(Scenario::embedded("requests and passes are counted"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -238,7 +238,7 @@ fn d9_a_status_goes_through_its_subresource_and_starts_no_pass_that_writes() {
 }
 
 #[test]
-fn d9_what_the_definition_does_not_declare_is_left_out() {
+fn d9_undeclared_status_fields_are_omitted() {
     play(Scenario::default(), async |w| {
         w.apply(&web()).await;
         let told = w.until_ready("Gadget/web").await;
@@ -247,7 +247,7 @@ fn d9_what_the_definition_does_not_declare_is_left_out() {
 }
 
 #[test]
-fn d9_what_the_definition_declares_later_is_told_from_then_on() {
+fn d9_status_fields_declared_later_are_written_from_then_on() {
     play(Scenario::embedded("definitions are shared on a real control plane"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -268,7 +268,7 @@ fn d9_what_the_definition_declares_later_is_told_from_then_on() {
 }
 
 #[test]
-fn d10_a_status_that_met_a_conflict_is_written_again() {
+fn d10_a_status_write_is_retried_after_a_conflict() {
     play(Scenario::embedded("requests fail on purpose"), async |w| {
         w.break_it(Fault::on_writes().of("gadgets").under("status").fail(Failure::Conflict).times(3));
         w.apply(&web()).await;
@@ -297,7 +297,7 @@ fn d11_ready_stays_true_while_more_pods_start_and_the_message_counts_them() {
 }
 
 #[test]
-fn d11_scaling_tells_nothing_while_nobody_has_looked_at_the_deployment() {
+fn d11_an_unobserved_deployment_changes_no_scaling_status() {
     play(Scenario::embedded("controllers take their time, and requests are counted"), async |w| {
         w.apply_all(&[model_api("llm"), agent("a", "llm", &json!({"replicas": 2}))]).await;
         w.until_ready("Agent/a").await;
@@ -322,7 +322,7 @@ fn d11_scaling_tells_nothing_while_nobody_has_looked_at_the_deployment() {
 }
 
 #[test]
-fn d11_a_controller_that_does_not_look_is_told_after_a_while() {
+fn d11_a_stalled_deployment_controller_is_reported_after_a_while() {
     play(Scenario::embedded("controllers take their time, and requests are counted"), async |w| {
         w.apply_all(&[model_api("llm"), agent("a", "llm", &json!({}))]).await;
         w.until_ready("Agent/a").await;
@@ -354,7 +354,7 @@ fn d11_ready_is_about_the_current_generation() {
 }
 
 #[test]
-fn d12_printer_columns_show_ready_and_what_keeps_it_from_being_so() {
+fn d12_printer_columns_show_ready_and_the_reason_if_it_is_false() {
     play(Scenario::default(), async |w| {
         w.apply_all(&[model_api("llm"), web()]).await;
         w.until_all("both are ready", &["ModelAPI/llm", "Gadget/web"], |all| all.iter().all(is_ready)).await;
@@ -377,7 +377,7 @@ const STEERS: &str = "all is well\u{1b}[2J\r\nINFO forged\u{202e}ydaer";
 const WRITTEN_OUT: &str = "all is well\\u{1b}[2J\\r\\nINFO forged\\u{202e}ydaer";
 
 #[test]
-fn d13_words_of_a_policy_reach_status_and_events_without_what_a_terminal_obeys() {
+fn d13_policy_messages_reach_status_and_events_without_control_characters() {
     play(Scenario::default(), async |w| {
         w.apply(&web_with(&json!({"says": STEERS}))).await;
         let told = w.until_ready("Gadget/web").await;

@@ -40,7 +40,7 @@ async fn settled(w: &World, store: &Value) -> Value {
 }
 
 #[test]
-fn a_store_waits_for_its_model_api_and_starts_when_it_comes() {
+fn a_store_waits_for_its_model_api() {
     play(Scenario::default(), async |w| {
         w.apply(&external("facts")).await;
         let waits = |it: &Value| it["status"]["message"] == "summarization ModelAPI \"llm\" not found";
@@ -65,7 +65,7 @@ fn a_store_waits_for_its_model_api_and_starts_when_it_comes() {
 }
 
 #[test]
-fn a_store_over_a_volume_costs_one_write_for_each_child_and_reads_nothing() {
+fn a_store_with_a_volume_costs_one_write_for_each_child_and_no_read() {
     play(Scenario::embedded("requests are counted"), async |w| {
         w.apply(&model_api("llm")).await;
         w.until_ready("ModelAPI/llm").await;
@@ -84,7 +84,7 @@ fn a_store_over_a_volume_costs_one_write_for_each_child_and_reads_nothing() {
 }
 
 #[test]
-fn a_claim_of_a_size_that_changed_grows_and_is_never_asked_to_shrink() {
+fn a_volume_claim_grows_with_the_size_and_never_shrinks() {
     play(Scenario::embedded("no volume is bound where nothing provides one"), async |w| {
         let claim = settled(w, &sized("5Gi")).await;
         assert_eq!(claim["spec"]["resources"]["requests"]["storage"], "5Gi");
@@ -107,7 +107,7 @@ fn a_claim_of_a_size_that_changed_grows_and_is_never_asked_to_shrink() {
 }
 
 #[test]
-fn growth_that_the_server_does_not_take_is_told_with_what_there_is() {
+fn a_rejected_growth_is_reported_with_the_current_size() {
     play(Scenario::default(), async |w| {
         let claim = settled(w, &sized("5Gi")).await;
         w.apply(&sized("6Gi")).await;
@@ -122,7 +122,7 @@ fn growth_that_the_server_does_not_take_is_told_with_what_there_is() {
 }
 
 #[test]
-fn a_claim_goes_with_its_store_unless_it_is_kept_and_is_found_again() {
+fn a_volume_claim_is_deleted_with_its_store_or_kept_and_reused() {
     play(Scenario::default(), async |w| {
         let claim = settled(w, &memory_store("notes", "llm")).await;
         assert_eq!(controller(&claim)["kind"], "MemoryStore");
@@ -145,7 +145,7 @@ fn a_claim_goes_with_its_store_unless_it_is_kept_and_is_found_again() {
 }
 
 #[test]
-fn a_claim_that_is_kept_costs_nothing_while_nothing_changes() {
+fn a_kept_volume_claim_causes_no_writes() {
     play(Scenario::embedded("requests are counted"), async |w| {
         let mut store = memory_store("notes", "llm");
         store["metadata"]["annotations"] = json!({KEEP: "true"});
@@ -161,7 +161,7 @@ fn a_claim_that_is_kept_costs_nothing_while_nothing_changes() {
 }
 
 #[test]
-fn a_store_that_moves_to_a_database_keeps_its_claim_until_somebody_deletes_it() {
+fn a_store_that_moves_to_a_database_keeps_its_volume_claim() {
     play(Scenario::default(), async |w| {
         let claim = settled(w, &memory_store("notes", "llm")).await;
         w.apply(&external("notes")).await;
@@ -180,7 +180,7 @@ fn a_store_that_moves_to_a_database_keeps_its_claim_until_somebody_deletes_it() 
 }
 
 #[test]
-fn a_claim_that_cannot_be_read_stays_whatever_the_store_wants_meanwhile() {
+fn an_unreadable_volume_claim_is_kept_through_edits_of_the_store() {
     play(Scenario::embedded("rights are taken away"), async |w| {
         let claim = settled(w, &memory_store("notes", "llm")).await;
         w.embedded().authorise(|attempt| {
@@ -206,7 +206,7 @@ fn a_claim_that_cannot_be_read_stays_whatever_the_store_wants_meanwhile() {
 }
 
 #[test]
-fn no_child_is_deleted_while_its_type_is_not_followed() {
+fn no_child_is_deleted_while_its_type_is_not_watched() {
     play(Scenario::embedded("rights are taken away"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -232,7 +232,7 @@ fn no_child_is_deleted_while_its_type_is_not_followed() {
 }
 
 #[test]
-fn a_store_that_flaps_rolls_no_agent_and_changes_one_condition_of_each() {
+fn a_flapping_store_rolls_no_agent_and_changes_one_condition() {
     const AGENTS: usize = 40;
     play(Scenario::embedded("pods follow a script"), async |w| {
         w.apply_all(&[model_api("llm"), memory_store("notes", "llm")]).await;
@@ -354,7 +354,7 @@ fn an_agent_whose_store_is_missing_gets_a_deleted_deployment_back() {
 }
 
 #[test]
-fn an_agent_waits_for_its_store_and_says_why_it_may_not_read_more_than_that() {
+fn an_agent_waits_for_its_store_and_reports_a_too_wide_read_scope() {
     play(Scenario::default(), async |w| {
         let of_store = |more: Value| {
             let mut memory = json!({"memoryStore": "facts"});
@@ -382,7 +382,7 @@ fn an_agent_waits_for_its_store_and_says_why_it_may_not_read_more_than_that() {
 }
 
 #[test]
-fn what_an_earlier_operator_left_of_a_store_is_taken_over_and_no_pod_restarts() {
+fn a_store_of_an_earlier_operator_is_taken_over_without_a_restart() {
     let case = case::all().unwrap().into_iter().find(|case| case.name == "memorystore-local").unwrap();
     let store = case.input.iter().find(|it| it["kind"] == "MemoryStore").unwrap();
     let children = case.wanted().unwrap()["children"].clone();

@@ -69,7 +69,7 @@ fn c8_children_of_the_go_operator_are_taken_over_without_restarting_a_pod() {
 }
 
 #[test]
-fn c8_a_takeover_that_is_held_up_behind_the_configuration_restarts_no_pod_either() {
+fn c8_a_takeover_delayed_by_the_configuration_restarts_no_pod() {
     play(Scenario::embedded("requests are refused"), async |w| {
         w.apply(&model_api("llm")).await;
         w.until_ready("ModelAPI/llm").await;
@@ -90,7 +90,7 @@ fn c8_a_takeover_that_is_held_up_behind_the_configuration_restarts_no_pod_either
 }
 
 #[test]
-fn c8_what_the_go_operator_wrote_and_nobody_wants_any_more_goes() {
+fn c8_fields_of_the_go_operator_that_left_the_plan_are_removed() {
     play(Scenario::default(), async |w| {
         w.apply(&model_api("llm")).await;
         w.until_ready("ModelAPI/llm").await;
@@ -111,7 +111,7 @@ fn c8_what_the_go_operator_wrote_and_nobody_wants_any_more_goes() {
 }
 
 #[test]
-fn c8_a_child_of_the_go_operator_that_is_no_longer_wanted_is_pruned() {
+fn c8_a_child_of_the_go_operator_that_left_the_plan_is_pruned() {
     play(Scenario::default(), async |w| {
         w.apply(&model_api("llm")).await;
         let owner = w.until_ready("ModelAPI/llm").await;
@@ -161,7 +161,7 @@ async fn scaled_by_hand(w: &World, spec: &Value) -> Value {
 }
 
 #[test]
-fn c8_replicas_that_somebody_set_before_the_takeover_stay_until_the_object_asks_for_a_number() {
+fn c8_replicas_set_before_the_takeover_stay_until_the_object_sets_a_number() {
     play(Scenario::default(), async |w| {
         let object = scaled_by_hand(w, &json!({})).await;
         let child = w.look(CHILDREN[0]).await;
@@ -179,7 +179,7 @@ fn c8_replicas_that_somebody_set_before_the_takeover_stay_until_the_object_asks_
 }
 
 #[test]
-fn c8_an_object_that_asks_for_a_number_gets_it_whatever_was_set_before_the_takeover() {
+fn c8_replicas_of_the_object_win_over_those_before_the_takeover() {
     play(Scenario::default(), async |w| {
         let object = scaled_by_hand(w, &json!({"replicas": 2})).await;
         assert_eq!(w.look(CHILDREN[0]).await["spec"]["replicas"], 2);
@@ -188,7 +188,7 @@ fn c8_an_object_that_asks_for_a_number_gets_it_whatever_was_set_before_the_takeo
 }
 
 #[test]
-fn c8_finalizers_of_the_go_operator_are_taken_off_on_sight_also_where_the_object_is_going() {
+fn c8_finalizers_of_the_go_operator_are_removed_also_from_deleting_objects() {
     play(Scenario::default().idle(), async |w| {
         let with = |mut object: Value, finalizer: &str| {
             object["metadata"]["finalizers"] = json!([finalizer, "example.com/foreign"]);
@@ -209,7 +209,7 @@ fn c8_finalizers_of_the_go_operator_are_taken_off_on_sight_also_where_the_object
 }
 
 #[test]
-fn c8_what_runs_is_seen_although_the_object_is_refused() {
+fn c8_running_children_of_a_refused_object_are_reported() {
     play(Scenario::default().idle(), async |w| {
         let owner = w.apply(&gadget("web", &json!({"does": "refuse"}))).await;
         let reference = json!({"apiVersion": "test.example.com/v1", "kind": "Gadget", "name": "web", "uid": uid(&owner),
@@ -248,7 +248,7 @@ async fn edited(w: &World, at: &str, replicas: i64) -> Value {
 }
 
 #[test]
-fn c8_a_condition_of_another_controller_that_is_called_manager_stays() {
+fn c8_a_condition_of_another_controller_called_manager_stays() {
     play(Scenario::default(), async |w| {
         w.apply(&model_api("llm")).await;
         w.until_ready("ModelAPI/llm").await;
@@ -264,7 +264,7 @@ fn c8_a_condition_of_another_controller_that_is_called_manager_stays() {
 }
 
 #[test]
-fn c8_what_the_go_operator_left_in_a_status_goes_once_and_what_comes_later_stays() {
+fn c8_status_fields_of_the_go_operator_are_removed_once() {
     play(Scenario::default().idle(), async |w| {
         w.apply(&model_api("llm")).await;
         let left = json!({"phase": "Pending", "message": "old", "conditions": [another_condition("Left")]});
@@ -279,7 +279,7 @@ fn c8_what_the_go_operator_left_in_a_status_goes_once_and_what_comes_later_stays
 }
 
 #[test]
-fn c8_a_takeover_of_a_status_that_was_broken_off_is_finished_by_the_next_process() {
+fn c8_an_interrupted_takeover_of_a_status_is_finished_after_a_restart() {
     play(Scenario::embedded("requests are refused").idle(), async |w| {
         w.apply(&model_api("llm")).await;
         let left = json!({"phase": "Pending", "conditions": [another_condition("Left")]});
@@ -298,7 +298,7 @@ fn c8_a_takeover_of_a_status_that_was_broken_off_is_finished_by_the_next_process
 }
 
 #[test]
-fn c8_a_status_that_lost_the_words_of_the_operator_is_not_taken_over_again() {
+fn c8_a_status_without_conditions_of_the_operator_is_not_taken_over_again() {
     play(Scenario::default(), async |w| {
         w.apply(&model_api("llm")).await;
         w.until_ready("ModelAPI/llm").await;
@@ -315,7 +315,7 @@ fn c8_a_status_that_lost_the_words_of_the_operator_is_not_taken_over_again() {
 }
 
 #[test]
-fn c8_a_child_that_lost_its_digest_is_not_taken_over_again() {
+fn c8_a_child_without_digest_is_not_taken_over_again() {
     play(Scenario::default(), async |w| {
         w.apply(&model_api("llm")).await;
         w.until_ready("ModelAPI/llm").await;

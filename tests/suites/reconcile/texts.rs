@@ -9,7 +9,7 @@ use serde_json::json;
 const AT_ONCE: usize = 1 << 16;
 
 #[test]
-fn every_character_of_unicode_arrives_in_a_child_as_it_was_written() {
+fn every_unicode_character_reaches_a_child_unchanged() {
     play(Scenario::default(), async |w| {
         // Leave out NUL: a ConfigMap that a container mounts as a file cannot contain it.
         let all: Vec<char> = ('\u{1}'..=char::MAX).collect();

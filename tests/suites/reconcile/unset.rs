@@ -28,7 +28,7 @@ fn account(deployment: &Value) -> (&Value, &Value) {
 }
 
 #[test]
-fn pods_leave_a_service_account_that_was_removed_from_their_object() {
+fn pods_drop_a_service_account_that_was_removed_from_their_object() {
     play(Scenario::default(), async |w| {
         w.apply(&model_api("models")).await;
         let mut server = mcp_server("tools");
@@ -54,7 +54,7 @@ fn pods_leave_a_service_account_that_was_removed_from_their_object() {
 }
 
 #[test]
-fn pods_leave_a_service_account_that_an_earlier_version_of_the_operator_left() {
+fn pods_drop_a_service_account_left_by_an_earlier_operator() {
     play(Scenario::default(), async |w| {
         w.apply(&mcp_server("tools")).await;
         w.until("there are pods", "Deployment/mcpserver-tools", |child| !child.is_null()).await;
@@ -74,7 +74,7 @@ fn pods_leave_a_service_account_that_an_earlier_version_of_the_operator_left() {
 }
 
 #[test]
-fn a_service_account_that_somebody_else_gave_the_pods_stays_and_costs_nothing() {
+fn a_service_account_set_by_others_stays_and_causes_no_writes() {
     play(Scenario::default(), async |w| {
         w.apply(&mcp_server("tools")).await;
         w.until("there are pods", "Deployment/mcpserver-tools", |child| !child.is_null()).await;
@@ -88,7 +88,7 @@ fn a_service_account_that_somebody_else_gave_the_pods_stays_and_costs_nothing() 
 }
 
 #[test]
-fn a_volume_can_get_a_source_after_it_had_none() {
+fn a_volume_without_a_source_can_get_one() {
     play(Scenario::default(), async |w| {
         w.apply(&model_api("models")).await;
         let volumes = |source: Value| json!({"podSpec": {"containers": [], "volumes": [source]}});
@@ -102,7 +102,7 @@ fn a_volume_can_get_a_source_after_it_had_none() {
 }
 
 #[test]
-fn a_container_whose_image_changes_gets_the_pull_policy_of_a_new_one() {
+fn a_changed_image_gets_the_default_pull_policy() {
     play(Scenario::default(), async |w| {
         w.apply(&model_api("models")).await;
         let sidecar = |image: &str| json!({"podSpec": {"containers": [{"name": "side", "image": image}]}});
@@ -277,16 +277,16 @@ fn set_and_removed(kind: &str, at_least: usize) {
 }
 
 #[test]
-fn each_field_of_a_recorded_agent_is_set_and_removed_as_if_it_had_never_been_set() {
+fn each_field_of_a_recorded_agent_can_be_set_and_removed() {
     set_and_removed("Agent", 20);
 }
 
 #[test]
-fn each_field_of_a_recorded_model_api_is_set_and_removed_as_if_it_had_never_been_set() {
+fn each_field_of_a_recorded_model_api_can_be_set_and_removed() {
     set_and_removed("ModelAPI", 15);
 }
 
 #[test]
-fn each_field_of_a_recorded_mcp_server_is_set_and_removed_as_if_it_had_never_been_set() {
+fn each_field_of_a_recorded_mcp_server_can_be_set_and_removed() {
     set_and_removed("MCPServer", 10);
 }

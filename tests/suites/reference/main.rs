@@ -22,7 +22,7 @@ use kaos_tests::case;
 use page::{ROOT, stands};
 
 #[test]
-fn the_reference_of_the_contract_is_what_the_contract_says() {
+fn the_contract_page_matches_the_contract() {
     let contract = fs::read_to_string(Path::new(ROOT).join("wit/policy.wit")).unwrap();
     let made = contract::page("policy.wit", &contract).unwrap();
     assert!(!made.contains('?'), "a type of the contract has no name on the page");
@@ -30,23 +30,25 @@ fn the_reference_of_the_contract_is_what_the_contract_says() {
 }
 
 #[test]
-fn the_reference_of_fields_is_what_the_definitions_say() {
+fn the_fields_page_matches_the_definitions() {
     stands("fields.md", &fields::page().unwrap());
 }
 
 #[test]
-fn the_reference_of_settings_is_what_the_default_policies_say() {
+fn the_settings_page_matches_the_default_policies() {
     stands("settings.md", &settings::page().unwrap());
 }
 
 #[test]
-fn the_reference_of_flags_is_what_the_command_line_says() {
+fn the_flags_page_matches_the_command_line() {
     stands("flags.md", &flags::page());
 }
 
 #[test]
 fn every_variable_that_the_binary_reads_by_itself_is_in_the_reference() {
     for (file, text) in sources::of(&["host/kube-io/src", "host/operator/src", "host/policy/src"]) {
+fn the_reference_lists_every_variable_that_the_binary_reads() {
+    for (file, text) in sources::of(&["host/operator/src", "host/policy/src"]) {
         for (_, rest) in text.match_indices("env::var").map(|(at, _)| text.split_at(at)) {
             let Some(name) = rest.split_once("(\"").and_then(|(call, rest)| (call.len() < 16).then_some(rest)) else {
                 continue;
@@ -58,12 +60,12 @@ fn every_variable_that_the_binary_reads_by_itself_is_in_the_reference() {
 }
 
 #[test]
-fn every_word_that_a_condition_or_an_event_can_have_is_in_the_reference() {
+fn the_reference_lists_every_reason_of_conditions_and_events() {
     conditions::check();
 }
 
 #[test]
-fn the_charts_values_take_for_a_policy_what_its_file_may_say() {
+fn chart_values_accept_every_field_of_policy_yaml() {
     values::check();
 }
 
@@ -78,7 +80,7 @@ fn every_row_of_the_checklist_has_a_test_and_the_page_names_it() {
 }
 
 #[test]
-fn every_line_of_the_threat_model_names_a_test_that_is_there() {
+fn every_line_of_the_threat_model_names_an_existing_test() {
     let page = fs::read_to_string(Path::new(ROOT).join("docs/reference/threat-model.md")).unwrap();
     let lines: Vec<&str> =
         page.lines().filter(|line| line.starts_with("| ") && !line.ends_with("proved by |")).collect();
@@ -93,7 +95,7 @@ fn every_line_of_the_threat_model_names_a_test_that_is_there() {
 }
 
 #[test]
-fn the_guide_of_the_upgrade_says_how_many_outcomes_are_taken_over_on_a_real_api_server() {
+fn the_upgrade_guide_has_the_number_of_real_takeovers() {
     let page = fs::read_to_string(Path::new(ROOT).join("docs/guide/upgrade-from-kaos.md")).unwrap();
     let words: Vec<&str> = page.split_whitespace().collect();
     let recorded = case::all().unwrap().iter().filter(|case| case.about.by_hand.is_none()).count();
@@ -107,11 +109,11 @@ fn every_file_of_tests_is_part_of_an_executable() {
 }
 
 #[test]
-fn every_link_between_the_pages_leads_somewhere() {
+fn every_link_between_pages_has_a_target() {
     assert_eq!(links::broken(), Vec::<String>::new());
 }
 
 #[test]
-fn no_files_of_a_crate_use_each_other_in_a_circle() {
+fn no_module_cycle_exists_within_a_crate() {
     assert_eq!(circles::all(), Vec::<String>::new());
 }

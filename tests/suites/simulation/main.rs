@@ -43,7 +43,7 @@ fn report(seed: u64, ended: &Ended) -> String {
 }
 
 #[test]
-fn whatever_goes_wrong_it_ends_as_if_nothing_had() {
+fn a_simulated_cluster_converges_after_faults_and_crashes() {
     if let Some(seed) = number("KAOS_SEED") {
         let ended = simulate(seed);
         println!("{}", report(seed, &ended));

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn every_source_survives_the_way_there_and_back() {
+    fn every_source_survives_a_round_trip() {
         let array = list(json!([
             {"name": "A", "value": "x"},
             {"name": "B"},
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_entries_with_a_name_the_last_holds() {
+    fn the_last_of_two_entries_with_one_name_wins() {
         let vars =
             from_json("c", &list(json!([{"name": "A", "value": "1"}, {"name": "A", "value": "2"}])), "e").unwrap();
         assert_eq!(vars.len(), 1);
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_entries_are_all_named() {
+    fn all_wrong_entries_are_named() {
         let array = list(json!([
             {"value": "x"}, {"name": "A", "value": 1}, {"name": "B", "value": "x", "valueFrom": {"fieldRef": {}}},
             {"name": "C=D"}, "text", {"name": "E", "valueFrom": []},
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn origins_survive_the_merges_and_what_the_patch_set_says_so() {
+    fn merges_keep_origins_and_patched_values_name_the_patch() {
         let known = vec![
             EnvVar { container: "c".into(), name: "A".into(), source: env::literal("1"), origin: "settings.a".into() },
             EnvVar { container: "c".into(), name: "B".into(), source: env::literal("2"), origin: "settings.b".into() },
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_in_a_patch_is_told_where_the_user_wrote_it() {
+    fn an_error_in_a_patch_has_the_path_that_the_user_wrote() {
         let patch = json!({"containers": [
             {"name": "side", "env": [{"$patch": "replace"}, {"name": "A", "$patch": "delete"}, {"name": "B", "value": 1}]},
             {"name": "own", "env": null}, {"name": "c", "env": "x"}, {"name": "d"},

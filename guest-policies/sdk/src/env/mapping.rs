@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_users_variables_find_what_they_refer_to() {
+    fn the_users_variables_come_after_those_that_they_refer_to() {
         let rendered = |lists: &[Value]| {
             let mut env = Env::new();
             let mut c = env.container("c");
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_reaches_the_process_as_it_is_and_a_literal_source_as_kubernetes_reads_it() {
+    fn texts_are_escaped_and_literal_sources_are_expanded_by_kubernetes() {
         let mut env = Env::new();
         env.container("c").set("A", "$(B) $$ $5", "a").bind("C", env::literal("$(A)"), "c");
         let wanted = json!([{"name": "A", "value": "$$(B) $$$ $5"}, {"name": "C", "value": "$(A)"}]);
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_gives_way_to_the_user_alone() {
+    fn only_the_user_replaces_a_held_variable() {
         let mut env = Env::new();
         let mut c = env.container("c");
         c.hold("A", env::literal("1"), "a").hold("B", env::literal("1"), "b").set("A", "2", "c").set("B", "2", "d");
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_set_for_nothing() {
+    fn absent_values_set_no_variable() {
         let mut env = Env::new();
         let mut c = env.container("c");
         c.set_some("A", None, "a").set_some("B", Some(""), "b").set_some("C", Some("x"), "c");

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_stands_where_it_was_defined_first_with_what_was_said_last() {
+    fn a_variable_keeps_its_first_position_and_its_last_value() {
         assert_eq!(settled(&[("X", "1"), ("Y", "$(X)"), ("X", "2")]), list(&[("X", "2"), ("Y", "$(X)")]));
         let once = [("B", "1"), ("A", "$(B)")];
         assert_eq!(settled(&once), list(&once));
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_that_refers_to_one_between_its_definitions_stands_after_that() {
+    fn a_variable_moves_behind_the_one_that_its_value_refers_to() {
         assert_eq!(settled(&[("X", "1"), ("Y", "2"), ("X", "$(Y)!")]), list(&[("Y", "2"), ("X", "$(Y)!")]));
         let escaped = [("X", "1"), ("Y", "2"), ("X", "$$(Y)!")];
         assert_eq!(settled(&escaped), list(&[("X", "$$(Y)!"), ("Y", "2")]));
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_name_stays() {
+    fn entries_without_a_name_stay() {
         let mut odd = vec![json!({"name": "A"}), json!(5), json!({"name": "A", "value": "1"}), json!(5)];
         assert!(each_once(&mut odd));
         assert_eq!(odd, [json!({"name": "A", "value": "1"}), json!(5), json!(5)]);

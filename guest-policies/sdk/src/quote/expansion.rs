@@ -52,7 +52,7 @@ mod tests {
     use super::{references, unexpanded};
 
     #[test]
-    fn only_what_kubernetes_would_change_is_escaped() {
+    fn only_text_that_kubernetes_would_expand_is_escaped() {
         for same in ["", "costs $5", "$HOME and $", "a ${b} $", "$'x'", "(a)", "plain"] {
             assert_eq!(unexpanded(same), same);
         }

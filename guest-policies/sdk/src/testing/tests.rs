@@ -109,7 +109,7 @@ impl Policy for Greedy {
 }
 
 #[test]
-fn secrets_with_a_label_are_shown_to_no_policy() {
+fn a_lookup_of_secrets_by_label_finds_nothing() {
     let mut secret = object("Secret", "s", "n");
     (secret["data"], secret["metadata"]["labels"]) = (json!({"key": "c2VjcmV0"}), json!({"app": "a"}));
     let subject = subject(&object("Thing", "t", "n")).beside::<Greedy>(&[secret]).build();
@@ -119,7 +119,7 @@ fn secrets_with_a_label_are_shown_to_no_policy() {
 }
 
 #[test]
-fn a_plan_is_made_of_the_mapping_and_the_translation() {
+fn a_plan_consists_of_the_mapping_and_the_translation() {
     let plan = plan::<Chain>(&subject(&object("Thing", "t", "n")).build()).unwrap();
     assert_eq!(manifests(&plan).len(), 3);
     assert_eq!(manifest(&plan, "One").kind(), "One");
@@ -141,7 +141,7 @@ fn two_manifests_where_one_is_wanted_fail_the_test() {
 }
 
 #[test]
-fn an_observation_holds_what_is_there_what_is_missing_and_what_the_plan_said() {
+fn an_observation_has_live_and_missing_children_and_the_plan() {
     let on = need::reference("v1", "ConfigMap", "c");
     let mut plan = plan::<Chain>(&subject(&object("Thing", "t", "n")).build()).unwrap();
     plan.gates.push(blocker::not_found(on.clone()));

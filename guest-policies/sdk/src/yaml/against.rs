@@ -73,7 +73,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 10_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_another_parser_reads_is_read_as_the_same(text in texts()) {
+    fn both_parsers_read_the_same(text in texts()) {
         let text = text.trim_end_matches(' ');
         // Excluded: tabs as indentation and empty keys, which this reader refuses more often; and document markers,
         // which this reader recognizes inside of texts.

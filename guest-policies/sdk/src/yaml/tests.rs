@@ -76,7 +76,7 @@ fn anchors_and_merge_keys_work() {
 }
 
 #[test]
-fn a_billion_laughs_are_not_laughed() {
+fn nested_aliases_do_not_expand_without_limit() {
     let mut text = "a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol]\n".to_owned();
     for level in 1..12 {
         let below = format!("*a{}, ", level - 1).repeat(9);
@@ -94,7 +94,7 @@ fn depth_is_bounded() {
 }
 
 #[test]
-fn what_has_no_single_meaning_is_refused_with_its_place() {
+fn ambiguous_yaml_is_refused_with_its_place() {
     assert_eq!(problem("a: 1\n---\nb: 2\n"), Problem::SecondDocument);
     assert_eq!(problem("a: 1\na: 2\n"), Problem::DuplicateKey("a".to_owned()));
     assert_eq!(problem("[a]: 1\n"), Problem::ComplexKey);

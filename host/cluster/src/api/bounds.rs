@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_moved_into_another_counts_as_deep_as_it_gets() {
+    fn a_moved_value_counts_with_its_new_depth() {
         let deep = (0..90).fold(json!({}), |inner, _| json!([inner]));
         let document = json!({"deep": deep, "a": {"b": {"c": {}}}});
         let to = |path: &str| json!([{"op": "move", "from": "/deep", "path": path}]);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_copies_of_a_patch_have_a_limit_in_all() {
+    fn all_copies_of_a_patch_together_have_a_limit() {
         let copies: Vec<Value> =
             (0..40).map(|at| json!({"op": "copy", "from": "/a", "path": format!("/b{at}")})).collect();
         let (code, message) = refused(&json!({"a": "x".repeat(100_000)}), &json!(copies));

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_base64_as_go_reads_it() {
+    fn base64_is_decoded_like_in_go() {
         let found = |text: &str| undecodable(Family::Secret, &json!({"data": {"k": text}}));
         for text in ["", "YQ==", "YR==", "YW\nI=", "bWVkZGxlZA=="] {
             assert_eq!(found(text), None, "{text}");

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rollout_can_take_a_step() {
+    fn a_rollout_without_surge_and_unavailability_is_refused() {
         for (surge, unavailable) in [(json!("25%"), json!("25%")), (json!(1), json!(0)), (json!("0%"), json!("100%"))] {
             assert!(wrong(&surge, &unavailable).is_empty());
         }

@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_within_lists_multiply() {
+    fn the_costs_of_nested_lists_multiply() {
         let nested = "self.list.all(x, self.list.all(y, self.list.all(z, x.name == y.name || z.name != '')))";
         assert!(passes(nested, 20));
         assert!(!passes(nested, 400));

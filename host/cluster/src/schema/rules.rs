@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn chains_have_an_end_and_texts_are_no_chains() {
+    fn too_long_chains_are_refused_and_texts_are_no_chains() {
         assert!(fault(&format!("self{} > 0", " + 1".repeat(500))).is_some());
         assert!(fault(&format!("self.a{}", ".a".repeat(500))).is_some());
         assert!(fault(&"x".repeat(10_001)).is_some());

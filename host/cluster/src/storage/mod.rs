@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_written_in_the_order_of_their_keys_on_which_hashes_rely() {
+    fn objects_are_serialized_in_the_order_of_their_keys() {
         let value: Value = serde_json::from_str(r#"{"b":1,"a":{"d":1,"c":2}}"#).unwrap();
         assert_eq!(value.to_string(), r#"{"a":{"c":2,"d":1},"b":1}"#);
     }
