@@ -6,13 +6,13 @@ use kaos_decode::Decode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The HTTPRoute through the cluster's Gateway. One is made only where the operator has the Gateway API enabled.
+/// The HTTPRoute through the cluster's Gateway. The operator creates it only if its Gateway API is enabled.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct GatewayRoute {
-    /// How long a request through the Gateway may take, for example "30s", "5m" or "1h30m". "0s" sets no limit
-    /// on the route. Not set: the cluster's default for this kind.
+    /// Timeout of a request through the Gateway, for example "30s", "5m" or "1h30m". "0s" sets no limit on the route.
+    /// Not set: the cluster's default for this kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(regex(pattern = r"^([0-9]+(h|m|s|ms)){1,4}$")))]
     pub timeout: Option<String>,
@@ -23,11 +23,10 @@ pub struct GatewayRoute {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Telemetry {
-    /// Whether this workload exports telemetry. Not set: as the cluster's setting says, so that an endpoint
-    /// alone redirects telemetry without turning it off.
+    /// Whether this workload exports telemetry. Not set: the cluster's setting applies, also if only endpoint is set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
-    /// The OTLP gRPC endpoint, for example "http://otel-collector.observability:4317". Not set: the cluster's.
+    /// The OTLP gRPC endpoint, for example "http://otel-collector.observability:4317". Not set: the cluster's endpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
 }
@@ -42,7 +41,7 @@ pub struct KeySelector {
     pub name: String,
     /// The key in it.
     pub key: String,
-    /// Whether the pod may start without it. Not set: it may not.
+    /// Whether the pod may start without the key. Not set: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub optional: Option<bool>,
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::{Container, EnvVar, GatewayRoute, KeySelector, Telemetry};
 
-/// What the MCPServer should be.
+/// The desired state of the MCPServer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(CustomResource, KubeSchema))]
 #[cfg_attr(
@@ -46,18 +46,18 @@ use crate::{Container, EnvVar, GatewayRoute, KeySelector, Telemetry};
 #[cfg_attr(feature = "schema", x_kube(validation = crate::schema::rules::runtime()))]
 #[serde(rename_all = "camelCase")]
 pub struct MCPServerSpec {
-    /// What runs the tools: a key of the ConfigMap kaos-mcp-runtimes in the operator's namespace, for example
+    /// The runtime of the tools: a key of the ConfigMap kaos-mcp-runtimes in the operator's namespace, for example
     /// python-string, or custom for the image in container. Required, unless an older form is used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runtime: Option<String>,
-    /// What the runtime is given, for python-string the Python source of the tools. It reaches the container in
-    /// the environment variable that the runtime names.
+    /// The input of the runtime, for python-string the Python source of the tools. The container gets it in the
+    /// environment variable that the runtime names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub params: Option<String>,
-    /// The ServiceAccount in the same namespace that the pods run as.
+    /// The ServiceAccount of the pods, in the same namespace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_account_name: Option<String>,
-    /// OpenTelemetry export. Not set: as the cluster's settings say.
+    /// OpenTelemetry export. Not set: the cluster's settings apply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub telemetry: Option<Telemetry>,
     /// The route through the cluster's Gateway.
@@ -66,17 +66,16 @@ pub struct MCPServerSpec {
     /// Changes to the container named mcp-server. The runtime custom needs image here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<Container>,
-    /// Changes to the generated pod spec, as a strategic merge patch: only what should differ. The generated
-    /// container is named mcp-server. Fields that are not listed here are kept; null removes a generated field,
-    /// and $patch works as in kubectl patch.
+    /// Changes to the generated pod spec, as a strategic merge patch. The generated container is named mcp-server.
+    /// Fields that are not listed here are kept. null removes a generated field, and $patch works as in kubectl patch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::kubernetes::pod_spec"))]
     pub pod_spec: Option<Value>,
-    /// How many pods run. Also set by kubectl scale and by autoscalers.
+    /// The number of pods. kubectl scale and autoscalers also set it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0), extend("default" = crate::defaults::REPLICAS)))]
     pub replicas: Option<i32>,
-    /// Deprecated: use runtime. Known are python-runtime and node-runtime.
+    /// Deprecated: use runtime. The types are python-runtime and node-runtime.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_: Option<String>,
     /// Deprecated: use runtime with params or container.
@@ -88,13 +87,13 @@ pub struct MCPServerSpec {
     pub resources: Option<Value>,
 }
 
-/// The older form of what a server runs.
+/// The older form of the tools of a server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct McpConfig {
-    /// Deprecated: use runtime custom, or a runtime of the registry. A Python package that is installed when the
-    /// pod starts, and run.
+    /// Deprecated: use runtime custom, or a runtime of the registry. A Python package that the pod installs and runs
+    /// when it starts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mcp: Option<String>,
     /// Deprecated: use runtime python-string with params.
@@ -106,18 +105,18 @@ pub struct McpConfig {
     /// Deprecated: use container.env.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<EnvVar>,
-    /// Deprecated: use telemetry beside runtime.
+    /// Deprecated: use spec.telemetry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub telemetry: Option<Telemetry>,
 }
 
-/// The older form of where a server's tools come from.
+/// The older form of the source of a server's tools.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct McpTools {
-    /// Deprecated: use runtime custom, or a runtime of the registry. A Python package that is installed when the
-    /// pod starts, and run.
+    /// Deprecated: use runtime custom, or a runtime of the registry. A Python package that the pod installs and runs
+    /// when it starts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_package: Option<String>,
     /// Deprecated: use runtime python-string with params.

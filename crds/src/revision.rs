@@ -8,7 +8,7 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which package this is. Never changes.
+/// The identity of the package. Never changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(CustomResource, KubeSchema))]
 #[cfg_attr(
@@ -39,14 +39,14 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyRevisionSpec {
-    /// Where the package lay.
+    /// The source of the package.
     pub source: PolicySource,
     /// The digest of the whole package: policy.yaml and the component.
     pub package_digest: String,
-    /// The digest of the component. Absent when the package is settings alone.
+    /// The digest of the component. Absent if the package has only settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// Where it holds.
+    /// The scope of the package.
     #[serde(default)]
     pub scope: PolicyScope,
 }
@@ -56,98 +56,98 @@ pub struct PolicyRevisionSpec {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PolicySource {
-    /// Its namespace.
+    /// The namespace of the ConfigMap.
     pub namespace: String,
-    /// Its name.
+    /// The name of the ConfigMap.
     pub config_map: String,
 }
 
-/// Where a policy holds.
+/// The scope of a policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyScope {
-    /// These namespaces. Empty: the whole cluster.
+    /// The namespaces. Empty: the whole cluster.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub namespaces: Vec<String>,
-    /// Whether it holds only for objects that name it in the annotation kaos.tools/policy.
+    /// Whether the policy answers only for objects that pin it with the annotation kaos.tools/policy.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub pinned: bool,
 }
 
-/// What became of a package.
+/// The state of a package.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyRevisionStatus {
-    /// Where it stands, in one word.
+    /// The state, in one word.
     #[serde(default)]
     pub state: RevisionState,
-    /// Why, in one word.
+    /// The reason, in one word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Why, for people, and what to do about it.
+    /// The reason and the remedy, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// The policy's name. Of a package of settings alone, the policy that the settings are for.
+    /// The policy's name. For a package with only settings, the policy that the settings are for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
     /// The policy's version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// The kinds that it claims, as group/version Kind.
+    /// The kinds that the policy claims, as group/version Kind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kinds: Vec<String>,
-    /// The revision that served its place before, and serves it again if this one fails.
+    /// The predecessor, which serves again if this revision fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub predecessor: Option<String>,
-    /// How many objects it answers for.
+    /// The number of objects that the revision answers for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub objects: Option<i64>,
-    /// How many of the objects that it is to answer for were not looked at again yet.
+    /// The number of objects that still wait for their first pass with this revision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outstanding: Option<i64>,
-    /// Since when the state is what it is.
+    /// The time of the last change of the state.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("format" = "date-time")))]
     pub since: Option<String>,
-    /// Since when its ConfigMap claims its place. Of two that claim one place, the one that did first serves.
+    /// The time since which the ConfigMap claims its place. If two claim one place, the earlier one serves.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("format" = "date-time")))]
     pub claimed: Option<String>,
-    /// How many checks of it were begun and did not end.
+    /// The number of checks that started and did not end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempts: Option<i64>,
-    /// The value of the annotation kaos.tools/retry that was acted on last.
+    /// The last value of the annotation kaos.tools/retry that the operator acted on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retried: Option<String>,
 }
 
-/// Where a revision stands.
+/// The state of a revision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub enum RevisionState {
-    /// It was seen.
+    /// The operator has seen the package.
     #[default]
     Pending,
-    /// It is being checked.
+    /// The gate checks the package.
     Checking,
-    /// It answers.
+    /// The revision serves.
     Active,
-    /// It answered, and something else does now.
+    /// The revision served, and another one serves now.
     Superseded,
-    /// It did not pass the checks.
+    /// The package did not pass the gate.
     Refused,
-    /// It passed the checks, and the operator lacks the rights that its claims take.
+    /// The package passed the gate, and the operator lacks the rights for its claims.
     NotPermitted,
-    /// It passed the checks, and an older package holds its place.
+    /// The package passed the gate, and an older package holds its place.
     Conflict,
-    /// It answered, failed, and was put aside.
+    /// The revision served, failed, and is in quarantine.
     Quarantined,
 }
 
 impl RevisionState {
-    /// Every state.
+    /// All states.
     pub const ALL: [Self; 8] = [
         Self::Pending,
         Self::Checking,
@@ -159,7 +159,7 @@ impl RevisionState {
         Self::Quarantined,
     ];
 
-    /// The state's name in a status.
+    /// Returns the state's name in a status.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pending => "Pending",

@@ -8,18 +8,18 @@ use alloc::{string::String, vec::Vec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the operator found and did. Written by the operator alone.
+/// The observed state. Only the operator writes it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Status {
-    /// Where the object stands, in one word.
+    /// The state of the object, in one word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
-    /// Whether the workload serves: the current generation is rolled out and at least one of its pods is available.
+    /// Whether the workload serves: the current generation is rolled out, and at least one of its pods is available.
     #[serde(default)]
     pub ready: bool,
-    /// What happens or what is wrong, for people.
+    /// The reason for the state, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The base URL inside the cluster. Absent when the workload is not exposed.
@@ -28,30 +28,30 @@ pub struct Status {
     /// The objects that this one uses, by role: for an Agent its ModelAPI, its MCPServers and its peers.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub linked_resources: BTreeMap<String, String>,
-    /// The tools that an MCPServer offers, where the operator can tell.
+    /// The tools that an MCPServer offers, if the operator knows them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub available_tools: Vec<String>,
     /// The rollout of the Deployment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deployment: Option<DeploymentStatus>,
-    /// The pods that exist now; read by the scale subresource.
+    /// The number of pods that exist. The scale subresource reads it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
-    /// The label selector of the pods, as text; read by the scale subresource and by autoscalers.
+    /// The label selector of the pods, as text. The scale subresource and autoscalers read it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selector: Option<String>,
-    /// The generation of the object that this status speaks of.
+    /// The generation of the object that this status describes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// The last generation whose children were all applied. From the first one on, dependencies that are
-    /// missing or not ready are reported but hold nothing back.
+    /// The last generation with all children applied. After the first one, missing or unready dependencies are reported
+    /// and delay nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub applied_generation: Option<i64>,
-    /// The policy that decided what runs.
+    /// The policy that made the plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicyStatus>,
-    /// The state in detail, one entry a type: Accepted, Resolved, Applied, Ready, and what the policy adds,
-    /// such as DependenciesReady or Deprecated.
+    /// The state in detail, one entry for each type: Accepted, Resolved, Applied, Ready, and types of the policy, such
+    /// as DependenciesReady or Deprecated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(
         feature = "schema",
@@ -64,13 +64,13 @@ pub struct Status {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub enum Phase {
-    /// The workload is being rolled out.
+    /// The rollout of the workload is in progress.
     Pending,
     /// The workload serves.
     Ready,
-    /// The object cannot be carried out as it is; the message says what to change.
+    /// The object cannot be translated or applied. The message names the remedy.
     Failed,
-    /// Something that the object refers to is missing or not ready.
+    /// An object that this one refers to is missing or not ready.
     Waiting,
 }
 
@@ -86,21 +86,21 @@ impl Phase {
     }
 }
 
-/// The rollout of the Deployment, as its own status tells it.
+/// The rollout of the Deployment, from the Deployment's status.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct DeploymentStatus {
-    /// The pods that exist.
+    /// The number of pods that exist.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
-    /// The pods that are ready.
+    /// The number of ready pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ready_replicas: Option<i32>,
-    /// The pods that have been ready for long enough to count.
+    /// The number of pods that have been ready for at least minReadySeconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub available_replicas: Option<i32>,
-    /// The pods of the current template.
+    /// The number of pods of the current template.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_replicas: Option<i32>,
     /// The Deployment's own conditions.
@@ -108,33 +108,33 @@ pub struct DeploymentStatus {
     pub conditions: Vec<Condition>,
 }
 
-/// One aspect of the state.
+/// A condition of the object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
-    /// What the condition is about.
+    /// The type of the condition.
     #[serde(rename = "type")]
     pub type_: String,
-    /// Whether it holds: True, False or Unknown.
+    /// Whether the condition holds: True, False or Unknown.
     #[cfg_attr(feature = "schema", schemars(extend("enum" = ["True", "False", "Unknown"])))]
     pub status: String,
-    /// Why, in one word for programs.
+    /// The reason, in one word for programs.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// Why, in a sentence for people.
+    /// The reason, in a sentence for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// When the status last changed.
+    /// The time of the last change of the status.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("format" = "date-time")))]
     pub last_transition_time: Option<String>,
-    /// The generation of the object that the condition speaks of.
+    /// The generation of the object that the condition describes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 }
 
-/// Which policy decided what runs.
+/// The policy that made the plan.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -142,10 +142,10 @@ pub struct PolicyStatus {
     /// The name of the policy.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Its own version.
+    /// The version of the policy.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub version: String,
-    /// The digest of its bytes.
+    /// The digest of the policy's bytes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
 }

@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use super::Memory;
 use crate::{EnvVar, Telemetry, defaults};
 
-/// What the Agent is told and how it works.
+/// Instructions and behaviour of the Agent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Config {
-    /// What the Agent is for, in a sentence; other Agents see it.
+    /// The purpose of the Agent, in one sentence. Other Agents see it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The instructions that the model gets with every request.
@@ -23,20 +23,20 @@ pub struct Config {
     /// A system prompt that, unlike instructions, is retained in the conversation's history.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
-    /// How many steps of reasoning and tool use a request may take, 1 to 20. Not set: 5.
+    /// The maximum steps of reasoning and tool use in a request, 1 to 20. Not set: 5.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 20)))]
     pub reasoning_loop_max_steps: Option<i32>,
-    /// How the model is given its tools. Not set: auto.
+    /// How the model receives its tools. Not set: auto.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_call_mode: Option<ToolCallMode>,
-    /// What the Agent remembers. Not set: the runtime's own default.
+    /// Memory of the Agent. Not set: the runtime's own default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,
-    /// OpenTelemetry export. Not set: as the cluster's settings say.
+    /// OpenTelemetry export. Not set: the cluster's settings apply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub telemetry: Option<Telemetry>,
-    /// Lets the Agent work on a goal by itself, again and again.
+    /// Makes the Agent work on a goal repeatedly, without requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub autonomous: Option<Autonomous>,
     /// Limits of tasks that run in the background.
@@ -51,7 +51,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// The limit of steps: the field, else its older alias, else the default.
+    /// Returns the limit of steps: the field, its older alias, or the default.
     pub fn max_steps(&self) -> i32 {
         self.reasoning_loop_max_steps
             .or_else(|| self.agentic_loop.as_ref()?.max_steps)
@@ -59,16 +59,16 @@ impl Config {
     }
 }
 
-/// How the model is given its tools. Not set: auto.
+/// How the model receives its tools. Not set: auto.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum ToolCallMode {
-    /// As the runtime finds best for the model.
+    /// The runtime chooses the best way for the model.
     Auto,
-    /// Through the model's own tool calls.
+    /// The model's native tool calls.
     Native,
-    /// As text in the prompt.
+    /// Text in the prompt.
     String,
 }
 
@@ -83,19 +83,19 @@ impl ToolCallMode {
     }
 }
 
-/// Work on a goal without being asked.
+/// Work on a goal without requests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Autonomous {
-    /// The goal. The Agent is autonomous when this is not blank.
+    /// The goal. The Agent is autonomous if the goal is not blank.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goal: Option<String>,
     /// The pause between two iterations in seconds, 0 to 3600. Not set: 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 3600)))]
     pub interval_seconds: Option<i32>,
-    /// How long one iteration may take in seconds, 0 to 86400. Not set: 60.
+    /// The maximum duration of an iteration in seconds, 0 to 86400. Not set: 60.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 86400)))]
     pub max_iter_runtime_seconds: Option<i32>,
@@ -106,15 +106,15 @@ pub struct Autonomous {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TaskConfig {
-    /// How many iterations a task may take, 0 to 1000; 0 is no limit. Not set: 10.
+    /// The maximum iterations of a task, 0 to 1000. 0 is no limit. Not set: 10.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1000)))]
     pub max_iterations: Option<i32>,
-    /// How long a task may take in seconds, 0 to 86400. Not set: 300.
+    /// The maximum duration of a task in seconds, 0 to 86400. Not set: 300.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 86400)))]
     pub max_runtime_seconds: Option<i32>,
-    /// How many tools a task may call, 0 to 10000. Not set: 50.
+    /// The maximum tool calls of a task, 0 to 10000. Not set: 50.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 10000)))]
     pub max_tool_calls: Option<i32>,

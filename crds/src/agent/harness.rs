@@ -13,14 +13,14 @@ use crate::KeySelector;
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Harness {
-    /// The harness, by its key in the ConfigMap kaos-harness-runtimes of the operator's namespace.
+    /// The harness: a key of the ConfigMap kaos-harness-runtimes in the operator's namespace.
     pub runtime: String,
-    /// A Git repository to work on.
+    /// The Git repository to work on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace: Option<Workspace>,
 }
 
-/// A Git repository that is cloned to /workspace before the Agent starts.
+/// A Git repository. An init container clones it to /workspace before the Agent starts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]

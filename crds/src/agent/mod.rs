@@ -17,7 +17,7 @@ pub use memory::{FailureMode, Memory, MemoryClientParams, MemoryTools, MemoryTyp
 
 use crate::{Container, EnvVar, GatewayRoute, defaults};
 
-/// What the Agent should be.
+/// The desired state of the Agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(CustomResource, KubeSchema))]
 #[cfg_attr(
@@ -55,7 +55,7 @@ pub struct AgentSpec {
     /// The ModelAPI in the same namespace that serves the model.
     #[serde(rename = "modelAPI")]
     pub model_api: String,
-    /// The model to use; the ModelAPI must offer it. Required, unless the older config.env has MODEL_NAME.
+    /// The model. The ModelAPI must offer it. Required, unless the older config.env has MODEL_NAME.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The MCPServers in the same namespace whose tools the Agent may call.
@@ -64,11 +64,11 @@ pub struct AgentSpec {
     /// How the Agent and other Agents reach each other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_network: Option<AgentNetwork>,
-    /// What the Agent is told and how it works.
+    /// Instructions and behaviour of the Agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config: Option<Config>,
-    /// Whether the Agent is first created only when its ModelAPI and MCPServers are ready. An Agent that has
-    /// been created once is never held back or taken down by them.
+    /// Whether the first creation waits until the ModelAPI and the MCPServers are ready. Later, unready dependencies
+    /// neither delay nor stop the Agent.
     #[serde(
         default = "defaults::flag::<{ defaults::WAIT_FOR_DEPENDENCIES }>",
         deserialize_with = "defaults::flag_or::<_, { defaults::WAIT_FOR_DEPENDENCIES }>"
@@ -83,13 +83,12 @@ pub struct AgentSpec {
     /// Changes to the container named agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<Container>,
-    /// Changes to the generated pod spec, as a strategic merge patch: only what should differ. The generated
-    /// container is named agent. Fields that are not listed here are kept; null removes a generated field,
-    /// and $patch works as in kubectl patch.
+    /// Changes to the generated pod spec, as a strategic merge patch. The generated container is named agent. Fields
+    /// that are not listed here are kept. null removes a generated field, and $patch works as in kubectl patch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::kubernetes::pod_spec"))]
     pub pod_spec: Option<Value>,
-    /// How many pods run. Also set by kubectl scale and by autoscalers.
+    /// The number of pods. kubectl scale and autoscalers also set it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0), extend("default" = crate::defaults::REPLICAS)))]
     pub replicas: Option<i32>,
@@ -131,14 +130,14 @@ fn filled(text: Option<&str>) -> Option<&str> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AgentNetwork {
-    /// Whether the Agent has a Service, and a route where the Gateway API is enabled, so that others can call it.
+    /// Whether the Agent has a Service, and a route if the Gateway API is enabled, so that others can call it.
     #[serde(
         default = "defaults::flag::<{ defaults::EXPOSE }>",
         deserialize_with = "defaults::flag_or::<_, { defaults::EXPOSE }>"
     )]
     pub expose: bool,
-    /// The Agents in the same namespace that this one may delegate to. One that does not exist yet, or is not
-    /// exposed, is picked up when it comes.
+    /// The Agents in the same namespace that this one may delegate to. The operator adds an Agent once it exists and is
+    /// exposed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub access: Vec<String>,
 }

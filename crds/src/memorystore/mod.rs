@@ -16,7 +16,7 @@ pub use storage::{External, ExternalProvider, Local, LocalProvider, PersistentVo
 
 use crate::{Container, GatewayRoute, Telemetry, defaults};
 
-/// What the MemoryStore should be.
+/// The desired state of the MemoryStore.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(CustomResource, KubeSchema))]
 #[cfg_attr(
@@ -52,40 +52,40 @@ use crate::{Container, GatewayRoute, Telemetry, defaults};
 )]
 #[serde(rename_all = "camelCase")]
 pub struct MemoryStoreSpec {
-    /// What manages the memories.
+    /// The engine that manages the memories.
     #[serde(default)]
     pub engine: Engine,
-    /// Where the memories are kept.
+    /// The storage of the memories.
     pub storage: Storage,
-    /// How many pods run. Not set: 1 with local storage, which takes no more, and 2 with external storage.
+    /// The number of pods. Not set: 2 with external storage. Local storage always has 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub replicas: Option<i32>,
-    /// The models that the store works with.
+    /// The models of the store.
     pub models: Models,
-    /// What is kept of a conversation word by word.
+    /// Verbatim memory of a conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub short_term: Option<ShortTerm>,
-    /// How older parts of a conversation are summed up.
+    /// Summaries of older parts of a conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub medium_term: Option<MediumTerm>,
-    /// What is kept beyond a conversation.
+    /// Memory beyond a conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub long_term: Option<LongTerm>,
-    /// How many requests are worked on at a time. Not set: the service's own default.
+    /// The maximum requests at the same time. Not set: the service's own default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub request_concurrency: Option<i32>,
-    /// What happens to a request of an Agent that sets no failureMode, when memory fails.
+    /// The handling of a request when memory fails, for Agents that set no failureMode.
     #[serde(default)]
     pub default_failure_mode: DefaultFailureMode,
-    /// The widest scope that Agents may read memories of.
+    /// The widest scope of memories that Agents may read.
     #[serde(default)]
     pub max_read_scope: MaxReadScope,
     /// The route through the cluster's Gateway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gateway_route: Option<GatewayRoute>,
-    /// OpenTelemetry export. Not set: as the cluster's settings say.
+    /// OpenTelemetry export. Not set: the cluster's settings apply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub telemetry: Option<Telemetry>,
     /// Changes to the container named memory.
@@ -94,7 +94,7 @@ pub struct MemoryStoreSpec {
 }
 
 impl MemoryStoreSpec {
-    /// The number of pods, if no other client sets it.
+    /// Returns the number of pods, if no other client sets it.
     pub fn pods(&self) -> i32 {
         self.replicas.unwrap_or(match self.storage.type_ {
             StorageType::Local => 1,
@@ -103,14 +103,14 @@ impl MemoryStoreSpec {
     }
 }
 
-/// The models that the store works with. One ModelAPI serves both.
+/// The models of the store. One ModelAPI serves both.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Models {
-    /// Sums up conversations and extracts memories from them.
+    /// The model that summarizes conversations and extracts memories.
     pub summarization: Model,
-    /// Makes memories comparable, so that they are found again.
+    /// The embedding model, which makes memories searchable.
     pub embedding: Model,
 }
 
@@ -122,11 +122,11 @@ pub struct Model {
     /// The ModelAPI in the same namespace that serves the model.
     #[serde(rename = "modelAPI")]
     pub model_api: String,
-    /// The model, as the ModelAPI calls it.
+    /// The name of the model in the ModelAPI.
     pub model: String,
 }
 
-/// What manages the memories.
+/// The engine that manages the memories.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -136,12 +136,12 @@ pub enum Engine {
     Mem0,
 }
 
-/// What happens to a request of an Agent that sets no failureMode, when memory fails.
+/// The handling of a request when memory fails, for Agents that set no failureMode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum DefaultFailureMode {
-    /// The request goes on without memory.
+    /// The request continues without memory.
     #[default]
     Soft,
     /// The request fails.
@@ -158,16 +158,16 @@ impl DefaultFailureMode {
     }
 }
 
-/// The widest scope that Agents may read memories of.
+/// The widest scope of memories that Agents may read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum MaxReadScope {
-    /// A session's own.
+    /// Memories of the session.
     Session,
-    /// All of one Agent.
+    /// All memories of one Agent.
     #[default]
     Agent,
-    /// All of a user, whichever Agent made them.
+    /// All memories of a user, from any Agent.
     User,
 }

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{KeySelector, defaults};
 
-/// Where memories are kept.
+/// The storage of the memories.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(kube::KubeSchema))]
 #[cfg_attr(feature = "schema", x_kube(validation = crate::schema::rules::external_storage()))]
 #[serde(rename_all = "camelCase")]
 pub struct Storage {
-    /// Whether memories are kept in a volume of the store's own, or in a database elsewhere.
+    /// The type of the storage: a volume of the store, or an external database.
     #[serde(rename = "type")]
     pub type_: StorageType,
     /// The volume, for type local.
@@ -25,34 +25,34 @@ pub struct Storage {
     pub external: Option<External>,
 }
 
-/// Whether memories are kept in a volume of the store's own, or in a database elsewhere.
+/// The type of the storage: a volume of the store, or an external database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum StorageType {
-    /// In a PersistentVolumeClaim. One pod runs.
+    /// A PersistentVolumeClaim, with one pod.
     Local,
-    /// In a database.
+    /// An external database.
     External,
 }
 
-/// A volume of the store's own.
+/// A volume of the store.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Local {
-    /// What the volume is organised by.
+    /// The database in the volume.
     #[serde(default)]
     pub provider: LocalProvider,
     /// The PersistentVolumeClaim.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub persistent_volume: Option<PersistentVolume>,
-    /// The collection in it. Not set: the service's own default.
+    /// The collection in the database. Not set: the service's own default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub collection: Option<String>,
 }
 
-/// What the volume is organised by.
+/// The database in the volume.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -67,35 +67,35 @@ pub enum LocalProvider {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PersistentVolume {
-    /// How much it holds, for example 5Gi. It grows where its StorageClass allows that, and never shrinks.
+    /// The size, for example 5Gi. It can grow if the StorageClass allows that, and never shrinks.
     #[serde(default = "defaults::store_size", deserialize_with = "defaults::store_size_or")]
     #[cfg_attr(feature = "schema", schemars(regex(pattern = crate::schema::QUANTITY)))]
     pub size: String,
 }
 
-/// A database.
+/// An external database.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct External {
-    /// What database it is.
+    /// The engine of the database.
     #[serde(default)]
     pub provider: ExternalProvider,
     /// The key of a Secret in the same namespace that holds the connection string.
     pub connection_secret_ref: KeySelector,
-    /// How many dimensions the embedding model's vectors have.
+    /// The number of dimensions of the embedding model's vectors.
     #[serde(
         default = "defaults::number::<{ defaults::EMBEDDING_DIMS }>",
         deserialize_with = "defaults::number_or::<_, { defaults::EMBEDDING_DIMS }>"
     )]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub embedding_dims: i32,
-    /// The collection in it. Not set: the service's own default.
+    /// The collection in the database. Not set: the service's own default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub collection: Option<String>,
 }
 
-/// What database it is.
+/// The engine of the database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]

@@ -18,22 +18,22 @@ const EXPECTED: &str = "an object with fromString or fromSecretKeyRef, or a stri
 pub enum ConfigYaml {
     /// The older form: the text itself. The successor is `fromString`.
     Text(String),
-    /// Where the text is.
+    /// The source of the text.
     From(ConfigSource),
 }
 
-/// Where a configuration text is.
+/// The source of a configuration text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigSource {
-    /// The text itself, used as it is.
+    /// The text, used unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_string: Option<String>,
-    /// A key of a Secret in the same namespace that holds the text. Used where fromString is not set.
+    /// A key of a Secret in the same namespace that holds the text. Used if fromString is not set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_secret_key_ref: Option<KeySelector>,
-    /// The first field that is none of these. The API server keeps it, since it keeps anything here.
+    /// The first unknown field. The API server keeps it, since the schema is open here.
     #[serde(skip)]
     pub unknown: Option<String>,
 }

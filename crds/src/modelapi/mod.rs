@@ -17,7 +17,7 @@ pub use offered::offered;
 
 use crate::{Container, EnvVar, GatewayRoute, KeySelector, Telemetry};
 
-/// What the ModelAPI should be.
+/// The desired state of the ModelAPI.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(CustomResource, KubeSchema))]
 #[cfg_attr(
@@ -51,31 +51,30 @@ use crate::{Container, EnvVar, GatewayRoute, KeySelector, Telemetry};
 #[cfg_attr(feature = "schema", x_kube(validation = crate::schema::rules::hosted_model()))]
 #[serde(rename_all = "camelCase")]
 pub struct ModelAPISpec {
-    /// Proxy passes requests on to model providers (needs proxyConfig); Hosted runs a model in the cluster
-    /// (needs hostedConfig).
+    /// Proxy forwards requests to model providers and needs proxyConfig. Hosted runs a model in the cluster and needs
+    /// hostedConfig.
     pub mode: Mode,
-    /// The proxy, when mode is Proxy.
+    /// The proxy, if mode is Proxy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy_config: Option<ProxyConfig>,
-    /// The hosted model, when mode is Hosted.
+    /// The hosted model, if mode is Hosted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hosted_config: Option<HostedConfig>,
     /// The route through the cluster's Gateway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gateway_route: Option<GatewayRoute>,
-    /// OpenTelemetry export, in mode Proxy. Not set: as the cluster's settings say.
+    /// OpenTelemetry export, in mode Proxy. Not set: the cluster's settings apply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub telemetry: Option<Telemetry>,
     /// Changes to the container named model-api.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<Container>,
-    /// Changes to the generated pod spec, as a strategic merge patch: only what should differ. The generated
-    /// container is named model-api. Fields that are not listed here are kept; null removes a generated field,
-    /// and $patch works as in kubectl patch.
+    /// Changes to the generated pod spec, as a strategic merge patch. The generated container is named model-api.
+    /// Fields that are not listed here are kept. null removes a generated field, and $patch works as in kubectl patch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::kubernetes::pod_spec"))]
     pub pod_spec: Option<Value>,
-    /// How many pods run. Also set by kubectl scale and by autoscalers.
+    /// The number of pods. kubectl scale and autoscalers also set it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0), extend("default" = crate::defaults::REPLICAS)))]
     pub replicas: Option<i32>,
@@ -84,12 +83,12 @@ pub struct ModelAPISpec {
     pub server_config: Option<ServerConfig>,
 }
 
-/// Proxy passes requests on to model providers (needs proxyConfig); Hosted runs a model in the cluster
-/// (needs hostedConfig).
+/// Proxy forwards requests to model providers and needs proxyConfig. Hosted runs a model in the cluster and needs
+/// hostedConfig.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub enum Mode {
-    /// Passes requests on to model providers.
+    /// Forwards requests to model providers.
     Proxy,
     /// Runs a model in the cluster.
     Hosted,
@@ -100,22 +99,22 @@ pub enum Mode {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ProxyConfig {
-    /// The models to offer: a name, all models of a provider ("openai/*"), or all models ("*"). Not set: the
-    /// older field model, or all models where that is not set either.
+    /// The models to offer: a name, all models of a provider ("openai/*"), or all models ("*"). Not set: the older
+    /// field model, or all models if that is not set either.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub models: Option<Vec<String>>,
-    /// The provider that all models belong to; put before each model's name.
+    /// The provider of all models. The proxy puts it before each model's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// The base URL of the provider's API, where it is not the provider's own.
+    /// The base URL of the provider's API. Not set: the provider's own URL.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_base: Option<String>,
-    /// The key for the provider's API.
+    /// The API key of the provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_key: Option<ApiKey>,
-    /// A complete LiteLLM configuration instead of the generated one, in the field fromString or
-    /// fromSecretKeyRef. The models it defines must match models. Deprecated: the text itself instead of an object.
+    /// A complete LiteLLM configuration instead of the generated one, in the field fromString or fromSecretKeyRef. The
+    /// models it defines must match models. Deprecated: a text instead of an object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config_yaml: Option<ConfigYaml>,
     /// Deprecated: use models, which takes a list.
@@ -126,20 +125,20 @@ pub struct ProxyConfig {
     pub env: Vec<EnvVar>,
 }
 
-/// The key for a provider's API.
+/// The API key of a provider.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ApiKey {
-    /// The key itself. Everybody who may read the ModelAPI can read it: a Secret is the better place.
+    /// The key as plain text. Every user who may read the ModelAPI can read the key, so prefer a Secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// Where the key is kept, instead of value.
+    /// The source of the key, instead of value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value_from: Option<ApiKeySource>,
 }
 
-/// Where a key is kept.
+/// The source of a key.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -147,7 +146,7 @@ pub struct ApiKeySource {
     /// A key of a Secret in the same namespace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret_key_ref: Option<KeySelector>,
-    /// A key of a ConfigMap in the same namespace; used where secretKeyRef is not set.
+    /// A key of a ConfigMap in the same namespace. Used if secretKeyRef is not set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config_map_key_ref: Option<KeySelector>,
 }
