@@ -1,5 +1,5 @@
-//! What the API server would accept, tried without one: the structural schema by a JSON Schema validator, its
-//! rules by a CEL interpreter.
+//! Checks objects like the API server: the structural schema with a JSON Schema validator, its rules with a CEL
+//! interpreter.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -32,7 +32,7 @@ fn definitions() -> Vec<Definition> {
     schema::definitions().unwrap().map(made).into()
 }
 
-/// `nullable` in the words of JSON Schema.
+/// Converts `nullable` to JSON Schema.
 fn as_json_schema(node: &mut Value) {
     match node {
         Value::Object(map) => {
@@ -48,8 +48,7 @@ fn as_json_schema(node: &mut Value) {
     }
 }
 
-/// An object without the fields that are null and must not be: the API server drops them, and fills in the default
-/// where there is one.
+/// Returns the object without null fields that are not nullable. The API server drops them and fills in defaults.
 fn stored(definitions: &[Definition], object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(of) = definitions.iter().find(|of| object["kind"] == of.kind.as_str()) {
@@ -71,7 +70,7 @@ fn drop_nulls(schema: &Value, value: &mut Value) {
     }
 }
 
-/// Everything that is wrong with an object; empty for kinds that are not ours.
+/// Returns all errors of an object. Returns none for kinds of other projects.
 fn complaints(definitions: &[Definition], object: &Value) -> Vec<String> {
     let Some(of) = definitions.iter().find(|of| object["kind"] == of.kind.as_str()) else { return Vec::new() };
     let object = &stored(definitions, object);
@@ -85,7 +84,7 @@ fn complaints(definitions: &[Definition], object: &Value) -> Vec<String> {
 
 fn documents(path: &Path) -> Vec<Value> {
     let text = fs::read_to_string(path).unwrap();
-    // `y` is text, as in YAML 1.2.
+    // As in YAML 1.2, `y` is text.
     let options = serde_saphyr::options! { strict_booleans: true };
     let all: Vec<Value> = serde_saphyr::from_multiple_with_options(&text, options)
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -111,7 +110,7 @@ fn recorded_inputs_are_accepted_or_refused_as_they_were() {
     for case in cases() {
         let name = case.file_name().unwrap().to_string_lossy().into_owned();
         let recorded: Value = serde_json::from_str(&fs::read_to_string(case.join("expected.json")).unwrap()).unwrap();
-        // A partial pod spec is accepted here; names are checked by the API server for every kind alike.
+        // A partial pod spec is accepted here. The API server checks names of every kind.
         let refused = !recorded["rejected"].is_null()
             && name != "agent-rejected-podspec-no-containers"
             && name != "agent-rejected-name-uppercase";
@@ -142,7 +141,7 @@ fn wrong_manifests_are_refused_with_the_field() {
 #[test]
 fn accepted_manifests_are_read_without_losing_a_known_field() {
     let definitions = definitions();
-    // An API server keeps the unknown field of this one, and the policy refuses it.
+    // The API server keeps this object's unknown field, and the policy refuses it.
     let known = cases().into_iter().filter(|case| !case.ends_with("modelapi-configyaml-misspelt"));
     let mut all: Vec<_> = known.flat_map(|case| documents(&case.join("input.yaml"))).collect();
     all.extend(input("older.yaml"));
@@ -163,14 +162,14 @@ fn accepted_manifests_are_read_without_losing_a_known_field() {
     }
 }
 
-/// `spec` as its type writes it again, which policies and serde read alike.
+/// Returns `spec` as its type serializes it. Policies and serde decode it equally.
 fn read<T: Serialize + DeserializeOwned + Decode + PartialEq + Debug>(spec: &Value) -> Value {
     let read: T = serde_json::from_value(spec.clone()).unwrap_or_else(|error| panic!("{spec}: {error}"));
     assert_eq!(kaos_decode::decode::<T>(spec).as_ref(), Ok(&read));
     serde_json::to_value(read).unwrap()
 }
 
-/// Everything written is still there, but for `null` and empty lists of no meaning.
+/// Checks that all written values remain, except for `null` and meaningless empty lists.
 fn assert_kept(written: &Value, read: &Value, path: &str) {
     let empty = Map::new();
     match written {

@@ -1,20 +1,20 @@
-//! The trait.
+//! The trait [`Decode`] and its entry point.
 
 use crate::Error;
 use serde_json::Value;
 
-/// What can be read from a JSON value.
+/// A type that can be decoded from a JSON value.
 pub trait Decode: Sized {
-    /// `value` as this type.
+    /// Decodes `value`.
     fn decode(value: &Value) -> Result<Self, Error>;
 
-    /// What a field is that is not there; none for a type that needs a value.
+    /// Returns the value of an absent field. Returns `None` if the type requires a value.
     fn absent() -> Option<Self> {
         None
     }
 }
 
-/// `value` as a `T`.
+/// Decodes `value` as a `T`.
 pub fn decode<T: Decode>(value: &Value) -> Result<T, Error> {
     T::decode(value)
 }

@@ -1,18 +1,18 @@
-//! What is wrong, in words for somebody who writes YAML, and where. The path is put together while an error
-//! travels up, so that it costs nothing where there is none.
+//! Errors with a path, worded for authors of YAML. Each level adds its part of the path while the error returns, so the
+//! path costs nothing without an error.
 
 use crate::Path;
 use alloc::{borrow::ToOwned, boxed::Box, string::String, vec::Vec};
 use core::fmt::{self, Display};
 use serde_json::Value;
 
-/// What is wrong, and where.
+/// An error and its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(Box<Inner>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Inner {
-    /// From the innermost to the outermost.
+    /// The parts of the path, from the innermost to the outermost.
     segments: Vec<Segment>,
     message: String,
 }
@@ -24,12 +24,12 @@ enum Segment {
 }
 
 impl Error {
-    /// `message` says what is wrong with the value itself, for example `must be a list`.
+    /// Creates an error about the value itself, with a `message` such as `must be a list`.
     pub fn new(message: String) -> Self {
         Self(Box::new(Inner { segments: Vec::new(), message }))
     }
 
-    /// Something else than `wanted` was found.
+    /// Creates an error about a value of another type than `wanted`.
     #[cold]
     #[inline(never)]
     pub fn mismatch(wanted: &str, found: &Value) -> Self {
@@ -44,7 +44,7 @@ impl Error {
         })
     }
 
-    /// The same mistake, seen from the object whose member `name` it is in.
+    /// Adds the member `name` of the enclosing object to the path.
     #[cold]
     #[inline(never)]
     #[must_use]
@@ -53,7 +53,7 @@ impl Error {
         self
     }
 
-    /// The same mistake, seen from the list whose item number `index` it is in.
+    /// Adds the item `index` of the enclosing list to the path.
     #[cold]
     #[inline(never)]
     #[must_use]
@@ -62,7 +62,7 @@ impl Error {
         self
     }
 
-    /// Where, from the value that was decoded.
+    /// Returns the path from the decoded value.
     pub fn path(&self) -> Path {
         self.0.segments.iter().rev().fold(Path::default(), |path, segment| match segment {
             Segment::Key(name) => path.key(name),
@@ -70,7 +70,7 @@ impl Error {
         })
     }
 
-    /// What is wrong.
+    /// Returns the message.
     pub fn message(&self) -> &str {
         &self.0.message
     }

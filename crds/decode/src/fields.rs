@@ -1,15 +1,15 @@
-//! What derived code is made of: reading a struct field by field, and telling the variants of an enum apart.
+//! The functions that derived code calls: they read the fields of a struct, and find the variant of an enum.
 
 use crate::{Decode, Error};
 use alloc::{borrow::ToOwned, string::String};
 use serde_json::{Map, Value};
 
-/// The members of an object that is read as a struct.
+/// The members of an object that is decoded as a struct.
 #[derive(Clone, Copy, Debug)]
 pub struct Fields<'a>(&'a Map<String, Value>);
 
 impl<'a> Fields<'a> {
-    /// Those of `value`, which must be an object.
+    /// Returns the members of `value`, which must be an object.
     pub fn of(value: &'a Value) -> Result<Self, Error> {
         match value {
             Value::Object(members) => Ok(Self(members)),
@@ -17,13 +17,13 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The names of those that are not `known`. A null says nothing.
+    /// Returns the names of members that are not in `known`. A null counts as absent.
     pub fn others(self, known: &[&str]) -> impl Iterator<Item = &'a str> {
         let is_other = |(name, value): &(&String, &Value)| !value.is_null() && !known.contains(&name.as_str());
         self.0.iter().filter(is_other).map(|(name, _)| name.as_str())
     }
 
-    /// Checks that there are no others than `known`.
+    /// Refuses members that are not in `known`.
     pub fn only(self, known: &[&str]) -> Result<(), Error> {
         match self.others(known).next() {
             None => Ok(()),
@@ -34,7 +34,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The field `name`, which must be there unless its type can be absent.
+    /// Decodes the field `name`. The field is required, unless its type can be absent.
     #[inline(never)]
     pub fn get<T: Decode>(self, name: &str) -> Result<T, Error> {
         match self.find(name) {
@@ -43,14 +43,14 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The field `name`, or `default`.
+    /// Decodes the field `name`, or returns `default`.
     #[inline(never)]
     pub fn get_or<T: Decode>(self, name: &str, default: T) -> Result<T, Error> {
         let mut field = default;
         self.set(name, &mut field).map(|()| field)
     }
 
-    /// Puts the field `name` into `place`, where it is there.
+    /// Decodes the field `name` into `place`, if it is present.
     #[inline(never)]
     pub fn set<T: Decode>(self, name: &str, place: &mut T) -> Result<(), Error> {
         if let Some(value) = self.find(name) {
@@ -65,14 +65,14 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Not a part of `get`, of which there is one for each type.
+/// Not a part of `get`: the compiler generates one `get` for each type.
 #[cold]
 #[inline(never)]
 fn missing(name: &str) -> Error {
     Error::new("is required".to_owned()).in_member(name)
 }
 
-/// Which of `names` the text in `value` is.
+/// Returns the index in `names` of the text in `value`.
 pub fn variant(value: &Value, names: &[&str]) -> Result<usize, Error> {
     let Value::String(text) = value else {
         return Err(Error::mismatch(&format!("one of {}", names.join(", ")), value));

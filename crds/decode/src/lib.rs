@@ -1,12 +1,11 @@
-//! From JSON values to typed structs, with the exact path in every error.
+//! Decodes JSON values to typed structs, with the exact path in every error.
 //!
-//! A serde visitor costs a Wasm guest kilobytes for each struct. Here everything that does not depend on the
-//! type is ordinary code that exists once; what `#[derive(Decode)]` adds for a struct is a call for each field.
-//! The derive reads serde's own attributes, so that a type that is also serialized, or has a schema, says
-//! everything about its form once.
+//! A serde visitor costs a Wasm guest kilobytes for each struct. Here, code that does not depend on the type exists
+//! once, and `#[derive(Decode)]` adds one call for each field. The derive reads serde's own attributes. So a type that
+//! is also serialized, or has a schema, declares its form once.
 //!
-//! A null in a struct counts as absent, as on an API server. Fields that are not known are ignored, unless
-//! `deny_unknown_fields` is set.
+//! A null in a struct counts as absent, as on an API server. Unknown fields are ignored, unless `deny_unknown_fields`
+//! is set.
 //!
 //! ```
 //! use kaos_decode::{Decode, decode};
@@ -44,7 +43,7 @@ pub use path::Path;
 pub use serde_json::Value;
 pub use shown::{SHOWN, shown};
 
-/// The trait with the derive for crates that have this one through the policy SDK alone.
+/// The trait with the derive, for crates that use this one only through the policy SDK.
 #[doc(hidden)]
 pub mod sdk {
     pub use crate::decoding::Decode;

@@ -4,17 +4,17 @@
 use alloc::{borrow::ToOwned, string::String};
 use core::fmt::{self, Write};
 
-/// A path under construction; cheap to extend, printed with [`Display`](fmt::Display).
+/// A path of a field. Extending one is cheap, and [`Display`](fmt::Display) prints it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Path(String);
 
 impl Path {
-    /// The path that `text` spells.
+    /// Parses `text` as a path.
     pub fn new(text: &str) -> Self {
         Self(text.to_owned())
     }
 
-    /// This path's member `name`; quoted where a dot in the name would make the path ambiguous.
+    /// Returns the path of the member `name`. Quotes a name with a dot, which would make the path ambiguous.
     #[must_use]
     pub fn key(&self, name: &str) -> Self {
         let plain = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_$".contains(&b));
@@ -30,10 +30,10 @@ impl Path {
         Self(text)
     }
 
-    /// This path's item number `index`.
+    /// Returns the path of the item `index`.
     #[must_use]
     pub fn index(&self, index: usize) -> Self {
-        // By hand: there is one for each variable of a container, and formatting takes ten times as long.
+        // Written by hand, because formatting takes ten times as long, and each variable of a container needs a path.
         let mut text = String::with_capacity(self.0.len() + 8);
         text.push_str(&self.0);
         text.push('[');
@@ -42,7 +42,7 @@ impl Path {
         Self(text)
     }
 
-    /// This path with `root` before it.
+    /// Returns this path with `root` before it.
     #[must_use]
     pub fn under(&self, root: &str) -> Self {
         match (root, self.0.as_str()) {
@@ -53,7 +53,7 @@ impl Path {
         }
     }
 
-    /// The text.
+    /// Returns the path as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

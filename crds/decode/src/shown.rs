@@ -1,13 +1,13 @@
-//! Texts of users in messages.
+//! Shortens and escapes texts of users for messages.
 
 use alloc::string::String;
 use core::fmt::Write;
 
-/// Characters of a user's text in a message: it may be a megabyte, and has to fit into a status.
+/// The maximum characters of a user's text in a message. The text may have a megabyte, and a status has less room.
 pub const SHOWN: usize = 200;
 
-/// At most `most` characters of `text`, on one line and with nothing in it that a terminal obeys or hides. Unlike
-/// `escape_debug` it needs no tables of Unicode, which are kilobytes of a component.
+/// Returns at most `most` characters of `text` on one line. Escapes characters that control a terminal or are
+/// invisible. Unlike `escape_debug`, the function needs no Unicode tables, which would add kilobytes to a component.
 pub fn shown(text: &str, most: usize) -> String {
     let mut shown = String::new();
     for c in text.chars().take(most) {
@@ -26,7 +26,7 @@ pub fn shown(text: &str, most: usize) -> String {
     shown
 }
 
-/// What joins, turns around or takes no room.
+/// Characters that join others, change the direction of text, or have no width.
 const fn is_hidden(c: char) -> bool {
     matches!(
         c,

@@ -1,4 +1,4 @@
-//! The types that fields are made of: scalars, lists, objects, and JSON as it is.
+//! Implements [`Decode`] for scalars, lists, maps and raw JSON.
 
 use crate::{Decode, Error};
 use alloc::collections::BTreeMap;
@@ -59,7 +59,7 @@ macro_rules! whole_numbers {
         impl Decode for $number {
             fn decode(value: &Value) -> Result<Self, Error> {
                 let number = within(value, <$number>::MIN.into(), <$number>::MAX.into())?;
-                // Within the bounds of the type by now.
+                // The value is within the bounds of the type here.
                 Ok(number.try_into().unwrap_or_default())
             }
         }

@@ -1,4 +1,4 @@
-//! What is read, what is refused and in which words; and that serde reads the same types alike.
+//! Decoding, the messages of errors, and agreement with serde.
 
 #![allow(clippy::unwrap_used)]
 
@@ -110,12 +110,12 @@ fn numbers_out_of_range_are_refused_with_the_range() {
     assert!(decode::<i64>(&json!(u64::MAX)).is_err() && decode::<u64>(&json!(-1)).is_err());
 }
 
-/// Every value that an input may have in one place, the rest being as it is.
+/// Returns variants of an input with every possible value in one place.
 fn mutated(value: &Value) -> Vec<Value> {
     let other = json!([1, -1, 1.5, 70_000, true, "x", "HOSTED", {}, {"x": 1}, [], [1]]);
     let mut all = other.as_array().cloned().unwrap_or_default();
     if value.is_object() {
-        // serde takes a list of a struct's fields too.
+        // serde also accepts a list of a struct's fields.
         all.retain(|other| !other.is_array());
     }
     match value {

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | the fields of the object, older forms included | `wanted` |
 //! | the objects it refers to: model, tools, peers | `linked` |
-//! | memory that a store keeps | `memory` |
+//! | memory in a MemoryStore | `memory` |
 //! | a ServiceAccount of the Agent's own | `account` |
 //! | a coding harness instead of the default runtime | `harness` |
 //! | everything about one subject | `request` |

@@ -151,7 +151,7 @@ fn remembering(env: &mut ContainerEnv<'_>, memory: &Memory, request: &Request) {
         number(env, "MEMORY_MAX_SESSIONS", Some(memory.max_sessions), &path("maxSessions"));
         number(env, "MEMORY_MAX_SESSION_EVENTS", Some(memory.max_session_events), &path("maxSessionEvents"));
     }
-    // Without a word of the object or of its store, the runtime reads what the session holds.
+    // If neither the object nor its store sets a scope, the runtime reads memories of the session.
     let (scope, origin) =
         request.memory.scope.as_ref().map_or((ReadScope::Session, path("maxReadScope")), Clone::clone);
     if settings.local.scope || request.memory.scope.is_some() || named_store(&request.spec).is_some() {
@@ -167,7 +167,8 @@ fn remembering(env: &mut ContainerEnv<'_>, memory: &Memory, request: &Request) {
     }
 }
 
-/// Who the Agent is for what it remembers: the name alone would be another Agent's, too, in another namespace.
+/// Sets the Agent's identity, if the settings ask for it. The identity contains the namespace, because Agents of other
+/// namespaces may have the same name.
 fn identity(env: &mut ContainerEnv<'_>, request: &Request, workload: &Workload<'_>) {
     let memory = request.spec.config.as_ref().and_then(|config| config.memory.as_ref());
     let is_told = match request.settings.agent_identity {

@@ -1,4 +1,4 @@
-//! Memory of an Agent that a store keeps: which store, what may be read of it, and how it fares.
+//! Memory of an Agent in a MemoryStore: the store, the scope that the Agent may read, and the store's health.
 //!
 //! | the store | first creation | Agent that runs |
 //! |---|---|---|
@@ -21,53 +21,54 @@ use kaos_workload::Dependencies;
 
 use crate::settings::MemorySettings;
 
-/// The kind that keeps memories.
+/// The kind of the store.
 const KIND: &str = "MemoryStore";
-/// The field of what may be read.
+/// The field with the widest scope that the Agent may read.
 const SCOPE: &str = "spec.config.memory.maxReadScope";
 /// The field with the name of the store.
 const STORE: &str = "spec.config.memory.memoryStore";
-/// The variable of the store's address.
+/// The variable with the store's address.
 pub(crate) const ENDPOINT: &str = "MEMORY_STORE_ENDPOINT";
 /// The type of the condition on the store.
 const DEGRADED: &str = "MemoryDegraded";
 
-/// What is known of the memory of an Agent that has a block for it.
+/// The memory of an Agent whose spec has a memory block.
 #[derive(Debug, Default)]
 pub(crate) struct Remembering {
-    /// The store's name, where it is there.
+    /// The store's name, if the store exists.
     pub(crate) store: Option<String>,
-    /// Its address, and where that comes from.
+    /// The store's address and its origin.
     pub(crate) endpoint: Option<(String, String)>,
-    /// What may be read, and where that comes from.
+    /// The scope and its origin.
     pub(crate) scope: Option<(ReadScope, String)>,
-    /// Why the first creation waits.
+    /// The reason to delay the first creation.
     pub(crate) gate: Option<Blocker>,
     /// Whether the plan lacks an address that the store will have, so that running pods stay as they are meanwhile.
     pub(crate) lacks_address: bool,
     /// Why nothing is known of the store, where it may not be read.
     pub(crate) unreadable: Option<Blocker>,
-    /// What is wrong with the store for an Agent that runs.
+    /// The problem of the store, for a running Agent.
     degraded: Option<String>,
-    /// Why the scope cannot be.
+    /// The reason why the scope is impossible.
     invalid: Option<Invalid>,
 }
 
-/// A scope that cannot be.
+/// An impossible scope.
 #[derive(Debug)]
 struct Invalid {
-    /// The field of the Agent that decides it.
+    /// The Agent's field that sets the scope.
     path: &'static str,
-    /// Why it cannot be, and what to do.
+    /// The reason and the remedy.
     why: String,
 }
 
-/// The memory block of a spec.
+/// Returns the memory block of a spec.
 fn block(spec: &AgentSpec) -> Option<&Memory> {
     spec.config.as_ref()?.memory.as_ref()
 }
 
-/// The store that a spec names. One whose address the user names is somebody else's to answer for.
+/// Returns the store that a spec names. Returns `None` if the user sets the address: then the policy does not check the
+/// store.
 pub(crate) fn named_store(spec: &AgentSpec) -> Option<&str> {
     let memory = block(spec).filter(|memory| memory.effective_type() == MemoryType::Remote)?;
     let name = memory.memory_store.as_deref().filter(|name| is_dns1123_subdomain(name))?;
@@ -83,12 +84,12 @@ fn id(name: &str) -> String {
     format!("{KIND}/{name}")
 }
 
-/// The need for the store.
+/// Returns the need for the store.
 pub(crate) fn need(spec: &AgentSpec) -> Option<Need> {
     named_store(spec).map(|name| named(id(name), to(name)))
 }
 
-/// The word of a scope.
+/// Returns the name of a scope.
 pub(crate) const fn word(scope: ReadScope) -> &'static str {
     match scope {
         ReadScope::Session => "session",
@@ -98,7 +99,7 @@ pub(crate) const fn word(scope: ReadScope) -> &'static str {
 }
 
 impl Remembering {
-    /// Reads what was found; collects what is wrong with the scope.
+    /// Reads the found store. Collects violations of the scope.
     pub(crate) fn of(subject: &Subject, spec: &AgentSpec, settings: &MemorySettings, wrong: &mut Violations) -> Self {
         let mut known = Self::default();
         let Some(memory) = block(spec) else { return known };
@@ -114,7 +115,7 @@ impl Remembering {
         known
     }
 
-    /// The store of this name: its address, and what it lets be read.
+    /// Reads the store `name`: its address, and the widest scope that it allows.
     fn find(&mut self, subject: &Subject, name: &str) -> Option<(ReadScope, String)> {
         let unready = format!("{KIND} {} is not ready", shown(name, 253));
         let found = match subject.one(&id(name)) {
@@ -146,7 +147,8 @@ impl Remembering {
         self.lacks_address = true;
     }
 
-    /// Condition `MemoryDegraded` of an Agent with a memory block, and what the scope says about `Ready`.
+    /// Builds the condition `MemoryDegraded` of an Agent with a memory block, and the effect of an impossible scope on
+    /// `Ready`.
     pub(crate) fn conditions(&self, spec: &AgentSpec) -> impl Iterator<Item = Condition> {
         let degraded = block(spec).map(|_| match (&self.degraded, &self.store) {
             (Some(message), _) => condition::yes(DEGRADED, "MemoryStoreNotReady", message.clone()),
@@ -159,7 +161,7 @@ impl Remembering {
     }
 }
 
-/// The widest scope that a store lets be read.
+/// Returns the widest scope that a store allows.
 fn most(store: &Object) -> ReadScope {
     match store.str_at(&["spec", "maxReadScope"]) {
         Some("session") => ReadScope::Session,
@@ -168,7 +170,7 @@ fn most(store: &Object) -> ReadScope {
     }
 }
 
-/// Why a scope cannot be, as the store and the cluster are: the Agent's own, or the one that it has from the store.
+/// Returns why the Agent's scope, its own or that of the store, is impossible with this store and cluster.
 fn invalid(
     own: Option<&(ReadScope, String)>,
     most: Option<&(ReadScope, String)>,

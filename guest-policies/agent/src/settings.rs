@@ -23,7 +23,7 @@ pub struct Settings {
     pub log_level: String,
     /// Whether agents serve their memory for debugging.
     pub debug_memory_endpoints: bool,
-    /// When the image is pulled.
+    /// Pull policy of the image.
     pub image_pull_policy: PullPolicy,
     /// Port that agents listen on.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
@@ -34,21 +34,21 @@ pub struct Settings {
     /// Name of both ports.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::port_name"))]
     pub port_name: String,
-    /// How the Service is published.
+    /// Type of the Service.
     pub service_type: ServiceType,
-    /// Liveness.
+    /// Liveness probe.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::liveness"))]
     pub liveness_probe: Probe,
-    /// Readiness.
+    /// Readiness probe.
     pub readiness_probe: Probe,
     /// Resources of agents that set none.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::resources"))]
     pub resources: Raw,
-    /// Security context of every container that the policy makes.
+    /// Security context of every container.
     pub security_context: Raw,
     /// Security context of the pod.
     pub pod_security_context: Raw,
-    /// Whether pods get a token of their service account; null is Kubernetes' default.
+    /// Whether pods get a token of their ServiceAccount. null selects Kubernetes' default.
     pub automount_service_account_token: Option<bool>,
     /// Additional labels of every child and pod.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::labels"))]
@@ -66,7 +66,7 @@ pub struct Settings {
     pub harness: HarnessSettings,
     /// Memory.
     pub memory: MemorySettings,
-    /// Which agents are told who they are, in the variable `AGENT_IDENTITY`.
+    /// The agents that get their identity in the variable `AGENT_IDENTITY`.
     pub agent_identity: AgentIdentity,
     /// Where the variables of users stand among those of the policy.
     pub user_variables: UserVariables,
@@ -81,14 +81,14 @@ pub struct Settings {
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HarnessSettings {
-    /// ConfigMap in the operator's namespace whose key `runtimes.yaml` lists the harnesses. The policy may read this
-    /// one alone: another takes a component whose policy.yaml grants it.
+    /// ConfigMap in the operator's namespace whose key `runtimes.yaml` lists the harnesses. The policy may read only
+    /// this ConfigMap. Another one needs a grant in policy.yaml.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::object_name"))]
     pub registry: String,
     /// Image that clones the workspace.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub git_image: String,
-    /// Branch of workspaces that name none.
+    /// Branch of workspaces that set none.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub branch: String,
     /// Directory of the workspace.
@@ -104,15 +104,15 @@ pub struct HarnessSettings {
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AccountSettings {
-    /// Whether each agent has one, with a token of its own for those that it calls and no other token.
+    /// Whether each agent gets a ServiceAccount, with a token for its audience and no other token.
     pub enabled: bool,
-    /// For whom the token is. Needed where `enabled` is true, and set for the cluster: the settings of a namespace
-    /// raise no privilege.
+    /// Audience of the token. Required if `enabled` is true. Only settings for the cluster may set it, because the
+    /// settings of a namespace raise no privilege.
     pub audience: String,
-    /// For how many seconds a token holds before it is renewed.
+    /// Lifetime of a token in seconds.
     #[cfg_attr(feature = "schema", schemars(range(min = 600, max = 4_294_967_295_u32)))]
     pub expiration_seconds: u32,
-    /// File of the token; its directory is a mount of its own.
+    /// File of the token. Its directory is a separate mount.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^/[^:]+/[-_a-zA-Z0-9][-._a-zA-Z0-9]*$")))]
     pub token_path: String,
 }
@@ -122,38 +122,38 @@ pub struct AccountSettings {
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MemorySettings {
-    /// Whether requests carry the identity of a user, so that memory of a user can be read.
+    /// Whether requests carry the identity of a user, so that agents can read a user's memories.
     pub user_identity: bool,
-    /// Whether agents write memory only in the name of a user, in the variable `MEMORY_REQUIRE_PRINCIPAL`.
+    /// Whether agents write memories only for an identified user, in the variable `MEMORY_REQUIRE_PRINCIPAL`.
     pub require_principal: bool,
-    /// Whether agents write memory only with an identity, in the variable `MEMORY_REQUIRE_AGENT_IDENTITY`.
+    /// Whether agents write memories only with an identity, in the variable `MEMORY_REQUIRE_AGENT_IDENTITY`.
     pub require_agent_identity: bool,
-    /// Memory that no store keeps.
+    /// Local memory, without a store.
     pub local: LocalMemorySettings,
 }
 
-/// Settings of memory that no store keeps.
+/// Settings of local memory, without a store.
 #[derive(Clone, Debug, PartialEq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LocalMemorySettings {
-    /// Whether agents get its limits, in the variables `MEMORY_CONTEXT_LIMIT`, `MEMORY_MAX_SESSIONS` and
-    /// `MEMORY_MAX_SESSION_EVENTS`.
+    /// Whether agents get the limits of local memory, in the variables `MEMORY_CONTEXT_LIMIT`, `MEMORY_MAX_SESSIONS`
+    /// and `MEMORY_MAX_SESSION_EVENTS`.
     pub limits: bool,
-    /// Whether agents get `MEMORY_MAX_READ_SCOPE` also where they name no scope.
+    /// Whether agents without a scope get `MEMORY_MAX_READ_SCOPE`, too.
     pub scope: bool,
 }
 
-/// Which agents are told who they are.
+/// The agents that get their identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum AgentIdentity {
-    /// Those with a store.
+    /// Agents with a store.
     Store,
-    /// Those with a memory block.
+    /// Agents with a memory block.
     Memory,
-    /// All.
+    /// All agents.
     Always,
 }
 

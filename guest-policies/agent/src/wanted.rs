@@ -26,7 +26,7 @@ pub(crate) fn check(spec: &AgentSpec, wrong: &mut Violations) {
     }
 }
 
-/// What must fit together about memory.
+/// Checks that the fields about memory fit together.
 fn remembering(spec: &AgentSpec, memory: &Memory, wrong: &mut Violations) {
     let mut wrong = |field: &str, message: &str| wrong.add(format!("spec.config.memory.{field}"), message);
     if memory.effective_type() == MemoryType::Remote {
@@ -100,11 +100,11 @@ fn numbers(spec: &AgentSpec, wrong: &mut Violations) {
     }
 }
 
-/// The MCP servers and the peers, sorted and without duplicates. The peers do not include the Agent itself.
+/// Returns the MCP servers and the peers, sorted and without duplicates. The peers do not include the Agent itself.
 pub(crate) struct Links<'a> {
     pub(crate) servers: Vec<&'a str>,
     pub(crate) peers: Vec<&'a str>,
-    /// Whether the Agent lists itself as a peer.
+    /// Returns whether the Agent lists itself as a peer.
     pub(crate) itself: bool,
 }
 

@@ -8,7 +8,7 @@ use kaos_policy_sdk::types::{Plan, Refusal};
 use kaos_workload::schema::{leaves, with};
 use serde_json::{Value, json};
 
-/// What becomes of an agent that has an account, with a token for this audience.
+/// Returns the plan of an Agent with an account and a token for this audience.
 fn planned(audience: &str) -> Result<Plan, Refusal> {
     let schema: Value = serde_json::from_str(&Settings::schema_text()).unwrap();
     let defaults = leaves(&schema).into_iter();

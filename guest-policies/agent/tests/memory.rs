@@ -1,4 +1,4 @@
-//! Agents whose memory a store keeps: what they wait for, what they are told, and what is refused.
+//! Agents with memory in a MemoryStore: their gates, their variables and their refusals.
 
 #![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure should stop them
 

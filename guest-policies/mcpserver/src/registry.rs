@@ -13,38 +13,38 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-/// How a runtime is started. A ConfigMap may say more about it; that is for people.
+/// The start of a runtime. A ConfigMap may have further fields, for people.
 #[derive(Clone, Debug, Default, PartialEq, Decode)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, Serialize))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Runtime {
-    /// What it is written in; for people.
+    /// The language of the runtime, for people.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     #[serde(rename = "type")]
     pub kind: Prose,
-    /// The image; without one, every server of this runtime must name its own.
+    /// The image. Without one, every server of this runtime must set its own.
     pub image: String,
-    /// What it is for; for people.
+    /// The purpose of the runtime, for people.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub description: Prose,
     /// Replaces the entrypoint of the image.
     pub command: Option<Vec<String>>,
     /// Replaces the arguments of the image.
     pub args: Option<Vec<String>>,
-    /// The variable that `spec.params` is handed over in. There they also win over a variable that the policy sets,
-    /// such as `LOG_LEVEL`; a variable of the user's wins over them.
+    /// The variable for `spec.params`. The parameters win over a variable that the policy sets, such as `LOG_LEVEL`. A
+    /// variable of the user wins over them.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::any_variable"))]
     pub params_env_var: String,
-    /// How it speaks MCP; for people.
+    /// The transport of MCP, for people.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub transport: Prose,
-    /// Variables that a server of this runtime cannot do without.
+    /// Required variables of servers of this runtime.
     pub required_env: Vec<String>,
-    /// The tools that it offers, shown as `status.availableTools`.
+    /// The tools of the runtime, shown as `status.availableTools`.
     pub tools: Vec<String>,
 }
 
-/// A text for people that decides nothing. So no form of it is a mistake: a value that is not a text reads as empty.
+/// A text for people, without effect. No value is an error: one that is not a text decodes as empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(Serialize))]
 pub struct Prose(pub String);
@@ -66,16 +66,16 @@ pub(crate) enum RegistryError {
     Malformed { name: String, key: String, reason: String },
 }
 
-/// Where the registry is kept.
+/// The place of the registry.
 #[derive(Clone, Debug, PartialEq, Decode)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, Serialize))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct RegistrySource {
-    /// The ConfigMap in the operator's namespace. The policy may read this one alone: another takes a component whose
-    /// policy.yaml grants it.
+    /// The ConfigMap in the operator's namespace. The policy may read only this one. Another one needs a grant in
+    /// policy.yaml.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::object_name"))]
     pub config_map: String,
-    /// Its key.
+    /// The key in the ConfigMap.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::file_name"))]
     pub key: String,
 }

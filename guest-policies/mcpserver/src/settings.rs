@@ -19,13 +19,13 @@ use crate::registry::Runtime;
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Settings {
-    /// Where the registry of runtimes is kept.
+    /// The ConfigMap with the registry of runtimes.
     pub registry: RegistrySource,
-    /// The runtimes of a cluster that has no such ConfigMap.
+    /// The runtimes of a cluster without this ConfigMap.
     #[cfg_attr(feature = "schema", schemars(with = "alloc::collections::BTreeMap<String, Runtime>"))]
     pub runtimes: Raw,
-    /// Whether a command of the registry that begins with a flag is passed as arguments to the entrypoint of
-    /// the image, instead of replacing it.
+    /// Whether a registry command that begins with a flag becomes arguments of the image's entrypoint, instead of
+    /// replacing the entrypoint.
     pub command_flags_as_args: bool,
     /// Image for packages of the older fields `config.mcp` and `config.tools.fromPackage`.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
@@ -33,7 +33,7 @@ pub struct Settings {
     /// Log level of servers that set none, in the variable `LOG_LEVEL`.
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "DEFAULT_LOG_LEVEL")))]
     pub log_level: String,
-    /// When images are pulled.
+    /// Pull policy of images.
     pub image_pull_policy: PullPolicy,
     /// Port that servers listen on.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
@@ -44,21 +44,21 @@ pub struct Settings {
     /// Name of both ports.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::port_name"))]
     pub port_name: String,
-    /// How the Service is published.
+    /// Type of the Service.
     pub service_type: ServiceType,
-    /// Liveness.
+    /// Liveness probe.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::liveness"))]
     pub liveness_probe: Probe,
-    /// Readiness.
+    /// Readiness probe.
     pub readiness_probe: Probe,
     /// Resources of servers that set none.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::resources"))]
     pub resources: Raw,
-    /// Security context of every container that the policy makes.
+    /// Security context of every container.
     pub security_context: Raw,
     /// Security context of the pod.
     pub pod_security_context: Raw,
-    /// Whether pods get a token of their `ServiceAccount`; null is Kubernetes' default.
+    /// Whether pods get a token of their `ServiceAccount`. null selects Kubernetes' default.
     pub automount_service_account_token: Option<bool>,
     /// Additional labels of every child and pod.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::labels"))]
@@ -70,7 +70,7 @@ pub struct Settings {
     pub gateway: Gateway,
     /// Telemetry.
     pub telemetry: TelemetrySettings,
-    /// Finalizer for cleanup in order, for example `kaos.tools/mcpserver-finalizer`; empty leaves it to owner
+    /// Finalizer for cleanup in order, for example `kaos.tools/mcpserver-finalizer`; empty leaves cleanup to owner
     /// references.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::any_finalizer"))]
     pub finalizer: String,

@@ -1,4 +1,4 @@
-//! What the user is told: phase, endpoint, and the conditions of this kind.
+//! Reports to the user: phase, endpoint, and the conditions of this kind.
 
 use kaos_policy_sdk::types::{Observation, Refusal, Report, Subject};
 use kaos_policy_sdk::{SubjectExt, Violations};
@@ -9,7 +9,7 @@ use crate::models::Served;
 use crate::request::{self, workload};
 use crate::settings::Settings;
 
-/// The report on `subject` from what was seen.
+/// Builds the report on `subject` from the observation.
 pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     let object = subject.object();
     let settings: Settings = subject.settings().unwrap_or_default();
@@ -17,7 +17,7 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     let replicas = spec.as_ref().map(|spec| i64::from(spec.pods()));
     let workload = workload(&object, subject);
     let mut said = assess::assess(&workload, Some(settings.service_port), replicas, seen);
-    // This kind has never had another word for it.
+    // This kind has always used this phase.
     if said.phase == Phase::Waiting {
         said.phase = Phase::Pending;
     }
@@ -27,7 +27,7 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
         let mut wanting = served.depends.wanting(&seen.outcome);
         match claims {
             Ok(claims) => said.conditions.extend(claims.conditions()),
-            // For a name that no claim can have, nothing was asked.
+            // A name that no claim can have causes no need.
             Err(Refusal::Waiting(blockers)) if workload.check_name(true).is_empty() => wanting.extend(blockers),
             Err(_) => {}
         }

@@ -1,8 +1,7 @@
-//! The claim for storage: what a store asks for, what there is, and what becomes of the data.
+//! The volume claim of a store: the wanted claim, the existing one, and the fate of the data.
 //!
-//! A claim that is there goes on as it is but for its size: everything else of it never changes. A claim that the store
-//! does not use any more stays in the plan for as long as it is there, so that no edit deletes data. A store whose claim cannot
-//! be read waits: a plan that knows nothing of the claim would leave it out.
+//! An existing claim only changes its size. A claim that the store no longer uses stays in the plan while it exists, so
+//! that no edit deletes data. A store whose claim cannot be read waits: a plan without the claim would delete it.
 
 use alloc::{
     borrow::ToOwned,
@@ -21,21 +20,21 @@ use serde_json::Value;
 use crate::settings::Volume;
 use crate::wanted::{SIZE, size};
 
-/// The kind.
+/// The kind of the claim.
 pub(crate) const KIND: &str = "PersistentVolumeClaim";
 /// The id of the need for the store's own claim.
 pub(crate) const OWN: &str = "claim";
-/// The annotation by which an object sets [`Volume::keep`].
+/// The annotation with which an object sets [`Volume::keep`].
 const KEEP: &str = "settings.kaos.tools/volume.keep";
 
 /// The claims of a store.
 #[derive(Debug)]
 pub(crate) struct Claims {
-    /// The one that the pods mount, if they mount any.
+    /// The claim that the pods mount, if they mount one.
     pub(crate) mounted: Option<String>,
-    /// The store's own, where it is planned.
+    /// The store's own claim, if it is in the plan.
     own: Option<Own>,
-    /// What the user should know.
+    /// Notes for the user.
     pub(crate) notes: Vec<Note>,
 }
 
@@ -43,29 +42,29 @@ pub(crate) struct Claims {
 #[derive(Debug)]
 struct Own {
     name: String,
-    /// What it is to hold.
+    /// The wanted size.
     size: String,
-    /// What it holds by now.
+    /// The current capacity.
     holds: Option<String>,
-    /// What it asks for by now, if it is there.
+    /// The requested size of the existing claim.
     asks: Option<String>,
     access_mode: String,
     storage_class: String,
     is_kept: bool,
 }
 
-/// The name of the store's own claim.
+/// Returns the name of the store's own claim.
 fn own_name(workload: &Workload<'_>) -> String {
     format!("{}-data", workload.child_name())
 }
 
-/// The need for it.
+/// Returns the need for the claim.
 pub(crate) fn need(workload: &Workload<'_>) -> Need {
     optional(named(OWN, reference("v1", KIND, &own_name(workload))))
 }
 
 impl Claims {
-    /// Reads what was found; collects what is wrong with the size. Waits while nobody knows whether there is a claim.
+    /// Reads the found claim. Collects violations of the size. Waits while it is unknown whether the claim exists.
     pub(crate) fn of(
         subject: &Subject,
         workload: &Workload<'_>,
@@ -105,7 +104,7 @@ impl Claims {
         self.own.iter().filter(|own| own.is_kept).map(|own| own.name.clone()).collect()
     }
 
-    /// The manifest of the store's own claim.
+    /// Builds the manifest of the store's own claim.
     pub(crate) fn manifest(&self, workload: &Workload<'_>, extra: &Extra<'_>) -> Option<Value> {
         let own = self.own.as_ref()?;
         let mut spec = object! {
@@ -119,7 +118,8 @@ impl Claims {
         Some(object! { "apiVersion": "v1", "kind": KIND, "metadata": metadata, "spec": spec })
     }
 
-    /// What is told of the data: whether it stays when the store goes, and whether there is as much room as is asked for.
+    /// Builds the conditions on the data: whether it stays when the store is deleted, and whether the claim has the
+    /// wanted size.
     pub(crate) fn conditions(&self) -> Vec<Condition> {
         let Some(mounted) = &self.mounted else { return Vec::new() };
         let Some(own) = self.own.as_ref().filter(|own| own.name == *mounted) else {
@@ -142,7 +142,7 @@ impl Claims {
 }
 
 impl Own {
-    /// The claim that `size` asks for, beside the one that there is.
+    /// Builds the store's own claim with this `size`. Refuses to shrink an existing claim.
     fn wanted(name: String, size: &str, found: Option<&Object>, volume: &Volume, wrong: &mut Violations) -> Self {
         let asks = found.and_then(requested).map(ToOwned::to_owned);
         let quantity = |text: &str| Quantity::parse(text).ok();
@@ -161,14 +161,14 @@ impl Own {
         Self { name, size: size.to_owned(), holds, asks, access_mode, storage_class, is_kept: volume.keep }
     }
 
-    /// A claim that is not used any more, as it is.
+    /// Returns an unused claim unchanged.
     fn left(name: String, found: &Object, volume: &Volume) -> Self {
         let size = requested(found).unwrap_or_default().to_owned();
         let (access_mode, storage_class) = fixed(Some(found), volume);
         Self { name, asks: Some(size.clone()), size, holds: None, access_mode, storage_class, is_kept: volume.keep }
     }
 
-    /// The note on settings that a claim that is there cannot follow.
+    /// Builds the note on settings that an existing claim cannot follow.
     fn as_it_was(&self, volume: &Volume) -> Option<Note> {
         let differs = self.asks.is_some()
             && (self.access_mode != volume.access_mode || self.storage_class != volume.storage_class);
@@ -182,7 +182,7 @@ impl Own {
         })
     }
 
-    /// Condition `VolumeSized`, as soon as there is a claim to tell of.
+    /// Builds the condition `VolumeSized`, if the claim exists.
     fn sized(&self) -> Option<Condition> {
         const SIZED: &str = "VolumeSized";
         let quantity = |text: &str| Quantity::parse(text).ok();
@@ -206,25 +206,25 @@ impl Own {
     }
 }
 
-/// What a claim asks for.
+/// Returns the requested size of a claim.
 fn requested(claim: &Object) -> Option<&str> {
     claim.str_at(&["spec", "resources", "requests", "storage"])
 }
 
-/// Access mode and class: those of the claim that is there, where it has others than the settings say.
+/// Returns access mode and class. Those of an existing claim win over the settings.
 fn fixed(found: Option<&Object>, volume: &Volume) -> (String, String) {
     let (mode, class) = (volume.access_mode.clone(), volume.storage_class.clone());
     let Some(found) = found else { return (mode, class) };
     let modes = found.at(&["spec", "accessModes"]).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let has = |wanted: &str| modes.iter().any(|mode| mode.as_str() == Some(wanted));
     let first = modes.first().and_then(Value::as_str).map(ToOwned::to_owned);
-    // The class of a claim that was made with none comes from the cluster, and is nobody's word here.
+    // The cluster chose the class of a claim that was created without one. It is no difference to the settings.
     let live = found.str_at(&["spec", "storageClassName"]).unwrap_or_default();
     let class = if class.is_empty() { class } else { live.to_string() };
     (if has(&mode) { mode } else { first.unwrap_or(mode) }, class)
 }
 
-/// Whether a claim belongs to the store and is not going.
+/// Returns whether a claim belongs to the store and is not being deleted.
 fn is_owned(claim: &Object, store: &Object) -> bool {
     let uid = store.str_at(&["metadata", "uid"]);
     let owners = claim.at(&["metadata", "ownerReferences"]).and_then(Value::as_array);

@@ -1,11 +1,11 @@
-//! The kind `MemoryStore`: a service that keeps what Agents remember, in a volume or in a database.
+//! The kind `MemoryStore`: a service that stores memories of Agents, in a volume or in a database.
 //!
 //! | step | module |
 //! |---|---|
-//! | what is wrong with the fields | `wanted` |
-//! | the models and who serves them | `models` |
-//! | the claim for storage | `claim` |
-//! | all of it for one subject | `request` |
+//! | violations in the fields | `wanted` |
+//! | the models and their ModelAPI | `models` |
+//! | the volume claim | `claim` |
+//! | everything about one subject | `request` |
 //! | variables | `mapping` |
 //! | manifests | `translate` |
 //! | status | `assess` |
@@ -33,7 +33,7 @@ use kaos_workload::{ROUTE_API, ROUTE_KIND};
 
 pub use settings::{Settings, Strategy, Volume};
 
-/// The policy of the kind `MemoryStore`.
+/// The default policy of the kind `MemoryStore`.
 #[derive(Debug)]
 pub struct MemoryStore;
 

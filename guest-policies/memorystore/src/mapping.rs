@@ -1,5 +1,5 @@
-//! The variables of a store, in the order that its service has always been given them. What the object does not set is
-//! left to the service.
+//! Maps the variables of a store, in the historic order of its service. The service chooses values that the object does
+//! not set.
 
 use alloc::{
     string::{String, ToString},
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::request::{KIND, Request, workload};
 
-/// The mapping of `subject`, on top of the one of the layer below.
+/// Returns the mapping of `subject`, on top of the mapping of the layer below.
 pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
     let request = Request::of(subject)?;
     let workload = workload(&request.object, subject);
@@ -60,7 +60,7 @@ pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, R
     Ok(all.into_vars())
 }
 
-/// Where the memories are kept.
+/// Sets the variables for storage.
 fn storage(env: &mut ContainerEnv<'_>, request: &Request) {
     let (storage, volume) = (&request.spec.storage, &request.settings.volume);
     let path = |field: &str| format!("spec.storage.{field}");

@@ -1,7 +1,7 @@
 //! The models of a store and the ModelAPI that serves them.
 //!
-//! The service has one address for both models. So the embedding model, too, is asked of the ModelAPI that serves the
-//! summaries, whichever the object names for it.
+//! The service has one address for both models. So the ModelAPI for summaries also serves the embedding model,
+//! whichever ModelAPI the object names for that.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_crds::memorystore::Models;
@@ -21,23 +21,23 @@ pub(crate) const MODEL_API: &str = "ModelAPI";
 /// The reason of the note on a model that the ModelAPI does not offer.
 const NOT_OFFERED: &str = "ModelNotOffered";
 
-/// What was found of each ModelAPI.
+/// The found ModelAPIs.
 #[derive(Debug, Default)]
 pub(crate) struct Served {
-    /// The address of the ModelAPI that is asked, and where it comes from.
+    /// The address of the ModelAPI, and its origin.
     pub(crate) endpoint: Option<(String, String)>,
-    /// What is wrong with any of them.
+    /// Problems of the ModelAPIs.
     pub(crate) depends: Dependencies,
-    /// What the user should know.
+    /// Notes for the user.
     pub(crate) notes: Vec<Note>,
 }
 
-/// The roles of the models, and the ModelAPI that the object names for each.
+/// Returns the roles of the models, and the ModelAPI that the object names for each.
 fn roles(models: &Models) -> [(&'static str, &str); 2] {
     [("summarization", &models.summarization.model_api), ("embedding", &models.embedding.model_api)]
 }
 
-/// The needs of a store.
+/// Returns the needs of a store.
 pub(crate) fn needs(spec: &MemoryStoreSpec) -> Vec<Need> {
     let [(_, first), (_, second)] = roles(&spec.models);
     let names = [Some(first), Some(second).filter(|second| *second != first)];
@@ -54,7 +54,7 @@ fn to(name: &str) -> Reference {
 }
 
 impl Served {
-    /// Reads what was found; collects what is wrong with the models.
+    /// Reads the found objects. Collects violations of the models.
     pub(crate) fn of(subject: &Subject, models: &Models, wrong: &mut Violations) -> Self {
         let mut served = Self::default();
         let [first, second] = roles(models);
@@ -68,7 +68,7 @@ impl Served {
         served
     }
 
-    /// The ModelAPI of a role. The address of the first one is kept.
+    /// Reads the ModelAPI of a role. Keeps the address of the first one.
     fn find(&mut self, subject: &Subject, (role, name): (&str, &str)) -> Option<Object> {
         let on = to(name);
         let quoted = shown(name, 253);
@@ -100,11 +100,11 @@ impl Served {
         Some(found)
     }
 
-    /// Whether `api`, which is asked for both models, offers them.
+    /// Checks that `api` offers both models.
     fn check_models(&mut self, models: &Models, api: &Object, wrong: &mut Violations) {
         const PATH: &str = "spec.models.embedding.modelAPI";
         let (summarization, embedding) = (&models.summarization, &models.embedding);
-        // What a ModelAPI that is not in order offers is not known.
+        // The models of an invalid ModelAPI are unknown.
         let offered = api.at(&["spec"]).and_then(offered);
         let offers = |model: &str| offered.as_ref().is_none_or(|offered| allowed(offered, model));
         let (asked, other) = (shown(&summarization.model_api, 253), shown(&embedding.model_api, 253));

@@ -1,4 +1,4 @@
-//! One `MemoryStore` with everything that decides about it, read once for each of the five functions.
+//! Everything that decides about one `MemoryStore`, decoded once for all five functions.
 
 use alloc::vec::Vec;
 use kaos_crds::MemoryStoreSpec;
@@ -15,7 +15,7 @@ use crate::wanted;
 pub(crate) static KIND: Kind =
     Kind { app: "memorystore", prefix: "memorystore", container: "memory", route: "memorystore" };
 
-/// What the object says, its settings, and what it refers to.
+/// The object, its settings, and the objects that it refers to.
 pub(crate) struct Request {
     pub(crate) object: Object,
     pub(crate) spec: MemoryStoreSpec,
@@ -24,7 +24,7 @@ pub(crate) struct Request {
     pub(crate) claims: Claims,
 }
 
-/// Which objects a store must be seen with. One that cannot be read needs none: it is refused.
+/// Returns the needs of a store. A store that cannot be decoded has none, because it is refused.
 pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
     let object = subject.object();
     let Ok(spec) = spec(&object) else { return Vec::new() };
@@ -36,7 +36,7 @@ pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
     needs
 }
 
-/// The spec, or what is wrong with its size or the form of a field.
+/// Decodes the spec. Refuses fields that are too large or malformed.
 pub(crate) fn spec(object: &Object) -> Result<MemoryStoreSpec, Refusal> {
     bounds::check(object, &[])?;
     object.get("spec")
@@ -65,12 +65,12 @@ impl Request {
         Ok(Self { object, spec, settings, served, claims })
     }
 
-    /// The effective telemetry.
+    /// Returns the effective telemetry.
     pub(crate) fn telemetry(&self) -> Telemetry<'_> {
         telemetry(&self.spec, &self.settings)
     }
 
-    /// How others reach the store.
+    /// Returns the input of the store's Service and route.
     pub(crate) fn exposure(&self) -> Exposure<'_> {
         Exposure {
             service_port: self.settings.service_port,
@@ -84,14 +84,14 @@ impl Request {
     }
 }
 
-/// What `spec` and `settings` say about telemetry together.
+/// Merges telemetry from `spec` and `settings`.
 pub(crate) fn telemetry<'a>(spec: &'a MemoryStoreSpec, settings: &'a Settings) -> Telemetry<'a> {
     let own = spec.telemetry.as_ref();
     let endpoint = own.and_then(|own| own.endpoint.as_deref());
     Telemetry::merge(own.and_then(|own| own.enabled), endpoint, &settings.telemetry, "spec.telemetry")
 }
 
-/// Names and addresses of the object.
+/// Returns the names and addresses of the object.
 pub(crate) fn workload<'a>(object: &'a Object, subject: &'a Subject) -> Workload<'a> {
     Workload { kind: &KIND, name: object.name(), namespace: object.namespace(), domain: &subject.cluster.domain }
 }

@@ -1,10 +1,10 @@
-//! What the activation gate tries the policy on.
+//! The samples for the gate.
 
 use alloc::{borrow::ToOwned, vec::Vec};
 use kaos_policy_sdk::include_json;
 use kaos_policy_sdk::types::Sample;
 
-/// A store of each type of storage, one with its claim there already, and one that waits.
+/// Returns a store of each type of storage, one with an existing claim, and one that waits.
 pub(crate) fn samples() -> Vec<Sample> {
     let model = include_json!("../samples/modelapi.json");
     let local = include_json!("../samples/local.json");

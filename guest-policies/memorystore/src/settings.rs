@@ -1,6 +1,6 @@
-//! What a cluster may decide about the kind: every value that is not the user's.
+//! The settings of the kind: every value that does not come from the user.
 //!
-//! `Default` is the only place where the values stand; `settings.schema.json` is written from it.
+//! `Default` is the only source of the values. `settings.schema.json` is generated from it.
 
 use alloc::{borrow::ToOwned, string::String};
 
@@ -18,7 +18,7 @@ pub struct Settings {
     /// Image of stores that set none.
     #[cfg_attr(feature = "schema", schemars(length(min = 1), extend("x-env" = "DEFAULT_MEMORY_SERVICE_IMAGE")))]
     pub image: String,
-    /// When the image is pulled.
+    /// Pull policy of the image.
     pub image_pull_policy: PullPolicy,
     /// Port that stores listen on.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
@@ -29,12 +29,12 @@ pub struct Settings {
     /// Name of both ports.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::port_name"))]
     pub port_name: String,
-    /// How the Service is published.
+    /// Type of the Service.
     pub service_type: ServiceType,
-    /// Liveness.
+    /// Liveness probe.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::liveness"))]
     pub liveness_probe: Probe,
-    /// Readiness.
+    /// Readiness probe.
     pub readiness_probe: Probe,
     /// Resources of stores that set none.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::resources"))]
@@ -43,15 +43,15 @@ pub struct Settings {
     pub security_context: Raw,
     /// Security context of the pod.
     pub pod_security_context: Raw,
-    /// Whether pods get a token of their service account; null is Kubernetes' default.
+    /// Whether pods get a token of their ServiceAccount. null selects Kubernetes' default.
     pub automount_service_account_token: Option<bool>,
     /// The volume of stores with local storage.
     pub volume: Volume,
-    /// How many pods of a store with two or more stay when nodes are drained; 0 makes no PodDisruptionBudget.
+    /// Minimum available pods of a store with two or more while nodes are drained. 0 creates no PodDisruptionBudget.
     pub min_available: u16,
-    /// Whether stores take only what comes in the name of a user, in the variable `KAOS_MEMORY_REQUIRE_PRINCIPAL`.
+    /// Whether stores accept only requests for an identified user, in the variable `KAOS_MEMORY_REQUIRE_PRINCIPAL`.
     pub require_principal: bool,
-    /// Whether stores take only what comes from an Agent with an identity, in the variable
+    /// Whether stores accept only requests of an Agent with an identity, in the variable
     /// `KAOS_MEMORY_REQUIRE_AGENT_IDENTITY`.
     pub require_agent_identity: bool,
     /// Additional labels of every child and pod.
@@ -64,7 +64,7 @@ pub struct Settings {
     pub gateway: Gateway,
     /// Telemetry.
     pub telemetry: TelemetrySettings,
-    /// Finalizer for cleanup in order, for example `kaos.tools/memorystore-finalizer`; empty leaves it to owner
+    /// Finalizer for cleanup in order, for example `kaos.tools/memorystore-finalizer`; empty leaves cleanup to owner
     /// references.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::any_finalizer"))]
     pub finalizer: String,
@@ -78,31 +78,32 @@ pub struct Volume {
     /// Name of the volume.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::label_name"))]
     pub name: String,
-    /// Directory that it is mounted in.
+    /// Mount directory of the volume.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::directory"))]
     pub mount_path: String,
     /// Access mode of claims.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^Read(WriteOnce|WriteMany|WriteOncePod)$")))]
     pub access_mode: String,
-    /// StorageClass of claims; empty is the cluster's default. A claim that is there keeps its own.
+    /// StorageClass of claims. Empty selects the cluster's default. An existing claim keeps its class.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::any_object_name"))]
     pub storage_class: String,
     /// Whether claims stay when their store is deleted.
     pub keep: bool,
-    /// Name of a claim to use instead of one of the store's own; empty makes one. Set it on one object, by annotation.
+    /// Name of an existing claim to use. If empty, the store gets its own claim. Set it on a single object, with the
+    /// annotation.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::any_object_name"))]
     pub claim: String,
-    /// How a pod takes the place of another one.
+    /// Strategy to replace a pod.
     pub strategy: Strategy,
 }
 
-/// How a pod takes the place of another one.
+/// Strategy to replace a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 pub enum Strategy {
-    /// The old one stops first.
+    /// The old pod stops first.
     Recreate,
-    /// As Kubernetes does it by default: the new one starts first.
+    /// The new pod starts first, as is Kubernetes' default.
     RollingUpdate,
 }
 
@@ -144,12 +145,12 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Labels and annotations for every child.
+    /// Returns the labels and annotations for every child.
     pub(crate) fn extra(&self) -> Extra<'_> {
         Extra { labels: &self.extra_labels, annotations: &self.extra_annotations }
     }
 
-    /// What these settings say about pods.
+    /// Returns the settings for pods.
     pub(crate) fn pod(&self) -> PodDefaults<'_> {
         PodDefaults {
             image: &self.image,
@@ -169,11 +170,11 @@ impl Settings {
 
 #[cfg(feature = "schema")]
 impl Settings {
-    /// The schema of the settings, as it is in `settings.schema.json`.
+    /// Generates the text of `settings.schema.json`.
     pub fn schema_text() -> String {
         kaos_workload::schema::text::<Self>(&kaos_workload::schema::Extras {
             env: &[("gateway.timeout", "GATEWAY_DEFAULT_MEMORYSTORE_TIMEOUT")],
-            // Nothing that gives a pod more power: who may write an object may not give it that.
+            // No setting that gives a pod more rights: users who may write an object must not be able to grant them.
             annotations: &[
                 "image",
                 "imagePullPolicy",

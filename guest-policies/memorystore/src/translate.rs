@@ -1,4 +1,4 @@
-//! The manifests of a store.
+//! Builds the manifests of a store.
 
 use alloc::vec::Vec;
 use kaos_crds::memorystore::StorageType;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::request::{Request, workload};
 use crate::settings::Strategy;
 
-/// The claim for storage, Deployment, Service, disruption budget and HTTPRoute.
+/// Builds the volume claim, the Deployment, the Service, the PodDisruptionBudget and the HTTPRoute.
 pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refusal> {
     let request = Request::of(subject)?;
     let workload = workload(&request.object, subject);
@@ -29,7 +29,7 @@ pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refus
         parts.volume_mounts.push(object! { "name": volume.name.as_str(), "mountPath": volume.mount_path.as_str() });
     }
     let mut deployment = parts.deployment(&workload, &settings.pod(), env, &mut notes)?;
-    // Two pods over one volume would write into one database, and on two nodes the second could not start.
+    // Two pods with one volume would write into one database, and on another node the second pod could not start.
     if spec.storage.type_ == StorageType::Local && volume.strategy == Strategy::Recreate {
         deployment.manifest["spec"]["strategy"] = object! { "type": "Recreate" };
     }
@@ -49,7 +49,7 @@ pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refus
     Ok(plan)
 }
 
-/// The disruption budget of a store with more than one pod.
+/// Builds the PodDisruptionBudget of a store with more than one pod.
 fn budget(request: &Request, workload: &Workload<'_>) -> Option<Value> {
     let least = request.settings.min_available;
     if request.spec.pods() < 2 || least == 0 {

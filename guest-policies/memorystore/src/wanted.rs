@@ -1,4 +1,4 @@
-//! What is wrong with the fields of a `MemoryStore`, also where no API server has looked at them.
+//! Checks the fields of a `MemoryStore`, also for objects that no API server has validated.
 
 use alloc::{borrow::ToOwned, string::String};
 use kaos_crds::memorystore::{Model, Storage, StorageType};
@@ -9,10 +9,10 @@ use kaos_policy_sdk::quantity::Quantity;
 use kaos_policy_sdk::quote::shown;
 use kaos_workload::models::is_blank;
 
-/// The size of the volume.
+/// The field for the size of the volume.
 pub(crate) const SIZE: &str = "spec.storage.local.persistentVolume.size";
 
-/// Collects everything that is wrong with the fields themselves.
+/// Collects all violations in the fields themselves.
 pub(crate) fn check(spec: &MemoryStoreSpec, wrong: &mut Violations) {
     model("summarization", &spec.models.summarization, wrong);
     model("embedding", &spec.models.embedding, wrong);
@@ -25,7 +25,7 @@ pub(crate) fn check(spec: &MemoryStoreSpec, wrong: &mut Violations) {
     }
 }
 
-/// How much the volume is to hold.
+/// Returns the wanted size of the volume.
 pub(crate) fn size(spec: &MemoryStoreSpec) -> &str {
     let volume = spec.storage.local.as_ref().and_then(|local| local.persistent_volume.as_ref());
     volume.map_or(defaults::STORE_SIZE, |volume| &volume.size)
@@ -95,7 +95,7 @@ fn numbers(spec: &MemoryStoreSpec, wrong: &mut Violations) {
     }
 }
 
-/// The marks of compaction, once one is set; the service derives those that are not, or are 0.
+/// Returns the marks of compaction, if one is set. The service derives marks that are absent or 0.
 fn marks(spec: &MemoryStoreSpec, wrong: &mut Violations) {
     let Some(medium) = &spec.medium_term else { return };
     let is_set = |mark: Option<i32>| mark.filter(|mark| *mark > 0);

@@ -1,4 +1,4 @@
-//! What a store becomes, and what is told of it.
+//! The manifests and the status of a store.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 #[path = "../../mcpserver/tests/support/mod.rs"]
@@ -30,7 +30,7 @@ fn store(more: &Value) -> Value {
     json!({"metadata": {"name": "notes", "namespace": "n", "uid": "u1"}, "spec": spec})
 }
 
-/// The claim of [`store`] with this size.
+/// Returns the claim of [`store`] with this size.
 fn claim(size: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "PersistentVolumeClaim",

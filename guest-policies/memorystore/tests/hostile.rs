@@ -1,4 +1,4 @@
-//! Whatever an object holds: a plan or a refusal with a path, never a panic.
+//! Every object gets a plan or a refusal with a path, and never causes a panic.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 #[path = "../../sdk/tests/support/anything.rs"]

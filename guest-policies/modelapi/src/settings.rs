@@ -21,11 +21,11 @@ pub struct Settings {
     pub proxy_config: ProxyConfigFile,
     /// The server of mode Hosted.
     pub hosted: Server,
-    /// What the server of mode Hosted is started with.
+    /// Command and arguments of the server of mode Hosted.
     pub hosted_run: HostedRun,
-    /// Where the hosted model is kept.
+    /// The volume of the hosted model.
     pub model_store: ModelStore,
-    /// How the hosted model gets there.
+    /// The pull of the hosted model.
     pub model_pull: ModelPull,
     /// Log level of servers that set none: `LITELLM_LOG` of the proxy, `OLLAMA_DEBUG` of a hosted model.
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "DEFAULT_LOG_LEVEL")))]
@@ -40,7 +40,7 @@ pub struct Settings {
     pub gateway: Gateway,
     /// Telemetry, of the proxy only.
     pub telemetry: TelemetrySettings,
-    /// Finalizer for cleanup in order, for example `kaos.tools/modelapi-finalizer`; empty leaves it to owner
+    /// Finalizer for cleanup in order, for example `kaos.tools/modelapi-finalizer`; empty leaves cleanup to owner
     /// references.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::any_finalizer"))]
     pub finalizer: String,
@@ -53,7 +53,7 @@ pub struct Settings {
 pub struct Server {
     /// The image.
     pub image: String,
-    /// When images are pulled.
+    /// Pull policy of images.
     pub image_pull_policy: PullPolicy,
     /// Port that the server listens on.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
@@ -64,32 +64,32 @@ pub struct Server {
     /// Name of both ports.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::port_name"))]
     pub port_name: String,
-    /// How the Service is published.
+    /// Type of the Service.
     pub service_type: ServiceType,
-    /// Liveness.
+    /// Liveness probe.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::liveness"))]
     pub liveness_probe: Probe,
-    /// Readiness.
+    /// Readiness probe.
     pub readiness_probe: Probe,
     /// Resources of servers that set none.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::resources"))]
     pub resources: Raw,
-    /// Security context of every container that the policy makes.
+    /// Security context of every container.
     pub security_context: Raw,
     /// Security context of the pod.
     pub pod_security_context: Raw,
-    /// Whether pods get a token of their `ServiceAccount`; null is Kubernetes' default.
+    /// Whether pods get a token of their `ServiceAccount`. null selects Kubernetes' default.
     pub automount_service_account_token: Option<bool>,
 }
 
-/// What the server of mode Hosted is started with.
+/// Command and arguments of the server of mode Hosted.
 #[derive(Clone, Debug, PartialEq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HostedRun {
-    /// The command; none is the image's own.
+    /// The command. An empty list selects the image's own.
     pub command: Vec<String>,
-    /// The arguments; none are the image's own.
+    /// The arguments. An empty list selects the image's own.
     pub args: Vec<String>,
 }
 
@@ -98,20 +98,20 @@ pub struct HostedRun {
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ProxyConfigFile {
-    /// Directory that it is mounted in.
+    /// Mount directory of the file.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::directory"))]
     pub mount_path: String,
-    /// Its name there.
+    /// Name of the file.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::file_name"))]
     pub file_name: String,
     /// Name of the volume.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::label_name"))]
     pub volume_name: String,
-    /// Whether parameters that a provider does not know are dropped.
+    /// Whether the proxy drops parameters that a provider does not know.
     pub drop_params: bool,
-    /// What is told of successes and failures where telemetry is on.
+    /// Callback for successes and failures if telemetry is enabled.
     pub telemetry_callback: String,
-    /// Arguments after those that name the file and the port.
+    /// Additional arguments, after those for the file and the port.
     pub extra_args: Vec<String>,
     /// Whether the proxy is allowed to start without a master key, in the variable
     /// `LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY`. LiteLLM from 1.104 on does not start without the variable
@@ -119,18 +119,18 @@ pub struct ProxyConfigFile {
     pub without_master_key: bool,
 }
 
-/// Where the hosted model is kept.
+/// The volume of the hosted model.
 #[derive(Clone, Debug, PartialEq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ModelStore {
-    /// Directory that the volume is mounted in.
+    /// Mount directory of the volume.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::directory"))]
     pub mount_path: String,
     /// Name of the volume.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::label_name"))]
     pub volume_name: String,
-    /// The source of the volume, as Kubernetes spells it; an emptyDir is lost with its pod.
+    /// The source of the volume, in the form of Kubernetes. An emptyDir is deleted with its pod.
     pub source: Raw,
 }
 
@@ -139,18 +139,18 @@ pub struct ModelStore {
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ModelPull {
-    /// Whether there is one.
+    /// Whether pods have the init container.
     pub enabled: bool,
-    /// Its name.
+    /// Name of the init container.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::label_name"))]
     pub name: String,
-    /// Its image; empty is the server's.
+    /// Image of the init container. Empty selects the server's image.
     pub image: String,
-    /// The shell that runs the script.
+    /// Shell of the script.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub command: Vec<String>,
-    /// The script; `{model}` stands for the model, as one word outside of quotes, and `{--}` for the end of a command's
-    /// options, where the model could be taken for one.
+    /// The script. `{model}` becomes the model as one word, outside of quotes. `{--}` becomes the end of options, if a
+    /// command could read the model as an option.
     pub script: String,
 }
 

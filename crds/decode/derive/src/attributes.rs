@@ -1,13 +1,13 @@
-//! What serde's attributes say about reading.
+//! Reads serde's attributes, as far as they concern decoding.
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::meta::ParseNestedMeta;
 use syn::{Attribute, LitStr, Token};
 
-/// What stands in a field's place when it is not there.
+/// The value of an absent field.
 #[derive(Default)]
 pub(crate) enum Absent {
-    /// What its type says.
+    /// The value that `Decode::absent` returns for the type.
     #[default]
     ByType,
     /// `Default::default()`.
@@ -31,7 +31,7 @@ impl Attributes {
         let mut found = Self::default();
         for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("serde")) {
             attribute.parse_nested_meta(|meta| found.read(&meta))?;
-            // Such a function may only say that null is the default, which it is here anyway.
+            // Such a function may only map null to the default, which `Decode` does anyway.
             if found.deserialize_with && !matches!(found.absent, Absent::Call(_)) {
                 return Err(syn::Error::new_spanned(attribute, "Decode knows deserialize_with only beside default"));
             }
@@ -65,7 +65,7 @@ impl Attributes {
         Ok(())
     }
 
-    /// The name on the outside of what is called `name` in Rust.
+    /// Returns the serialized name of the Rust name `name`.
     pub(crate) fn outer_name(&self, name: &str, camel_case: bool) -> String {
         match &self.rename {
             Some(rename) => rename.clone(),
@@ -79,7 +79,7 @@ fn text(meta: &ParseNestedMeta<'_>) -> syn::Result<LitStr> {
     meta.value()?.parse()
 }
 
-/// `max_steps` and `MaxSteps` as `maxSteps`.
+/// Converts `max_steps` and `MaxSteps` to `maxSteps`.
 fn camel(name: &str) -> String {
     let mut camel = String::new();
     let mut upper = false;

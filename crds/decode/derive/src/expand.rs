@@ -1,4 +1,4 @@
-//! The implementation for one type.
+//! Generates the implementation for one type.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
@@ -7,7 +7,7 @@ use syn::{Data, DataEnum, DeriveInput, Fields, FieldsNamed, parse};
 
 use crate::attributes::{Absent, Attributes};
 
-/// The implementation of `Decode` in `runtime` for the type in `input`.
+/// Generates the implementation of `Decode` from the crate `runtime` for the type in `input`.
 pub(crate) fn expand(input: proc_macro::TokenStream, runtime: &TokenStream) -> proc_macro::TokenStream {
     let made = parse(input).and_then(|input: DeriveInput| implementation(&input, runtime));
     made.unwrap_or_else(|error| error.to_compile_error()).into()
@@ -49,7 +49,7 @@ fn of_struct(of_type: &Attributes, fields: &FieldsNamed, runtime: &TokenStream) 
         let known = all.iter().map(|(name, ..)| name);
         quote!(fields.only(&[#(#known),*])?;)
     });
-    // Of several mistakes, the first in the order of an object's members is told.
+    // If there are several errors, `decode` returns the first in the order of the object's members.
     all.sort_by(|a, b| a.0.cmp(&b.0));
     let read = if matches!(of_type.absent, Absent::ByType) {
         let read = all.iter().map(|(name, ident, absent)| match absent {
