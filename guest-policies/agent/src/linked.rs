@@ -121,7 +121,7 @@ impl Linked {
             Lookup::There(found) => found,
             Lookup::Forbidden(why) => return self.without(name, "PeerForbidden", &format!("cannot be read: {why}")),
             Lookup::Absent | Lookup::Unserved | Lookup::Unasked => {
-                return self.without(name, "PeerNotFound", "not found; it is picked up when it comes");
+                return self.without(name, "PeerNotFound", "not found; the operator adds it once it exists");
             }
         };
         match found.endpoint() {
@@ -129,7 +129,7 @@ impl Linked {
             None if found.at(&["spec", "agentNetwork", "expose"]) == Some(&false.into()) => {
                 self.without(name, "PeerNotExposed", "is not exposed; set its spec.agentNetwork.expose to true");
             }
-            None => self.without(name, "PeerNoEndpoint", "has no endpoint yet; it is picked up when it has one"),
+            None => self.without(name, "PeerNoEndpoint", "has no endpoint yet; the operator adds it once it has one"),
         }
     }
 

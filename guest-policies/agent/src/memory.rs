@@ -182,9 +182,9 @@ fn invalid(
     let Some((scope, _)) = own else {
         let (_, store) = most.filter(|(most, _)| is_beyond_cluster(*most)).zip(store)?;
         let why = format!(
-            "MemoryStore \"{store}\" lets user scope be read, but cluster security posture has no user identity: set \
-             config.memory.maxReadScope to session or agent, change spec.maxReadScope of the store, or set \
-             memory.userIdentity of the policy where requests carry one"
+            "MemoryStore \"{store}\" allows user scope, but cluster security posture has no user identity: set \
+             config.memory.maxReadScope to session or agent, change spec.maxReadScope of the store, or set the policy \
+             setting memory.userIdentity if requests carry one"
         );
         return Some(Invalid { path: STORE, why });
     };
@@ -194,13 +194,13 @@ fn invalid(
         let (scope, most) = (word(*scope), word(*most));
         let why = format!(
             "config.memory.maxReadScope \"{scope}\" exceeds MemoryStore \"{store}\" maxReadScope \"{most}\": name {most}, \
-             or have the store allow more"
+             or allow more in the store"
         );
         return Some(Invalid { path: SCOPE, why });
     }
     is_beyond_cluster(*scope).then(|| {
-        let why = "config.memory.maxReadScope references user scope, but cluster security posture has no user identity: name \
-                   session or agent, or set memory.userIdentity of the policy where requests carry one";
+        let why = "config.memory.maxReadScope references user scope, but cluster security posture has no user \
+                   identity: use session or agent, or set the policy setting memory.userIdentity if requests carry one";
         Invalid { path: SCOPE, why: why.to_owned() }
     })
 }

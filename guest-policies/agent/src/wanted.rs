@@ -33,7 +33,7 @@ fn remembering(spec: &AgentSpec, memory: &Memory, wrong: &mut Violations) {
         let mut own = spec.container.iter().flat_map(|container| &container.env);
         match memory.memory_store.as_deref() {
             Some(name) if !is_dns1123_subdomain(name) => {
-                wrong("memoryStore", "is no name of an object: use lower-case letters, digits, `-` and `.`");
+                wrong("memoryStore", "is not a valid object name: use lower-case letters, digits, `-` and `.`");
             }
             None if !own.any(|variable| variable.name == ENDPOINT) => wrong(
                 "type",
@@ -60,7 +60,10 @@ fn names(spec: &AgentSpec, wrong: &mut Violations) {
         if !is_dns1123_subdomain(name) {
             wrong.add(
                 path,
-                format!("`{}` is no name of an object: use lower-case letters, digits, `-` and `.`", shown(name, 40)),
+                format!(
+                    "`{}` is not a valid object name: use lower-case letters, digits, `-` and `.`",
+                    shown(name, 40)
+                ),
             );
         }
     };
@@ -170,6 +173,6 @@ pub(crate) fn unlikely(spec: &AgentSpec) -> Option<Note> {
 
 /// Returns the note on an Agent that lists itself as a peer.
 pub(crate) fn self_reference() -> Note {
-    let message = "an Agent is no peer of its own: the entry with its own name is ignored; take it out";
+    let message = "an Agent cannot be its own peer: the entry with its own name is ignored; remove it";
     note::at("spec.agentNetwork.access", note::info("SelfReference", message))
 }

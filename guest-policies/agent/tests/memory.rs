@@ -141,7 +141,7 @@ fn an_impossible_scope_of_a_store_is_reported_with_the_store_and_the_field() {
     let subject = seen(&object, Some(store("user", &up())));
     let Err(Refusal::Invalid(wrong)) = testing::plan::<Agent>(&subject) else { panic!("it is taken") };
     assert_eq!(wrong[0].path, "spec.config.memory.memoryStore");
-    let message = "MemoryStore \"s\" lets user scope be read, but cluster security posture has no user identity";
+    let message = "MemoryStore \"s\" allows user scope, but cluster security posture has no user identity";
     assert!(wrong[0].message.starts_with(message), "{}", wrong[0].message);
     let ready = condition(&subject, Outcome::Refused(Refusal::Invalid(wrong)), "Ready").unwrap();
     assert_eq!(ready.reason, "InvalidMemoryReadScope");

@@ -41,7 +41,7 @@ fn a_failed_dependency_is_reported_and_a_rollout_counts_as_serving() {
         let condition = report.conditions.into_iter().find(|it| it.type_ == "DependenciesReady").unwrap();
         (condition.status, condition.reason, condition.message)
     };
-    let failed = "ModelAPI llm has failed; pods of before still answer";
+    let failed = "ModelAPI llm has failed; its older pods still serve";
     assert_eq!(told("Failed"), (Truth::No, "NotReady".into(), failed.into()));
     assert_eq!(told("Pending"), (Truth::Yes, "Ready".into(), "every dependency serves".into()));
 }

@@ -68,7 +68,7 @@ fn available_tools(request: &Request, env: &[EnvVar]) -> Vec<String> {
 fn runtime_resolved(outcome: &Outcome, resolved: bool) -> Option<Condition> {
     const RESOLVED: &str = "RuntimeResolved";
     if resolved {
-        return Some(condition::yes(RESOLVED, "Resolved", "it is known what the runtime stands for"));
+        return Some(condition::yes(RESOLVED, "Resolved", "the runtime is known"));
     }
     match outcome {
         Outcome::Refused(Refusal::Invalid(violations)) => violations

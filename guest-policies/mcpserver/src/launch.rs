@@ -131,7 +131,7 @@ fn package(settings: &Settings, name: &str, path: &str) -> Result<Launch, Refusa
         || name.contains(char::is_control)
     {
         let message = format!(
-            "`{}` is no Python package: name one of PyPI, or use runtime {CUSTOM} with container.image",
+            "`{}` is not a Python package: name one from PyPI, or use runtime {CUSTOM} with container.image",
             shown(name, 253)
         );
         return Err(refusal::invalid(path, message));

@@ -114,8 +114,8 @@ fn unused_params(request: &Request) -> Option<Note> {
     if request.launch.params_env_var.is_some() {
         return None;
     }
-    let message = "this runtime names no variable for parameters, so they reach nobody: set what it needs in \
-                   container.env, or paramsEnvVar in the registry";
+    let message = "this runtime names no variable for parameters, so the container does not get them: set the \
+                   variables that it needs in container.env, or paramsEnvVar in the registry";
     Some(note::at(path, note::warning(PARAMS_UNUSED, message)))
 }
 

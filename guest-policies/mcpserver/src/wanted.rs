@@ -86,13 +86,13 @@ impl Wanted {
             // Source text has always won over a package.
             (None, _, Some(_)) => Source::Registry(PYTHON_STRING.to_owned()),
             (None, Some(Source::Package { path, .. }), None) if text(spec.type_.as_ref()) == Some(NODE) => {
-                let message = "packages of type node-runtime are npm's, which are not installed: use runtime custom with \
-                               container.image";
+                let message = "packages of type node-runtime come from npm, which is not supported: use runtime \
+                               custom with container.image";
                 return Err(refusal::invalid(path, message));
             }
             (None, Some(package), None) => package,
             (None, None, None) => {
-                let message = "a runtime is required: name one of the registry, or custom with container.image";
+                let message = "a runtime is required: name one from the registry, or custom with container.image";
                 return Err(refusal::invalid("spec.runtime", message));
             }
         };

@@ -90,7 +90,7 @@ impl Claims {
         claims.mounted = given.cloned();
         if let Some(found) = found.filter(|found| is_owned(found, &subject.object())) {
             let message = format!(
-                "{KIND} {name} is not used any more and stays, since there may be memories in it: when you do not need them, \
+                "{KIND} {name} is no longer used and stays, because it may contain memories: to delete them, run \
                  kubectl delete persistentvolumeclaim {name}"
             );
             claims.notes.push(note::at("spec.storage", note::info("ClaimUnused", message)));
@@ -123,16 +123,17 @@ impl Claims {
     pub(crate) fn conditions(&self) -> Vec<Condition> {
         let Some(mounted) = &self.mounted else { return Vec::new() };
         let Some(own) = self.own.as_ref().filter(|own| own.name == *mounted) else {
-            let message = format!("{KIND} {mounted} is none of this store's own and stays when the store is deleted");
+            let message = format!("{KIND} {mounted} does not belong to this store and stays when the store is deleted");
             return vec![condition::yes("DataKept", "GivenClaim", message)];
         };
         let kept = if own.is_kept {
-            let message =
-                format!("{KIND} {mounted} stays when this store is deleted, and is found again by one of its name");
+            let message = format!(
+                "{KIND} {mounted} stays when this store is deleted, and a new store of this name uses it again"
+            );
             condition::yes("DataKept", "Kept", message)
         } else {
             let message = format!(
-                "{KIND} {mounted} is deleted with this store, and all memories with it: to keep it, annotate the store with \
+                "{KIND} {mounted} is deleted with this store, with all memories: to keep it, annotate the store with \
                  {KEEP}: \"true\""
             );
             condition::no("DataKept", "GoesWithStore", message)
@@ -151,8 +152,8 @@ impl Own {
             && wanted < before
         {
             let message = format!(
-                "is {size}, and {KIND} {name} has {asks}: a volume never shrinks; write {asks} or more, or move the memories \
-                 to a new store"
+                "is {size}, and {KIND} {name} has {asks}: a volume never shrinks; set {asks} or more, or move the \
+                 memories to a new store"
             );
             wrong.add(SIZE, message);
         }
@@ -174,8 +175,8 @@ impl Own {
             && (self.access_mode != volume.access_mode || self.storage_class != volume.storage_class);
         differs.then(|| {
             let message = format!(
-                "{KIND} {} was made with another class or access mode than the settings say by now, and keeps it: a claim \
-                 that is there cannot change these",
+                "{KIND} {} has another class or access mode than the settings, and keeps it: an existing claim cannot \
+                 change these",
                 self.name
             );
             note::info("ClaimAsItWas", message)
@@ -190,8 +191,8 @@ impl Own {
         let name = &self.name;
         if quantity(asks).is_some_and(|asks| asks < wanted) {
             let message = format!(
-                "{KIND} {name} asks for {asks} and does not grow to {} yet: if its StorageClass does not allow it to \
-                 (allowVolumeExpansion), take the change back",
+                "{KIND} {name} asks for {asks} and does not grow to {} yet: if its StorageClass does not allow growth \
+                 (allowVolumeExpansion), revert the change",
                 self.size
             );
             return Some(condition::no(SIZED, "NotGrown", message));

@@ -118,8 +118,8 @@ impl Served {
         }
         if asked != other {
             let message = format!(
-                "the store has one address for both models, so ModelAPI {asked} is asked for {model}, too, and {other} is \
-                 only waited for: name {asked} here"
+                "the store has one address for both models, so ModelAPI {asked} serves {model}, too, and the \
+                 store only waits for ModelAPI {other}: name {asked} here"
             );
             self.notes.push(note::at(PATH, note::warning("EmbeddingElsewhere", message)));
         }

@@ -20,7 +20,7 @@ pub(crate) fn check(spec: &MemoryStoreSpec, wrong: &mut Violations) {
     numbers(spec, wrong);
     marks(spec, wrong);
     if spec.storage.type_ == StorageType::Local && spec.replicas.is_some_and(|replicas| replicas > 1) {
-        let message = "replicas must be 1 in local storage mode: take it out, or use external storage";
+        let message = "replicas must be 1 in local storage mode: remove it, or use external storage";
         wrong.add("spec.replicas", message);
     }
 }
@@ -34,7 +34,7 @@ pub(crate) fn size(spec: &MemoryStoreSpec) -> &str {
 fn model(role: &str, model: &Model, wrong: &mut Violations) {
     if !is_dns1123_subdomain(&model.model_api) {
         let name = shown(&model.model_api, 40);
-        let message = format!("`{name}` is no name of an object: use lower-case letters, digits, `-` and `.`");
+        let message = format!("`{name}` is not a valid object name: use lower-case letters, digits, `-` and `.`");
         wrong.add(format!("spec.models.{role}.modelAPI"), message);
     }
     if is_blank(&model.model) {
@@ -48,7 +48,7 @@ fn storage(storage: &Storage, wrong: &mut Violations) {
             let volume = storage.local.as_ref().and_then(|local| local.persistent_volume.as_ref());
             let nothing = Quantity::parse("0").ok();
             if volume.is_some_and(|volume| Quantity::parse(&volume.size).ok() <= nothing) {
-                wrong.add(SIZE, "must be more than nothing, for example 5Gi");
+                wrong.add(SIZE, "must be greater than 0, for example 5Gi");
             }
         }
         (StorageType::External, None) => wrong.add(

@@ -51,7 +51,7 @@ fn exported(configured: Condition, config: &Config, no_callback: Option<&Note>) 
         }
         (Truth::Yes, Config::Secret(key), _) => {
             let message = format!(
-                "{} if the configuration in Secret {} has a callback for it, which is not known here",
+                "{} if the configuration in Secret {} has a callback for telemetry, which the policy cannot read",
                 configured.message, key.name
             );
             condition::unknown(&configured.type_, "ConfigInSecret", message)

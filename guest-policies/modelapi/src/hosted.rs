@@ -17,11 +17,10 @@ use crate::settings::ModelPull;
 /// Refuses a name that no program can take as an argument.
 pub(crate) fn check_model(model: &str, path: &str) -> Result<(), Refusal> {
     if models::is_blank(model) {
-        return Err(refusal::invalid(path, "a blank name is no model: name one, for example smollm2:135m"));
+        return Err(refusal::invalid(path, "the name is blank: name a model, for example smollm2:135m"));
     }
     if model.contains(char::is_control) {
-        let message =
-            format!("`{}` is no model: a name has no control characters, for example smollm2:135m", shown(model, 253));
+        let message = format!("`{}` has control characters: name a model, for example smollm2:135m", shown(model, 253));
         return Err(refusal::invalid(path, message));
     }
     Ok(())
@@ -117,7 +116,7 @@ mod tests {
         for blank in [" ", "\u{a0}\t"] {
             let refused = check_model(blank, "spec.serverConfig.model").unwrap_err();
             let Refusal::Invalid(violations) = refused else { panic!("{refused:?}") };
-            assert_eq!(violations[0].message, "a blank name is no model: name one, for example smollm2:135m");
+            assert_eq!(violations[0].message, "the name is blank: name a model, for example smollm2:135m");
         }
     }
 

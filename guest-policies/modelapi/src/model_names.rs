@@ -31,7 +31,7 @@ pub(crate) fn check(proxy: &Proxy, place: impl Fn(usize) -> String, notes: &mut 
         }
     }
     if is_generated && proxy.provider.as_deref().is_some_and(is_blank) {
-        let message = "a blank name is no provider: name one that LiteLLM knows, such as openai, or remove it";
+        let message = "the name is blank: name a provider that LiteLLM knows, such as openai, or remove it";
         wrong.add("spec.proxyConfig.provider", message);
     }
     wrong.into_result()
@@ -40,11 +40,11 @@ pub(crate) fn check(proxy: &Proxy, place: impl Fn(usize) -> String, notes: &mut 
 /// Returns why providers or Agents will not know a model of this name.
 fn doubt(model: &str) -> Option<String> {
     if is_blank(model) {
-        return Some("a blank name is no model: name one, or take the entry out".into());
+        return Some("the name is blank: name a model, or remove the entry".into());
     }
     let name = || shown(model, 100);
     if model.ends_with('/') {
-        let message = "names a provider and no model: add the model, or `*` for all of them";
+        let message = "names a provider but no model: add the model, or `*` for all models";
         return Some(format!("`{}` {message}", name()));
     }
     let before = model.strip_suffix('*').unwrap_or(model);
@@ -52,8 +52,8 @@ fn doubt(model: &str) -> Option<String> {
     let is_plain =
         !before.bytes().any(|byte| byte == b'*') && (!is_pattern || before.is_empty() || before.ends_with('/'));
     (!is_plain).then(|| {
-        let message = "offers an Agent no model but one of this very name: a `*` stands alone, for all models, or ends a \
-                       provider's name, as in openai/*; name each model otherwise";
+        let message = "offers only a model of exactly this name: `*` is a pattern only alone, for all models, or \
+                       after a provider, as in openai/*; otherwise, name each model";
         format!("`{}` {message}", name())
     })
 }

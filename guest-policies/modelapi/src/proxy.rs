@@ -109,7 +109,7 @@ fn checked(
     callback: Option<&str>,
     notes: &mut Vec<Note>,
 ) -> Result<(), Refusal> {
-    let remedy = "keep it in a Secret and name that in fromSecretKeyRef, or make it shorter";
+    let remedy = "store it in a Secret and name the Secret in fromSecretKeyRef, or make it shorter";
     bounds::within(path, text.len(), "bytes", READ, remedy)?;
     let oddities = config_yaml::check(text, models, callback);
     let oddities = oddities.map_err(|error| refusal::invalid(path, error.to_string()))?;
@@ -121,7 +121,7 @@ fn checked(
             ),
             Oddity::Nameless(index) => note::warning(
                 "ModelNameless",
-                format!("model_list[{index}] in configYaml has no model_name, so nobody can ask for it: name it"),
+                format!("model_list[{index}] in configYaml has no model_name, so no Agent can request it: name it"),
             ),
             Oddity::NoCallback => {
                 note::warning(NO_CALLBACK, format!("configYaml exports no telemetry: {}", callbacks(callback)))

@@ -49,7 +49,7 @@ fn unused(spec: &ModelAPISpec, notes: &mut Vec<Note>) -> Result<(), Refusal> {
     let has_model = spec.hosted_config.as_ref().is_none_or(|config| config.model.is_some())
         || spec.server_config.as_ref().is_some_and(|config| config.model.is_some());
     if spec.mode == Mode::Proxy && !has_model {
-        let message = "hostedConfig.model is required, also in mode Proxy, which passes hostedConfig over: remove \
+        let message = "hostedConfig.model is required, also in mode Proxy, which ignores hostedConfig: remove \
                        hostedConfig";
         return Err(refusal::invalid(HOSTED_MODEL, message));
     }
@@ -61,7 +61,7 @@ fn unused(spec: &ModelAPISpec, notes: &mut Vec<Note>) -> Result<(), Refusal> {
         Mode::Hosted => ("Hosted", [("spec.proxyConfig", spec.proxy_config.is_some()), ("", false)]),
     };
     for (path, _) in others.into_iter().filter(|(_, is_there)| *is_there) {
-        let message = format!("{path} says nothing in mode {mode}: remove it, or choose the other mode");
+        let message = format!("{path} has no effect in mode {mode}: remove it, or choose the other mode");
         notes.push(note::at(path, note::warning("Unused", message)));
     }
     Ok(())
@@ -131,8 +131,8 @@ fn models(config: &ProxyConfig, notes: &mut Vec<Note>) -> Result<Vec<String>, Re
 fn api_key(key: &ApiKey, notes: &mut Vec<Note>) -> Result<Option<Key>, Refusal> {
     let from = key.value_from.as_ref();
     if let Some(value) = text(key.value.as_ref()) {
-        let message = "everybody who may read this object or its Deployment can read the key: keep it in a Secret, and \
-                       name that in apiKey.valueFrom.secretKeyRef";
+        let message = "every user who may read this object or its Deployment can read the key: store it in a Secret, \
+                       and name the Secret in apiKey.valueFrom.secretKeyRef";
         notes.push(note::at("spec.proxyConfig.apiKey.value", note::info("ApiKeyInSpec", message)));
         return Ok(Some(Key::Literal(value.to_owned())));
     }

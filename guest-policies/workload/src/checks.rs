@@ -15,7 +15,7 @@ fn check_ports(container: &Value, path: impl Fn() -> String) -> Result<(), Refus
         let Some(name) = name_of(port) else { continue };
         if seen.insert(name, 0).is_some() {
             let message = format!(
-                "two ports are named `{}`, since ports merge by number: name yours otherwise, or set \
+                "two ports are named `{}`, since ports merge by number: choose another name, or set \
                  the policy setting containerPort to change the port",
                 quote::shown(name, 15)
             );
@@ -43,7 +43,7 @@ fn place(patch: Option<&Value>, list: &'static str, name: Option<&str>, field: &
 /// Checks what every pod needs. Reports mistakes at their place in `patch`, the user's pod spec.
 pub(crate) fn check(pod: &Value, patch: Option<&Value>, own: &str) -> Result<(), Refusal> {
     if !items(pod, "containers").iter().any(|container| name_of(container) == Some(own)) {
-        let message = format!("the pod must keep the container `{own}`: take out what deletes it");
+        let message = format!("the pod must keep the container `{own}`: remove the patch that deletes it");
         return Err(refusal::invalid(format!("{POD_SPEC}.containers"), message));
     }
     let mut names = Places::new();
@@ -56,8 +56,7 @@ pub(crate) fn check(pod: &Value, patch: Option<&Value>, own: &str) -> Result<(),
             let name = check_container(container, own, has_image, at)?;
             if names.insert(name, 0).is_some() {
                 let shown = quote::shown(name, 63);
-                let message =
-                    format!("two containers are called `{shown}`, and a pod has one of a name: choose another");
+                let message = format!("two containers are named `{shown}`: choose another name");
                 return Err(refusal::invalid(place(patch, list, Some(name), "name"), message));
             }
         }
@@ -80,15 +79,14 @@ fn check_container<'a>(
     }
     if image.is_empty() {
         let (path, message) = match (name == own, has_image) {
-            (true, true) => (place("image"), "takes the container's image away: name one, or take this out".to_owned()),
+            (true, true) => (place("image"), "removes the container's image: set one, or remove this".to_owned()),
             (true, false) => (
                 format!("{CONTAINER}.image"),
-                "there is no image: set one here, or a default for the operator".to_owned(),
+                "no image is set: set one here, or a default for the operator".to_owned(),
             ),
             (false, _) => {
                 let name = quote::shown(name, 63);
-                let message =
-                    format!("container `{name}` needs an image; the container of this kind is called `{own}`");
+                let message = format!("container `{name}` needs an image; the container of this kind is named `{own}`");
                 (place("image"), message)
             }
         };

@@ -35,7 +35,7 @@ impl Dependencies {
             if available.unwrap_or_default() < 1 {
                 self.failing.push(blocker.clone());
             } else if found.str_at(&["status", "phase"]) == Some(Phase::Failed.as_str()) {
-                let message = format!("{} {} has failed; pods of before still answer", on.kind, on.name);
+                let message = format!("{} {} has failed; its older pods still serve", on.kind, on.name);
                 self.failing.push(Blocker { message, ..blocker.clone() });
             }
             self.unready.push(blocker);

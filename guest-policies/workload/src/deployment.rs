@@ -250,7 +250,7 @@ fn one_value_a_name(pod: &mut Value, notes: &mut Vec<Note>) {
         let Some(list) = container.get_mut("env").and_then(Value::as_array_mut) else { continue };
         if env::each_once(list) {
             let owner = name(container);
-            let message = format!("container `{owner}` sets a variable more than once: the last value holds");
+            let message = format!("container `{owner}` sets a variable more than once: the last value wins");
             notes.push(note::at(POD_SPEC, note::info("DuplicateEnv", message)));
         }
     }
@@ -261,7 +261,7 @@ fn repeated_env(over: &Value) -> Option<Note> {
     let mut seen = Places::new();
     let mut names = items(over, "env").iter().filter_map(name_of);
     let name = names.find(|name| seen.insert(name, 0).is_some())?;
-    let message = format!("`{}` is there more than once: the last value holds", quote::shown(name, 63));
+    let message = format!("`{}` occurs more than once: the last value wins", quote::shown(name, 63));
     Some(note::at(format!("{CONTAINER}.env"), note::info("DuplicateEnv", message)))
 }
 

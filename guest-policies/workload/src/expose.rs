@@ -73,8 +73,8 @@ impl Exposure<'_> {
         if !subject.serves(ROUTE_API, ROUTE_KIND) {
             notes.push(note::warning(
                 "GatewayUnserved",
-                "routes are enabled and this cluster does not serve HTTPRoute of gateway.networking.k8s.io/v1, so there \
-                 is none: install the Gateway API, or set GATEWAY_API_ENABLED to false for the operator",
+                "routes are enabled and this cluster does not serve HTTPRoute of gateway.networking.k8s.io/v1, so \
+                 there is no HTTPRoute: install the Gateway API, or set GATEWAY_API_ENABLED to false for the operator",
             ));
             return Ok(None);
         }
@@ -111,7 +111,7 @@ impl Exposure<'_> {
             Err(duration::Error::NotGo | duration::Error::NotGateway) => Err(refusal::invalid(
                 path,
                 format!(
-                    "`{}` is no timeout: write up to four numbers with a unit h, m, s or ms, for example 1h30m",
+                    "`{}` is not a timeout: write up to four numbers with a unit h, m, s or ms, for example 1h30m",
                     shown(text)
                 ),
             )),
@@ -136,7 +136,8 @@ impl Exposure<'_> {
             Ok(spelled) => {
                 if spelled != text {
                     let message = format!(
-                        "`{text}` is written `{spelled}` in the HTTPRoute: the Gateway API allows five digits a number"
+                        "`{text}` is written `{spelled}` in the HTTPRoute: the Gateway API allows five digits in a \
+                         number"
                     );
                     notes.push(note::at(path, note::info("TimeoutRespelled", message)));
                 }

@@ -24,7 +24,7 @@ impl Registry {
     /// Parses the entries below `runtimes` in `text`. The error says why the text is not a registry.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.len() > READ {
-            return Err(format!("{} bytes are too many, at most {READ}: take out what nothing uses", text.len()));
+            return Err(format!("{} bytes are too many, at most {READ}: remove unused entries", text.len()));
         }
         let fields = match yaml::parse_texts(text).map_err(|error| error.to_string())? {
             Value::Object(fields) => fields,

@@ -159,7 +159,7 @@ fn source(item: &Value, path: &Path, at: usize, wrong: &mut Violations) -> Optio
     match item.get("valueFrom") {
         None | Some(Value::Null) => Some(EnvSource::Literal(value.to_owned())),
         Some(Value::Object(_)) if !value.is_empty() => {
-            wrong.add(path.index(at).key("valueFrom"), "must not be set beside value; remove one of them");
+            wrong.add(path.index(at).key("valueFrom"), "must not be set together with value; remove one of them");
             None
         }
         Some(Value::Object(from)) => Some(reference(from)),

@@ -23,10 +23,10 @@ pub enum Problem {
     #[error("must be a list")]
     NotAList,
     /// An item of a list that merges by key lacks the key.
-    #[error("each item needs the field {0}, which tells it from the others")]
+    #[error("each item needs the field {0}, which identifies it")]
     NoMergeKey(&'static str),
     /// The policy's own manifest has an item without the merge key.
-    #[error("cannot be merged: an item of the list below it has no {0}")]
+    #[error("cannot be merged: an item of the base list has no {0}")]
     BaseWithoutMergeKey(&'static str),
     /// The items of a list of plain values are of different types.
     #[error("all items must be of one type")]
@@ -35,7 +35,7 @@ pub enum Problem {
     #[error("$patch must be delete, merge or replace")]
     UnknownDirective,
     /// A member is set together with another one that excludes it.
-    #[error("must not be set beside {0}; remove one of them")]
+    #[error("must not be set together with {0}; remove one of them")]
     NotBeside(String),
     /// `$patch: merge` in a list.
     #[error("$patch: merge is not possible in a list; name the item by its {0} instead")]

@@ -17,11 +17,11 @@ pub(super) enum Place {
     Member,
 }
 
-const UNEXPECTED: Problem = Problem::Syntax("nothing may stand behind a value in its line");
+const UNEXPECTED: Problem = Problem::Syntax("nothing may follow a value on its line");
 const NO_STRUCTURE: Problem = Problem::Syntax("a list or an object must begin on a line of its own here");
-const NO_KEY: Problem = Problem::Syntax("there must be a key here, with a colon and a space behind it");
+const NO_KEY: Problem = Problem::Syntax("a key must follow here, with a colon and a space");
 const TABS: Problem = Problem::Syntax("indent with spaces, not with tabs");
-const INDENTATION: Problem = Problem::Syntax("is indented more than what it belongs to");
+const INDENTATION: Problem = Problem::Syntax("is indented more than its parent");
 
 impl<'a> Reader<'a> {
     /// Reads the value after `place`, in a structure that is indented by `parent`.

@@ -33,7 +33,7 @@ impl Reader<'_> {
         match cursor.peek() {
             0 => Ok(value),
             _ if ended || cursor.marker() => Err(Problem::SecondDocument),
-            _ => Err(Problem::Syntax("this is no part of the value before it: check the indentation")),
+            _ => Err(Problem::Syntax("this does not belong to the value before it: check the indentation")),
         }
     }
 }

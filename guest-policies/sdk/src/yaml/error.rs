@@ -26,7 +26,7 @@ pub enum Problem {
     #[error("{0}")]
     Syntax(&'static str),
     /// A second document.
-    #[error("there must be one document only; remove this one")]
+    #[error("only one document is allowed; remove this one")]
     SecondDocument,
     /// Nested deeper than [`MAX_DEPTH`].
     #[error("nested too deeply; at most 64 levels are read")]
@@ -38,7 +38,7 @@ pub enum Problem {
     #[error("this alias has no anchor before it")]
     UnknownAlias,
     /// A key occurs twice in one object.
-    #[error("the key \"{}\" is there twice; remove one", crate::quote::shown(.0, 100))]
+    #[error("the key \"{}\" occurs twice; remove one", crate::quote::shown(.0, 100))]
     DuplicateKey(String),
     /// A key is a list or an object.
     #[error("a key must be plain text")]

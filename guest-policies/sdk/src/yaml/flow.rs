@@ -88,7 +88,7 @@ impl<'a> Reader<'a> {
         let is_pair = self.cursor.peek() == b':' && (!matches!(atom, Atom::Plain(_)) || is_gap(next) || is_flow(next));
         if !is_pair {
             if self.cursor.at() == start {
-                return Err(Problem::Syntax("between two commas there must be something"));
+                return Err(Problem::Syntax("a value is missing between two commas"));
             }
             return Ok(Entry { properties, atom, value: explicit.then_some(Value::Null) });
         }

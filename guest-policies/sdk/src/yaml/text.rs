@@ -6,7 +6,7 @@ use super::reader::Reader;
 use alloc::string::String;
 
 const NOT_CLOSED: Problem = Problem::Syntax("the text ends before this quote is closed");
-const NO_ESCAPE: Problem = Problem::Syntax("behind a backslash in double quotes there must be an escape of YAML");
+const NO_ESCAPE: Problem = Problem::Syntax("a backslash in double quotes must begin an escape of YAML");
 
 /// Appends the separator of two lines that are folded into one.
 fn fold(text: &mut String, breaks: usize) {
@@ -30,7 +30,7 @@ impl Reader<'_> {
             return Err(Problem::Syntax("\"-\" is only valid inside a block"));
         }
         if indicator || ends_at(first, cursor.ahead(1)) || b",[]{}#&*!'\"%@`".contains(&first) {
-            return Err(Problem::Syntax("no text begins with this sign: put it into quotes"));
+            return Err(Problem::Syntax("a text cannot begin with this character: put it into quotes"));
         }
         let mut text = String::new();
         loop {
@@ -182,7 +182,7 @@ impl Reader<'_> {
             cursor.skip_line();
         }
         if !cursor.line_break() && cursor.peek() != 0 {
-            return Err(Problem::Syntax("only - or +, and a digit for the indentation, may stand behind | or >"));
+            return Err(Problem::Syntax("only - or +, and a digit for the indentation, may follow | or >"));
         }
         let mut text = String::new();
         let (mut breaks, mut was_deeper, mut any) = (0, true, false);
