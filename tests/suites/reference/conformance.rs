@@ -27,9 +27,10 @@ pub(crate) fn page() -> String {
     let tests = tests();
     let checklist = fs::read_to_string(Path::new(ROOT).join("tests/suites/reconcile/checklist.md")).unwrap();
     let mut page = head("Conformance", "tests/suites/reconcile/checklist.md and the names of the tests");
-    page += "What the reconcile loop must do, and the tests that show it: on the embedded cluster (`tests/run reconcile`), \
-             and on a real control plane (the same suite by `tests/run reconcile_real`, and `tests/run e2e` and `tests/run chaos`). What only the \
-             embedded cluster can show says why: it injects faults, simulates time, and writes down every request.\n\n";
+    page += "The rules of the reconcile loop, and the tests that prove them. The suite `reconcile` runs on the embedded \
+             cluster (`tests/run reconcile`) and on a real control plane (`tests/run reconcile_real`). `tests/run e2e` and \
+             `tests/run chaos` run only on a real one. A row without a test there gives the reason: only the embedded \
+             cluster injects faults, simulates time and records every request.\n\n";
     let (mut body, mut rows, mut shown, mut all) = (String::new(), Vec::new(), 0, 0);
     for line in checklist.lines() {
         if let Some(title) = line.strip_prefix("## ") {

@@ -12,8 +12,8 @@ pub(crate) fn page(file: &str, text: &str) -> anyhow::Result<String> {
     let package = resolve.push_str(file, text)?;
     let package = &resolve.packages[package];
     let mut page = format!("# The contract: {}\n\n", package.name);
-    page += "Made from [wit/policy.wit](../../wit/policy.wit), which is the contract; `UPDATE_REFERENCE=1 cargo test -p \
-             kaos-tests --test reference` makes it anew.\n\n";
+    page += "`UPDATE_REFERENCE=1 cargo test -p kaos-tests --test reference` generates this page from \
+             [wit/policy.wit](../../wit/policy.wit), which is the contract.\n\n";
     page += &paragraphs(&package.docs);
     let interfaces = || package.interfaces.iter().map(|(name, id)| (name, &resolve.interfaces[*id]));
     page += "## Worlds\n\n";

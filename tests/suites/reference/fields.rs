@@ -23,19 +23,18 @@ pub(crate) fn page() -> Result<String> {
     }
     groups.name();
     let mut page = head("Fields", "crds/generated");
-    page += "What an object of each kind may say, and what its status tells. `kubectl explain agent.spec` shows the same \
-             from a cluster.\nWhat a field makes of the workload is for the policy of the kind: \
-             [settings.md](settings.md) has the defaults, and `kaos-operator render -f FILE` shows what becomes of an \
-             object.\n\n";
+    page += "The fields of each kind and of its status. `kubectl explain agent.spec` shows the same from a cluster.\n\
+             The policy of the kind decides the effect of a field. [settings.md](settings.md) has the defaults, and \
+             `kaos-operator render -f FILE` prints the children of an object.\n\n";
     for definition in &definitions {
         let kind = definition["spec"]["names"]["kind"].as_str().context("a definition without a kind")?;
         let _ = writeln!(page, "- [{kind}](#{})", kind.to_lowercase());
     }
-    page += "- [Groups of fields that several have](#groups-of-fields-that-several-have)\n\n";
+    page += "- [Shared groups of fields](#shared-groups-of-fields)\n\n";
     for definition in &definitions {
         page += &kind(definition, &groups);
     }
-    page += "## Groups of fields that several have\n\n";
+    page += "## Shared groups of fields\n\n";
     for (shape, title) in &groups.order {
         let group = &groups.shapes[shape];
         let _ = writeln!(page, "### {title}\n\n{}\n", used_by(&group.places));

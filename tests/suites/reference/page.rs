@@ -18,12 +18,12 @@ pub(crate) fn stands(name: &str, made: &str) {
     }
     let kept = fs::read_to_string(&page).unwrap_or_default();
     let differing = kept.lines().zip(made.lines()).find(|(kept, made)| kept != made);
-    assert!(kept == made, "docs/reference/{name} is stale: make it anew with {COMMAND}\n{differing:#?}");
+    assert!(kept == made, "docs/reference/{name} is stale: regenerate it with {COMMAND}\n{differing:#?}");
 }
 
 /// The head of a page.
 pub(crate) fn head(title: &str, source: &str) -> String {
-    format!("# {title}\n\n<!-- Made from {source} by {COMMAND}. -->\n\n")
+    format!("# {title}\n\n<!-- Generated from {source} by {COMMAND}. -->\n\n")
 }
 
 /// A table.

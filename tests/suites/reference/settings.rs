@@ -23,17 +23,16 @@ const HEADS: [&str; 6] = ["Setting", "Type", "Default", "Variable", "Object", "M
 /// Generates the page.
 pub(crate) fn page() -> Result<String> {
     let mut page = head("Settings of the default policies", "guest-policies/*/settings.schema.json");
-    page += "Every literal that the default policies use: images, ports, probes, timeouts, resources, security contexts. \
-             The default is KAOS's value.\n\n\
-             A setting is given, narrowest first, by\n\n\
-             1. an annotation of the object, `settings.kaos.tools/PATH: VALUE`, where the column *Object* says yes;\n\
-             2. `--set` and `--settings` of `kaos-operator run`, for all that the process answers for;\n\
-             3. a ConfigMap with the label `kaos.tools/policy` for the object's namespace: in the operator's namespace, with \
-             the namespace in its `scope`, or in the namespace itself where the operator was started with \
-             `--namespace-policies`;\n\
+    page += "Every literal of the default policies is a setting: images, ports, probes, timeouts, resources, security \
+             contexts. The defaults are KAOS's values.\n\n\
+             These layers set a setting. The first layer with a value wins:\n\n\
+             1. an annotation of the object, `settings.kaos.tools/PATH: VALUE`, if the column *Object* says yes;\n\
+             2. `--set` and `--settings` of `kaos-operator run`, for all objects;\n\
+             3. a ConfigMap with the label `kaos.tools/policy` for the object's namespace. It is in the operator's namespace \
+             and lists the namespace in its `scope`. With `--namespace-policies` it may be in the namespace itself;\n\
              4. such a ConfigMap in the operator's namespace for the whole cluster;\n\
-             5. the `policy.yaml` beside a component that `--policy` names;\n\
-             6. the ConfigMap `kaos-operator-config` in the operator's namespace, where the chart's values end up, and then \
+             5. the `policy.yaml` next to a component that `--policy` names;\n\
+             6. the ConfigMap `kaos-operator-config` in the operator's namespace, which contains the chart's values, and then \
              the operator's environment, by the name in the column *Variable*;\n\
              7. the preset that `--compatibility` chooses, in the chart the value `compatibility`: the defaults of a version of KAOS, \
              `kaos-0.8` or `kaos-0.1`;\n\
