@@ -62,7 +62,7 @@ pub struct Readiness {
 pub struct Ready {
     /// Its name.
     pub deployment: String,
-    /// How many.
+    /// The number of objects.
     pub ready: u32,
 }
 

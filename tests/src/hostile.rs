@@ -105,7 +105,7 @@ impl Subject {
         Ok(self.renderer.render(object, &self.lookup)?.verdict)
     }
 
-    /// The violations for which an object is refused, if it is refused as invalid.
+    /// Returns the violations of an object that is refused as invalid.
     pub fn refusal(&self, object: &Value) -> Vec<Violation> {
         match self.renderer.render(object, &self.lookup).map(|rendered| rendered.verdict) {
             Ok(Verdict::Refused(Refusal::Invalid(violations))) => violations,

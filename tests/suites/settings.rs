@@ -144,7 +144,7 @@ fn no_annotation_raises_a_pods_privileges() {
     }
 }
 
-/// What becomes of an agent with an account, with these settings of the policy, where objects may raise no privileges.
+/// Renders an Agent with an account and these settings, under an operator that refuses users' privileges.
 fn with_account(layers: &[Layer]) -> Verdict {
     let policies = policies::native().expect("the policies describe themselves");
     let policy = policies.iter().find(|it| it.id().name == "agent").expect("there is such a policy");

@@ -68,7 +68,7 @@ fn is_label(name: &str, max: usize, digit_first: bool) -> bool {
         && !name.ends_with('-')
 }
 
-/// Returns why `value` is not a label value, or `None` if it is one. The empty text is one.
+/// Returns why `value` is not a label value, or `None` if it is one. The empty text is a label value.
 pub fn label_value(value: &str) -> Option<String> {
     if value.is_empty() { None } else { word(value) }
 }

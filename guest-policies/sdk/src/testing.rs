@@ -76,7 +76,7 @@ impl SubjectBuilder {
         self
     }
 
-    /// Answers the needs of `P` from the objects in `beside`, in rounds like the host.
+    /// Answers the needs of `P` from the objects in `beside`, in rounds, as the host does.
     #[must_use]
     pub fn beside<P: Policy>(mut self, beside: &[Value]) -> Self {
         let objects: Vec<Object> = beside.iter().cloned().map(Object::new).collect();

@@ -24,7 +24,7 @@ pub struct Exposure<'a> {
     pub container_port: u16,
     /// Name of both ports.
     pub port_name: &'a str,
-    /// How the Service is published.
+    /// The type of the Service.
     pub service_type: ServiceType,
     /// The Gateway.
     pub gateway: &'a Gateway,

@@ -13,7 +13,7 @@ use {schemars::JsonSchema, serde::Serialize};
 /// A JSON object in Kubernetes' own format, for example a `SecurityContext`.
 pub type Raw = Map<String, Value>;
 
-/// How a container is asked for its health.
+/// The kind of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -22,7 +22,7 @@ pub enum Handler {
     HttpGet,
     /// A connection to the port.
     TcpSocket,
-    /// Not at all: the container has no such probe.
+    /// The container has no such probe.
     None,
 }
 
@@ -30,7 +30,7 @@ pub enum Handler {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 pub enum Scheme {
-    /// Plain text.
+    /// HTTP without TLS.
     #[serde(rename = "HTTP")]
     Http,
     /// TLS, without checking the certificate.
@@ -43,12 +43,12 @@ pub enum Scheme {
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Probe {
-    /// How the container is asked.
+    /// Kind of the probe.
     pub handler: Handler,
     /// Path of an HTTP probe.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^/")))]
     pub path: String,
-    /// Port that is asked; null is the container port.
+    /// Port of the probe; null selects the container port.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub port: Option<u16>,
     /// Scheme of an HTTP probe.
@@ -112,13 +112,13 @@ impl Probe {
     }
 }
 
-/// When the kubelet pulls the main container's image.
+/// The pull policy of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 pub enum PullPolicy {
     /// Each time a pod starts.
     Always,
-    /// Unless the node has it.
+    /// If the node does not have the image.
     IfNotPresent,
     /// Never.
     Never,
@@ -135,7 +135,7 @@ impl PullPolicy {
     }
 }
 
-/// How Services are published.
+/// The type of Services.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 pub enum ServiceType {
@@ -162,33 +162,33 @@ impl ServiceType {
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Gateway {
-    /// Whether exposed objects get an HTTPRoute, where the cluster serves that type.
+    /// Whether exposed objects get an HTTPRoute, if the cluster serves that type.
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "GATEWAY_API_ENABLED")))]
     pub enabled: bool,
     /// Name of the Gateway.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::shape::any_object_name", extend("x-env" = "GATEWAY_NAME")))]
     pub name: String,
-    /// Namespace of the Gateway; empty is the object's own.
+    /// Namespace of the Gateway; empty selects the object's own.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::shape::any_namespace", extend("x-env" = "GATEWAY_NAMESPACE")))]
     pub namespace: String,
-    /// Request timeout of objects that set none, as `1h30m`; `0s` is no timeout.
+    /// Request timeout of objects that set none, such as `1h30m`; `0s` sets no limit.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^([0-9]+(h|m|s|ms)){1,4}$")))]
     pub timeout: String,
 }
 
 impl Gateway {
-    /// Disables routes. `timeout` is the default once somebody enables them.
+    /// Disables routes. `timeout` is the default once a user enables them.
     pub fn off(timeout: &str) -> Self {
         Self { enabled: false, name: String::new(), namespace: String::new(), timeout: timeout.into() }
     }
 }
 
-/// OpenTelemetry for objects that say nothing about it.
+/// OpenTelemetry for objects without settings of their own.
 #[derive(Clone, Debug, PartialEq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TelemetrySettings {
-    /// Whether telemetry is on.
+    /// Whether telemetry is enabled.
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "DEFAULT_TELEMETRY_ENABLED")))]
     pub enabled: bool,
     /// OTLP gRPC endpoint.
@@ -199,7 +199,7 @@ pub struct TelemetrySettings {
 }
 
 impl TelemetrySettings {
-    /// Disables telemetry. `excluded_urls` is the default once somebody enables it.
+    /// Disables telemetry. `excluded_urls` is the default once a user enables it.
     pub fn off(excluded_urls: &str) -> Self {
         Self { enabled: false, endpoint: String::new(), excluded_urls: excluded_urls.into() }
     }

@@ -1,4 +1,4 @@
-//! How much the embedded cluster takes: `cargo run --release -p kaos-cluster --example load -- 10000`.
+//! Measures the embedded cluster under load: `cargo run --release -p kaos-cluster --example load -- 10000`.
 
 use std::{env, fs, time::Instant};
 

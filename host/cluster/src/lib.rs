@@ -27,9 +27,9 @@
 //! | `schema`, `catalogue` | the shapes of objects, and the served types |
 //! | `storage`, `state`, `signal` | objects, revisions, the watch log, and its subscribers |
 //!
-//! Not implemented: admission and conversion webhooks, quotas, priorities, volumes, logs and exec, `EndpointSlice`s of
-//! Services, `OpenAPI` v2 in protobuf, detection of duplicate JSON keys, and every built-in kind that
-//! `kubectl api-resources` does not list. If a new schema changes a list between atomic and granular, its managed
+//! The cluster has no admission and conversion webhooks, quotas, priorities, volumes, logs and exec. It has no
+//! `EndpointSlice`s of Services, no `OpenAPI` v2 in protobuf, and does not detect duplicate JSON keys. `kubectl
+//! api-resources` lists its built-in kinds. If a new schema changes a list between atomic and granular, its managed
 //! fields stay unchanged.
 //!
 //! Time comes from a [`Clock`] and tokio's timers, randomness from a seed, and nothing depends on the order of a hash

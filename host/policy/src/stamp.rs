@@ -67,8 +67,8 @@ pub fn applied_digest(manifest: &Value) -> Digest {
     Digest::of_json(&manifest)
 }
 
-/// The hash of a workload's pod template and of the ConfigMaps among `beside` that it refers to; `None` for manifests
-/// without pods.
+/// Returns the hash of a workload's pod template, and of the ConfigMaps in `beside` that the template refers to.
+/// Returns `None` for manifests without pods.
 pub fn pod_spec_hash(manifest: &Value, beside: &[Value]) -> Option<String> {
     let mut template = pods::template(manifest)?.clone();
     if let Some(annotations) = template["metadata"].get_mut("annotations").and_then(Value::as_object_mut) {
@@ -109,7 +109,7 @@ pub fn pod_template(manifest: &Value) -> Option<&Value> {
 
 /// Writes the digest into a manifest that changed after it was stamped.
 pub fn seal(manifest: &mut Value) {
-    // Whoever seals it again finds annotations, and the digest is to be the same.
+    // Create the annotations before the digest, so that sealing again gives the same digest.
     entry(entry(manifest, "metadata"), "annotations");
     let digest = applied_digest(manifest);
     manifest["metadata"]["annotations"][APPLIED_DIGEST] = json!(digest.to_string());

@@ -151,7 +151,7 @@ struct Rules {
     events: Vec<EventFault>,
 }
 
-/// What happens to the watch events of a type, and how many it has affected.
+/// The fate of watch events of a type, and the number of affected events.
 #[derive(Debug)]
 struct EventFault {
     plural: &'static str,

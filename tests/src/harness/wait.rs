@@ -26,8 +26,7 @@ impl World {
 
     /// Waits until several objects meet a condition at the same time.
     ///
-    /// # Panics
-    /// As [`Self::until`].
+    /// # Panics Like [`Self::until`].
     pub async fn until_all(&self, what: &str, at: &[&str], holds: impl Fn(&[Value]) -> bool) -> Vec<Value> {
         let deadline = Instant::now() + self.patience();
         loop {

@@ -1,4 +1,4 @@
-//! Two replicas, of which only one writes.
+//! Two replicas, only one of them writes.
 
 use std::collections::BTreeSet;
 

@@ -108,7 +108,7 @@ fn volume() -> Value {
         "persistentVolumeReclaimPolicy": "Retain", "storageClassName": ""}})
 }
 
-/// Creates the volume anew, so that no earlier claim holds it.
+/// Creates the volume again, so that no earlier claim holds it.
 async fn provide_volume(world: &World) {
     world.delete("PersistentVolume/of-a-store").await;
     world.until_gone("PersistentVolume/of-a-store").await;

@@ -69,8 +69,8 @@ pub(crate) fn good(edition: u32) -> Candidate {
     made(edition, "", "")
 }
 
-/// Builds the embedded component with unique bytes, and with settings that show in every decision of a pass: in the
-/// variables, in the pod, and in the metadata of all children.
+/// Builds the embedded component with unique bytes and settings. The settings show in the variables, in the pod, and in
+/// the metadata of all children.
 fn made(edition: u32, file: &str, settings: &str) -> Candidate {
     let (component, file_of_own) = own(edition);
     let mut text = file_of_own.to_owned();

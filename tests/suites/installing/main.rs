@@ -1,6 +1,6 @@
 //! Policies that users install and remove while the operator runs.
 //!
-//! | module | what its tests show |
+//! | module | subject of its tests |
 //! |---|---|
 //! | `swapping` | an applied package starts to serve; an edit without effect causes no write |
 //! | `refusing` | the gate refuses an invalid package with a reason, and other policies go on |

@@ -58,7 +58,7 @@ fn a_graph_of_kaos_objects_costs_one_write_for_each_child_and_two_for_each_statu
         w.until_all("all are ready", &["ModelAPI/llm", "MCPServer/echo", "Agent/a"], |all| all.iter().all(is_ready))
             .await;
         w.quiet().await;
-        // While an Agent waits for other objects, its status says for which.
+        // The status of a waiting Agent names the objects that it waits for.
         let mut writes = w.writes_by_type();
         let agents = writes.remove("agents/status").unwrap_or_default();
         assert!((1..=4).contains(&agents), "{agents} writes of the Agent's status");

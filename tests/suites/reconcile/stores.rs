@@ -187,7 +187,7 @@ fn an_unreadable_volume_claim_is_kept_through_edits_of_the_store() {
             attempt.user != OPERATOR || attempt.verb.is_write() || attempt.resource != "persistentvolumeclaims"
         });
         w.embedded().cut_watches();
-        // What was seen is answered for the first minute of refusals.
+        // For the first minute of refusals, policies still see the last known objects.
         w.pass_time(Duration::from_mins(3)).await;
         w.apply(&external("notes")).await;
         let waits = |it: &Value| reason(it, "Accepted") == "Waiting";

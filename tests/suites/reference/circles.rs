@@ -20,7 +20,7 @@ type Module = Vec<String>;
 struct File {
     module: Module,
     text: String,
-    /// What each name of a `use` declaration stands for.
+    /// The path of each name from a `use` declaration.
     imports: BTreeMap<String, Vec<String>>,
     handed_on: BTreeSet<String>,
 }
@@ -34,14 +34,14 @@ struct Crate {
 /// Folders with crates that ship.
 const FOLDERS: [&str; 3] = ["crds", "guest-policies", "host"];
 
-/// Returns every circle, as the files in it.
+/// Returns every circle, as a list of its files.
 pub(crate) fn all() -> Vec<String> {
     let sources: Vec<PathBuf> = FOLDERS.iter().flat_map(|folder| sources(&Path::new(ROOT).join(folder))).collect();
     assert!(sources.len() > 8, "{sources:?}");
     sources.iter().flat_map(|source| Crate::read(source).circles()).collect()
 }
 
-/// The `src` folders of the repository's crates.
+/// Returns the `src` folders of the repository's crates.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let folders = entries.filter(|path| path.is_dir() && !path.ends_with("target") && !path.ends_with(".git"));
@@ -62,7 +62,7 @@ impl Crate {
         made
     }
 
-    /// Reads a file, and those of the modules that it declares.
+    /// Reads a file, and the files of the modules that it declares.
     fn add(&mut self, path: &Path, module: Module, folder: &Path) {
         let text = reduced(&fs::read_to_string(path).unwrap());
         for name in declared_modules(&text) {
@@ -83,7 +83,7 @@ impl Crate {
         self.files.push(File { module, text, imports, handed_on });
     }
 
-    /// The file that defines what a path names, as the file `from` sees it.
+    /// Returns the file that defines the item at a path, as seen from the file `from`.
     fn target(&self, from: usize, path: &[String], depth: usize) -> Option<usize> {
         let file = &self.files[from];
         let (first, rest) = path.split_first()?;
@@ -121,7 +121,7 @@ impl Crate {
         self.by_module.contains_key(&module.iter().cloned().chain([name.to_owned()]).collect::<Module>())
     }
 
-    /// The files that a file uses.
+    /// Returns the files that a file uses.
     fn used_by(&self, from: usize) -> BTreeSet<usize> {
         let file = &self.files[from];
         let mentioned = paths(&file.text);
@@ -131,7 +131,7 @@ impl Crate {
         imported.chain(named).filter_map(|path| self.target(from, path, 0)).filter(|to| *to != from).collect()
     }
 
-    /// The sets of files of which each leads to each.
+    /// Returns the sets of files that all reach each other.
     fn circles(&self) -> Vec<String> {
         let uses: Vec<BTreeSet<usize>> = (0..self.files.len()).map(|file| self.used_by(file)).collect();
         let reach: Vec<BTreeSet<usize>> = (0..uses.len()).map(|from| reached(&uses, from)).collect();
@@ -147,7 +147,7 @@ impl Crate {
     }
 }
 
-/// The files that can be reached from one.
+/// Returns the files that one file reaches.
 fn reached(uses: &[BTreeSet<usize>], from: usize) -> BTreeSet<usize> {
     let (mut seen, mut open) = (BTreeSet::new(), vec![from]);
     while let Some(file) = open.pop() {

@@ -1,16 +1,16 @@
-//! Rust source, as far as it takes to see which file uses which.
+//! Parses Rust source just enough to see which files use each other.
 
 use std::iter;
 
-/// One name that a `use` declaration brings.
+/// A name from a `use` declaration.
 pub(crate) struct Use {
     pub(crate) name: String,
     pub(crate) path: Vec<String>,
     pub(crate) is_public: bool,
 }
 
-/// The text without comments, string literals, and code for tests alone. Paths in a macro belong to the files that call
-/// it, so `$crate` becomes a name that no crate has.
+/// Returns the text without comments, string literals and test code. Paths in a macro belong to the files that call the
+/// macro, so `$crate` becomes a name that no crate has.
 pub(crate) fn reduced(text: &str) -> String {
     without_tests(&without_texts(text)).replace("$crate", "__caller")
 }
@@ -45,7 +45,7 @@ fn without_texts(text: &str) -> String {
     kept
 }
 
-/// How long the raw text is that begins here.
+/// Returns the length of the raw string that begins here.
 fn raw_text(text: &str) -> Option<usize> {
     let marks = text.strip_prefix('r')?.bytes().take_while(|byte| *byte == b'#').count();
     text[1 + marks..].starts_with('"').then_some(())?;
@@ -60,7 +60,7 @@ fn without_tests(text: &str) -> String {
     parts.fold(first, |kept, part| kept + &part[item_end(part)..])
 }
 
-/// Where the item ends that begins here.
+/// Returns the end of the item that begins here.
 fn item_end(text: &str) -> usize {
     let mut depth = 0;
     for (at, c) in text.char_indices() {
@@ -75,7 +75,7 @@ fn item_end(text: &str) -> usize {
     text.len()
 }
 
-/// The modules that have a file of their own.
+/// Returns the modules with a file of their own.
 pub(crate) fn declared_modules(text: &str) -> Vec<String> {
     let statements = text.lines().map(str::trim).filter_map(|line| line.strip_suffix(';'));
     let names = statements.filter_map(|line| line.rsplit_once("mod ").map(|(before, name)| (before.trim(), name)));
@@ -85,13 +85,13 @@ pub(crate) fn declared_modules(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Every name of every `use` declaration.
+/// Returns all names of all `use` declarations.
 pub(crate) fn uses(text: &str) -> Vec<Use> {
     let mut found = Vec::new();
     for (at, _) in text.match_indices("use ") {
         let line = text[..at].rsplit('\n').next().unwrap_or_default();
         let (before, tree) = (line.trim(), text[at + 4..].split(';').next().unwrap_or_default());
-        // What `super` means within an inline module, this does not work out.
+        // The parser does not resolve `super` in an inline module.
         let is_inner = line.starts_with(' ') && !tree.starts_with("crate");
         if is_inner || !(before.is_empty() || before.starts_with("pub")) {
             continue;
@@ -110,7 +110,7 @@ pub(crate) fn uses(text: &str) -> Vec<Use> {
     found
 }
 
-/// A tree of names as single paths.
+/// Expands a tree of names to single paths.
 fn expanded(tree: &str) -> Vec<String> {
     let tree = tree.split_whitespace().collect::<Vec<_>>().join(" ");
     let Some((before, rest)) = tree.split_once('{') else { return vec![tree] };
@@ -128,7 +128,7 @@ fn expanded(tree: &str) -> Vec<String> {
     parts.into_iter().flat_map(|part| expanded(&format!("{before}{part}"))).collect()
 }
 
-/// Every path in code outside of `use` declarations; single names, too.
+/// Returns all paths in code outside of `use` declarations, including single names.
 pub(crate) fn paths(text: &str) -> Vec<Vec<String>> {
     let code: String = text.split(';').map(without_use).flat_map(|part| [part, ";"]).collect();
     let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
@@ -137,7 +137,7 @@ pub(crate) fn paths(text: &str) -> Vec<Vec<String>> {
     steps.filter(|path| path.iter().all(|step| !step.is_empty() && !step.contains(':'))).collect()
 }
 
-/// A statement up to the `use` declaration that it ends with.
+/// Returns a statement up to its last `use` declaration.
 fn without_use(statement: &str) -> &str {
     let is_use = |(at, _): &(usize, &str)| {
         let before = statement[..*at].rsplit('\n').next().unwrap_or_default().trim();
@@ -146,7 +146,7 @@ fn without_use(statement: &str) -> &str {
     statement.match_indices("use ").find(is_use).map_or(statement, |(at, _)| &statement[..at])
 }
 
-/// Whether a text defines an item of this name.
+/// Returns whether a text defines an item of this name.
 pub(crate) fn defines(text: &str, name: &str) -> bool {
     const ITEMS: [&str; 9] = ["struct", "enum", "trait", "fn", "type", "const", "static", "union", "macro_rules!"];
     let is_end = |c: char| !(c.is_alphanumeric() || c == '_');

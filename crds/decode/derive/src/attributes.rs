@@ -1,4 +1,4 @@
-//! Reads serde's attributes, as far as they concern decoding.
+//! Reads the attributes of serde that concern decoding.
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::meta::ParseNestedMeta;

@@ -1,4 +1,4 @@
-//! A policy that panics in the way that its object names. What the host tells of it is what is tested.
+//! A policy that panics in the way that its object names, for tests of the host's message.
 
 use alloc::{borrow::ToOwned, string::String, vec, vec::Vec};
 use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Sample, Subject};
@@ -7,7 +7,7 @@ use kaos_policy_sdk::{Object, Policy, SubjectExt, json, need, plan};
 /// The policy.
 pub(crate) struct Panics;
 
-/// How the object wants it to end.
+/// Returns the way to panic that the object names.
 fn does(object: &Object) -> String {
     object.str_at(&["spec", "does"]).unwrap_or_default().to_owned()
 }

@@ -7,7 +7,7 @@
 //! - two members of one patch that exclude each other are refused;
 //! - the policy's own container stays first if the patch only adds containers.
 //!
-//! The merge deviates from Go in five places where Go's result helps nobody:
+//! The merge deviates from Go in five places, where Go's result is useless:
 //!
 //! - the result never contains a directive or a null;
 //! - `$patch: replace` or `merge` on an absent value creates its content;

@@ -5,7 +5,7 @@
 pub(super) struct Cursor<'a> {
     text: &'a str,
     at: usize,
-    /// Where the current line begins.
+    /// The start of the current line.
     line: usize,
 }
 

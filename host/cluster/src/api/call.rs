@@ -22,7 +22,7 @@ pub(crate) struct Call {
 pub(crate) struct Context<'a> {
     /// The time in the API's format.
     pub(crate) now: &'a str,
-    /// How many changes a stale read goes back.
+    /// The number of changes that a stale read goes back.
     pub(crate) back: u64,
     /// The access rules, for access reviews.
     pub(crate) access: &'a Access,

@@ -8,7 +8,7 @@ use crate::{
     storage::{FieldSelector, LabelSelector},
 };
 
-/// How to treat unknown fields.
+/// The handling of unknown fields.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum FieldValidation {
     Ignore,

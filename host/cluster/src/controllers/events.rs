@@ -15,7 +15,7 @@ use crate::{
 /// The lifetime of an Event.
 const TTL: Duration = Duration::from_hours(1);
 
-/// What a controller tells of an object.
+/// The content of a controller's Event.
 pub(super) struct Told<'a> {
     /// `Normal` or `Warning`.
     pub(super) kind: &'a str,
@@ -25,7 +25,7 @@ pub(super) struct Told<'a> {
     pub(super) by: &'a str,
 }
 
-/// Records an Event about an object under this name, unless it is there.
+/// Records an Event about an object under this name, unless the Event exists.
 pub(super) fn record(state: &mut State, about: &Value, name: &str, told: &Told<'_>, moment: &Moment<'_>) {
     let (events, namespace, now) = (GroupResource::new("", "events"), meta(about, "namespace"), moment.text());
     let key = Key::new(namespace, name);

@@ -81,7 +81,7 @@ pub struct Attempt {
     pub dry_run: bool,
 }
 
-/// How a request fails.
+/// The failure of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
     /// A server error with this code, such as 500 or 503.

@@ -60,7 +60,7 @@ pub(crate) fn normalise(resource: &Resource, object: &mut Value) {
     }
 }
 
-/// Returns the error for which Go could not decode an object of a built-in kind, besides wrong types.
+/// Returns the error of Go's decoder for an object of a built-in kind. Wrong types are checked elsewhere.
 pub(crate) fn undecodable(resource: &Resource, object: &Value) -> Option<String> {
     match resource.family {
         Family::ConfigMap | Family::Secret => data::undecodable(resource.family, object),

@@ -12,9 +12,9 @@
 //! - this program's own file ([`super::BuiltIn`]). The build included code that an earlier step of the build had
 //!   compiled.
 //!
-//! Bytes of a ConfigMap, a file or a flag never become a [`Compiled`]: the gate refuses compiled code before it does
-//! anything else with it. wasmtime itself checks the first number of its version and most options. The engine's
-//! fingerprint covers all of them, and is stored with code that another process will load.
+//! Bytes of a ConfigMap, a file or a flag never become a [`Compiled`]: the gate refuses compiled code first of all.
+//! wasmtime itself checks the first number of its version and most options. The engine's fingerprint covers all of
+//! them, and is stored with code that another process will load.
 #![allow(unsafe_code)]
 
 use std::path::PathBuf;

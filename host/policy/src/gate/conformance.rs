@@ -31,7 +31,7 @@ pub(super) struct Told {
     pub(super) outcome: String,
     /// The fields of the policy's reports that the host ignores, if there are any.
     pub(super) dropped: Option<String>,
-    /// What only a newer API server can take, if anything is.
+    /// The finding that only a newer API server may accept, if there is one.
     pub(super) newer: Option<String>,
 }
 
@@ -100,8 +100,8 @@ pub(super) fn run(policy: &Arc<Policy>, settings: &[Layer], terms: &Terms<'_>) -
     Ok(Told { outcome, dropped, newer })
 }
 
-/// Renders the samples once with these settings, on the fuel of one pass. An error tells of a plan that cannot be; a sample that is refused says
-/// nothing of the settings, since it may stand for an object that is to be.
+/// Renders the samples once with these settings, on the fuel of one pass. Returns an error for an invalid plan. A
+/// refused sample is no error: it may show an object that the policy must refuse.
 pub(super) fn with_settings(
     policy: &Arc<Policy>,
     settings: &[Layer],
@@ -135,7 +135,7 @@ struct Case<'a> {
     used: &'a Cell<u64>,
     /// The fields in reports so far that only the host writes.
     dropped: &'a RefCell<BTreeSet<&'static str>>,
-    /// What is checked of its manifests.
+    /// The checks of the sample's manifests.
     checks: &'a Cell<Checks>,
 }
 
@@ -168,7 +168,7 @@ impl Case<'_> {
         }
     }
 
-    /// Renders it once. An error tells of a plan that cannot be.
+    /// Renders the sample once. Returns an error for an invalid plan.
     fn once(&self, settings: &[Layer], cluster: &Cluster) -> Result<(), LoadError> {
         let rendered = self.render(&self.renderer(settings, cluster)?, &self.object()?)?;
         self.spend(rendered.fuel);
@@ -178,8 +178,8 @@ impl Case<'_> {
         }
     }
 
-    /// Leaves it to the API server which fields there are, from now on, where an error may be one of fields that only a newer
-    /// one has. Says whether it did; fails if the server does not say how new it is.
+    /// Turns off the check of field names if the error may be about a field of a newer API server, and the server is
+    /// newer. Returns whether it did. Fails if the server does not report its version.
     fn leaves_fields(&self, error: &LoadError, server: &dyn Server) -> Result<bool, LoadError> {
         let may_be_fields = matches!(error, LoadError::FailsSample { failure: Failure::Guard(_), .. });
         if !may_be_fields || self.checks.get() != Checks::Fields {
@@ -283,7 +283,7 @@ impl Case<'_> {
         }
     }
 
-    /// Asks for a report without any children: every object begins like this.
+    /// Asks for a report without children, as for every new object.
     fn assesses(&self, renderer: &Renderer, first: &Rendered) -> Result<(), LoadError> {
         if self.policy.world() != World::Policy {
             return Ok(());

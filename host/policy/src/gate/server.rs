@@ -1,19 +1,19 @@
-//! What is known of the API server that is to take what policies plan. This program knows the fields of one Kubernetes, and a
-//! newer one may have more.
+//! The version of the API server that receives the plans. This program knows the fields of one version of Kubernetes,
+//! and a newer one may have more.
 
 use crate::kubernetes::VERSION;
 
 /// The API server that a policy is checked for.
 pub trait Server {
-    /// Whether it may have fields that this program does not know, or why it did not say. Asked only where that decides
-    /// something.
+    /// Returns whether the server may have fields that this program does not know, or why the server did not report its
+    /// version. The gate asks only if the answer matters.
     fn is_newer(&self) -> Result<bool, String>;
 }
 
-/// One of which nothing is known, or what was found out beforehand.
+/// A server whose version was determined before. By default, the version counts as known to this program.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Known {
-    /// Whether it is newer than what this program knows.
+    /// Whether the server is newer than the version that this program knows.
     pub is_newer: bool,
 }
 
@@ -23,8 +23,8 @@ impl Server for Known {
     }
 }
 
-/// Whether a server of this version, as it says that itself, has fields that this program does not know. A version that
-/// cannot be read is one that nobody knows either.
+/// Returns whether a server that reports this version may have fields that this program does not know. An unreadable
+/// version counts as newer.
 pub fn is_newer(major: &str, minor: &str) -> bool {
     let number = |text: &str| {
         let digits: String = text.chars().take_while(char::is_ascii_digit).collect();

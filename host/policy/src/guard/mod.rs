@@ -19,8 +19,8 @@
 //! - ConfigMaps by name, labels and selectors, NetworkPolicies of the namespace;
 //! - hosts of routes, and the addresses that a load balancer may get;
 //! - pod annotations of add-ons, except security profiles and cloud roles;
-//! - references inside of custom resources, except those of pods in them: the operator's rights decide which policy may
-//!   emit such a type;
+//! - references inside of custom resources, except in their pod specs: the operator's rights decide which types a
+//!   policy may emit;
 //! - PersistentVolumeClaims that a `StatefulSet` finds by name: the name alone says whose they are.
 
 mod annotated;

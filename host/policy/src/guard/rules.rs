@@ -33,7 +33,7 @@ pub(crate) struct Rules<'a> {
     pub(crate) cap: Option<&'a Cap<'a>>,
 }
 
-/// Who has to correct a plan that may not pass.
+/// The person who must correct a refused plan.
 pub(crate) enum Stop {
     /// The policy's author.
     Policy(Failure),

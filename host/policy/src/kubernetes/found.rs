@@ -58,7 +58,7 @@ impl Found {
         self.findings
     }
 
-    /// Requires a text that is not empty. Returns whether there is one.
+    /// Requires a text that is not empty. Returns whether there is a finding.
     pub(super) fn needs(&mut self, at: &Place<'_>, what: &str) -> bool {
         let is_there = !at.text().is_empty();
         if !is_there {

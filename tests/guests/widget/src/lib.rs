@@ -1,5 +1,5 @@
-//! A policy for Widgets: each becomes a ConfigMap that says which edition made it. What an edition does to fragile
-//! Widgets, that it answers for Kites, too, holds objects by a finalizer, or takes small sizes only, stands in [`EDITION`].
+//! A policy for Widgets. Each Widget becomes a ConfigMap with the number of the policy's edition. [`EDITION`] contains
+//! this number and the special behaviour of the edition, for example with fragile Widgets.
 
 wit_bindgen::generate!({ path: "../../../wit", world: "policy", generate_all });
 
@@ -19,7 +19,7 @@ static EDITION: [u8; 40] = *b"EDITION=1                               ";
 #[unsafe(link_section = "kaos:policy")]
 static CONTRACT: [u8; 5] = *b"0.1.0";
 
-/// Rounds of nothing: a good part of the fuel that a pass has.
+/// The number of rounds that burn a large part of a pass's fuel.
 const BURNT: u64 = 30_000_000;
 
 const SCHEMA: &str = r#"{"type":"object","additionalProperties":false,"properties":{
@@ -28,7 +28,8 @@ const SCHEMA: &str = r#"{"type":"object","additionalProperties":false,"propertie
 fn edition() -> (char, String) {
     let mut bytes = [0; 40];
     for (i, byte) in bytes.iter_mut().enumerate() {
-        // SAFETY: within the array; volatile, so that the compiler does not know what is there.
+        // SAFETY: the index is within the array; the read is volatile, so that the compiler does not assume the
+        // content.
         *byte = unsafe { std::ptr::read_volatile(EDITION.as_ptr().add(i)) };
     }
     let text = String::from_utf8_lossy(&bytes[8..]).trim().to_owned();
@@ -41,7 +42,7 @@ fn text(text: &str) -> String {
     text.to_owned()
 }
 
-/// The text of a field, looked up without a parser: names of Widgets and their fields are the tests' own.
+/// Returns the text of a field. It needs no parser, because the tests choose all names and fields.
 fn field<'a>(json: &'a str, name: &str) -> Option<&'a str> {
     let at = json.find(&format!("\"{name}\":"))? + name.len() + 3;
     let rest = &json[at..];
@@ -107,7 +108,7 @@ impl translation::GuestPass for Pass {
         let metadata = subject.object.find("\"metadata\":").map_or("", |at| &subject.object[at..]);
         let name = field(metadata, "name").unwrap_or("unnamed");
         let size = field(&subject.settings, "size").unwrap_or("0");
-        // What a Widget is worth does not depend on the edition of those that do not follow it.
+        // The ConfigMap of a Widget with `edition: any` is the same in every edition.
         let number = if field(&subject.object, "edition") == Some("any") { '0' } else { number };
         let mut more = String::new();
         let (mut key, mut beside) = ("edition", "");
@@ -126,7 +127,7 @@ impl translation::GuestPass for Pass {
                     }
                 }
                 "strays" => more = text(r#","namespace":"kube-system""#),
-                // Each label is wrong, and all of them are more than an API server takes at once.
+                // Each label is invalid, and the labels together exceed the size that an API server accepts.
                 "babbles" => {
                     let label = |at: usize| format!(r#""a{at}":"{}""#, "x".repeat(140_000));
                     more = text(r#","labels":{"#) + &label(0);

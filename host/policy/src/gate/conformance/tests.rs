@@ -23,7 +23,7 @@ enum Fickle {
     Reports,
     /// No part differs, but the report has fields that only the host writes.
     Fields,
-    /// Nothing is; its manifest has a field that nobody knows.
+    /// No part differs, but a manifest has an unknown field.
     Newer,
 }
 
