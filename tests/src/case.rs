@@ -60,9 +60,9 @@ pub struct Readiness {
 /// Pods of one Deployment that become ready.
 #[derive(Deserialize)]
 pub struct Ready {
-    /// Its name.
+    /// The name of the Deployment.
     pub deployment: String,
-    /// The number of objects.
+    /// The number of ready pods.
     pub ready: u32,
 }
 

@@ -1,4 +1,4 @@
-//! The parts that policies of Deployment-backed kinds share. Knows none of these kinds.
+//! The parts that policies of Deployment-backed kinds share. The crate knows none of these kinds.
 //!
 //! | to | use |
 //! |---|---|

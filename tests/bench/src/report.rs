@@ -93,12 +93,12 @@ impl Report<'_> {
 
     /// The sentence on the aims that the first operator misses.
     fn verdict(&self) -> String {
-        let by = if self.measured.len() > 1 { " by the one" } else { "" };
+        let of = if self.measured.len() > 1 { " of the first operator" } else { "" };
         let missed = self.missed();
         if missed.is_empty() {
-            return format!("No aim is missed{by}.");
+            return format!("Missed aims{of}: none.");
         }
-        format!("Aims that are missed{by}:\n\n- {}", missed.join("\n- "))
+        format!("Missed aims{of}:\n\n- {}", missed.join("\n- "))
     }
 
     /// Prints the table and the conditions of the measurement. With `UPDATE_PERFORMANCE` it also writes the table into
@@ -188,9 +188,9 @@ mod tests {
     fn missed_aims_are_reported_with_the_measured_value() {
         let verdict = |measured: &[Measured]| Report { load: &LOAD, measured }.verdict();
         let missed = "Load: writes: 5501, and not at most 5500";
-        assert_eq!(verdict(&[one(&[("load.writes", 5500.0)])]), "No aim is missed.");
-        assert_eq!(verdict(&[one(&[("load.writes", 5501.0)])]), format!("Aims that are missed:\n\n- {missed}"));
+        assert_eq!(verdict(&[one(&[("load.writes", 5500.0)])]), "Missed aims: none.");
+        assert_eq!(verdict(&[one(&[("load.writes", 5501.0)])]), format!("Missed aims:\n\n- {missed}"));
         let pair = [one(&[("load.writes", 1.0)]), one(&[("load.writes", 5501.0)])];
-        assert_eq!(verdict(&pair), "No aim is missed by the one.");
+        assert_eq!(verdict(&pair), "Missed aims of the first operator: none.");
     }
 }

@@ -87,7 +87,7 @@ pub(crate) async fn measure() -> Result<Part> {
          and {EDITS} edits of an object of another namespace, each until it was served:\n\n\
          | ms | median | p95 |\n|---|---:|---:|\n{}{}| times as long (aim: 2) | {:.2} | {:.2} |\n",
         row("alone", &alone),
-        row("beside it", &beside),
+        row("next to a busy namespace", &beside),
         ratio(50),
         ratio(95),
     );

@@ -1,4 +1,4 @@
-//! Checks that generated pages are up to date.
+//! Checks that generated pages are up to date, that links have targets, and that texts are plain.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod circles;
@@ -10,6 +10,7 @@ mod fields;
 mod flags;
 mod links;
 mod page;
+mod plain_words;
 mod rust;
 mod settings;
 mod sources;
@@ -116,4 +117,9 @@ fn every_link_between_pages_has_a_target() {
 #[test]
 fn no_module_cycle_exists_within_a_crate() {
     assert_eq!(circles::all(), Vec::<String>::new());
+}
+
+#[test]
+fn pages_and_comments_use_plain_words() {
+    plain_words::check();
 }

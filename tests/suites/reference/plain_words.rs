@@ -1,0 +1,120 @@
+//! Keeps the language of pages and comments plain. It counts sentences that an engineer often has to read twice: those
+//! with a relative clause as the subject, those with an old word, and those with more than [`LONGEST`] words.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::page::ROOT;
+use crate::sources;
+
+const LONGEST: usize = 30;
+/// The accepted share of such sentences, per thousand.
+const ACCEPTED: usize = 15;
+const CODE: [&str; 4] = ["crds", "guest-policies", "host", "tests"];
+/// Words that begin a relative clause as the subject. In a question they are fine.
+const OPENINGS: [&str; 8] = ["what", "whatever", "who", "whoever", "nobody", "somebody", "none but", "whichever"];
+const OLD: [&str; 5] = ["anew", "beside", "of which", "in whose stead", "comes of"];
+
+/// A sentence with its place.
+struct Sentence {
+    place: String,
+    text: String,
+}
+
+/// Fails if too many sentences are hard to read, and names the ten worst.
+pub(crate) fn check() {
+    let mut all = Vec::new();
+    for page in pages(&Path::new(ROOT).join("docs")) {
+        collect(&page, &mut all, prose);
+    }
+    for file in CODE.iter().flat_map(|folder| sources::below(&Path::new(ROOT).join(folder))) {
+        let is_built = file.components().any(|part| part.as_os_str() == "target");
+        if !is_built {
+            collect(&file, &mut all, comment);
+        }
+    }
+    assert!(all.len() > 5000, "only {} sentences were found", all.len());
+    let mut hard: Vec<(usize, &Sentence)> = all.iter().map(|it| (weight(&it.text), it)).filter(|it| it.0 > 0).collect();
+    hard.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
+    let worst: Vec<String> = hard.iter().take(10).map(|(_, it)| format!("{}: {}", it.place, it.text)).collect();
+    let (count, most) = (hard.len(), all.len() * ACCEPTED / 1000);
+    assert!(
+        count <= most,
+        "{count} of {} sentences are hard to read, at most {most}:\n{}",
+        all.len(),
+        worst.join("\n")
+    );
+}
+
+/// How hard a sentence is to read; 0 for a plain one.
+fn weight(sentence: &str) -> usize {
+    let words: Vec<String> = sentence.split_whitespace().map(|word| word.to_lowercase()).collect();
+    let text = format!(" {} ", words.join(" ").replace([',', ';', ':', '.'], ""));
+    let is_question = sentence.ends_with('?');
+    let opens = !is_question && OPENINGS.iter().any(|opening| text.starts_with(&format!(" {opening} ")));
+    let old = OLD.iter().filter(|old| text.contains(&format!(" {old} "))).count();
+    words.len().saturating_sub(LONGEST) + 10 * (usize::from(opens) + old)
+}
+
+/// The Markdown pages below a folder, except those that list the verbs' own help.
+fn pages(folder: &Path) -> Vec<PathBuf> {
+    let entries: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let (folders, files): (Vec<_>, Vec<_>) = entries.into_iter().partition(|path| path.is_dir());
+    let mut pages: Vec<_> = files.into_iter().filter(|path| path.extension().is_some_and(|of| of == "md")).collect();
+    pages.extend(folders.iter().flat_map(|folder| pages(folder)));
+    pages
+}
+
+/// The text of a line of a page. `None` ends a paragraph: tables, headings and comments are no prose.
+fn prose(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let item = line.strip_prefix("- ").unwrap_or(line);
+    (!item.is_empty() && !item.starts_with(['|', '#', '<'])).then_some(item)
+}
+
+/// The text of a line that is a comment. `None` ends a paragraph.
+fn comment(line: &str) -> Option<&str> {
+    let text = line.trim_start().strip_prefix("//")?.trim_start_matches(['/', '!']).trim();
+    (!text.is_empty() && !text.starts_with(['|', '#'])).then_some(text)
+}
+
+/// Adds the sentences of a file. Code between fences is no text.
+fn collect(file: &Path, all: &mut Vec<Sentence>, text_of: fn(&str) -> Option<&str>) {
+    let name = file.strip_prefix(ROOT).unwrap_or(file).display().to_string();
+    let content = fs::read_to_string(file).unwrap();
+    let (mut open, mut fenced) = (None::<Sentence>, false);
+    for (number, line) in content.lines().enumerate() {
+        let text = text_of(line);
+        let is_fence = text.is_some_and(|text| text.starts_with("```"));
+        fenced ^= is_fence;
+        let is_item = line.trim_start_matches([' ', '/', '!']).starts_with("- ");
+        if is_item || is_fence || fenced || text.is_none() {
+            all.extend(open.take());
+        }
+        let Some(text) = text.filter(|_| !is_fence && !fenced) else { continue };
+        for word in text.split_whitespace() {
+            let place = || format!("{name}:{}", number + 1);
+            let sentence = open.get_or_insert_with(|| Sentence { place: place(), text: String::new() });
+            sentence.text += if sentence.text.is_empty() { "" } else { " " };
+            sentence.text += word;
+            if word.ends_with(['.', '?', '!']) {
+                all.extend(open.take());
+            }
+        }
+    }
+    all.extend(open);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::weight;
+
+    #[test]
+    fn a_relative_clause_as_subject_an_old_word_and_a_long_sentence_are_hard_to_read() {
+        assert_eq!(weight("Returns what the policy said."), 0);
+        assert_eq!(weight("What happens on a 409?"), 0);
+        assert_eq!(weight("What looks after policies waits."), 10);
+        assert_eq!(weight("Reads the file beside it, anew."), 20);
+        assert_eq!(weight(&"word ".repeat(33)), 3);
+    }
+}
