@@ -14,7 +14,7 @@ const GATED: [&str; 2] = ["schedulingGroup", "stopSignal"];
 /// The deprecated alias of a field. The server keeps it equal to the newer field.
 const OLDER: [(&str, &str); 1] = [("serviceAccount", "serviceAccountName")];
 
-/// Returns whether two values differ. On a difference, `path` keeps its path.
+/// Returns whether two values differ. If they differ, `path` names the differing field.
 fn differs(asked: &Value, stored: &Value, path: &mut String) -> bool {
     let length = path.len();
     match (asked, stored) {
