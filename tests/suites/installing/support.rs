@@ -47,7 +47,7 @@ pub(crate) fn own_config_of(variables: &Value) -> Value {
 
 /// An operator on the embedded cluster that installs policies from ConfigMaps, without a policy for Widgets.
 pub(crate) fn scenario() -> Scenario {
-    Scenario::embedded("it counts what the operator writes").installing(false)
+    Scenario::embedded("the test counts the operator's writes").installing(false)
 }
 
 /// Installs the definition of Widgets.

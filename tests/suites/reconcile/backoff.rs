@@ -25,7 +25,7 @@ fn intervals(w: &World, name: &str) -> Vec<i64> {
 #[test]
 fn e1_each_temporary_error_is_retried_until_it_passes() {
     for failure in [FAILS, Failure::Server(500), Failure::Conflict, Failure::Throttled(2), Failure::Disconnect] {
-        play(Scenario::embedded("requests fail on purpose"), async |w| {
+        play(Scenario::embedded("the test makes requests fail"), async |w| {
             w.break_it(Fault::on_writes().fail(failure).times(4));
             w.apply(&web()).await;
             w.until_ready("Gadget/web").await;
@@ -40,7 +40,7 @@ fn e1_the_time_between_retries_grows_to_a_maximum() {
         options.backoff.first = Duration::from_secs(1);
         options.backoff.max = Duration::from_secs(30);
     };
-    play(Scenario::embedded("requests fail on purpose").tuned(capped), async |w| {
+    play(Scenario::embedded("the test makes requests fail").tuned(capped), async |w| {
         w.break_it(Fault::on_writes().of("deployments").fail(FAILS));
         w.apply(&web()).await;
         w.pass_time(Duration::from_secs(400)).await;
@@ -55,7 +55,7 @@ fn e1_the_time_between_retries_grows_to_a_maximum() {
 
 #[test]
 fn e1_a_retry_waits_as_long_as_the_server_asks() {
-    play(Scenario::embedded("requests fail on purpose"), async |w| {
+    play(Scenario::embedded("the test makes requests fail"), async |w| {
         w.break_it(Fault::on_writes().of("deployments").fail(Failure::Throttled(60)).times(3));
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -66,7 +66,7 @@ fn e1_a_retry_waits_as_long_as_the_server_asks() {
 
 #[test]
 fn e5_after_a_success_the_backoff_starts_small_again() {
-    play(Scenario::embedded("requests fail on purpose"), async |w| {
+    play(Scenario::embedded("the test makes requests fail"), async |w| {
         for round in 0..2 {
             w.forget_requests();
             w.break_it(Fault::on_writes().of("deployments").fail(FAILS).times(6));
@@ -82,7 +82,7 @@ fn e5_after_a_success_the_backoff_starts_small_again() {
 
 #[test]
 fn e6_neither_steady_nor_unready_objects_are_polled() {
-    play(Scenario::embedded("requests and passes are counted"), async |w| {
+    play(Scenario::embedded("the test counts requests and passes"), async |w| {
         w.pods_of("waits", kaos_cluster::PodFate::NotReady);
         w.apply_all(&[gadget("steady", &json!({})), gadget("waits", &json!({}))]).await;
         w.until_ready("Gadget/steady").await;
@@ -99,7 +99,7 @@ fn e6_neither_steady_nor_unready_objects_are_polled() {
 #[test]
 fn e11_retry_later_check_and_rest_are_distinguished() {
     let resync = |options: &mut Options| options.resync = Duration::from_secs(100);
-    play(Scenario::embedded("passes are counted").tuned(resync), async |w| {
+    play(Scenario::embedded("the test counts passes").tuned(resync), async |w| {
         // A refusal is retried later.
         w.apply(&web_with(&json!({"does": "refuse"}))).await;
         w.until("it is refused", "Gadget/web", |gadget| reason(gadget, "Accepted") == "InvalidSpec").await;
@@ -126,7 +126,7 @@ fn e11_retry_later_check_and_rest_are_distinguished() {
 
 #[test]
 fn e12_a_failing_object_delays_no_other() {
-    play(Scenario::embedded("requests fail on purpose"), async |w| {
+    play(Scenario::embedded("the test makes requests fail"), async |w| {
         w.break_it(Fault::on_writes().of("deployments").named("bad").fail(FAILS));
         w.apply(&gadget("bad", &json!({}))).await;
         w.pass_time(Duration::from_mins(10)).await;
@@ -142,7 +142,7 @@ fn e12_a_failing_object_delays_no_other() {
 
 #[test]
 fn e1_a_repeatedly_deleted_child_is_created_at_a_limited_rate_and_reported() {
-    play(Scenario::embedded("time is simulated, and requests are counted"), async |w| {
+    play(Scenario::embedded("the test simulates time, and counts requests"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         w.forget_requests();

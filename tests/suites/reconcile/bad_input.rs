@@ -58,7 +58,7 @@ fn plant(w: &World) {
 
 #[test]
 fn malformed_objects_at_the_start_are_reported_and_block_no_other() {
-    play(Scenario::embedded("objects are planted past the schema").idle(), async |w| {
+    play(Scenario::embedded("the test stores objects that violate the schema").idle(), async |w| {
         plant(w);
         w.apply_all(&[web(), model_api("llm"), agent("a", "llm", &json!({}))]).await;
         w.start().await;
@@ -84,7 +84,7 @@ fn malformed_objects_at_the_start_are_reported_and_block_no_other() {
 
 #[test]
 fn malformed_objects_that_appear_later_heal_after_a_fix() {
-    play(Scenario::embedded("objects are planted past the schema"), async |w| {
+    play(Scenario::embedded("the test stores objects that violate the schema"), async |w| {
         plant(w);
         w.pass_time(Duration::from_mins(1)).await;
         w.apply_all(&[model_api("empty"), model_api("mode-is-list"), gadget("bare", &json!({}))]).await;
@@ -170,7 +170,7 @@ fn an_optional_type_is_used_while_it_is_served() {
 
 #[test]
 fn a_namespace_deleted_during_a_pass_ends_and_can_be_recreated() {
-    play(Scenario::embedded("requests take their time").within("test"), async |w| {
+    play(Scenario::embedded("the test delays requests").within("test"), async |w| {
         w.apply(&model_api("llm")).await;
         w.until_ready("ModelAPI/llm").await;
         w.break_it(Fault::on_writes().slow(Duration::from_secs(5)));
@@ -190,7 +190,7 @@ fn a_namespace_deleted_during_a_pass_ends_and_can_be_recreated() {
 
 #[test]
 fn an_unavailable_server_restarts_no_pod() {
-    play(Scenario::embedded("rights are taken away"), async |w| {
+    play(Scenario::embedded("the test revokes rights"), async |w| {
         let boss = agent("boss", "llm", &json!({"agentNetwork": {"access": ["worker"]}}));
         w.apply_all(&[model_api("llm"), agent("worker", "llm", &json!({})), boss]).await;
         w.until_all("both are ready", &["Agent/boss", "Agent/worker"], |all| all.iter().all(is_ready)).await;
@@ -217,7 +217,7 @@ fn an_unavailable_server_restarts_no_pod() {
 
 #[test]
 fn revoked_rights_are_reported_and_heal_once_they_are_back() {
-    play(Scenario::embedded("rights are taken away"), async |w| {
+    play(Scenario::embedded("the test revokes rights"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         w.embedded().authorise(|attempt| attempt.user != OPERATOR);

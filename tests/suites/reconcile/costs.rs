@@ -32,7 +32,7 @@ fn without_statuses(mut writes: BTreeMap<String, usize>, objects: &[(&str, usize
 
 #[test]
 fn an_object_costs_one_write_for_each_child_and_two_for_its_status() {
-    play(Scenario::embedded("requests are counted"), async |w| {
+    play(Scenario::embedded("the test counts requests"), async |w| {
         w.forget_requests();
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -52,7 +52,7 @@ fn an_object_costs_one_write_for_each_child_and_two_for_its_status() {
 
 #[test]
 fn a_graph_of_kaos_objects_costs_one_write_for_each_child_and_two_for_each_status() {
-    play(Scenario::embedded("requests are counted"), async |w| {
+    play(Scenario::embedded("the test counts requests"), async |w| {
         w.forget_requests();
         w.apply_all(&[model_api("llm"), mcp_server("echo"), agent("a", "llm", &json!({"mcpServers": ["echo"]}))]).await;
         w.until_all("all are ready", &["ModelAPI/llm", "MCPServer/echo", "Agent/a"], |all| all.iter().all(is_ready))
@@ -86,7 +86,7 @@ async fn ten_agents(w: &World) -> Vec<String> {
 
 #[test]
 fn a_change_of_offered_models_costs_no_write_of_agents() {
-    play(Scenario::embedded("requests are counted, and pods follow a script"), async |w| {
+    play(Scenario::embedded("the test counts requests, and decides the fate of pods"), async |w| {
         ten_agents(w).await;
         w.apply(&model_api_for("llm", &["gpt-4o", "tiny"])).await;
         w.until_ready("ModelAPI/llm").await;
@@ -101,7 +101,7 @@ fn a_change_of_offered_models_costs_no_write_of_agents() {
 
 #[test]
 fn a_change_of_the_mode_costs_each_agent_a_deployment_and_its_statuses() {
-    play(Scenario::embedded("requests are counted, and pods follow a script"), async |w| {
+    play(Scenario::embedded("the test counts requests, and decides the fate of pods"), async |w| {
         let agents = ten_agents(w).await;
         let history = w.history(&agents[0]).await;
         let mut hosted = model_api_for("llm", &[]);
@@ -126,7 +126,7 @@ fn a_change_of_the_mode_costs_each_agent_a_deployment_and_its_statuses() {
 
 #[test]
 fn objects_that_a_watch_delivers_are_never_read() {
-    play(Scenario::embedded("requests are counted"), async |w| {
+    play(Scenario::embedded("the test counts requests"), async |w| {
         w.forget_requests();
         w.apply_all(&[web(), model_api("llm"), agent("a", "llm", &json!({}))]).await;
         w.until_all("all are ready", &["Gadget/web", "ModelAPI/llm", "Agent/a"], |all| all.iter().all(is_ready)).await;
@@ -163,7 +163,7 @@ async fn crowd(w: &World) {
 
 #[test]
 fn five_hundred_steady_objects_cause_no_writes_for_ten_minutes_and_a_restart() {
-    play(Scenario::embedded("requests are counted, and time is simulated"), async |w| {
+    play(Scenario::embedded("the test counts requests, and simulates time"), async |w| {
         crowd(w).await;
         w.forget_requests();
         w.pass_time(Duration::from_mins(10)).await;
@@ -205,7 +205,7 @@ async fn install(w: &World) {
 
 #[test]
 fn installed_policies_and_a_standby_replica_cause_no_writes() {
-    play(Scenario::embedded("requests are counted, and time is simulated").installing(false).idle(), async |w| {
+    play(Scenario::embedded("the test counts requests, and simulates time").installing(false).idle(), async |w| {
         for replica in 1..=2 {
             w.spawn_replica(&user(replica));
         }
@@ -230,7 +230,7 @@ fn installed_policies_and_a_standby_replica_cause_no_writes() {
 /// With Roles alone, the operator cannot watch definitions. It polls for types, and rarely for optional ones.
 #[test]
 fn in_listed_namespaces_an_optional_type_is_looked_for_every_ten_minutes() {
-    let scenario = Scenario::embedded("requests are counted, and time is simulated");
+    let scenario = Scenario::embedded("the test counts requests, and simulates time");
     let scenario = scenario.tuned(|options| options.namespaces = Scope::Listed(["test".to_owned()].into()));
     play(scenario, async |w| {
         w.apply_all(&[model_api("llm"), agent("a", "llm", &json!({}))]).await;

@@ -43,7 +43,7 @@ fn f1_a_named_finalizer_comes_first_none_stays_none_and_those_of_earlier_operato
 
 #[test]
 fn f2_a_deleting_object_gets_no_new_or_changed_children() {
-    play(Scenario::embedded("requests are looked at"), async |w| {
+    play(Scenario::embedded("the test inspects requests"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         w.break_it(Fault::on(&["delete"]).of("services").fail(Failure::Server(500)));
@@ -74,7 +74,7 @@ fn f3_the_finalizer_is_removed_after_a_complete_cleanup() {
 
 #[test]
 fn f3_configuration_stays_until_the_pods_that_use_it_are_gone() {
-    play(Scenario::embedded("a pod takes its time"), async |w| {
+    play(Scenario::embedded("the test delays a pod"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         let pods = w.list("Pod").await;
@@ -131,7 +131,7 @@ fn f3_an_orphaning_deletion_leaves_the_children_to_the_next_object() {
 
 #[test]
 fn f3_a_deleting_object_without_a_policy_is_released_after_a_deadline() {
-    play(Scenario::embedded("policies are taken away, and requests are counted"), async |w| {
+    play(Scenario::embedded("the test removes policies, and counts requests"), async |w| {
         let mut gadget = web();
         gadget["metadata"]["finalizers"] = json!(["example.com/foreign"]);
         w.apply(&gadget).await;
@@ -162,7 +162,7 @@ fn f3_a_deleting_object_without_a_policy_is_released_after_a_deadline() {
 
 #[test]
 fn f4_a_failing_cleanup_is_reported_and_releases_the_object_in_the_end() {
-    play(Scenario::embedded("requests fail on purpose"), async |w| {
+    play(Scenario::embedded("the test makes requests fail"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         w.break_it(Fault::on(&["delete"]).of("deployments").fail(Failure::Server(500)));
@@ -190,7 +190,7 @@ fn f4_a_failing_cleanup_is_reported_and_releases_the_object_in_the_end() {
 
 #[test]
 fn f4_a_forbidden_finalizer_removal_is_reported_and_retried() {
-    play(Scenario::embedded("rights are taken away"), async |w| {
+    play(Scenario::embedded("the test revokes rights"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         w.embedded().authorise(may_not_change_gadgets);
@@ -208,7 +208,7 @@ fn f4_a_forbidden_finalizer_removal_is_reported_and_retried() {
 
 #[test]
 fn f4_a_temporarily_failing_cleanup_completes() {
-    play(Scenario::embedded("requests fail on purpose"), async |w| {
+    play(Scenario::embedded("the test makes requests fail"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         w.break_it(Fault::on(&["delete"]).fail(Failure::Server(500)).times(4));
@@ -235,7 +235,7 @@ fn f5_foreign_finalizers_are_kept() {
 
 #[test]
 fn f5_a_finalizer_added_concurrently_is_kept() {
-    play(Scenario::embedded("a request takes its time"), async |w| {
+    play(Scenario::embedded("the test delays a request"), async |w| {
         w.break_it(Fault::on(&["patch"]).of("gadgets").slow(Duration::from_secs(30)).times(1));
         w.apply(&web()).await;
         w.pass_time(Duration::from_secs(5)).await;
@@ -300,7 +300,7 @@ fn f7_release_removes_all_finalizers_so_that_namespaces_can_be_deleted() {
 
 #[test]
 fn f7_release_stops_the_operator_before_it_removes_finalizers() {
-    play(Scenario::embedded("time is simulated").idle(), async |w| {
+    play(Scenario::embedded("the test simulates time").idle(), async |w| {
         w.spawn_replica(&user(1));
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;

@@ -14,7 +14,7 @@ use crate::support::{image, may_change_all_but, passes, web, web_with};
 
 #[test]
 fn e2_a_permanent_error_is_reported_once_and_retried_only_after_a_change() {
-    play(Scenario::embedded("passes are counted"), async |w| {
+    play(Scenario::embedded("the test counts passes"), async |w| {
         w.apply(&web_with(&json!({"does": "refuse"}))).await;
         w.until("it is refused", "Gadget/web", |gadget| reason(gadget, "Accepted") == "InvalidSpec").await;
         w.until_warned("Gadget/web", "InvalidSpec").await;
@@ -39,7 +39,7 @@ async fn is_not_tried_in_a_hurry(w: &World) {
 
 #[test]
 fn e2_a_rejected_child_is_reported_and_retried_slowly() {
-    play(Scenario::embedded("requests are counted"), async |w| {
+    play(Scenario::embedded("the test counts requests"), async |w| {
         w.apply(&web_with(&json!({"does": "misspell"}))).await;
         let told = w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "ApplyFailed").await;
         assert!(text(&condition(&told, "Applied")["message"]).contains("prots"), "{told:#}");
@@ -51,7 +51,7 @@ fn e2_a_rejected_child_is_reported_and_retried_slowly() {
 
 #[test]
 fn e2_an_unknown_field_is_reported_once_and_retried_slowly() {
-    play(Scenario::embedded("requests are counted"), async |w| {
+    play(Scenario::embedded("the test counts requests"), async |w| {
         let misspelt = agent("a", "llm", &json!({"podSpec": {"nodeSelectr": {"disk": "ssd"}}}));
         w.apply_all(&[model_api("llm"), misspelt]).await;
         let told = w.until("it says so", "Agent/a", |agent| reason(agent, "Applied") == "ApplyFailed").await;
@@ -101,7 +101,7 @@ const SOON: Duration = Duration::from_secs(40);
 
 #[test]
 fn e2_a_rejected_child_is_retried_when_the_object_changes() {
-    play(Scenario::embedded("the API server changes its mind"), async |w| {
+    play(Scenario::embedded("the test makes the API server accept and reject the same requests"), async |w| {
         is_refused(w, "services").await;
         w.mend();
         w.patch("Gadget/web", &json!({"metadata": {"annotations": {"touch": "1"}}})).await;
@@ -112,7 +112,7 @@ fn e2_a_rejected_child_is_retried_when_the_object_changes() {
 
 #[test]
 fn e2_an_immutable_child_is_created_again_after_its_deletion() {
-    play(Scenario::embedded("the API server changes its mind"), async |w| {
+    play(Scenario::embedded("the test makes the API server accept and reject the same requests"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         is_refused(w, "deployments").await;
@@ -126,7 +126,7 @@ fn e2_an_immutable_child_is_created_again_after_its_deletion() {
 
 #[test]
 fn e2_a_rejected_child_is_retried_ever_less_often_and_heals_without_help() {
-    play(Scenario::embedded("the API server changes its mind"), async |w| {
+    play(Scenario::embedded("the test makes the API server accept and reject the same requests"), async |w| {
         is_refused(w, "services").await;
         w.forget_requests();
         w.pass_time(Duration::from_hours(10)).await;
@@ -240,7 +240,7 @@ fn e7_hanging_requests_of_objects_do_not_starve_others() {
         options.workers = 2;
         options.pass_deadline = Duration::from_secs(30);
     };
-    play(Scenario::embedded("requests hang on purpose").tuned(few), async |w| {
+    play(Scenario::embedded("the test makes requests hang").tuned(few), async |w| {
         for name in ["bad-1", "bad-2", "bad-3"] {
             w.break_it(Fault::on_writes().of("deployments").named(name).slow(Duration::from_hours(24)));
             w.apply(&gadget(name, &json!({}))).await;
@@ -262,7 +262,7 @@ fn e7_hanging_requests_of_objects_do_not_starve_others() {
 #[test]
 fn e7_needs_of_a_hung_pass_do_not_replace_current_needs() {
     let soon = |options: &mut kaos_operator::operator::Options| options.pass_deadline = Duration::from_secs(30);
-    play(Scenario::embedded("requests hang on purpose").tuned(soon), async |w| {
+    play(Scenario::embedded("the test makes requests hang").tuned(soon), async |w| {
         w.apply_all(&[model_api("llm"), model_api("other"), agent("a", "llm", &json!({}))]).await;
         w.until_all("all are ready", &["ModelAPI/llm", "ModelAPI/other", "Agent/a"], |all| all.iter().all(is_ready))
             .await;
@@ -284,7 +284,7 @@ fn e7_needs_of_a_hung_pass_do_not_replace_current_needs() {
 
 #[test]
 fn e8_a_forbidden_request_is_reported_retried_and_heals() {
-    play(Scenario::embedded("rights are taken away"), async |w| {
+    play(Scenario::embedded("the test revokes rights"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         w.embedded().authorise(|attempt| attempt.verb.name() != "patch" || attempt.resource != "deployments");
@@ -300,7 +300,7 @@ fn e8_a_forbidden_request_is_reported_retried_and_heals() {
 
 #[test]
 fn e8_a_forbidden_deletion_of_a_child_is_reported_and_retried() {
-    play(Scenario::embedded("rights are taken away"), async |w| {
+    play(Scenario::embedded("the test revokes rights"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         w.embedded().authorise(|attempt| attempt.verb.name() != "delete" || attempt.resource != "services");
@@ -339,7 +339,7 @@ fn e8_an_object_whose_finalizers_may_not_be_changed_is_told_and_heals() {
 
 #[test]
 fn e9_a_temporary_error_leaves_an_object_accepted() {
-    play(Scenario::embedded("requests fail on purpose"), async |w| {
+    play(Scenario::embedded("the test makes requests fail"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         w.break_it(Fault::on_writes().of("deployments").fail(Failure::Server(503)));
@@ -371,7 +371,7 @@ fn e10_a_trap_is_contained_counted_and_reported() {
 
 #[test]
 fn e10_a_panic_of_a_pass_is_contained_and_reported() {
-    play(Scenario::embedded("the operator is made to panic"), async |w| {
+    play(Scenario::embedded("the test makes the operator panic"), async |w| {
         w.embedded().set_faults(|attempt: &Attempt, _: &mut fastrand::Rng| {
             assert!(
                 attempt.name != "web" || attempt.resource != "deployments" || !attempt.verb.is_write(),
@@ -391,7 +391,7 @@ fn e10_a_panic_of_a_pass_is_contained_and_reported() {
 
 #[test]
 fn e2_an_object_without_a_policy_reports_that_and_heals() {
-    play(Scenario::embedded("policies are taken away"), async |w| {
+    play(Scenario::embedded("the test removes policies"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         w.withdraw("Gadget");

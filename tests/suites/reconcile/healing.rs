@@ -80,7 +80,7 @@ fn a3_drift_in_any_owned_field_is_repaired_without_writing_the_object() {
 
 #[test]
 fn a4_ready_counts_the_missing_pod_until_it_is_replaced() {
-    play(Scenario::embedded("pods follow a script"), async |w| {
+    play(Scenario::embedded("the test decides the fate of pods"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         w.pods_of("web", PodFate::ReadyAfter(Duration::from_secs(30)));
@@ -128,7 +128,7 @@ fn a8_changes_during_a_downtime_are_repaired_at_the_start() {
 
 #[test]
 fn a8_changes_that_a_broken_watch_missed_are_found_by_listing_again() {
-    play(Scenario::embedded("watches are broken on purpose"), async |w| {
+    play(Scenario::embedded("the test breaks watches"), async |w| {
         w.apply(&web()).await;
         let owner = w.until_ready("Gadget/web").await;
         let old = w.look("Service/web").await;
@@ -149,18 +149,21 @@ fn a8_changes_that_a_broken_watch_missed_are_found_by_listing_again() {
 #[test]
 fn a9_a_slow_resync_finds_changes_without_events() {
     let often = |options: &mut kaos_operator::operator::Options| options.resync = Duration::from_mins(1);
-    play(Scenario::embedded("the API server changes its mind").tuned(often), async |w| {
-        w.break_it(Fault::on_writes().of("services").fail(Failure::Server(422)));
-        w.apply(&web()).await;
-        w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "ApplyFailed").await;
-        w.mend();
-        w.until_ready("Gadget/web").await;
-    });
+    play(
+        Scenario::embedded("the test makes the API server accept and reject the same requests").tuned(often),
+        async |w| {
+            w.break_it(Fault::on_writes().of("services").fail(Failure::Server(422)));
+            w.apply(&web()).await;
+            w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "ApplyFailed").await;
+            w.mend();
+            w.until_ready("Gadget/web").await;
+        },
+    );
 }
 
 #[test]
 fn a9_a_resync_finds_changes_that_the_watch_missed() {
-    play(Scenario::embedded("events are lost, and time is simulated"), async |w| {
+    play(Scenario::embedded("the test drops events, and simulates time"), async |w| {
         w.apply(&web()).await;
         let owner = w.until_ready("Gadget/web").await;
         let old = w.look("Service/web").await;
@@ -194,7 +197,7 @@ fn a14_a_repaired_object_becomes_ready_without_help() {
 
 #[test]
 fn a_server_without_streaming_lists_is_asked_for_plain_ones() {
-    play(Scenario::embedded("requests fail on purpose").idle(), async |w| {
+    play(Scenario::embedded("the test makes requests fail").idle(), async |w| {
         w.break_it(Fault::on(&["watch"]).fail(Failure::Server(422)).times(30));
         w.start().await;
         w.apply(&web()).await;

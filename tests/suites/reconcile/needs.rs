@@ -91,7 +91,7 @@ fn watches(w: &World) -> usize {
 
 #[test]
 fn g1_an_object_beyond_the_limit_of_needs_reports_that_and_waits_for_room() {
-    play(Scenario::embedded("watches are counted"), async |w| {
+    play(Scenario::embedded("the test counts watches"), async |w| {
         for name in ["a", "b", "c", "d"] {
             w.apply(&selecting(name, 250)).await;
             w.until_ready(&format!("Gadget/{name}")).await;
@@ -127,7 +127,7 @@ fn g1_an_object_beyond_the_limit_of_needs_reports_that_and_waits_for_room() {
 
 #[test]
 fn g1_an_object_with_too_many_needs_keeps_its_children_and_may_revert() {
-    play(Scenario::embedded("selectors are counted"), async |w| {
+    play(Scenario::embedded("the test counts selectors"), async |w| {
         for name in ["a", "b", "c", "d"] {
             w.apply(&selecting(name, 249)).await;
         }

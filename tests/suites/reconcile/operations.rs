@@ -16,7 +16,7 @@ use crate::support::{image, web, web_with};
 
 #[test]
 fn g1_only_types_that_policies_claim_emit_or_read_are_watched() {
-    play(Scenario::embedded("requests are looked at"), async |w| {
+    play(Scenario::embedded("the test inspects requests"), async |w| {
         w.apply_all(&[web(), model_api("llm")]).await;
         w.until_all("both are ready", &["Gadget/web", "ModelAPI/llm"], |all| all.iter().all(is_ready)).await;
         let watches = w.requests(Sort::Watch);
@@ -47,7 +47,7 @@ fn g1_only_types_that_policies_claim_emit_or_read_are_watched() {
 
 #[test]
 fn g2_events_report_transitions_and_neither_passes_nor_children() {
-    play(Scenario::embedded("requests are counted"), async |w| {
+    play(Scenario::embedded("the test counts requests"), async |w| {
         w.pods(PodFate::ReadyAfter(Duration::from_secs(5)));
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -75,7 +75,7 @@ fn g2_events_report_transitions_and_neither_passes_nor_children() {
 
 #[test]
 fn g2_an_event_that_cannot_be_written_blocks_nothing() {
-    play(Scenario::embedded("requests fail on purpose"), async |w| {
+    play(Scenario::embedded("the test makes requests fail"), async |w| {
         w.embedded().authorise(|attempt| attempt.user != OPERATOR || attempt.resource != "events");
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -112,7 +112,7 @@ fn g5_passes_failures_durations_and_the_queue_are_counted() {
 
 #[test]
 fn g6_the_operator_is_ready_only_after_all_watches_synced() {
-    play(Scenario::embedded("requests take their time").idle(), async |w| {
+    play(Scenario::embedded("the test delays requests").idle(), async |w| {
         slow_list_of_deployments(w);
         w.spawn();
         w.pass_time(Duration::from_secs(30)).await;
@@ -124,7 +124,7 @@ fn g6_the_operator_is_ready_only_after_all_watches_synced() {
 
 #[test]
 fn g6_nothing_is_written_before_all_watches_synced() {
-    play(Scenario::embedded("requests take their time").idle(), async |w| {
+    play(Scenario::embedded("the test delays requests").idle(), async |w| {
         w.apply(&web()).await;
         w.start().await;
         w.until_ready("Gadget/web").await;
@@ -156,7 +156,7 @@ async fn start_without_deployments(w: &World) {
 
 #[test]
 fn an_event_before_the_first_sync_makes_no_object_look_deleted() {
-    play(Scenario::embedded("requests take their time"), async |w| {
+    play(Scenario::embedded("the test delays requests"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         w.quiet().await;
@@ -176,7 +176,7 @@ fn an_event_before_the_first_sync_makes_no_object_look_deleted() {
 
 #[test]
 fn an_object_deleted_before_the_first_sync_keeps_its_finalizer_until_it() {
-    play(Scenario::embedded("requests take their time"), async |w| {
+    play(Scenario::embedded("the test delays requests"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         w.quiet().await;
@@ -194,7 +194,7 @@ fn an_object_deleted_before_the_first_sync_keeps_its_finalizer_until_it() {
 
 #[test]
 fn g8_an_agent_waits_until_its_dependencies_are_ready() {
-    play(Scenario::embedded("pods follow a script"), async |w| {
+    play(Scenario::embedded("the test decides the fate of pods"), async |w| {
         w.pods_of("modelapi-llm", PodFate::NotReady);
         w.pods_of("mcpserver-echo", PodFate::NotReady);
         w.apply_all(&[agent("a", "llm", &json!({"mcpServers": ["echo"]})), model_api("llm"), mcp_server("echo")]).await;

@@ -132,7 +132,7 @@ fn b9_agents_created_together_for_a_ready_model_get_one_replica_set_each() {
     worker["spec"]["agentNetwork"] = json!({"access": ["partner"]});
     for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
         let agents = [&boss, &worker, &partner];
-        play(Scenario::embedded("what happens between two requests of a client is decided"), async |w| {
+        play(Scenario::embedded("the test acts between two requests of the operator"), async |w| {
             w.apply_all(&[model.clone(), tools.clone()]).await;
             w.until_all("they are ready", &["ModelAPI/llm", "MCPServer/echo"], |all| all.iter().all(is_ready)).await;
             for at in order {
@@ -151,7 +151,7 @@ fn b9_agents_created_together_for_a_ready_model_get_one_replica_set_each() {
 
 #[test]
 fn b9_an_agent_with_a_missing_peer_starts_after_a_short_wait() {
-    play(Scenario::embedded("time is simulated"), async |w| {
+    play(Scenario::embedded("the test simulates time"), async |w| {
         w.apply(&model_api("llm")).await;
         w.until_ready("ModelAPI/llm").await;
         w.apply(&agent("boss", "llm", &json!({"agentNetwork": {"access": ["nobody"]}}))).await;

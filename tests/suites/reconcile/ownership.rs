@@ -43,7 +43,7 @@ fn c2_a_child_that_left_the_plan_is_deleted() {
 
 #[test]
 fn c2_a_renamed_workload_serves_under_its_old_name_until_the_new_one_does() {
-    play(Scenario::embedded("pods do as they are told"), async |w| {
+    play(Scenario::embedded("the test decides the fate of pods"), async |w| {
         w.apply(&gadget("web", &json!({}))).await;
         w.until_ready("Gadget/web").await;
         w.pods_of("web-two", PodFate::ImagePullBackOff);
@@ -103,7 +103,7 @@ fn c3_a_foreign_object_is_not_deleted_whatever_its_labels() {
 
 #[test]
 fn c4_nothing_is_pruned_while_an_apply_fails() {
-    play(Scenario::embedded("requests fail on purpose"), async |w| {
+    play(Scenario::embedded("the test makes requests fail"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         w.break_it(Fault::on_writes().of("deployments").fail(Failure::Server(500)));
@@ -136,7 +136,7 @@ fn c5_a_foreign_object_of_the_same_name_is_kept_and_reported() {
 
 #[test]
 fn c5_a_foreign_object_behind_a_webhook_is_reported_as_foreign() {
-    play(Scenario::embedded("the server is made to refuse"), async |w| {
+    play(Scenario::embedded("the test makes the API server refuse requests"), async |w| {
         w.apply(&deployment("web", "stranger:1")).await;
         w.break_it(Fault::on_writes().of("deployments").named("web").fail(Failure::Server(400)));
         w.apply(&web()).await;
@@ -149,7 +149,7 @@ fn c5_a_foreign_object_behind_a_webhook_is_reported_as_foreign() {
 
 #[test]
 fn c5_a_conflict_without_an_object_is_retried() {
-    play(Scenario::embedded("the server is made to refuse"), async |w| {
+    play(Scenario::embedded("the test makes the API server refuse requests"), async |w| {
         w.break_it(Fault::on_writes().of("deployments").named("web").fail(Failure::Conflict).times(1));
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -158,7 +158,7 @@ fn c5_a_conflict_without_an_object_is_retried() {
 
 #[test]
 fn c5_a_name_conflict_is_retried_slowly() {
-    play(Scenario::embedded("requests are counted"), async |w| {
+    play(Scenario::embedded("the test counts requests"), async |w| {
         w.apply(&deployment("web", "stranger:1")).await;
         w.apply(&web()).await;
         w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "OwnershipConflict").await;
@@ -203,7 +203,7 @@ fn c5_one_of_two_simultaneous_objects_owns_the_child_and_the_other_reports_it() 
 
 #[test]
 fn c5_a_foreign_object_that_replaced_a_child_unseen_is_not_taken_over() {
-    play(Scenario::embedded("events are lost"), async |w| {
+    play(Scenario::embedded("the test drops events"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         w.quiet().await;
@@ -223,7 +223,7 @@ fn c5_a_foreign_object_that_replaced_a_child_unseen_is_not_taken_over() {
 
 #[test]
 fn c5_children_of_a_deleted_namesake_are_deleted_before_garbage_collection() {
-    play(Scenario::embedded("the garbage collector is away"), async |w| {
+    play(Scenario::embedded("the test stops the garbage collector"), async |w| {
         w.apply(&model_api("llm")).await;
         w.until_ready("ModelAPI/llm").await;
         let children = ["Deployment/modelapi-llm", "Service/modelapi-llm", "ConfigMap/litellm-config-llm"];
@@ -251,7 +251,7 @@ fn c5_children_of_a_deleted_namesake_are_deleted_before_garbage_collection() {
 
 #[test]
 fn c5_children_of_an_unseen_successor_are_not_deleted() {
-    play(Scenario::embedded("events are lost, and requests are counted"), async |w| {
+    play(Scenario::embedded("the test drops events, and counts requests"), async |w| {
         w.apply(&model_api("llm")).await;
         w.until_ready("ModelAPI/llm").await;
         w.quiet().await;
@@ -279,7 +279,7 @@ fn c5_children_of_an_unseen_successor_are_not_deleted() {
 
 #[test]
 fn c6_an_object_that_just_replaced_a_child_is_not_deleted_in_its_place() {
-    play(Scenario::embedded("requests take their time"), async |w| {
+    play(Scenario::embedded("the test delays requests"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         w.break_it(Fault::on(&["delete"]).of("configmaps").slow(Duration::from_secs(20)));

@@ -33,7 +33,7 @@ fn a6_a_pass_that_finds_everything_as_planned_writes_nothing() {
 
 #[test]
 fn a7_many_quick_edits_end_at_the_last_in_few_passes() {
-    play(Scenario::embedded("requests take their time"), async |w| {
+    play(Scenario::embedded("the test delays requests"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         w.forget_requests();
@@ -51,7 +51,7 @@ fn a7_many_quick_edits_end_at_the_last_in_few_passes() {
 
 #[test]
 fn a10_an_object_deleted_before_its_pass_is_no_error() {
-    play(Scenario::embedded("requests are counted"), async |w| {
+    play(Scenario::embedded("the test counts requests"), async |w| {
         w.break_events("modelapis", EventFate::Delay(Duration::from_secs(5)));
         w.apply(&model_api("llm")).await;
         w.pass_time(Duration::from_secs(4)).await;
@@ -70,7 +70,7 @@ fn a10_an_object_deleted_before_its_pass_is_no_error() {
 
 #[test]
 fn a10_a_deleted_object_without_its_event_gets_a_bounded_number_of_children() {
-    play(Scenario::embedded("requests are counted"), async |w| {
+    play(Scenario::embedded("the test counts requests"), async |w| {
         w.break_events("modelapis", EventFate::Delay(Duration::from_secs(30)));
         w.apply(&model_api("llm")).await;
         w.pass_time(Duration::from_secs(4)).await;
@@ -96,7 +96,7 @@ fn overlap(one: &Entry, other: &Entry) -> bool {
 
 #[test]
 fn a11_passes_of_one_object_run_in_sequence_and_of_several_in_parallel() {
-    play(Scenario::embedded("requests take their time"), async |w| {
+    play(Scenario::embedded("the test delays requests"), async |w| {
         w.break_it(Fault::on(&["patch"]).of("deployments").slow(SLOW));
         for round in 0..10 {
             let image = format!("registry.example/gadget:{round}");
@@ -120,7 +120,7 @@ fn a11_passes_of_one_object_run_in_sequence_and_of_several_in_parallel() {
 
 #[test]
 fn a13_a_pass_writes_finalizer_configuration_workload_service_status_in_order() {
-    play(Scenario::embedded("the order of requests is looked at").idle(), async |w| {
+    play(Scenario::embedded("the test checks the order of requests").idle(), async |w| {
         w.apply(&web()).await;
         w.start().await;
         w.until_ready("Gadget/web").await;
@@ -142,7 +142,7 @@ fn a13_a_pass_writes_finalizer_configuration_workload_service_status_in_order() 
 
 #[test]
 fn a15_a_late_event_repairs_a_stale_view_without_duplicates() {
-    play(Scenario::embedded("events come late"), async |w| {
+    play(Scenario::embedded("the test delays events"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         w.break_events("gadgets", EventFate::Delay(Duration::from_secs(20)));
@@ -164,7 +164,7 @@ fn a15_a_late_event_repairs_a_stale_view_without_duplicates() {
 
 #[test]
 fn a15_a_lost_answer_creates_no_second_child() {
-    play(Scenario::embedded("answers are lost"), async |w| {
+    play(Scenario::embedded("the test drops answers"), async |w| {
         w.break_it(Fault::on_writes().lose_answer().times(12));
         // Lost responses still take effect. After enough of them, nothing may be left to write.
         w.break_it(Fault::on_writes().fail(Failure::Disconnect).times(5).if_ever());

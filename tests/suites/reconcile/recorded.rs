@@ -15,7 +15,8 @@ use crate::support::image;
 const STRANGER: &str = "agent-adopt-foreign-same-labels";
 
 fn scenario(case: &Case) -> Scenario {
-    let scenario = Scenario::embedded("pods follow a script").within("parity").environment(&case.environment);
+    let scenario =
+        Scenario::embedded("the test decides the fate of pods").within("parity").environment(&case.environment);
     if case.environment.contains_key("GATEWAY_API_ENABLED") { scenario.gateway() } else { scenario }
 }
 

@@ -20,7 +20,7 @@ fn e1_another_conflict_is_reported_in_the_servers_words_and_heals() {
         (Failure::QuotaConflict, "Operation cannot be fulfilled on resourcequotas \"team\""),
         (Failure::WebhookConflict, "admission webhook \"names.example.com\" denied the request: this name is reserved"),
     ] {
-        play(Scenario::embedded("requests fail on purpose"), async |w| {
+        play(Scenario::embedded("the test makes requests fail"), async |w| {
             w.break_it(Fault::on(&["patch"]).of("deployments").fail(failure));
             w.apply(&web()).await;
             let told = w.until("it is told", "Gadget/web", |gadget| reason(gadget, "Applied") == "ApplyFailed").await;
@@ -76,7 +76,7 @@ fn e2_an_immutable_field_is_reported_with_the_remedy() {
 
 #[test]
 fn e1_a_missing_policy_is_reported_also_after_a_failed_status_write() {
-    play(Scenario::embedded("requests fail on purpose"), async |w| {
+    play(Scenario::embedded("the test makes requests fail"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         w.break_it(Fault::on(&["patch"]).of("gadgets").under("status").fail(Failure::Server(503)).times(2));

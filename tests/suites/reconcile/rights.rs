@@ -78,7 +78,7 @@ async fn store_lives(w: &World) {
 
 #[test]
 fn g3_the_printed_rights_suffice() {
-    play(Scenario::embedded("access is decided by the stored roles").idle(), async |w| {
+    play(Scenario::embedded("the test decides access by stored roles").idle(), async |w| {
         w.grant_what_is_printed().await;
         w.start().await;
         live(w).await;
@@ -89,7 +89,7 @@ fn g3_the_printed_rights_suffice() {
 #[test]
 fn g3_every_printed_right_is_used() {
     // Behave as on an API server without streaming lists.
-    let scenario = Scenario::embedded("access is decided by the stored roles").idle();
+    let scenario = Scenario::embedded("the test decides access by stored roles").idle();
     play(scenario.tuned(|options| options.streaming_lists = false), async |w| {
         let rights = w.grant_what_is_printed().await;
         w.start().await;
@@ -129,17 +129,20 @@ fn g7_roles_in_the_listed_namespaces_suffice() {
     let listed = |options: &mut kaos_operator::operator::Options| {
         options.namespaces = Scope::Listed(BTreeSet::from(["test".to_owned()]));
     };
-    play(Scenario::embedded("access is decided by the stored roles").idle().within("test").tuned(listed), async |w| {
-        w.grant_what_is_printed().await;
-        w.start().await;
-        live(w).await;
-        assert_eq!(asked(w, true), BTreeSet::new(), "more was asked for than is granted");
-        let mut elsewhere = model_api("elsewhere");
-        elsewhere["metadata"]["namespace"] = json!("default");
-        w.apply(&elsewhere).await;
-        w.pass_time(Duration::from_mins(1)).await;
-        assert!(w.look("default:ModelAPI/elsewhere").await["status"].is_null());
-    });
+    play(
+        Scenario::embedded("the test decides access by stored roles").idle().within("test").tuned(listed),
+        async |w| {
+            w.grant_what_is_printed().await;
+            w.start().await;
+            live(w).await;
+            assert_eq!(asked(w, true), BTreeSet::new(), "more was asked for than is granted");
+            let mut elsewhere = model_api("elsewhere");
+            elsewhere["metadata"]["namespace"] = json!("default");
+            w.apply(&elsewhere).await;
+            w.pass_time(Duration::from_mins(1)).await;
+            assert!(w.look("default:ModelAPI/elsewhere").await["status"].is_null());
+        },
+    );
 }
 
 /// Gadgets with this edition of their image.
@@ -155,7 +158,7 @@ async fn all_have(w: &World, wanted: u32) -> bool {
 
 #[test]
 fn e8_all_objects_and_watches_use_restored_rights_at_once() {
-    play(Scenario::embedded("rights are taken away"), async |w| {
+    play(Scenario::embedded("the test revokes rights"), async |w| {
         w.apply_all(&gadgets(30, 1)).await;
         w.until_true("all are there", async || w.list("Deployment").await.len() == 30).await;
         w.quiet().await;

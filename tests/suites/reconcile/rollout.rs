@@ -82,7 +82,7 @@ fn b3_a_rotated_secret_rolls_nothing_if_secrets_are_not_watched() {
 
 #[test]
 fn b4_a_change_of_an_mcp_server_reaches_the_agents_that_use_it() {
-    play(Scenario::embedded("pods follow a script"), async |w| {
+    play(Scenario::embedded("the test decides the fate of pods"), async |w| {
         settled_agent(w, &json!({"mcpServers": ["echo"]})).await;
         let before = w.look("Deployment/agent-a").await;
         w.pods_of("mcpserver-echo", PodFate::NotReady);
@@ -122,7 +122,7 @@ fn b5_an_edit_without_effect_rolls_nothing() {
 
 #[test]
 fn b6_a_config_map_is_written_before_the_template_that_uses_it() {
-    play(Scenario::embedded("the order of requests is looked at"), async |w| {
+    play(Scenario::embedded("the test checks the order of requests"), async |w| {
         w.apply(&web_with(&json!({}))).await;
         w.until_ready("Gadget/web").await;
         w.forget_requests();
@@ -174,7 +174,7 @@ fn b8_a_policy_swap_rolls_only_pods_that_differ() {
 
 #[test]
 fn b8_the_fiftieth_swap_is_as_fast_as_the_first() {
-    play(Scenario::embedded("time is simulated, and policies change one after the other"), async |w| {
+    play(Scenario::embedded("the test simulates time, and swaps policies"), async |w| {
         w.apply(&gadget("follower", &json!({"follows": true}))).await;
         w.until_ready("Gadget/follower").await;
         for round in 0..50 {

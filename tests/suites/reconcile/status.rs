@@ -36,7 +36,7 @@ fn d1_accepted_has_the_reason_and_the_path() {
 
 #[test]
 fn d2_ready_counts_pods_while_they_start() {
-    play(Scenario::embedded("pods follow a script"), async |w| {
+    play(Scenario::embedded("the test decides the fate of pods"), async |w| {
         w.pods(PodFate::NotReady);
         w.apply(&web_with(&json!({"replicas": 3}))).await;
         w.until("none is ready", "Gadget/web", |gadget| !is_ready(gadget) && message(gadget).contains("0/3")).await;
@@ -47,7 +47,7 @@ fn d2_ready_counts_pods_while_they_start() {
 
 #[test]
 fn d3_accepted_and_ready_are_set_after_the_first_pass() {
-    play(Scenario::embedded("the first status is looked at"), async |w| {
+    play(Scenario::embedded("the test inspects the first status"), async |w| {
         w.pods(PodFate::NotReady);
         w.apply_all(&[web(), model_api("llm"), agent("a", "llm", &json!({}))]).await;
         for at in ["Gadget/web", "ModelAPI/llm", "Agent/a"] {
@@ -103,7 +103,7 @@ fn d4_an_edit_during_a_pass_counts_as_neither_observed_nor_applied() {
 
 #[test]
 fn d5_a_transition_time_changes_only_when_its_condition_flips() {
-    play(Scenario::embedded("pods follow a script, and time is simulated"), async |w| {
+    play(Scenario::embedded("the test decides the fate of pods, and simulates time"), async |w| {
         w.apply(&web()).await;
         let since = |gadget: &Value, of: &str| text(&condition(gadget, of)["lastTransitionTime"]).to_owned();
         let first = w.until_ready("Gadget/web").await;
@@ -222,7 +222,7 @@ fn d8_all_reasons_are_documented() {
 
 #[test]
 fn d9_a_status_is_written_to_its_subresource_and_causes_no_further_write() {
-    play(Scenario::embedded("requests and passes are counted"), async |w| {
+    play(Scenario::embedded("the test counts requests and passes"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         w.quiet().await;
@@ -269,7 +269,7 @@ fn d9_status_fields_declared_later_are_written_from_then_on() {
 
 #[test]
 fn d10_a_status_write_is_retried_after_a_conflict() {
-    play(Scenario::embedded("requests fail on purpose"), async |w| {
+    play(Scenario::embedded("the test makes requests fail"), async |w| {
         w.break_it(Fault::on_writes().of("gadgets").under("status").fail(Failure::Conflict).times(3));
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -278,7 +278,7 @@ fn d10_a_status_write_is_retried_after_a_conflict() {
 
 #[test]
 fn d11_ready_stays_true_while_more_pods_start_and_the_message_counts_them() {
-    play(Scenario::embedded("pods follow a script"), async |w| {
+    play(Scenario::embedded("the test decides the fate of pods"), async |w| {
         w.apply_all(&[model_api("llm"), agent("a", "llm", &json!({"replicas": 2}))]).await;
         w.until_ready("Agent/a").await;
         w.pods_of("agent-a", PodFate::ReadyAfter(Duration::from_mins(1)));
@@ -298,7 +298,7 @@ fn d11_ready_stays_true_while_more_pods_start_and_the_message_counts_them() {
 
 #[test]
 fn d11_an_unobserved_deployment_changes_no_scaling_status() {
-    play(Scenario::embedded("controllers take their time, and requests are counted"), async |w| {
+    play(Scenario::embedded("the test delays controllers, and counts requests"), async |w| {
         w.apply_all(&[model_api("llm"), agent("a", "llm", &json!({"replicas": 2}))]).await;
         w.until_ready("Agent/a").await;
         w.quiet().await;
@@ -323,7 +323,7 @@ fn d11_an_unobserved_deployment_changes_no_scaling_status() {
 
 #[test]
 fn d11_a_stalled_deployment_controller_is_reported_after_a_while() {
-    play(Scenario::embedded("controllers take their time, and requests are counted"), async |w| {
+    play(Scenario::embedded("the test delays controllers, and counts requests"), async |w| {
         w.apply_all(&[model_api("llm"), agent("a", "llm", &json!({}))]).await;
         w.until_ready("Agent/a").await;
         w.embedded().send_away(Controller::Deployments);
@@ -340,7 +340,7 @@ fn d11_a_stalled_deployment_controller_is_reported_after_a_while() {
 
 #[test]
 fn d11_ready_is_about_the_current_generation() {
-    play(Scenario::embedded("pods follow a script"), async |w| {
+    play(Scenario::embedded("the test decides the fate of pods"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         w.pods_of("web", PodFate::ImagePullBackOff);

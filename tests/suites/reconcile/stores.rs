@@ -66,7 +66,7 @@ fn a_store_waits_for_its_model_api() {
 
 #[test]
 fn a_store_with_a_volume_costs_one_write_for_each_child_and_no_read() {
-    play(Scenario::embedded("requests are counted"), async |w| {
+    play(Scenario::embedded("the test counts requests"), async |w| {
         w.apply(&model_api("llm")).await;
         w.until_ready("ModelAPI/llm").await;
         w.quiet().await;
@@ -85,7 +85,7 @@ fn a_store_with_a_volume_costs_one_write_for_each_child_and_no_read() {
 
 #[test]
 fn a_volume_claim_grows_with_the_size_and_never_shrinks() {
-    play(Scenario::embedded("no volume is bound where nothing provides one"), async |w| {
+    play(Scenario::embedded("a real control plane binds no volumes"), async |w| {
         let claim = settled(w, &sized("5Gi")).await;
         assert_eq!(claim["spec"]["resources"]["requests"]["storage"], "5Gi");
         let holds = |size: &str| json!({"phase": "Bound", "capacity": {"storage": size}});
@@ -146,7 +146,7 @@ fn a_volume_claim_is_deleted_with_its_store_or_kept_and_reused() {
 
 #[test]
 fn a_kept_volume_claim_causes_no_writes() {
-    play(Scenario::embedded("requests are counted"), async |w| {
+    play(Scenario::embedded("the test counts requests"), async |w| {
         let mut store = memory_store("notes", "llm");
         store["metadata"]["annotations"] = json!({KEEP: "true"});
         settled(w, &store).await;
@@ -181,7 +181,7 @@ fn a_store_that_moves_to_a_database_keeps_its_volume_claim() {
 
 #[test]
 fn an_unreadable_volume_claim_is_kept_through_edits_of_the_store() {
-    play(Scenario::embedded("rights are taken away"), async |w| {
+    play(Scenario::embedded("the test revokes rights"), async |w| {
         let claim = settled(w, &memory_store("notes", "llm")).await;
         w.embedded().authorise(|attempt| {
             attempt.user != OPERATOR || attempt.verb.is_write() || attempt.resource != "persistentvolumeclaims"
@@ -207,7 +207,7 @@ fn an_unreadable_volume_claim_is_kept_through_edits_of_the_store() {
 
 #[test]
 fn no_child_is_deleted_while_its_type_is_not_watched() {
-    play(Scenario::embedded("rights are taken away"), async |w| {
+    play(Scenario::embedded("the test revokes rights"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         w.quiet().await;
@@ -234,7 +234,7 @@ fn no_child_is_deleted_while_its_type_is_not_watched() {
 #[test]
 fn a_flapping_store_rolls_no_agent_and_changes_one_condition() {
     const AGENTS: usize = 40;
-    play(Scenario::embedded("pods follow a script"), async |w| {
+    play(Scenario::embedded("the test decides the fate of pods"), async |w| {
         w.apply_all(&[model_api("llm"), memory_store("notes", "llm")]).await;
         w.until_ready(STORE).await;
         let names: Vec<String> = (0..AGENTS).map(|at| format!("a-{at}")).collect();

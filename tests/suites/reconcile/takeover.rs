@@ -70,7 +70,7 @@ fn c8_children_of_the_go_operator_are_taken_over_without_restarting_a_pod() {
 
 #[test]
 fn c8_a_takeover_delayed_by_the_configuration_restarts_no_pod() {
-    play(Scenario::embedded("requests are refused"), async |w| {
+    play(Scenario::embedded("the test makes the API server refuse requests"), async |w| {
         w.apply(&model_api("llm")).await;
         w.until_ready("ModelAPI/llm").await;
         w.stop_all().await;
@@ -280,7 +280,7 @@ fn c8_status_fields_of_the_go_operator_are_removed_once() {
 
 #[test]
 fn c8_an_interrupted_takeover_of_a_status_is_finished_after_a_restart() {
-    play(Scenario::embedded("requests are refused").idle(), async |w| {
+    play(Scenario::embedded("the test makes the API server refuse requests").idle(), async |w| {
         w.apply(&model_api("llm")).await;
         let left = json!({"phase": "Pending", "conditions": [another_condition("Left")]});
         w.patch_status_as(GO, "ModelAPI/llm", &left).await;

@@ -86,7 +86,7 @@ fn row(line: &str, tests: &BTreeMap<String, Vec<Test>>) -> Option<(Vec<String>, 
     assert!(is_real || !reasons.is_empty(), "row {id} of the checklist has no test");
     if !is_real {
         let why = if remark.is_empty() { reasons.join("; ") } else { remark.to_owned() };
-        real.push(format!("not shown there: {why}"));
+        real.push(format!("embedded only: {why}"));
     }
     Some((vec![id.to_owned(), rule.to_owned(), embedded.join("<br>"), real.join("<br>")], is_real))
 }
