@@ -39,7 +39,8 @@ fn headings(page: &Path) -> Vec<String> {
     headings.map(|heading| heading.to_lowercase().chars().filter(kept).collect::<String>().replace(' ', "-")).collect()
 }
 
-fn below(folder: &Path) -> Vec<PathBuf> {
+/// Every page below a folder.
+pub(crate) fn below(folder: &Path) -> Vec<PathBuf> {
     let mut pages = marked(folder);
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     pages.extend(entries.filter(|path| path.is_dir()).flat_map(|folder| below(&folder)));

@@ -2,10 +2,10 @@
 //! read twice. They have a relative clause as the subject, an old word, or more than [`LONGEST`] words.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::page::ROOT;
-use crate::sources;
+use crate::{links, sources};
 
 const LONGEST: usize = 30;
 /// The accepted share of such sentences, per thousand.
@@ -24,7 +24,7 @@ struct Sentence {
 /// Fails if too many sentences are hard to read, and names the ten worst.
 pub(crate) fn check() {
     let mut all = Vec::new();
-    for page in pages(&Path::new(ROOT).join("docs")) {
+    for page in links::below(&Path::new(ROOT).join("docs")) {
         collect(&page, &mut all, prose);
     }
     for file in CODE.iter().flat_map(|folder| sources::below(&Path::new(ROOT).join(folder))) {
@@ -54,15 +54,6 @@ fn weight(sentence: &str) -> usize {
     let opens = !is_question && OPENINGS.iter().any(|opening| text.starts_with(&format!(" {opening} ")));
     let old = OLD.iter().filter(|old| text.contains(&format!(" {old} "))).count();
     words.len().saturating_sub(LONGEST) + 10 * (usize::from(opens) + old)
-}
-
-/// The Markdown pages below a folder.
-fn pages(folder: &Path) -> Vec<PathBuf> {
-    let entries: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    let (folders, files): (Vec<_>, Vec<_>) = entries.into_iter().partition(|path| path.is_dir());
-    let mut pages: Vec<_> = files.into_iter().filter(|path| path.extension().is_some_and(|of| of == "md")).collect();
-    pages.extend(folders.iter().flat_map(|folder| pages(folder)));
-    pages
 }
 
 /// The text of a line of a page. `None` ends a paragraph: tables, headings and comments are no prose.
