@@ -21,12 +21,12 @@ pub(crate) const MODEL_API: &str = "ModelAPI";
 /// The reason of the note on a model that the ModelAPI does not offer.
 const NOT_OFFERED: &str = "ModelNotOffered";
 
-/// The found ModelAPIs.
+/// The found objects of kind ModelAPI.
 #[derive(Debug, Default)]
 pub(crate) struct Served {
     /// The address of the ModelAPI, and its origin.
     pub(crate) endpoint: Option<(String, String)>,
-    /// Problems of the ModelAPIs.
+    /// Problems of any ModelAPI.
     pub(crate) depends: Dependencies,
     /// Notes for the user.
     pub(crate) notes: Vec<Note>,
