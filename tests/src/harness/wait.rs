@@ -26,7 +26,8 @@ impl World {
 
     /// Waits until several objects meet a condition at the same time.
     ///
-    /// # Panics Like [`Self::until`].
+    /// # Panics
+    /// Like [`Self::until`].
     pub async fn until_all(&self, what: &str, at: &[&str], holds: impl Fn(&[Value]) -> bool) -> Vec<Value> {
         let deadline = Instant::now() + self.patience();
         loop {
