@@ -76,10 +76,10 @@ pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, R
 }
 
 /// Merges the user's variables in the order of a strategic merge patch. The policy's own variables keep their order, and so
-/// do the user's. A name of both sides stands where the policy has it. A new name stands as early as that allows.
-fn merged(policys: Vec<EnvVar>, users: Vec<EnvVar>) -> Vec<EnvVar> {
+/// do the user's. A name on both sides stands where the policy has it. A new name stands as early as that allows.
+fn merged(ours: Vec<EnvVar>, users: Vec<EnvVar>) -> Vec<EnvVar> {
     let (here, elsewhere): (Vec<EnvVar>, Vec<EnvVar>) =
-        policys.into_iter().partition(|variable| variable.container == KIND.container);
+        ours.into_iter().partition(|variable| variable.container == KIND.container);
     let order: Vec<String> = here.iter().map(|variable| variable.name.clone()).collect();
     let place = |variable: &EnvVar| order.iter().position(|name| *name == variable.name);
     let is_kept = |variable: &EnvVar| users.iter().all(|own| own.name != variable.name);
@@ -228,4 +228,41 @@ fn peers(env: &mut ContainerEnv<'_>, peers: &[Link]) {
 
 fn names(links: &[Link]) -> String {
     links.iter().map(|link| link.name.as_str()).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::borrow::ToOwned;
+    use kaos_policy_sdk::env::literal;
+
+    fn variables(container: &str, names: &str, value: &str) -> Vec<EnvVar> {
+        let variable = |name: &str| EnvVar {
+            container: container.to_owned(),
+            name: name.to_owned(),
+            source: literal(value),
+            origin: String::new(),
+        };
+        names.split_whitespace().map(variable).collect()
+    }
+
+    #[test]
+    fn merged_variables_stand_where_a_strategic_merge_patch_puts_them() {
+        let order = |ours: &str, users: &str| -> String {
+            let own = variables(KIND.container, users, "theirs");
+            let mut policy = variables(KIND.container, ours, "ours");
+            policy.extend(variables("clone", "B", "ours"));
+            let all = merged(policy, own);
+            assert_eq!(
+                all.iter().filter(|it| it.source == literal("theirs")).count(),
+                users.split_whitespace().count()
+            );
+            all.iter().map(|it| it.name.as_str()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(order("A B C", ""), "A B C B", "the variables of other containers stay");
+        assert_eq!(order("A B C", "X Y"), "X Y A B C B");
+        assert_eq!(order("A B C", "B X"), "A B X C B");
+        assert_eq!(order("A B C", "X B"), "X A B C B");
+        assert_eq!(order("A B C", "C A"), "B C A B");
+    }
 }

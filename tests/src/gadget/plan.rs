@@ -88,6 +88,7 @@ fn translate(subject: &Subject, env: Vec<EnvVar>, image: Option<&str>) -> Result
         notes: Vec::new(),
         finalizer: None,
         kept: Vec::new(),
+        gates_hold: false,
         extra: "{}".to_owned(),
     })
 }

@@ -48,7 +48,7 @@ pub(crate) fn check() {
 
 /// How hard a sentence is to read; 0 for a plain one.
 fn weight(sentence: &str) -> usize {
-    let words: Vec<String> = sentence.split_whitespace().map(|word| word.to_lowercase()).collect();
+    let words: Vec<String> = sentence.split_whitespace().map(str::to_lowercase).collect();
     let text = format!(" {} ", words.join(" ").replace([',', ';', ':', '.'], ""));
     let is_question = sentence.ends_with('?');
     let opens = !is_question && OPENINGS.iter().any(|opening| text.starts_with(&format!(" {opening} ")));

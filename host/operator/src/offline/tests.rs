@@ -107,6 +107,7 @@ fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
         notes: vec![],
         finalizer: None,
         kept: vec![],
+        gates_hold: false,
         extra: "{}".into(),
     })
 }

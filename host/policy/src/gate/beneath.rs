@@ -70,7 +70,8 @@ impl Sandbox for Beneath {
             env: Vec::new(),
             notes: Vec::new(),
             finalizer: None,
-            kept: vec![],
+            kept: Vec::new(),
+            gates_hold: false,
             extra,
         }))
     }

@@ -106,7 +106,16 @@ pub(crate) fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Ref
     // A manifest given as text counts as the policy's own.
     let text = |manifest: &Value| manifest.as_str().map_or_else(|| manifest.to_string(), str::to_owned);
     let manifests = manifests.iter().map(text).collect();
-    Ok(Plan { manifests, gates: vec![], env, notes: vec![], finalizer: None, kept: vec![], extra: "{}".into() })
+    Ok(Plan {
+        manifests,
+        gates: vec![],
+        env,
+        notes: vec![],
+        finalizer: None,
+        kept: vec![],
+        gates_hold: false,
+        extra: "{}".into(),
+    })
 }
 
 pub(crate) fn assess(_: &Subject, _: &Observation) -> Report {
@@ -163,7 +172,7 @@ pub(crate) fn translate_planned(subject: &Subject, env: Vec<EnvVar>) -> Result<P
     let manifests = manifests.iter().map(text).collect();
     let extra = object["spec"]["extra"].as_str().unwrap_or("{}").to_owned();
     let finalizer = object["spec"]["finalizer"].as_str().map(str::to_owned);
-    Ok(Plan { manifests, gates: vec![], env, notes: vec![], finalizer, kept: vec![], extra })
+    Ok(Plan { manifests, gates: vec![], env, notes: vec![], finalizer, kept: vec![], gates_hold: false, extra })
 }
 
 /// Renders manifests that the policy made itself, together with the user's own spec.

@@ -147,7 +147,16 @@ impl translation::GuestPass for Pass {
         );
         let kept = format!(r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}-kept"}}}}"#);
         let manifests = std::iter::once(manifest).chain((does == "keeps").then_some(kept)).collect();
-        Ok(Plan { manifests, gates: vec![], env, notes: vec![], finalizer: None, kept: vec![], extra: text("{}") })
+        Ok(Plan {
+            manifests,
+            gates: vec![],
+            env,
+            notes: vec![],
+            finalizer: None,
+            kept: vec![],
+            gates_hold: false,
+            extra: text("{}"),
+        })
     }
 
     fn assess(&self, seen: Observation) -> Report {

@@ -15,7 +15,7 @@ use crate::{
 
 /// The preset of the chart's own values.
 const USUAL: &str = "kaos-0.8";
-/// The ConfigMaps with the runtimes of MCPServers and of harnesses.
+/// The ConfigMaps with the runtimes of `MCPServer` objects and of harnesses.
 const REGISTRIES: [&str; 2] = ["kaos-mcp-runtimes", "kaos-harness-runtimes"];
 
 /// The variables of `kaos-operator-config`, and the values that the chart fills them with.

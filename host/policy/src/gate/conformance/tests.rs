@@ -101,6 +101,7 @@ impl Sandbox for Opened {
             notes: Vec::new(),
             finalizer: None,
             kept: vec![],
+            gates_hold: false,
             extra: text("{}"),
         }))
     }

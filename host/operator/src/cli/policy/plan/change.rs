@@ -11,7 +11,7 @@ use super::{
 /// A change to plan for.
 pub(super) enum Change {
     /// A package is shipped.
-    Package(Shipped),
+    Package(Box<Shipped>),
     /// Another preset holds.
     Preset(Compatibility),
 }
@@ -28,7 +28,7 @@ impl Change {
     /// Returns the policies and settings before and after the change.
     pub(super) fn sides(self, standing: &Standing) -> anyhow::Result<Sides> {
         match self {
-            Self::Package(shipped) => Sides::of(standing, shipped),
+            Self::Package(shipped) => Sides::of(standing, *shipped),
             Self::Preset(compatibility) => Sides::with_preset(standing, &compatibility),
         }
     }

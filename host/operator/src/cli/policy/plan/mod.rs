@@ -126,7 +126,7 @@ impl Plan {
             Change::Preset(Compatibility::of(compatibility))
         } else {
             let ready = if is_live { for_server(&loader, &connection, ready)? } else { ready()? };
-            Change::Package(ready.shipped(&home, &grantable)?)
+            Change::Package(Box::new(ready.shipped(&home, &grantable)?))
         };
         if is_live {
             let place = Place { started, namespace };

@@ -209,7 +209,16 @@ impl translation::GuestPass for Pass {
         } else if is("emits twice") {
             manifests.push(text(CONFIG));
         }
-        Ok(Plan { manifests, gates: vec![], env, notes: vec![], finalizer: None, kept: vec![], extra: text("{}") })
+        Ok(Plan {
+            manifests,
+            gates: vec![],
+            env,
+            notes: vec![],
+            finalizer: None,
+            kept: vec![],
+            gates_hold: false,
+            extra: text("{}"),
+        })
     }
 
     fn assess(&self, _: Observation) -> Report {
