@@ -15,7 +15,7 @@ NAME = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+")
 
 
 def files(folder: Path, without: str = "tests"):
-    return [path for path in sorted(folder.rglob("*.py")) if without not in path.parts]
+    return [path for path in sorted(folder.rglob("*.py")) if without not in path.relative_to(folder).parts]
 
 
 def settings(tree: ast.Module) -> dict:

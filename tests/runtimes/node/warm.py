@@ -36,14 +36,17 @@ for line in sys.stdin:
     if line.strip():
         container = os.fork()
         if container == 0:
+            pod = json.loads(line)
             try:
-                become(json.loads(line))
+                become(pod)
             finally:
+                Path(pod["folder"], "ended").touch()
                 os._exit(1)
     else:
-        os.kill(container, signal.SIGKILL)
-        os.waitpid(container, 0)
-        container = None
+        if container:
+            os.kill(container, signal.SIGKILL)
+            os.waitpid(container, 0)
+            container = None
         print("ended", flush=True)
 if container:
     os.kill(container, signal.SIGKILL)

@@ -36,7 +36,9 @@ impl Running {
             started: BTreeSet::new(),
         };
         let registry = case::documents(&case::golden().join("runtimes.yaml"))?;
-        registry.iter().chain(given).chain(objects).for_each(|object| running.stage.apply(object));
+        for object in registry.iter().chain(given).chain(objects) {
+            running.stage.apply(object);
+        }
         running.start_all(given)?;
         let keys: Vec<Key> = objects.iter().map(key).collect();
         loop {

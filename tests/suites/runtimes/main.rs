@@ -1,5 +1,5 @@
 //! Starts real programs from the Deployments that the default policies make: KAOS's Agent runtime and memory service,
-//! the LiteLLM proxy, and FastMCP.
+//! the LiteLLM proxy, and `FastMCP`.
 //!
 //! | module | does |
 //! |---|---|
@@ -12,7 +12,7 @@
 //! | `team` | Agents that talk, remember and use tools |
 //! | `proxies` | the LiteLLM proxy with the configurations of the recorded cases |
 //! | `variables` | compares the variables that the packages read with the accepted ones |
-//! | `servers` | FastMCP with the functions of the recorded cases |
+//! | `servers` | `FastMCP` with the functions of the recorded cases |
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod cluster;

@@ -72,7 +72,7 @@ impl Node {
         let pod = self.place(deployment, objects)?;
         let image = Image::named(&pod.container.image)?;
         let mut variables = pod.container.variables.clone();
-        variables.extend(self.of_image(image, &pod.folder)?);
+        variables.extend(Self::of_image(image, &pod.folder)?);
         warm.run(&json!({
             "node": self.folder, "folder": pod.folder, "words": pod.container.words(image), "variables": variables,
         }))?;
@@ -98,7 +98,7 @@ impl Node {
         image
             .program(&words)?
             .current_dir(pod.folder.join("home"))
-            .envs(self.of_image(image, &pod.folder)?)
+            .envs(Self::of_image(image, &pod.folder)?)
             .envs(&pod.container.variables)
             .env("TESTS_NODE", &self.folder)
             .env("TESTS_POD", &pod.folder)
@@ -110,7 +110,7 @@ impl Node {
     }
 
     /// The variables that an image has by itself.
-    fn of_image(&self, image: &Image, folder: &Path) -> Result<BTreeMap<String, String>> {
+    fn of_image(image: &Image, folder: &Path) -> Result<BTreeMap<String, String>> {
         let variables = [
             ("PATH", format!("{}:/usr/bin:/bin", image.programs().display())),
             ("HOME", folder.join("home").display().to_string()),
@@ -172,6 +172,7 @@ impl Pod {
             if let Some(status) = self.process.as_mut().map_or(Ok(None), Child::try_wait)? {
                 bail!("{} ended with {status}:\n{}", self.name, self.log());
             }
+            ensure!(!self.folder.join("ended").exists(), "{} ended:\n{}", self.name, self.log());
             ensure!(begun.elapsed() < START, "{} is not ready: {told:#}\n{}", self.name, self.log());
             thread::sleep(LOOK);
         }
@@ -211,6 +212,17 @@ impl Pod {
     pub(crate) fn ask(&self, path: &str, headers: &[(&str, &str)], body: Option<&Value>) -> Result<Response> {
         http::send(self.served()?, path, headers, body, START)
             .with_context(|| format!("{}{path}\n{}", self.name, self.log()))
+    }
+
+    /// The value of a variable.
+    pub(crate) fn variable(&self, name: &str) -> Option<&str> {
+        self.container.variables.get(name).map(String::as_str)
+    }
+
+    /// The text of a file that a volume mounts.
+    pub(crate) fn file(&self, path: &str) -> Result<String> {
+        let path = self.folder.join("root").join(path.trim_start_matches('/'));
+        fs::read_to_string(&path).with_context(|| path.display().to_string())
     }
 
     /// The end of the process's output.

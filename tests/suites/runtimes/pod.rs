@@ -40,11 +40,13 @@ pub(crate) struct Probe {
 pub(crate) struct Objects<'a>(pub(crate) &'a [Value]);
 
 impl Container {
-    /// Reads the only container of a Deployment, and lays out its volumes below `root`.
+    /// Reads the container with a known image of a Deployment, and lays out its volumes below `root`.
     pub(crate) fn of(deployment: &Value, objects: &Objects<'_>, root: &Path) -> Result<Self> {
         let pod = &deployment["spec"]["template"]["spec"];
         ensure!(pod["initContainers"].is_null(), "the node runs no init containers");
-        let [container] = list(&pod["containers"]) else { bail!("the node runs one container a pod") };
+        // A user can add containers, which the node does not run.
+        let is_known = |it: &&Value| Image::named(it["image"].as_str().unwrap_or_default()).is_ok();
+        let container = list(&pod["containers"]).iter().find(is_known).context("no container has a known image")?;
         let mut mounts = Vec::new();
         for mount in list(&container["volumeMounts"]) {
             let path = mount["mountPath"].as_str().context("a mount without a path")?;
@@ -112,9 +114,11 @@ impl Objects<'_> {
     /// Writes the content of a volume into a folder.
     fn fill(&self, volume: &Value, folder: &Path) -> Result<()> {
         let files: BTreeMap<String, String> = if volume["configMap"].is_object() {
-            texts(self.find("ConfigMap", &volume["configMap"]["name"])?)?
+            let source = &volume["configMap"];
+            chosen(texts(self.find("ConfigMap", &source["name"])?)?, list(&source["items"]))?
         } else if volume["secret"].is_object() {
-            texts(self.find("Secret", &volume["secret"]["secretName"])?)?
+            let source = &volume["secret"];
+            chosen(texts(self.find("Secret", &source["secretName"])?)?, list(&source["items"]))?
         } else if let [source] = list(&volume["projected"]["sources"]) {
             let path = source["serviceAccountToken"]["path"].as_str().context("the node projects tokens only")?;
             BTreeMap::from([(path.to_owned(), "a-token-of-the-account".to_owned())])
@@ -163,6 +167,15 @@ fn texts(object: &Value) -> Result<BTreeMap<String, String>> {
         }
     }
     Ok(texts)
+}
+
+/// The texts that `items` names, under the names that it gives them; all if it is empty.
+fn chosen(texts: BTreeMap<String, String>, items: &[Value]) -> Result<BTreeMap<String, String>> {
+    let choose = |item: &Value| {
+        let (key, path) = (item["key"].as_str().unwrap_or_default(), item["path"].as_str().unwrap_or_default());
+        Ok((path.to_owned(), texts.get(key).with_context(|| format!("there is no key {key}"))?.clone()))
+    };
+    if items.is_empty() { Ok(texts) } else { items.iter().map(choose).collect() }
 }
 
 /// Puts the folder of a mount before a path below it.

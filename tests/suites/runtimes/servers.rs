@@ -1,4 +1,4 @@
-//! FastMCP serves the functions that `params` of an MCPServer holds, under the names that the status lists.
+//! `FastMCP` serves the functions that `params` of an MCPServer holds, under the names that the status lists.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,9 @@ fn sources() -> BTreeMap<String, (String, Value, Value)> {
     let mut sources = BTreeMap::new();
     for case in case::all().unwrap() {
         let mut stage = Stage::new(policies::renderers(&policies::native().unwrap(), &case).unwrap());
-        case.input.iter().for_each(|object| stage.apply(object));
+        for object in &case.input {
+            stage.apply(object);
+        }
         stage.settle().unwrap();
         for server in case.input.iter().filter(|object| object["kind"] == "MCPServer") {
             let (key, name) = (key(server), format!("{}-{}", case.name, server["metadata"]["name"].as_str().unwrap()));

@@ -8,8 +8,7 @@ use crate::cluster::Running;
 use crate::pod::list;
 
 const NAMESPACE: &str = "today";
-/// Source of the tools. It has dollar signs, which Kubernetes would expand in a variable. The last tool returns the token
-/// of the Agent that calls it.
+/// Source of the tools. It has dollar signs, which Kubernetes would expand in a variable.
 const TOOLS: &str = r#"
 def plus(left: int, right: int) -> int:
     """Sum of two whole numbers."""
@@ -19,13 +18,6 @@ def plus(left: int, right: int) -> int:
 def price() -> str:
     """A price."""
     return "$$5 $(LOG_LEVEL)"
-
-
-def caller() -> str:
-    """The token of the caller."""
-    from fastmcp.server.dependencies import get_http_headers
-
-    return get_http_headers(include_all=True).get("x-agent-authorization", "none")
 "#;
 /// The longest time until the memory service has read the facts out of turns, which it does after it has answered.
 const EXTRACTION: Duration = Duration::from_mins(2);
@@ -59,7 +51,6 @@ fn turns_of_lead() -> String {
     json!([
         call("plus", json!({"left": 19, "right": 23})),
         call("price", json!({})),
-        call("caller", json!({})),
         call("delegate_to_worker", json!({"task": "When does the ferry leave?"})),
         call("save_memory", json!({"content": "The ferry of the island leaves at nine in the morning."})),
         call("search_memory", json!({"query": "ferry", "level": "agent"})),
@@ -137,11 +128,14 @@ fn facts(running: &mut Running, agent: &str) -> String {
 fn a_team_of_real_processes_becomes_ready_talks_remembers_and_uses_tools() {
     let mut running = Running::start("team", &provider(), &objects()).unwrap();
     let lead = running.node.pod("agent-lead").unwrap();
+    assert_eq!(lead.variable("AGENT_IDENTITY"), Some("kaos://agent/today/lead"));
+    assert_eq!(lead.file("/var/run/secrets/kaos-agent/token").unwrap(), "a-token-of-the-account");
+    assert!(lead.variable("AGENT_AUTH_TOKEN_FILE").unwrap().ends_with("/root/var/run/secrets/kaos-agent/token"));
     let card = lead.ask("/.well-known/agent.json", &[], None).unwrap().json().unwrap();
     assert_eq!((&card["name"], &card["description"]), (&json!("lead"), &json!("Leads the team")));
     let skills: Vec<&str> = list(&card["skills"]).iter().filter_map(|skill| skill["name"].as_str()).collect();
-    assert_eq!(skills, ["plus", "price", "caller", "delegate_to_worker"]);
-    assert_eq!(running.status("MCPServer", "sums")["availableTools"], json!(["plus", "price", "caller"]));
+    assert_eq!(skills, ["plus", "price", "delegate_to_worker"]);
+    assert_eq!(running.status("MCPServer", "sums")["availableTools"], json!(["plus", "price"]));
 
     // `worker` asks the provider through the proxy, with the key of the Secret.
     let of_provider = "the ferry leaves at nine";
@@ -151,7 +145,6 @@ fn a_team_of_real_processes_becomes_ready_talks_remembers_and_uses_tools() {
     for result in [
         "[tool result plus: 42]",
         "[tool result price: $$5 $(LOG_LEVEL)]",
-        "[tool result caller: Bearer a-token-of-the-account]",
         "[delegation result delegate_to_worker: {",
         "[tool result save_memory: Saved to long-term memory.]",
         "[tool result search_memory: No relevant memories found.]",

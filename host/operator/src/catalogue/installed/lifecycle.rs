@@ -21,6 +21,8 @@
 
 mod admission;
 mod bytes_missing;
+mod enter;
+
 mod execute;
 mod facts;
 mod naming;

@@ -65,7 +65,7 @@ enum Verb {
     Pack(pack::Pack),
     /// Print the changes that a policy, settings for one, or another preset would make
     #[command(mut_arg("file", |file| file.required_unless_present_any(["policy", "compatibility"])))]
-    Plan(plan::Plan),
+    Plan(Box<plan::Plan>),
     /// Install a policy, or settings for one, and wait until it serves
     Push(push::Push),
     /// List the installed policies and the states of their revisions

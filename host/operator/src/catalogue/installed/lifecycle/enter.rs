@@ -1,0 +1,97 @@
+//! Records the state that a revision enters, and writes an Event. Also reads the retry annotation.
+
+use kaos_crds::{PolicyRevisionStatus, RevisionState};
+use kaos_policy::cut::{STATUS, cut};
+
+use super::{Lifecycle, StepError, transition::Transition};
+use crate::{
+    catalogue::installed::records::{RETRY, retry_command},
+    moments::written,
+};
+
+impl Lifecycle {
+    /// Writes a state into the record before it counts, and writes an Event. Returns whether the record still exists.
+    pub(super) async fn enter(
+        &mut self,
+        name: &str,
+        transition: Transition,
+        change: impl FnOnce(&mut PolicyRevisionStatus),
+    ) -> Result<bool, StepError> {
+        let (status, is_news) = self.turned(name, transition, change);
+        if !self.records.write(name, status).await? {
+            return Ok(false);
+        }
+        self.tell(name, is_news).await;
+        Ok(true)
+    }
+
+    /// Enters a state that follows from other states. The state counts even if the write fails, because a later process
+    /// computes it again. Returns whether the record still exists.
+    pub(super) async fn enter_or_owe(
+        &mut self,
+        name: &str,
+        transition: Transition,
+        change: impl FnOnce(&mut PolicyRevisionStatus),
+    ) -> bool {
+        let (status, is_news) = self.turned(name, transition, change);
+        let is_there = self.records.write_or_owe(name, status).await;
+        if is_there {
+            self.tell(name, is_news).await;
+        }
+        is_there
+    }
+
+    /// Returns the status of a revision in its new state, and whether to write an Event.
+    fn turned(
+        &self,
+        name: &str,
+        Transition { to: state, reason, message }: Transition,
+        change: impl FnOnce(&mut PolicyRevisionStatus),
+    ) -> (PolicyRevisionStatus, bool) {
+        let before = self.records.status(name);
+        let mut status = before.clone();
+        status.state = state;
+        status.reason = Some(reason.to_owned());
+        // A policy writes the message of its failure. The API server would refuse a status that is too large, and then
+        // nothing could quarantine the policy.
+        status.message = Some(cut(&message, STATUS).into_owned()).filter(|message| !message.is_empty());
+        if before.state != state || before.since.is_none() {
+            status.since = Some(written(self.tools.clock.now()));
+        }
+        if !matches!(state, RevisionState::Checking | RevisionState::Pending) {
+            status.attempts = None;
+        }
+        if !matches!(state, RevisionState::Active) {
+            (status.objects, status.outstanding) = (None, None);
+        }
+        change(&mut status);
+        let differs = (before.state, &before.reason) != (status.state, &status.reason);
+        let is_news = differs && !matches!(state, RevisionState::Checking | RevisionState::Pending);
+        (status, is_news)
+    }
+
+    async fn tell(&self, name: &str, is_news: bool) {
+        if let Some(revision) = self.records.get(name).filter(|_| is_news) {
+            let status = revision.status.clone().unwrap_or_default();
+            let reason = status.reason.unwrap_or_default();
+            tracing::info!(revision = name, state = status.state.name(), reason, "policy revision");
+            self.events.tell(revision).await;
+        }
+    }
+
+    /// Returns the value of the retry annotation.
+    pub(super) fn asked(&self, name: &str) -> Option<String> {
+        self.records.get(name)?.metadata.annotations.as_ref()?.get(RETRY).cloned()
+    }
+
+    /// Returns the command with which a user requests another attempt.
+    pub(super) fn remedy(&self, name: &str) -> String {
+        retry_command(name, &self.tools.duties.operator_namespace, self.asked(name).as_deref())
+    }
+
+    /// Returns whether a user requested an attempt that was not made yet.
+    pub(super) fn is_asked_for(&self, name: &str) -> bool {
+        let asked = self.asked(name);
+        asked.is_some() && asked != self.records.status(name).retried
+    }
+}
