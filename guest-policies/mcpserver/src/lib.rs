@@ -27,9 +27,9 @@ mod wanted;
 
 use alloc::{borrow::ToOwned, vec::Vec};
 use kaos_crds::API_VERSION;
-use kaos_policy_sdk::need::{named, optional, resource_type};
+use kaos_policy_sdk::need::resource_type;
 use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject};
-use kaos_policy_sdk::{Policy, SubjectExt, include_json, json};
+use kaos_policy_sdk::{Policy, include_json, json};
 use kaos_workload::{ROUTE_API, ROUTE_KIND};
 
 pub use registry::{Prose, RegistrySource, Runtime};
@@ -61,15 +61,7 @@ impl Policy for McpServer {
     }
 
     fn needs(subject: &Subject) -> Vec<Need> {
-        let object = subject.object();
-        let wanted = request::spec(&object).and_then(|spec| wanted::Wanted::of(&spec));
-        match (wanted, subject.settings::<Settings>()) {
-            (Ok(wanted), Ok(settings)) if matches!(wanted.source, wanted::Source::Registry(_)) => {
-                let namespace = &subject.cluster.operator_namespace;
-                vec![optional(named(request::REGISTRY, launch::registry_reference(&settings, namespace)))]
-            }
-            _ => Vec::new(),
-        }
+        request::needs(subject)
     }
 
     fn map_env(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {

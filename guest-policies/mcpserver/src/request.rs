@@ -1,13 +1,14 @@
 //! Everything that decides about one `MCPServer`, decoded once for all five functions.
 
+use alloc::vec::Vec;
 use kaos_crds::MCPServerSpec;
-use kaos_policy_sdk::types::{Refusal, Subject};
-use kaos_policy_sdk::{Object, SubjectExt};
+use kaos_policy_sdk::types::{Need, Refusal, Subject};
+use kaos_policy_sdk::{Object, SubjectExt, need};
 use kaos_workload::{Kind, Telemetry, Workload, bounds};
 
-use crate::launch::Launch;
+use crate::launch::{Launch, registry_reference};
 use crate::settings::Settings;
-use crate::wanted::Wanted;
+use crate::wanted::{Source, Wanted};
 
 /// The id of the need for the registry.
 pub(crate) const REGISTRY: &str = "registry";
@@ -54,6 +55,19 @@ impl Request {
             self.wanted.telemetry_path,
         )
     }
+}
+
+/// Returns the need for the registry, if the object names a runtime. The policy can do without the registry for a runtime
+/// that the settings know.
+pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
+    let (object, settings) = (subject.object(), subject.settings::<Settings>());
+    let wanted = spec(&object).and_then(|spec| Wanted::of(&spec));
+    let (Ok(Wanted { source: Source::Registry(name), .. }), Ok(settings)) = (wanted, settings) else {
+        return Vec::new();
+    };
+    let reference = registry_reference(&settings, &subject.cluster.operator_namespace);
+    let registry = need::named(REGISTRY, reference);
+    vec![if settings.runtimes.contains_key(&name) { need::optional(registry) } else { registry }]
 }
 
 /// Decodes the spec. Refuses fields that are too large or malformed.

@@ -17,15 +17,20 @@ impl Section<'_> {
         rest.get(..length)
     }
 
-    /// Returns module and name of the first import, if this is the import section.
+    /// Returns module and name of the imports, if this is the import section. Ends behind the first one that is not a
+    /// function.
     #[allow(dead_code, reason = "build.rs does not ask")]
-    pub(crate) fn first_import(&self) -> Option<[&[u8]; 2]> {
+    pub(crate) fn imports(&self) -> Vec<[&[u8]; 2]> {
         const IMPORTS: u8 = 2;
-        let (_, rest) = number(self.content).filter(|(count, _)| self.id == IMPORTS && *count > 0)?;
-        let (length, rest) = number(rest)?;
-        let (module, rest) = rest.split_at_checked(length)?;
-        let (length, rest) = number(rest)?;
-        Some([module, rest.get(..length)?])
+        let Some((count, mut rest)) = number(self.content).filter(|_| self.id == IMPORTS) else { return Vec::new() };
+        let mut imports = Vec::new();
+        for _ in 0..count {
+            let Some((names, after)) = import(rest) else { break };
+            imports.push(names);
+            let Some(after) = function(after) else { break };
+            rest = after;
+        }
+        imports
     }
 
     /// Whether neither a host nor the conversion to a component needs the section.
@@ -63,6 +68,21 @@ pub(crate) fn slim(binary: &[u8]) -> Vec<u8> {
     slim
 }
 
+/// Parses module and name of an import. Returns them with the rest of the bytes.
+fn import(bytes: &[u8]) -> Option<([&[u8]; 2], &[u8])> {
+    let (length, rest) = number(bytes)?;
+    let (module, rest) = rest.split_at_checked(length)?;
+    let (length, rest) = number(rest)?;
+    let (name, rest) = rest.split_at_checked(length)?;
+    Some(([module, name], rest))
+}
+
+/// Skips the description of an imported function. Returns the rest of the bytes.
+fn function(bytes: &[u8]) -> Option<&[u8]> {
+    let rest = bytes.strip_prefix(&[0])?;
+    number(rest).map(|(_, rest)| rest)
+}
+
 /// Parses an unsigned LEB128 number. Returns it with the rest of the bytes.
 fn number(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let mut value = 0_u64;
@@ -95,6 +115,18 @@ mod tests {
         let names: Vec<_> = sections(&slim).filter_map(|section| section.custom().map(<[u8]>::to_vec)).collect();
         assert_eq!(names, [b"a:b:c".to_vec(), b"kaos:policy".to_vec()]);
         assert_eq!(super::slim(&slim), slim);
+    }
+
+    #[test]
+    fn imports_are_listed_up_to_the_first_that_is_no_function() {
+        let content = b"\x03\x01a\x01f\x00\x07\x01b\x01m\x02\x00\x01\x01c\x01g\x00\x00";
+        let mut module = b"\0asm\x01\0\0\0\x02".to_vec();
+        module.push(u8::try_from(content.len()).unwrap());
+        module.extend_from_slice(content);
+        let imports: Vec<_> = sections(&module)
+            .flat_map(|it| it.imports().into_iter().map(|[m, n]| [m[0], n[0]]).collect::<Vec<_>>())
+            .collect();
+        assert_eq!(imports, [*b"af", *b"bm"]);
     }
 
     #[test]

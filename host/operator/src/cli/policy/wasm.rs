@@ -2,6 +2,9 @@
 
 use crate::sections::sections;
 
+/// The start of the modules from which a policy imports functions for its own resources, which the component provides.
+const OWN_RESOURCES: &[u8] = b"[export]kaos:policy/";
+
 /// Whether these are the bytes of a component.
 pub(super) fn is_component(bytes: &[u8]) -> bool {
     layer(bytes) == Some(1)
@@ -22,11 +25,12 @@ pub(super) fn has_custom_section(module: &[u8], prefix: &str) -> bool {
     sections(module).any(|section| section.custom().is_some_and(|name| name.starts_with(prefix.as_bytes())))
 }
 
-/// Returns module and name of a core module's first import.
+/// Returns module and name of the first function that a core module imports from elsewhere than its own component.
 pub(super) fn first_import(module: &[u8]) -> Option<[String; 2]> {
-    sections(module).find_map(|section| {
-        section.first_import().map(|names| names.map(|name| String::from_utf8_lossy(name).into_owned()))
-    })
+    let sections: Vec<_> = sections(module).collect();
+    let imports = sections.iter().flat_map(|section| section.imports());
+    let mut foreign = imports.filter(|[module, _]| !module.starts_with(OWN_RESOURCES));
+    foreign.next().map(|names| names.map(|name| String::from_utf8_lossy(name).into_owned()))
 }
 
 #[cfg(test)]
