@@ -31,14 +31,5 @@ pub mod status;
 mod timestamps;
 mod yaml;
 
-pub use kaos_kube_io::{client, leader_election as lead, queue};
-use kaos_kube_io::{error_text as telling, hashing, locking};
-// Names that parts of the operator still use.
-use {discovery as discovered, timestamps as moments};
-
-/// The watches of `kaos-kube-io`.
-pub mod watch {
-    pub use kaos_kube_io::watch::*;
-
-    pub(crate) use kaos_kube_io::watch::{ForeignWatch as Beside, WriteGuard as Writing};
-}
+pub use kaos_kube_io::{client, leader_election, queue, watch};
+use kaos_kube_io::{error_text, hashing, locking};

@@ -16,10 +16,10 @@ use kube::{
 use serde_json::Value;
 
 use crate::{
-    discovered,
+    discovery,
+    error_text::told,
     input::{Document, Identity, Origin},
     reconcile::leftovers,
-    telling::told,
     watch::{Served, is_guarded},
 };
 
@@ -170,7 +170,7 @@ impl Gathered {
         if let Some(known) = self.types.get(of) {
             return Ok(known.clone());
         }
-        let served = discovered::served(&self.client, of).await.map_err(|source| failed(of.to_string(), source))?;
+        let served = discovery::served(&self.client, of).await.map_err(|source| failed(of.to_string(), source))?;
         self.types.insert(of.clone(), served.clone());
         Ok(served)
     }

@@ -16,7 +16,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::{discovered, reconcile::put_on, telling::told, watch::Scope};
+use crate::{discovery, error_text::told, reconcile::put_on, watch::Scope};
 
 /// Number of objects in one page of a list.
 const PAGE: u32 = 500;
@@ -86,7 +86,7 @@ pub async fn release(
     client.apiserver_version().await?;
     let mut sights: BTreeMap<Option<&str>, Sight> = BTreeMap::new();
     for (of, names) in finalizers {
-        let Some(served) = discovered::served(client, of).await? else {
+        let Some(served) = discovery::served(client, of).await? else {
             tell(Event::Unserved(of.clone()));
             continue;
         };

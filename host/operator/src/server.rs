@@ -7,7 +7,7 @@ use kaos_policy::gate::Known;
 use kaos_policy::gate::{self, LoadError, Server};
 use kube::Client;
 
-use crate::{blocking::off_thread, telling::told};
+use crate::{blocking::off_thread, error_text::told};
 
 /// Whether an API server may have fields that this program does not know.
 pub(crate) async fn is_newer(client: &Client) -> Result<bool, kube::Error> {

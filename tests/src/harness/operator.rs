@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use kaos_operator::catalogue::{Catalogue, Gatekeeper, Installing, Offer};
 use kaos_operator::client::{self, CallLayer};
-use kaos_operator::lead::Fence;
+use kaos_operator::leader_election::Fence;
 use kaos_operator::metrics::Metrics;
 use kaos_operator::operator::{Clock, Compute, Operator, OperatorError, Options, Probe};
 use kaos_operator::watch::Scope;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use kaos_cluster::faults::Entry;
 use kaos_operator::client::CallLayer;
-use kaos_operator::lead::{Election, Fence, LEASE, Timing};
+use kaos_operator::leader_election::{Election, Fence, LEASE, Timing};
 use kaos_operator::metrics::Metrics;
 use kaos_operator::operator::Operator;
 use kube::Client;

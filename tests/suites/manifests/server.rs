@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::Request;
 use kaos_operator::client::{CallLayer, connect};
-use kaos_operator::lead::Fence;
+use kaos_operator::leader_election::Fence;
 use kaos_operator::metrics::Metrics;
 use kaos_tests::control_plane::ControlPlane;
 use kaos_tests::harness::World;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kaos_cluster::faults::Failure;
-use kaos_operator::lead::take_over;
+use kaos_operator::leader_election::take_over;
 use kaos_operator::release::{Event, finalizers as finalizers_of, release};
 use kaos_operator::watch::Scope;
 use kaos_tests::gadget::FINALIZER;

@@ -1,6 +1,6 @@
 //! G4: replicas take turns on a Lease.
 
-use kaos_operator::lead::Timing;
+use kaos_operator::leader_election::Timing;
 use kaos_tests::harness::replicas::{second_writers, user};
 use kaos_tests::harness::samples::model_api;
 use kaos_tests::harness::{Scenario, World, play};

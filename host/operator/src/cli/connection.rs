@@ -8,11 +8,11 @@ use kube::Client;
 
 use crate::{
     client::{self, CallLayer, Place},
-    lead::Fence,
+    error_text::is_unanswered,
+    leader_election::Fence,
     metrics::Metrics,
     policies::Loader,
     server::is_newer,
-    telling::is_unanswered,
 };
 
 /// Time limit for one request of a verb.

@@ -26,7 +26,7 @@ use std::{ffi::OsString, process::ExitCode};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, builder::Resettable};
 use kaos_policy::{compile::compile_child_main, contract::HOME};
 
-use crate::{policies::COMPILE_CHILD, telling::told};
+use crate::{error_text::told, policies::COMPILE_CHILD};
 use arguments::{Form, domain, name, namespace, one_namespace};
 use exit::{HELD_BACK, UNUSABLE};
 use output::Output;

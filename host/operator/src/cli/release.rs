@@ -19,10 +19,10 @@ use super::{
 };
 use crate::{
     catalogue::FITTED_CONFIG,
-    lead::{LEASE, take_over},
+    error_text::told,
+    leader_election::{LEASE, take_over},
     policies::{Loader, sample_cluster},
     release::{Event, finalizers, release},
-    telling::told,
     watch::Scope,
 };
 

@@ -10,7 +10,7 @@ use super::{
     Duties,
     rule::{Collected, Rule},
 };
-use crate::{catalogue::FITTED_CONFIG, definitions::embedded, lead};
+use crate::{catalogue::FITTED_CONFIG, definitions::embedded, leader_election};
 
 /// The verbs for watching objects.
 const FOLLOW: &[&str] = &["get", "list", "watch"];
@@ -54,7 +54,7 @@ pub fn rules(policies: &[&Policy], duties: &Duties) -> Rights {
     if duties.leader_election {
         // The API server authorizes a create before it knows the name, so `create` cannot be limited to one Lease.
         operator.add("coordination.k8s.io", "leases", &["create"]);
-        let name = [lead::LEASE.to_owned()].into();
+        let name = [leader_election::LEASE.to_owned()].into();
         operator.add_named("coordination.k8s.io", "leases", name, &["get", "update"]);
     }
     operator.add("events.k8s.io", "events", &["create", "patch"]);

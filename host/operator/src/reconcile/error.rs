@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kaos_policy::cut::{NOTE, cut};
 
-use crate::telling::told;
+use crate::error_text::told;
 
 /// The server's message if an applied manifest has a field that the schema does not have, or a value of another type.
 /// The server answers 500, although the same manifest will fail again.

@@ -27,7 +27,7 @@ use self::{
 use crate::{
     catalogue::{Age, OPERATOR_CONFIG, operator_config},
     package,
-    watch::{Beside, Watch},
+    watch::{ForeignWatch, Watch},
 };
 
 /// The current state of a package.
@@ -67,7 +67,7 @@ pub(super) fn keep<K>(
     config: watcher::Config,
     of: K::DynamicType,
     trim: fn(&mut K),
-    (beside, changed): (Beside, &Arc<Notify>),
+    (beside, changed): (ForeignWatch, &Arc<Notify>),
     watches: &mut JoinSet<()>,
 ) -> Store<K>
 where

@@ -1,6 +1,6 @@
 //! The error of a lifecycle step.
 
-use crate::telling::told;
+use crate::error_text::told;
 
 /// Why a step failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

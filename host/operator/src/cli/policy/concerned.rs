@@ -12,7 +12,7 @@ use super::{
     output::complain,
     revisions::{Revision, name, status},
 };
-use crate::{discovered, package::Package, watch::Served};
+use crate::{discovery, package::Package, watch::Served};
 
 /// Number of objects requested at a time.
 const PAGE: u32 = 500;
@@ -60,7 +60,7 @@ impl Concerned {
     async fn unplanned(&self, why: impl Fn(&Value) -> Option<String>, all: &[Revision]) -> anyhow::Result<Unplanned> {
         let mut unplanned = Unplanned::new();
         for of in self.kinds(all) {
-            let Some(Served { resource, .. }) = discovered::served(&self.client, &of).await? else { continue };
+            let Some(Served { resource, .. }) = discovery::served(&self.client, &of).await? else { continue };
             let places = match &*self.namespaces {
                 [] => vec![Api::all_with(self.client.clone(), &resource)],
                 some => some.iter().map(|it| Api::namespaced_with(self.client.clone(), it, &resource)).collect(),

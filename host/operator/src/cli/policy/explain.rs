@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     catalogue::{Answers, Catalogue, Descent, Kind, PIN, Snapshot, Without},
-    discovered,
+    discovery,
     live::Gathered,
     masking::{MASK, is_secret},
     offline::{At, Bound, Entry, Started, Stored, World, answer, named_in_vain, renderer},
@@ -73,7 +73,7 @@ impl Explain {
                 complain("note", format_args!("PolicyRevision {revision} does not serve: {why}"));
             }
             let kinds = snapshot.kinds().map(|(of, _)| of.clone()).collect();
-            let of = discovered::meant(&client, &kinds, &kind).await?;
+            let of = discovery::meant(&client, &kinds, &kind).await?;
             let mut gathered = Gathered::new(client);
             let position = gathered.object(&of, &namespace, &name).await?;
             let Some(identity) = position else { bail!("{} {namespace}/{name} does not exist", of.kind) };

@@ -19,10 +19,10 @@ use super::{
 };
 use crate::{
     catalogue::{FITTED_CONFIG, OPERATOR_CONFIG, operator_config},
-    moments::parsed,
     policies::{Candidate, Loaded, Loader, Origin},
     presets::{COMPATIBILITY, Preset},
     server::is_newer,
+    timestamps::parsed,
 };
 
 /// Returns all policies and settings in force: the default policies, the active packages and their predecessors. If the

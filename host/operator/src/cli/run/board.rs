@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::{
-    lead::{LEASE, Standing},
+    leader_election::{LEASE, Standing},
     locking::lock,
     operator::Probe,
     serve::Report,

@@ -7,7 +7,7 @@ use kaos_policy::guard::UserPrivileges;
 
 use super::super::{compatibility::Compatibility, connection::Connection, grantable::GrantableFlags, rbac::scope};
 use crate::{
-    lead::{Timing, TimingError, identity},
+    leader_election::{Timing, TimingError, identity},
     masking::Hidden,
     operator::Options,
     reading::{self, ReadError, SETTINGS},

@@ -30,12 +30,12 @@ use super::{HELD_BACK, settings};
 use crate::{
     catalogue::{Catalogue, Installing, OPERATOR_CONFIG, Offer, told_apart, try_settings},
     client::{self, CallLayer},
-    lead::{Election, Fence, LeaseGuard, Timing, identity},
+    error_text::told,
+    leader_election::{Election, Fence, LeaseGuard, Timing, identity},
     metrics::Metrics,
     operator::{Operator, Options},
     policies::{Loaded, Loader, select},
     serve::{Listeners, Pages, Report},
-    telling::told,
 };
 use board::{Board, Stage};
 pub(super) use flags::Run;

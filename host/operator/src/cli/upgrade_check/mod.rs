@@ -25,7 +25,7 @@ use super::{
     policy::{Beside, Installed},
     settings,
 };
-use crate::{catalogue::Catalogue, input::Sources, offline::Started, policies::Loader, telling::told};
+use crate::{catalogue::Catalogue, error_text::told, input::Sources, offline::Started, policies::Loader};
 use check::Check;
 use report::Finding;
 use values::Values;

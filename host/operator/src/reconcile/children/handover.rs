@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::reconcile::{children::final_manifest::rank, status::times::Transition};
 use crate::{
-    moments::passed,
+    timestamps::passed,
     watch::{Seen, Watch},
 };
 

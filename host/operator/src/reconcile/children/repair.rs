@@ -17,7 +17,7 @@ use crate::{
         mark::{Mark, child_mark},
         memory::{Memory, children::Stored},
     },
-    watch::Writing,
+    watch::WriteGuard,
 };
 
 /// Repairs a field that differs from the last apply. If the server may store the field in another form, a dry run
@@ -133,7 +133,13 @@ pub(super) async fn apply(
 }
 
 /// Records a successful apply: how the server stores the child.
-pub(super) fn applied(wanted: &Wanted, memory: &mut Memory, reason: &str, answer: Value, writing: Writing<'_>) -> Done {
+pub(super) fn applied(
+    wanted: &Wanted,
+    memory: &mut Memory,
+    reason: &str,
+    answer: Value,
+    writing: WriteGuard<'_>,
+) -> Done {
     writing.answered(&answer);
     let digest = hash(wanted.digest());
     let left = || leftover_fields::named(&leftovers(&wanted.body, &answer));

@@ -25,7 +25,7 @@ use crate::reconcile::{
 };
 use crate::{
     metrics::PassResult,
-    moments::passed,
+    timestamps::passed,
     watch::{ObjectKey, Seen, Served},
 };
 

@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use crate::{
     metrics::Readiness,
-    moments::written,
     reconcile::{
         access::Access,
         applied::Applied,
@@ -18,6 +17,7 @@ use crate::{
         },
     },
     status::conditions::READY,
+    timestamps::written,
     watch::{ObjectKey, Served},
 };
 

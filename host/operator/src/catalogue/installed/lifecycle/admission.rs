@@ -21,8 +21,8 @@ use crate::{
         },
         reach,
     },
-    moments::{passed, written},
     package::Package,
+    timestamps::{passed, written},
 };
 
 /// The reason for refusing settings whose policy does not exist yet.

@@ -25,7 +25,7 @@ use crate::{
             revision_set::{Content, Entry, Unfit},
         },
     },
-    moments::parsed,
+    timestamps::parsed,
 };
 
 /// The start of the message of a revision that cannot be loaded any more.

@@ -6,7 +6,7 @@ use kaos_policy::cut::{STATUS, cut};
 use super::{Lifecycle, StepError, transition::Transition};
 use crate::{
     catalogue::installed::records::{RETRY, retry_command},
-    moments::written,
+    timestamps::written,
 };
 
 impl Lifecycle {

@@ -27,7 +27,7 @@ use crate::{
             revision_set::{Content, Entry},
         },
     },
-    moments::parsed,
+    timestamps::parsed,
 };
 
 /// The maximum delay before another attempt to load a policy. An attempt can take a processor for minutes.

@@ -12,7 +12,7 @@ use crate::{
         Reach,
         installed::revision_set::{Content, Entry},
     },
-    moments::written,
+    timestamps::written,
 };
 
 /// The maximum time between the deletion of a ConfigMap and the creation of one that replaces it under another name.

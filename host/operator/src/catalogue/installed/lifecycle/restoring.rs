@@ -17,8 +17,8 @@ use crate::{
             revision_set::Entry,
         },
     },
-    moments::parsed,
     package::Package,
+    timestamps::parsed,
 };
 
 /// The result of loading a revision.

@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::RevisionSet;
 use crate::{
     catalogue::{Age, installed::records::Revision},
-    moments::parsed,
+    timestamps::parsed,
 };
 
 /// The minimum time between two claims. Thus a process whose clock is behind cannot make a later claim the earlier one.

@@ -3,7 +3,7 @@
 use kaos_policy::contract::HOME;
 use kube::{Api, Resource, runtime::watcher};
 
-use crate::telling::told;
+use crate::error_text::told;
 
 /// The resource that a watch follows, in the words of RBAC.
 pub(super) struct Followed {

@@ -27,11 +27,11 @@ use super::{
     shipment::{Shipment, agreed},
 };
 use crate::{
+    error_text::told,
     input::Sources,
     offline::Started,
     plan::{Child, Difference, Said, Side},
     policies::Loader,
-    telling::told,
 };
 use change::Change;
 pub(super) use live::compared;

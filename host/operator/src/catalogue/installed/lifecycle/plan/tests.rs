@@ -76,7 +76,7 @@ fn entry(revision: &Revision) -> Entry {
         pinned: false,
         content: Content::Settings("p".to_owned(), json!({})),
         on_refusal: OnRefusal::default(),
-        since: crate::moments::parsed(status.since.as_deref()),
+        since: crate::timestamps::parsed(status.since.as_deref()),
         predecessor: status.predecessor,
     }
 }
