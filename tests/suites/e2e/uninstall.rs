@@ -119,6 +119,6 @@ async fn a_deleted_namespace_blocks_neither_a_restart_nor_the_uninstall() {
     let own: Vec<&str> = kinds.lines().filter(|name| name.ends_with(".kaos.tools")).collect();
     release.cluster.kubectl(&[&["delete"], &own[..]].concat()).expect();
     let said = release.hook();
-    assert!(said.ok && said.out.contains("no Agent here"), "{said:?}");
+    assert!(said.ok && said.out.contains("no Agent: the cluster does not serve the type"), "{said:?}");
     release.cluster.helm(&["uninstall", RELEASE, "-n", SYSTEM, "--wait"]).expect();
 }
