@@ -241,7 +241,7 @@ fn is_answered(error: &anyhow::Error, code: u16) -> bool {
 fn say(event: &Event, dry_run: bool, out: &mut Output) -> anyhow::Result<()> {
     match event {
         Event::Unserved(ResourceType { kind, .. }) => {
-            out.text(&format!("no {kind}: the cluster does not serve the type\n"))?
+            out.text(&format!("no {kind}: the cluster does not serve the type\n"))?;
         }
         Event::Released { of, object, finalizers } => {
             let word = if dry_run { "would release" } else { "released" };

@@ -76,10 +76,10 @@ pub(crate) fn plan(plan: &Plan, rules: &Rules<'_>) -> Result<Vec<Value>, Stop> {
 /// Checks the parts of a report that are not for the object's status.
 pub(crate) fn report(report: &Report) -> Result<(), Failure> {
     let mut breaches = Breaches::default();
-    if !json::is_bounded(std::iter::once(report.extra.as_str())) {
-        breaches.add(Rule::Bounded, "extra", json::too_many());
-    } else {
+    if json::is_bounded(std::iter::once(report.extra.as_str())) {
         nothing_extra(&report.extra, &mut breaches);
+    } else {
+        breaches.add(Rule::Bounded, "extra", json::too_many());
     }
     let breaches = breaches.into_vec();
     if breaches.is_empty() { Ok(()) } else { Err(Failure::Guard(breaches)) }

@@ -22,7 +22,7 @@ pub struct Installing {
     /// The settings for the whole cluster. The layer of the operator's own ConfigMap is its content at startup. It
     /// applies if the ConfigMap is gone.
     pub settings: Vec<Layer>,
-    /// TenantFairness packages into policies.
+    /// Turns packages into policies.
     pub gatekeeper: Gatekeeper,
     /// Whether namespaces other than the operator's may have policies of their own.
     pub in_namespaces: bool,

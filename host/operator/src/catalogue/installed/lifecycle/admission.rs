@@ -1,4 +1,4 @@
-//! TenantFairness a package into a serving revision.
+//! Turns a package into a serving revision.
 
 use std::{sync::Arc, time::Duration};
 
