@@ -58,9 +58,14 @@ fn run() -> Result<()> {
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set: this is a build script of cargo")?);
     let workspace = environment::manifest_directory()?.join("../../guest-policies");
     let workspace = workspace.canonicalize().map_err(|error| format!("{}: {error}", workspace.display()))?;
-    let policies = sources::find(&workspace)?;
-    shipped::write(&out, &policies)?;
-    let components = match env::var_os(prebuilt::VARIABLE).filter(|dir| !dir.is_empty()) {
+    let prebuilt = env::var_os(prebuilt::VARIABLE).filter(|dir| !dir.is_empty());
+    // Only `policy new` reads the sources, and only authors have that verb.
+    let is_for_authors = env::var_os("CARGO_FEATURE_AUTHORING").is_some();
+    let policies = if is_for_authors || prebuilt.is_none() { sources::find(&workspace)? } else { Vec::new() };
+    if is_for_authors {
+        shipped::write(&out, &policies)?;
+    }
+    let components = match prebuilt {
         Some(dir) => prebuilt::read(&PathBuf::from(dir))?,
         None => build(&workspace, &policies, &environment::target_directory(&out)?.join("policies"))?,
     };

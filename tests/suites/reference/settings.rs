@@ -37,7 +37,7 @@ pub(crate) fn page() -> Result<String> {
              7. the preset that `--compatibility` chooses, in the chart the value `compatibility`: the defaults of a version of KAOS, \
              `kaos-0.8` or `kaos-0.1`;\n\
              8. the default, which is that of KAOS 0.1.\n\n\
-             What gives pods more power (privileges, host namespaces) a namespace or an object cannot set: \
+             Neither a namespace nor an object can give pods more power (privileges, host namespaces): \
              [guard.md](guard.md). `kaos-operator render --env` tells where each value came from, and \
              `kaos-operator policy plan --settings FILE --for POLICY` what a change would do. \
              `kaos-operator policy plan --compatibility PRESET` does the same for a preset.\n\n";

@@ -1,7 +1,20 @@
 //! Exit codes other than success.
 
+use std::process::ExitCode;
+
+use super::output::complain;
+use crate::error_text::told;
+
 /// The input is unusable, or the verb could not answer.
 pub(super) const UNUSABLE: u8 = 2;
 
 /// The answer is no, or not yet.
 pub(super) const HELD_BACK: u8 = 1;
+
+/// Ends a verb whose code 2 says that there are changes or findings: every error is printed and ends with code 1.
+pub(super) fn or_held_back(done: anyhow::Result<ExitCode>) -> ExitCode {
+    done.unwrap_or_else(|error| {
+        complain("error", told(error.as_ref()));
+        ExitCode::from(HELD_BACK)
+    })
+}

@@ -3,12 +3,19 @@
 use clap::Args;
 use kaos_policy::contract::Cluster;
 
+/// The operator that a verb is about.
+#[derive(Debug, Args)]
+pub(super) struct Home {
+    /// Namespace that the operator runs in
+    #[arg(long, env = "SYSTEM_NAMESPACE", default_value = super::HOME, value_parser = super::namespace)]
+    pub(super) operator_namespace: String,
+}
+
 /// What a policy is told of the cluster.
 #[derive(Debug, Args)]
 pub(super) struct Facts {
-    /// Namespace that the operator runs in
-    #[arg(long, env = "SYSTEM_NAMESPACE", default_value = super::HOME, value_parser = super::namespace)]
-    operator_namespace: String,
+    #[command(flatten)]
+    home: Home,
     /// DNS domain of the cluster's Services
     #[arg(long, env = "KUBERNETES_CLUSTER_DOMAIN", default_value = "cluster.local", value_parser = super::domain)]
     cluster_domain: String,
@@ -17,6 +24,6 @@ pub(super) struct Facts {
 impl Facts {
     /// Returns the facts, without the list of served types.
     pub(super) fn cluster(self) -> Cluster {
-        Cluster { domain: self.cluster_domain, operator_namespace: self.operator_namespace, served: Vec::new() }
+        Cluster { domain: self.cluster_domain, operator_namespace: self.home.operator_namespace, served: Vec::new() }
     }
 }

@@ -98,7 +98,7 @@ impl Cli {
             Verb::Render(render) => render.run(&mut out),
             Verb::Crds(crds) => crds.run(&mut out),
             Verb::Rbac(rbac) => rbac.run(&mut out),
-            Verb::UpgradeCheck(check) => check.run(&mut out),
+            Verb::UpgradeCheck(check) => Ok(check.run(&mut out)),
             Verb::Release(release) => release.run(&mut out),
             Verb::CompileChild { limits } => Ok(compile_child_main(&limits)),
             Verb::CompileEmbedded(compile) => compile.run(&mut out),

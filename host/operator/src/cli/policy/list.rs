@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::{
     Form, chunks,
     connection::Connection,
+    facts::Home,
     output::{Output, complain},
     revisions::{Revision, Revisions, is_passing, name, read, shown, state, status},
     table::Table,
@@ -27,9 +28,8 @@ pub(super) struct List {
     /// List only policies whose ConfigMap is in this namespace
     #[arg(short, long, value_parser = super::namespace)]
     namespace: Option<String>,
-    /// Namespace that the operator runs in
-    #[arg(long, env = "SYSTEM_NAMESPACE", default_value = super::HOME, value_parser = super::namespace)]
-    operator_namespace: String,
+    #[command(flatten)]
+    home: Home,
     /// List also finished revisions: those that were replaced, and those that were refused or quarantined and that no
     /// ConfigMap contains any more
     #[arg(short, long)]
@@ -42,7 +42,7 @@ pub(super) struct List {
 impl List {
     /// Lists the revisions, the oldest first.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
-        let Self { connection, namespace, operator_namespace: home, all: with_over, output } = self;
+        let Self { connection, namespace, home: Home { operator_namespace: home }, all: with_over, output } = self;
         let (listed, over, left) = super::on_cluster(connection, async |client| {
             let mut all = Revisions::new(client.clone(), &home).all().await?;
             all.retain(|revision| namespace.as_ref().is_none_or(|only| revision.spec.source.namespace == *only));

@@ -43,8 +43,8 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use super::{
-    Form, HELD_BACK, HOME, UNUSABLE, compatibility, connection, connection::on_cluster, facts, grantable, name,
-    namespace, objects, one_namespace, output, rbac::scope, render::env::variables, settings, table,
+    Form, HELD_BACK, HOME, UNUSABLE, compatibility, connection, connection::on_cluster, exit::or_held_back, facts,
+    grantable, name, namespace, objects, one_namespace, output, rbac::scope, render::env::variables, settings, table,
 };
 use output::Output;
 
@@ -108,7 +108,7 @@ impl Policy {
             Verb::Inspect(inspect) => inspect.run(out),
             Verb::Check(check) => check.run(out),
             Verb::Pack(pack) => pack.run(out),
-            Verb::Plan(plan) => plan.run(out),
+            Verb::Plan(plan) => Ok(plan.run(out)),
             Verb::Push(push) => push.run(out),
             Verb::List(list) => list.run(out),
             Verb::Explain(explain) => explain.run(out),

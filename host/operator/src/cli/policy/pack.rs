@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::{
+    facts::Home,
     output::{Output, complain},
     scope,
     shipment::{Ready, Shipment, agreed},
@@ -29,9 +30,8 @@ pub(super) struct Pack {
     /// operator was started with --namespace-policies
     #[arg(short, long, value_parser = super::namespace)]
     namespace: Option<String>,
-    /// Namespace that the operator runs in
-    #[arg(long, env = "SYSTEM_NAMESPACE", default_value = super::HOME, value_parser = super::namespace)]
-    operator_namespace: String,
+    #[command(flatten)]
+    home: Home,
     /// Leave out the rights that the policy's claims need
     #[arg(long)]
     without_rights: bool,
@@ -65,7 +65,7 @@ impl Pack {
         let Self {
             shipment,
             namespace,
-            operator_namespace,
+            home: Home { operator_namespace },
             without_rights,
             namespaces,
             watch_secrets,

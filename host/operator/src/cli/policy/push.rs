@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::{
     connection::{Connection, for_server},
+    facts::Home,
     follow::{Follower, Until},
     install::Installer,
     output::{Output, complain},
@@ -32,9 +33,8 @@ pub(super) struct Push {
     /// operator was started with --namespace-policies
     #[arg(short, long, value_parser = super::namespace)]
     namespace: Option<String>,
-    /// Namespace that the operator runs in
-    #[arg(long, env = "SYSTEM_NAMESPACE", default_value = super::HOME, value_parser = super::namespace)]
-    operator_namespace: String,
+    #[command(flatten)]
+    home: Home,
     /// Take over fields of the ConfigMap that another field manager wrote
     #[arg(long)]
     force_conflicts: bool,
@@ -52,7 +52,16 @@ pub(super) struct Push {
 impl Push {
     /// Writes the ConfigMaps and follows the revision that the operator records for them.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
-        let Self { shipment, connection, namespace, operator_namespace, force_conflicts, moves, wait, timeout } = self;
+        let Self {
+            shipment,
+            connection,
+            namespace,
+            home: Home { operator_namespace },
+            force_conflicts,
+            moves,
+            wait,
+            timeout,
+        } = self;
         let place = |packed: Option<&str>| agreed("--namespace", namespace, packed, &operator_namespace);
         let loader = Loader::cached(sample_cluster())?;
         let Ready { packed, is_placed, .. } =

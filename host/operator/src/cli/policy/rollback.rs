@@ -11,6 +11,7 @@ use kube::{Api, Client};
 
 use super::{
     connection::Connection,
+    facts::Home,
     follow::{Follower, Until},
     install::Installer,
     named::{Only, recorded},
@@ -36,9 +37,8 @@ pub(super) struct Rollback {
     connection: Connection,
     #[command(flatten)]
     only: Only,
-    /// Namespace that the operator runs in
-    #[arg(long, env = "SYSTEM_NAMESPACE", default_value = super::HOME, value_parser = super::namespace)]
-    operator_namespace: String,
+    #[command(flatten)]
+    home: Home,
     /// The revision to restore; default: the one that served before
     #[arg(long, value_name = "REVISION")]
     to: Option<String>,
@@ -53,7 +53,7 @@ pub(super) struct Rollback {
 impl Rollback {
     /// Writes the kept bytes of the earlier revision into the ConfigMap.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
-        let Self { name: named, connection, only, operator_namespace: home, to, wait, timeout } = self;
+        let Self { name: named, connection, only, home: Home { operator_namespace: home }, to, wait, timeout } = self;
         super::on_cluster(connection, async |client| {
             let revisions = Revisions::new(client.clone(), &home);
             let all = revisions.all().await?;

@@ -2,14 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use kaos_crds::API_VERSION;
+use kaos_crds::{API_VERSION, GROUP};
 use serde_json::Value;
 
 use super::report::{Finding, Sort};
 use crate::{catalogue::Snapshot, input::Document};
-
-/// The group of the kinds, and of the finalizers of KAOS's operators.
-const GROUP: &str = "kaos.tools";
 
 /// Returns the findings about kinds, finalizers and fields.
 pub(super) fn findings(documents: &[Document], snapshot: &Snapshot) -> Vec<Finding> {

@@ -15,17 +15,18 @@ use clap::Args;
 use kaos_policy::kubernetes::Checks;
 
 use super::{
-    Form, HELD_BACK, UNUSABLE,
+    Form, UNUSABLE,
     compatibility::Compatibility,
     connection::{Connection, on_cluster},
+    exit::or_held_back,
     facts::Facts,
     grantable::GrantableFlags,
     objects::{catalogue, documents},
-    output::{Output, complain},
+    output::Output,
     policy::{Beside, Installed},
     settings,
 };
-use crate::{catalogue::Catalogue, error_text::told, input::Sources, offline::Started, policies::Loader};
+use crate::{catalogue::Catalogue, input::Sources, offline::Started, policies::Loader};
 use check::Check;
 use report::Finding;
 use values::Values;
@@ -67,13 +68,10 @@ pub(super) struct UpgradeCheck {
 
 impl UpgradeCheck {
     /// Prints the findings. Every error ends with exit code 1, since 2 says that there are findings.
-    pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, out: &mut Output) -> ExitCode {
         let output = self.output;
         let checked = self.checked().and_then(|(findings, objects)| report::write(findings, objects, output, out));
-        checked.map(|any| if any { ExitCode::from(FINDINGS) } else { ExitCode::SUCCESS }).or_else(|error| {
-            complain("error", told(error.as_ref()));
-            Ok(ExitCode::from(HELD_BACK))
-        })
+        or_held_back(checked.map(|any| if any { ExitCode::from(FINDINGS) } else { ExitCode::SUCCESS }))
     }
 
     fn checked(self) -> anyhow::Result<(Vec<Finding>, usize)> {

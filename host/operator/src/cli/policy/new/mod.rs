@@ -25,7 +25,7 @@ pub(super) struct New {
     /// Name of the policy: lower-case letters, digits and inner hyphens
     #[arg(value_parser = name)]
     name: String,
-    /// Start from a policy that the operator ships: agent, mcpserver, memorystore or modelapi
+    /// Start from the policy of this name that the operator ships; an unknown name lists them
     #[arg(long, value_name = "POLICY", conflicts_with_all = ["kind", "api_version"])]
     from: Option<String>,
     /// Kind that the policy answers for

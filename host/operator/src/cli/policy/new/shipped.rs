@@ -37,9 +37,14 @@ struct Dependency {
 }
 
 impl Shipped {
+    /// Returns the sources of all default policies.
+    fn all() -> anyhow::Result<Vec<Self>> {
+        serde_json::from_str(SHIPPED).context("the embedded sources")
+    }
+
     /// Returns the sources of the default policy of this name.
     pub(super) fn named(name: &str) -> anyhow::Result<Self> {
-        let all: Vec<Self> = serde_json::from_str(SHIPPED).context("the embedded sources")?;
+        let all = Self::all()?;
         let names: Vec<String> = all.iter().map(|shipped| shipped.name().to_owned()).collect();
         let Some(found) = all.into_iter().find(|shipped| shipped.name() == name) else {
             bail!("--from {name}: the operator ships no policy of this name: use one of {}", names.join(", "));
@@ -135,8 +140,11 @@ mod tests {
 
     #[test]
     fn every_default_policy_becomes_a_project_under_its_new_name() {
-        for from in ["agent", "mcpserver", "memorystore", "modelapi"] {
-            let files = Shipped::named(from).unwrap().project("red-kite", &Sdk::Version("0.1.0".to_owned())).unwrap();
+        let all = Shipped::all().unwrap();
+        assert_eq!(all.len(), crate::embedded::DEFAULTS.len());
+        for shipped in all {
+            let from = shipped.name();
+            let files = shipped.project("red-kite", &Sdk::Version("0.1.0".to_owned())).unwrap();
             let text = |path: &str| files.get(path).unwrap_or_else(|| panic!("{from} has no {path}")).as_str();
             for (path, there) in [
                 ("Cargo.toml", "name = \"red-kite-policy\""),

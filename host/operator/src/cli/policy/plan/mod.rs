@@ -21,13 +21,12 @@ use super::{
     facts::Facts,
     grantable::GrantableFlags,
     objects::{catalogue, documents, warn_of_strangers},
-    on_cluster,
+    on_cluster, or_held_back,
     output::{Output, complain},
     settings,
     shipment::{Shipment, agreed},
 };
 use crate::{
-    error_text::told,
     input::Sources,
     offline::Started,
     plan::{Child, Difference, Said, Side},
@@ -89,12 +88,9 @@ pub(super) struct Plan {
 
 impl Plan {
     /// Prints the changes. Every error ends with exit code 1, since 2 says that something changes.
-    pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, out: &mut Output) -> ExitCode {
         let output = self.output;
-        self.planned().and_then(|planned| show(&planned, output, out)).or_else(|error| {
-            complain("error", told(error.as_ref()));
-            Ok(ExitCode::from(HELD_BACK))
-        })
+        or_held_back(self.planned().and_then(|planned| show(&planned, output, out)))
     }
 
     fn planned(self) -> anyhow::Result<Planned> {
