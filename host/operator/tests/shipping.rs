@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::stage::{HOME, Process, Stage, package, team};
+use crate::stage::{HOME, Process, Stage, edition, package, team};
 use kaos_cluster::faults::{Attempt, Failure, NoFaults, Outcome, Verb, Verdict};
 use kaos_operator::package::{Package, pack};
 use kaos_policy::digest::Digest;
@@ -313,4 +313,21 @@ async fn push_refuses_settings_that_make_a_pod_invalid() {
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
     assert!(ran.stderr.contains(".resources.limit: Kubernetes 1.36 has no field"), "{}", ran.stderr);
     assert!(stage.cluster.object("", "configmaps", HOME, "policy-agent-settings").is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn operator_compiles_policies_after_its_program_file_was_deleted() {
+    let stage = Stage::start("deleted").await;
+    team(&stage);
+    let (_operator, program) = Process::operator_from_copy(&stage);
+    let ran = stage.policy(&["push", "--settings", &stage.settings("x:1"), "--for", "agent"]).await;
+    assert_eq!(ran.code, 0, "the operator runs: {}", ran.stderr);
+    std::fs::remove_file(program).unwrap();
+    let Package { component, .. } = edition(1, "{}");
+    let agent = kaos_operator::embedded::DEFAULTS.iter().find(|it| it.manifest.contains("name: agent\n")).unwrap();
+    stage.folder.write("policy.yaml", agent.manifest);
+    let component = stage.folder.write("agent.wasm", component.unwrap());
+    let ran = stage.policy(&["push", &component]).await;
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("is Active: agent"), "{}", ran.stdout);
 }

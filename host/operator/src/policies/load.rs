@@ -3,7 +3,7 @@
 use std::{
     ffi::OsString,
     io,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -121,7 +121,7 @@ impl Loader {
     /// Runs the whole gate. Compiles embedded components in this process, unless [`Self::in_children`] was called.
     /// Always compiles components from files in a child process.
     pub fn check(&self, candidate: &Candidate) -> Check {
-        let compiler = self.compiler(&candidate.origin, std::env::current_exe());
+        let compiler = self.compiler(&candidate.origin, this_program());
         let gate = Gate {
             engine: &self.engine,
             compiler: &*compiler,
@@ -140,7 +140,7 @@ impl Loader {
 
     /// Returns a gatekeeper for the policies that users install while the process runs.
     pub fn gatekeeper(&self) -> Gatekeeper {
-        let compiler = self.compiler(&Origin::File(PathBuf::new()), std::env::current_exe());
+        let compiler = self.compiler(&Origin::File(PathBuf::new()), this_program());
         Gatekeeper::new(self.engine.clone(), compiler, self.cluster.clone())
     }
 
@@ -156,6 +156,13 @@ impl Loader {
             },
         }
     }
+}
+
+/// Returns the path of the running program. On Linux this is a link that leads to the program also after an upgrade has
+/// replaced or deleted its file.
+fn this_program() -> io::Result<PathBuf> {
+    let link = Path::new("/proc/self/exe");
+    if link.exists() { Ok(link.to_owned()) } else { std::env::current_exe() }
 }
 
 /// Returns the directory for compiled code, by the XDG rules. Returns `None` without a home directory.

@@ -23,10 +23,18 @@ impl Ran {
     }
 }
 
+/// The path of the binary.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_kaos-operator");
+
 /// Returns the binary as a command, with an environment that contains no settings. All runs share one cache of compiled
 /// code, as for a user.
 pub(crate) fn binary() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kaos-operator"));
+    isolated(PROGRAM)
+}
+
+/// Returns a program as a command, with an environment as of [`binary`].
+pub(crate) fn isolated(program: &str) -> Command {
+    let mut command = Command::new(program);
     let path = std::env::var_os("PATH").unwrap_or_default();
     command.env_clear().env("PATH", path).env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
     command

@@ -8,7 +8,7 @@ use kaos_operator::package::{Package, pack, unpack};
 use kaos_policy::manifest::PolicyFile;
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Ran, binary, run};
+use crate::support::{Folder, PROGRAM, Ran, binary, isolated, run};
 
 /// The operator's namespace.
 pub(crate) const HOME: &str = "kaos-system";
@@ -107,8 +107,18 @@ pub(crate) struct Process(std::process::Child);
 impl Process {
     /// Starts an operator on the stage's cluster.
     pub(crate) fn operator(stage: &Stage) -> Self {
+        Self::start(binary(), stage)
+    }
+
+    /// Starts an operator on the stage's cluster from a copy of the binary. Returns the path of the copy, too.
+    pub(crate) fn operator_from_copy(stage: &Stage) -> (Self, String) {
+        let program = format!("{}/operator", stage.folder.path());
+        std::fs::copy(PROGRAM, &program).unwrap();
+        (Self::start(isolated(&program), stage), program)
+    }
+
+    fn start(mut operator: std::process::Command, stage: &Stage) -> Self {
         let nowhere = ["--metrics-bind-address=0", "--health-probe-bind-address=0", "--debug-bind-address=0"];
-        let mut operator = binary();
         operator.args(["run", "--kubeconfig", &stage.kubeconfig]).args(nowhere).stderr(std::process::Stdio::null());
         Self(operator.spawn().unwrap())
     }
