@@ -113,8 +113,8 @@ pub struct ProxyConfig {
     /// The API key of the provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_key: Option<ApiKey>,
-    /// A complete LiteLLM configuration instead of the generated one, in the field fromString or fromSecretKeyRef. The
-    /// models it defines must match models. Deprecated: a text instead of an object.
+    /// A complete LiteLLM configuration instead of the generated one, in the field fromString or fromSecretKeyRef. Each
+    /// model in it must match an entry of models. Deprecated: a text instead of an object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config_yaml: Option<ConfigYaml>,
     /// Deprecated: use models, which takes a list.

@@ -212,7 +212,7 @@ fn requested(claim: &Object) -> Option<&str> {
     claim.str_at(&["spec", "resources", "requests", "storage"])
 }
 
-/// Returns access mode and class. Those of an existing claim win over the settings.
+/// Returns access mode and class. An existing claim's values win over the settings.
 fn fixed(found: Option<&Object>, volume: &Volume) -> (String, String) {
     let (mode, class) = (volume.access_mode.clone(), volume.storage_class.clone());
     let Some(found) = found else { return (mode, class) };

@@ -2,7 +2,7 @@
 //!
 //! The data structure is a tree. Each node separates two groups of texts by the first bit in which they differ. A map
 //! would copy each text and compare it with twenty others, and an attacker could fill a hash table so that all texts
-//! collide. In this tree a lookup costs one step per deciding bit, for any texts.
+//! collide. A lookup in this tree takes one step for each node on its path, whatever the texts are.
 
 use alloc::vec::Vec;
 

@@ -1,4 +1,4 @@
-//! What this crate measures. The caller keeps the registry, so that one table holds the names of all metrics.
+//! The measurements of this crate. The caller has the registry, so that one table contains the names of all metrics.
 
 use std::{fmt, time::Duration};
 

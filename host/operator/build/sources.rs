@@ -19,7 +19,7 @@ pub(crate) struct Policy {
     pub(crate) manifest: String,
     /// The directory of its Cargo.toml.
     pub(crate) directory: PathBuf,
-    /// What `cargo metadata` says of the package.
+    /// The package's entry in the output of `cargo metadata`.
     pub(crate) metadata: Value,
 }
 

@@ -33,7 +33,7 @@ pub enum ReadError {
         source: io::Error,
     },
     /// The file is larger than the limit.
-    #[error("{path}: has more than {limit} bytes, which is the most that is read of it: name a smaller file")]
+    #[error("{path}: is larger than the limit of {limit} bytes: name a smaller file")]
     TooLarge {
         /// The path as the user gave it.
         path: String,
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(read(b"1234").unwrap(), b"1234");
         assert!(matches!(read(b"12345"), Err(ReadError::TooLarge { limit: 4, .. })));
         let endless = all(io::repeat(0), "/dev/zero".to_owned(), 4).unwrap_err();
-        let told = "/dev/zero: has more than 4 bytes, which is the most that is read of it: name a smaller file";
+        let told = "/dev/zero: is larger than the limit of 4 bytes: name a smaller file";
         assert_eq!(endless.to_string(), told);
     }
 

@@ -65,7 +65,7 @@ async fn settings_pushed_for_one_scope_keep_settings_of_another_scope() {
             (&[scope.to_owned()][..], &image.into())
         );
     }
-    // Under one explicit name, a push is refused, and a plan says which package would stop to hold.
+    // Under one explicit name, a push is refused, and a plan names the package that would no longer apply.
     let of = settings("x2");
     let named = "policy-agent-settings.blue";
     let push = ["push", "--settings", of.as_str(), "--for", "agent", "--name", named, "--timeout", "0"];

@@ -247,9 +247,9 @@ fn plan_refuses_a_policy_that_exceeds_the_operators_limits() {
     for (cap, told) in [
         (
             "--grantable-privileges=none",
-            "grants.privileges: hostPath is none of the operator's --grantable-privileges, of which there are none",
+            "grants.privileges: hostPath is not allowed: the operator's --grantable-privileges allows nothing",
         ),
-        ("--grantable-emits=none", "is none of the operator's --grantable-emits, of which there are none"),
+        ("--grantable-emits=none", "is not allowed: the operator's --grantable-emits allows nothing"),
     ] {
         let ran = planned(cap);
         assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{cap}: {}", ran.stderr);

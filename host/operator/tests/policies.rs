@@ -138,9 +138,9 @@ fn check_reports_grants_and_claims_beyond_the_operators_limits() {
     for (cap, told) in [
         (
             "--grantable-privileges=none",
-            "grants.privileges: hostPath is none of the operator's --grantable-privileges, of which there are none",
+            "grants.privileges: hostPath is not allowed: the operator's --grantable-privileges allows nothing",
         ),
-        ("--grantable-emits=none", "is none of the operator's --grantable-emits, of which there are none"),
+        ("--grantable-emits=none", "is not allowed: the operator's --grantable-emits allows nothing"),
     ] {
         let ran = run(["policy", "check", &file, cap, "-o", "json"], "");
         assert_eq!(ran.code, 1, "{cap}: {}", ran.stdout);

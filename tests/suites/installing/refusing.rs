@@ -208,7 +208,7 @@ fn a_claim_that_reads_kinds_outside_of_the_operators_flags_is_refused() {
         world.apply(&package("widgets", "1", &reads("ConfigMap"))).await;
         until_edition(world, "ConfigMap/w", "1").await;
         world.apply(&package("widgets", "2", &reads("Secret"))).await;
-        let why = "grants.reads: Secret is none of the operator's --grantable-reads, which are ConfigMap";
+        let why = "grants.reads: Secret is not allowed: the operator's --grantable-reads allows only ConfigMap";
         until_not_granted(world, why).await;
         assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "what served goes on");
         // The default policies still emit and read their types.
@@ -223,7 +223,8 @@ fn a_claim_that_emits_kinds_outside_of_the_operators_flags_is_refused() {
     play(capped, async |world| {
         define(world).await;
         world.apply(&package("widgets", "1", "")).await;
-        let why = "claims[0].emits: ConfigMap is none of the operator's --grantable-emits, which are Deployment.apps";
+        let why =
+            "claims[0].emits: ConfigMap is not allowed: the operator's --grantable-emits allows only Deployment.apps";
         until_not_granted(world, why).await;
     });
 }

@@ -222,7 +222,7 @@ fn no_child_is_deleted_while_its_type_is_not_watched() {
             w.pass_time(Duration::from_secs(30)).await;
             assert!(w.look("Service/web").await.is_object(), "{image}");
             let known = w.probe().explain("gadgets", &w.namespace, "web").await.unwrap();
-            let stays = "Service web stays, although the plan has it no longer";
+            let stays = "Service web stays although it is no longer in the plan";
             assert!(known["last"]["decisions"].to_string().contains(stays), "{known:#}");
         }
         w.embedded().allow_everything();

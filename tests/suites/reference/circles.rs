@@ -1,4 +1,4 @@
-//! Finds files of a crate that use each other in a circle. It reads `use` declarations and paths as text.
+//! Finds files of a crate that use each other in a circle. The test reads `use` declarations and paths as text.
 //!
 //! A file uses another file when it names an item that the other one defines. Declaring a module and re-exporting its items
 //! do not count. The test skips code under `#[cfg(test)]`.

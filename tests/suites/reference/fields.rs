@@ -224,7 +224,7 @@ fn used_by(places: &[String]) -> String {
     let mut names: Vec<String> = places.iter().map(|place| code(place)).collect();
     names.sort();
     names.dedup();
-    format!("At {}.", names.join(", "))
+    format!("Used at {}.", names.join(", "))
 }
 
 /// The anchor that sites generate for a heading.

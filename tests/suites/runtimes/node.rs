@@ -1,6 +1,6 @@
 //! A node that runs the containers of pods as processes of this machine, and gives Services addresses.
 //!
-//! `tests/runtimes/node/sitecustomize.py` is the other half, inside each process. The two share a folder:
+//! `tests/runtimes/node/sitecustomize.py` is the other half, inside each process. Both halves share a folder:
 //!
 //! | file | content |
 //! |---|---|

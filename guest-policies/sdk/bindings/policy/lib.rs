@@ -1,6 +1,6 @@
 //! World `policy` as Rust types, and all types of the contract.
 //!
-//! A crate of its own because the generated export macros are global to a crate: two worlds need two.
+//! This world has its own crate: the generated export macros are global to a crate, so two worlds need two crates.
 #![cfg_attr(all(target_arch = "wasm32", target_os = "unknown"), no_std)]
 #![allow(clippy::all, clippy::pedantic)]
 

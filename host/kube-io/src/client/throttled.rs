@@ -22,7 +22,7 @@ pub(super) fn status_of(code: StatusCode, headers: &HeaderMap) -> Option<Bytes> 
     let reason = if code == StatusCode::TOO_MANY_REQUESTS { "TooManyRequests" } else { "ServiceUnavailable" };
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": code.as_u16(), "reason": reason,
-        "message": format!("the server asks to be left alone for {seconds} s"),
+        "message": format!("the server asks to wait {seconds} s before the next request"),
         "details": {"retryAfterSeconds": seconds},
     });
     (!is_status).then(|| Bytes::from(status.to_string()))

@@ -53,7 +53,7 @@ pub(super) async fn run(shared: &Shared, handle: &Handle) {
         }
         while let Some((name, version)) = next(shared, handle) {
             if let Some(failed) = failed.get_mut(&name) {
-                // Still backing off; changes do not shorten it. Version 0 means newly needed.
+                // Still backing off; changes do not shorten the delay. Version 0: an object began to need this one.
                 failed.seen = if version == 0 { 0 } else { version.max(failed.seen) };
                 continue;
             }

@@ -229,8 +229,8 @@ impl Watch {
         self.0.with(|state| state.trouble(of))
     }
 
-    /// Why objects of a type in this namespace are not followed now, if that is so. What is known of them may be old, and a
-    /// policy may have been told that it may not see them.
+    /// Why the operator does not follow objects of a type in this namespace now, if that is so. Cached objects may be
+    /// old, and a policy may see `forbidden` in their place.
     pub fn trouble_in(&self, of: &ResourceType, namespace: &str) -> Option<String> {
         self.0.with(|state| state.trouble_in(of, namespace))
     }

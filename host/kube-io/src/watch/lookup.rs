@@ -139,7 +139,7 @@ pub(super) fn look(state: &State, target: &Target) -> Look {
     match state.store(&of, namespace) {
         Some((spec, slot)) if spec.select == Select::Whole => objects(slot, namespace, target),
         _ if state.coverage.is_read(&of) => Look::Pending,
-        _ => Look::Forbidden(format!("no policy in force reads {of}")),
+        _ => Look::Forbidden(format!("no active policy reads {of}")),
     }
 }
 

@@ -132,8 +132,8 @@ impl Sink for SlotSink {
         if let Some(namespace) = barred {
             tracing::warn!(
                 namespace,
-                "nothing may be read here: the namespace is gone, or the operator lacks rights in it; the operator retries, and \
-                 does not wait for this namespace while it can read others"
+                "the operator may read nothing in this namespace: the namespace is gone, or rights are missing; the \
+                 operator retries, and continues with the namespaces that it can read"
             );
         }
     }

@@ -66,9 +66,8 @@ fn covers<T: Ord + fmt::Display>(
     let Some(listed) = listed else { return Ok(()) };
     let Some(beyond) = asked.into_iter().find(|asked| !listed.contains(asked)) else { return Ok(()) };
     let names: Vec<String> = listed.iter().map(ToString::to_string).collect();
-    let those =
-        if names.is_empty() { "of which there are none".to_owned() } else { format!("which are {}", names.join(", ")) };
-    let message = format!("{path}: {beyond} is none of the operator's {flag}, {those}");
+    let those = if names.is_empty() { "nothing".to_owned() } else { format!("only {}", names.join(", ")) };
+    let message = format!("{path}: {beyond} is not allowed: the operator's {flag} allows {those}");
     Err(Overreach { reason: NOT_GRANTED, message })
 }
 
@@ -156,14 +155,14 @@ mod tests {
         let few = Grantable { privileges: Some(BTreeSet::new()), ..all.clone() };
         assert_eq!(
             told(few.covers_grants(&grants)),
-            "grants.privileges: hostPath is none of the operator's --grantable-privileges, of which there are none"
+            "grants.privileges: hostPath is not allowed: the operator's --grantable-privileges allows nothing"
         );
         let few = Grantable { reads: Some(kinds(&["Pod", "ConfigMap"])), ..all.clone() };
-        let which = "Secret is none of the operator's --grantable-reads, which are ConfigMap, Pod";
+        let which = "Secret is not allowed: the operator's --grantable-reads allows only ConfigMap, Pod";
         assert_eq!(told(few.covers_grants(&grants)), format!("grants.reads: {which}"));
         assert_eq!(told(few.covers_claims(&claims)), format!("claims[1].reads: {which}"));
         let few = Grantable { emits: Some(kinds(&["ConfigMap.example.com"])), ..all };
-        let which = "ConfigMap is none of the operator's --grantable-emits, which are ConfigMap.example.com";
+        let which = "ConfigMap is not allowed: the operator's --grantable-emits allows only ConfigMap.example.com";
         assert_eq!(told(few.covers_claims(&claims)), format!("claims[1].emits: {which}"));
     }
 }

@@ -53,13 +53,14 @@ impl Book {
         let (key, how) = self.failing.first_key_value()?;
         let namespaces: BTreeSet<&str> = self.failing.keys().map(|key| key.namespace.as_str()).collect();
         let many = self.failing.len() >= SEVERAL && namespaces.len() > 1;
-        // If the revision serves objects with a pin, a single object without one must not decide either.
+        // `all` leaves out objects that pin a policy. If the revision serves one of them, failures on all other objects
+        // must not cause a quarantine: there may be only one.
         let serves = !self.serving.is_empty();
         let everywhere = !serves && !all.is_empty() && all.iter().all(|key| self.failing.contains_key(key));
         (many || everywhere).then(|| {
             let count = self.failing.len();
             let objects = if count == 1 { "object" } else { "objects" };
-            format!("it failed on {count} {objects} that what came before it serves well, first {key}: {how}")
+            format!("it failed on {count} {objects} that its predecessor serves well, first {key}: {how}")
         })
     }
 

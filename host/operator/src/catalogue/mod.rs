@@ -157,7 +157,7 @@ impl Catalogue {
             return None;
         }
         let why = lock(&self.waits_for).clone();
-        Some(why.unwrap_or_else(|| "the policies are not there yet".to_owned()))
+        Some(why.unwrap_or_else(|| "the policies are not loaded yet".to_owned()))
     }
 
     /// Returns the record of which revision serves which object, and which ones failed.

@@ -20,15 +20,15 @@ pub const PIN: &str = "kaos.tools/policy";
 /// The minimum number of digits of a digest in a pin.
 const DIGITS: usize = 12;
 
-/// By kind, the namespaces in which a policy answers that was let in before this process began and is being loaded still.
+/// For each kind, the namespaces with policies that this process is still loading. They were admitted before it started.
 pub type Loading = BTreeMap<ResourceType, BTreeMap<String, Awaited>>;
 
-/// What is being loaded still for one kind in one namespace.
+/// The policies that this process still loads for one kind in one namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Awaited {
-    /// Whether that answers for objects that name no policy.
+    /// Whether one of them answers for objects without a pin.
     pub is_usual: bool,
-    /// The policies of it that only answer for objects that name them.
+    /// The names of those that answer only for objects that pin them.
     pub named: BTreeSet<String>,
 }
 
@@ -124,14 +124,14 @@ impl Snapshot {
         }
     }
 
-    /// Whether what answers for an object is being loaded still: until it is, nothing is done and nothing is told. A policy
-    /// that only answers for objects that name it keeps no others waiting.
+    /// Whether the policy for an object is still being loaded. Until then, the operator does nothing for the object and
+    /// reports nothing. A policy that only answers for objects that pin it does not make other objects wait.
     pub fn is_loading(&self, object: &Value) -> bool {
         let (of, namespace) = (ResourceType::of_object(object), object["metadata"]["namespace"].as_str());
         let places = self.loading.get(&of);
         let Some(awaited) = places.and_then(|places| places.get(namespace.unwrap_or_default())) else { return false };
         let names = |pin: &str| {
-            // Of one that is not loaded the digest is not known.
+            // The digest of a policy is unknown until the policy is loaded, so a pin by digest may mean it.
             let is_elsewhere = || matches!(self.answer_for(object), Answer::Kind(_));
             awaited.named.contains(pin) || (!awaited.named.is_empty() && !is_elsewhere())
         };

@@ -8,8 +8,8 @@ use crate::presets::{Preset, PresetError};
 /// The preset to start from.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Compatibility {
-    /// The preset whose defaults hold where nothing else is set: kaos-0.1, kaos-0.8, or a file; otherwise the policies'
-    /// own defaults, which are those of kaos-0.1
+    /// The preset, whose defaults apply where nothing else is set: kaos-0.1, kaos-0.8, or a file; without a preset, the
+    /// policies' own defaults apply, which equal kaos-0.1
     #[arg(long, value_name = "PRESET|FILE")]
     compatibility: Option<String>,
 }

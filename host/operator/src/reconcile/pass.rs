@@ -106,7 +106,7 @@ async fn unserved(
         memory.unserved = Some(Unserved::NoPolicy);
     }
     if is_going(object) {
-        // The cleanup is that of an object whose policy is gone, if the policy does not come in time.
+        // If no policy is loaded in time, cleans up as for an object whose policy is gone.
         return deletion::end_unserved(access, rules, key, object, memory).await;
     }
     memories.put(key, memory.clone());

@@ -31,8 +31,8 @@ const PACE: Duration = Duration::from_millis(100);
 const SWAPS: (u32, u32) = (20, 8);
 /// Number of measurements.
 const POINTS: u32 = 40;
-/// Allowed growth from the second to the last quarter of the time: this share, plus this many MiB. What is kept of the past
-/// fills up in the first minutes, so a run of less than ten says little.
+/// Allowed growth from the second to the last quarter of the time: this share, plus this many MiB. Histories fill up in
+/// the first minutes, so a run of less than ten minutes proves little.
 const BOUND: (f64, f64) = (0.10, 8.0);
 
 /// A running demo.

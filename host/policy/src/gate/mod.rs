@@ -100,8 +100,8 @@ pub struct Gate<'a> {
     pub server: &'a dyn Server,
 }
 
-/// Whether what a policy plans for its own samples can be with these settings: what a schema does not tell of a value,
-/// Kubernetes may refuse.
+/// Checks that the policy's plans for its own samples are valid with these settings. Kubernetes may refuse a value that
+/// the settings schema accepts.
 pub fn try_settings(
     policy: &Arc<Policy>,
     settings: &[Layer],
@@ -174,8 +174,8 @@ impl Run<'_> {
 
     /// Returns the component's code: built-in or cached code if it loads, otherwise freshly compiled code.
     ///
-    /// The compile child inspects bytes that nobody has checked yet. The bytes of built-in and cached code passed an
-    /// inspection before, so this process may inspect them: it takes no longer than it did then.
+    /// The compile child inspects bytes that nobody has checked yet. Built-in and cached code comes from bytes that
+    /// passed an inspection before. This process may inspect those bytes: it takes no longer than the first inspection.
     fn code(&mut self, digest: Digest, component: &[u8]) -> Result<WasmCode, LoadError> {
         let Gate { engine, built_in, cache, compiler, bounds, turns, .. } = *self.gate;
         let fingerprint = engine.fingerprint();

@@ -1,5 +1,5 @@
-//! Decides when a check may compute. Evaluating a candidate's samples can take as long as twenty passes. A program that
-//! runs passes at the same time makes checks and passes take turns.
+//! Decides when a check may compute. Evaluating a candidate's samples can take as long as twenty passes. In a program
+//! that also runs passes, checks and passes take turns.
 
 use std::any::Any;
 

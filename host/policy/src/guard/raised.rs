@@ -40,10 +40,11 @@ const HOSTS: [Known; 10] = [
     (Privilege::ProbeHosts, "lifecycle", &["preStop", "httpGet", "host"]),
     (Privilege::ProbeHosts, "lifecycle", &["preStop", "tcpSocket", "host"]),
 ];
-/// Volume types without content of others. Volumes of Secrets and PersistentVolumeClaims are checked by name instead.
+/// Volume types that expose no data of other users or of the node. Volumes of Secrets and PersistentVolumeClaims are
+/// checked by name instead.
 const VOLUMES: [&str; 8] =
     ["configMap", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "projected", "secret"];
-/// Sources of projected volumes without content of others. A token is that of the pod's own ServiceAccount.
+/// Sources of projected volumes that expose no data of other users. Tokens are for the pod's own ServiceAccount.
 const PROJECTED: [&str; 4] = ["configMap", "downwardAPI", "secret", "serviceAccountToken"];
 /// Service types that clients outside of the cluster can reach.
 const SERVICES: [(&str, Privilege); 2] =

@@ -1,8 +1,8 @@
 //! Checks the Secrets and PersistentVolumeClaims that pods use. The user or the settings must name them, a grant must
 //! list them, or the same plan must bring them.
 //!
-//! For a data source of a PersistentVolumeClaim it does not help that the plan brings it. The PersistentVolumeClaim
-//! copies the data at once, also if the name in the plan belongs to a stranger's object.
+//! The plan itself may not bring the data source of a PersistentVolumeClaim. The claim copies the data at once, and an
+//! object of another owner may have the planned name.
 
 use std::{collections::BTreeSet, fmt};
 

@@ -8,10 +8,10 @@ use kaos::policy::types::*;
 
 struct Widgets;
 
-/// A digit, which is the edition, and what is special about it: what it does to Widgets whose spec says `fragile`, `and
-/// kites`, `breaks at 5`, for one whose plan is invalid at that size, or
-/// `keeps`, for one that makes a second ConfigMap of others and traps on fragile ones; overwritten in the
-/// module's bytes before it becomes a component.
+/// The number of the edition, a digit, and a word for its special behaviour. Most words say how the edition fails on
+/// Widgets with `fragile: true`. Others, for example: `and kites` claims another kind, `breaks at 5` makes an invalid
+/// plan for size 5, and `keeps` makes a second ConfigMap for other Widgets. Tests overwrite this text in the module's
+/// bytes before the module becomes a component.
 #[used]
 static EDITION: [u8; 40] = *b"EDITION=1                               ";
 

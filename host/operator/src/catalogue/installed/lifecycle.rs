@@ -17,12 +17,12 @@
 //! | `record_deleted` | writes deleted records and stored bytes again |
 //! | `renaming` | finds the predecessor of a renamed ConfigMap |
 //! | `revision_history` | counts objects, and decides which records are kept |
+//! | `enter` | records the state that a revision enters, and writes an Event |
 //! | `naming`, `transition` | names of revisions, and their changes of state |
 
 mod admission;
 mod bytes_missing;
 mod enter;
-
 mod execute;
 mod facts;
 mod naming;
@@ -208,8 +208,8 @@ impl Lifecycle {
             self.restored = true;
         }
         let planned = self.execute_all(&found, &BTreeMap::new()).await.done;
-        // Policies that served before go on before any new package is checked. On a fresh cluster all new packages come
-        // first, so that children are not created twice.
+        // First serve the policies that served before, then check new packages. On a fresh cluster, check all new
+        // packages first, so that children are not created twice.
         let is_fresh = self.installed.is_none() && self.revisions.entries.is_empty();
         let goes_on = begins && (found.is_empty() || !is_fresh);
         let went_on = if goes_on { self.serve().await } else { Ok(()) };
@@ -218,7 +218,7 @@ impl Lifecycle {
         let judged = self.execute_all(&found, &self.failed_in_service()).await;
         // Loading takes time, so it comes after all other steps.
         let late = self.load_late(&found).await;
-        // While a predecessor cannot be restored, the policies before it go on.
+        // While a predecessor cannot be restored, do not swap: the policies that serve now stay.
         let served = if judged.lacks_predecessor { Ok(()) } else { self.serve().await };
         let tidied = self.tidy(&found).await;
         self.count(&found).await;
@@ -299,7 +299,7 @@ impl Lifecycle {
                 status.attempts = status.attempts.map(|attempts| attempts - 1).filter(|attempts| *attempts > 0);
             };
             if let Err(error) = self.enter(&name, state, unbegun).await {
-                tracing::warn!(%error, "interrupted policy check could not be recorded; it will count as one that ended the operator");
+                tracing::warn!(%error, "could not record an interrupted policy check; the next process will blame the check for the end of this one");
             }
         }
     }

@@ -232,7 +232,7 @@ impl Records {
         match (written, self.book.get_mut(name)) {
             (Ok(written), _) => written,
             (Err(error), Some(known)) => {
-                tracing::warn!(revision = name, %error, "revision status could not be written; its state counts already, and the write is retried");
+                tracing::warn!(revision = name, %error, "could not write the status of a revision; the state is in effect, and the write is retried");
                 known.status = Some(status);
                 self.owed.insert(name.to_owned(), error);
                 true

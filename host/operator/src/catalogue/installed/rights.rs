@@ -168,7 +168,7 @@ impl Wanted {
         let namespace = self.namespace.clone().unwrap_or_else(|| EVERYWHERE.to_owned());
         let what = match &self.namespace {
             Some(namespace) => format!("ask what the operator may do in namespace {namespace}"),
-            None => "ask what the operator may do everywhere".to_owned(),
+            None => "ask what the operator may do in all namespaces".to_owned(),
         };
         let review = SelfSubjectRulesReview {
             spec: SelfSubjectRulesReviewSpec { namespace: Some(namespace) },

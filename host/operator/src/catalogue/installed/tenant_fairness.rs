@@ -59,8 +59,8 @@ impl TenantFairness {
         }
     }
 
-    /// What a namespace had let in before is loaded. That counts as a turn of it, and ends no round. The operator's namespace
-    /// takes no turns.
+    /// Records a turn of the namespace without ending the round: this process loads a policy that served before. The
+    /// operator's namespace takes no turns.
     pub(super) fn give(&mut self, namespace: &str) {
         if namespace == self.home {
             return;

@@ -55,7 +55,8 @@ pub(super) fn fit(answers: &BTreeMap<ResourceType, Answers>) -> Result<(), Unfit
     Err(Unfit {
         reason: "EmitsClaimed",
         message: format!(
-            "{of} is emitted for {}, but a policy answers for {of}: nothing emitted may be an object for one",
+            "{of} is emitted for {}, but a policy answers for {of}: a policy must not emit objects that a policy \
+             answers for",
             claim.primary
         ),
         local: concerned.iter().filter_map(|kind| kind.local_revision()).map(Arc::clone).collect(),

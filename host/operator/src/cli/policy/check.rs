@@ -20,7 +20,7 @@ use crate::{
 /// Arguments of `policy check`.
 #[derive(Debug, Args)]
 pub(super) struct Check {
-    /// The component; a policy.yaml in the same directory counts
+    /// The component; a policy.yaml in the same directory is read too
     file: PathBuf,
     /// Form of the output
     #[arg(short, long, value_enum, default_value_t)]

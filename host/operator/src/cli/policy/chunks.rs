@@ -12,7 +12,7 @@ use kube::{
 
 use crate::package::{CHUNK, INDEX_ANNOTATION, LABEL, chunk_names};
 
-/// A push writes its index last. A chunk that is younger than this may be part of a push that goes on.
+/// A push writes its index last. A chunk that is younger than this may belong to a push that is still running.
 const PUSHED: Duration = Duration::from_mins(10);
 
 /// A chunk as it was read.
@@ -27,7 +27,7 @@ pub(super) struct Chunk {
 /// The chunks of a namespace, by the index that they say they belong to.
 pub(super) type Chunks = BTreeMap<String, Vec<Chunk>>;
 
-/// What became of a chunk that was to go.
+/// The result of an attempt to delete a chunk.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// It is gone.
@@ -122,7 +122,7 @@ impl Chunk {
         })
     }
 
-    /// Whether a push may have written it that goes on.
+    /// Whether the chunk may belong to a push that is still running.
     fn is_of_a_push(&self, now: Timestamp) -> bool {
         let age = |created: Timestamp| Duration::try_from(now.duration_since(created)).unwrap_or_default();
         self.created.is_some_and(|created| age(created) < PUSHED)

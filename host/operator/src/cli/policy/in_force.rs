@@ -50,7 +50,7 @@ pub(super) async fn standing(
     let Some(fitted) = fitted.map(with_fitted).filter(|it| it.misfit().is_none()) else {
         return Ok(standing);
     };
-    let so = "the last good settings hold, and the operator activates no package";
+    let so = "the last good settings apply, and the operator activates no package";
     complain("note", format_args!("ConfigMap {namespace}/{OPERATOR_CONFIG} does not fit the policies, so {so}: {why}"));
     Ok(fitted)
 }

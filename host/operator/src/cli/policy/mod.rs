@@ -77,7 +77,7 @@ enum Verb {
     Rollback(rollback::Rollback),
     /// Remove a policy, or settings for one, from the cluster, and print which policies serve then
     Remove(remove::Remove),
-    /// Create a project for a policy, which builds and whose tests pass
+    /// Create a project for a policy; the project builds, and its tests pass
     #[cfg(feature = "authoring")]
     New(new::New),
     /// Convert a core module to a component

@@ -17,7 +17,7 @@ use crate::{
 /// A `PolicyRevision` object.
 pub(super) type Revision = Object<PolicyRevisionSpec, PolicyRevisionStatus>;
 
-/// How often a record is read again that somebody changes while it is to go.
+/// Number of attempts to delete a record that other clients keep changing.
 const FORGETS: usize = 5;
 
 /// All revisions that an operator wrote, and the bytes that it kept.

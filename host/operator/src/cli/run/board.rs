@@ -62,8 +62,8 @@ impl Report for Board {
     }
 }
 
-/// What is said of an operator that works, beside namespaces in which it may read nothing, objects that it may not write for,
-/// and places whose own policies are being loaded.
+/// Returns the body of `/readyz` for a working operator: `ok`, then the namespaces that it may not read, the number of
+/// objects that wait for rights, and the places whose own policies are still being loaded.
 fn works(barred: &BTreeSet<String>, denied: usize, loading: &[String]) -> String {
     let mut said = "ok".to_owned();
     if !barred.is_empty() {

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{catalogue::OPERATOR_CONFIG, error_text::told, live::Gathered};
 
-/// Types of which objects are read only to tell what becomes of them.
+/// Types that the check reads only to report the effect of the upgrade on their objects.
 const BESIDE: [(&str, &str); 6] = [
     (API_VERSION, "AccessGrant"),
     ("networking.k8s.io/v1", "NetworkPolicy"),

@@ -28,7 +28,7 @@ fn about(document: &Document, answered: &BTreeSet<&str>, retired: &BTreeSet<Stri
         "AccessGrant" => found.push(Finding::new(
             Sort::Lost,
             &about,
-            "no policy answers for AccessGrants: nothing enforces it, and its status goes on saying what it said",
+            "no policy answers for AccessGrants: nothing enforces it, and its status stays as it is",
             "enforce it by other means, and delete it",
         )),
         _ if !answered.contains(kind) => {
@@ -50,8 +50,8 @@ fn about(document: &Document, answered: &BTreeSet<&str>, retired: &BTreeSet<Stri
             Sort::Breaks,
             &about,
             format!(
-                "has the finalizer {finalizer}, which only KAOS's operator takes off: once that is gone, the object \
-                 can never be deleted, and what the finalizer stands for stays"
+                "has the finalizer {finalizer}, which only KAOS's operator removes: without that operator, the object \
+                 can never be deleted, and the cleanup for this finalizer never runs"
             ),
             format!(
                 "let KAOS's operator take it off before the upgrade, or remove it: kubectl edit {}",

@@ -21,7 +21,7 @@ pub(super) enum Sort {
     Lost,
     /// Pods are replaced.
     Rolls,
-    /// An object is refused, or waits. What runs of it stays as it is.
+    /// An object is refused, or waits. Its running children stay as they are.
     Refused,
     /// It is unknown, because the cluster did not answer.
     Open,

@@ -1,4 +1,4 @@
-//! What of the security of KAOS's operator is in use, and what becomes of it.
+//! Finds the security features of KAOS's operator that are in use, and reports the effect of the upgrade on them.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ const PARTS: [Part; 9] = [
         value: "security.agentAuth.extAuthzUrl",
         variable: "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL",
         on: &[],
-        message: "SecurityPolicies go on asking the decision point, and nobody writes its policy any more",
+        message: "SecurityPolicies still ask the decision point, but no operator updates its policy",
     },
     Part {
         value: "security.agentAuth.identity.provider",

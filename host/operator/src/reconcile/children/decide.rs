@@ -21,11 +21,11 @@ pub(crate) enum Decision {
     Extended,
     /// The operator applied the same manifest, but a field derived from an earlier plan remains. Holds its path.
     LeftOver(String),
-    /// The child is ours by its owner reference, and this operator never applied it.
+    /// The child belongs to the object by its owner reference, but this operator never applied the child.
     TakeOver,
     /// The child belongs to another owner, named here.
     Foreign(String),
-    /// Its only owner has the name of ours and another UID: probably a deleted object that had the same name.
+    /// The child's only owner has the object's name and another UID: probably a deleted object of the same name.
     Left(String),
     /// The child is being deleted, so the operator cannot change it.
     Going,

@@ -42,8 +42,8 @@ pub(crate) fn never_changes(fields: &str, wanted: &Value) -> String {
     let kind = wanted["kind"].as_str().unwrap_or_default().to_lowercase();
     let loss = if kind == "persistentvolumeclaim" { ", empty: all that it holds is lost" } else { "" };
     format!(
-        "{fields} cannot change while the {kind} exists: take the change back, or delete it (kubectl -n {} delete {kind} \
-         {}) and it is made again as planned{loss}",
+        "{fields} cannot change while the {kind} exists: undo the change, or delete the {kind} (kubectl -n {} delete \
+         {kind} {}), and the operator creates it again as planned{loss}",
         text("namespace"),
         text("name"),
     )
@@ -96,7 +96,7 @@ mod tests {
         let of = |size: &str| json!({"kind": "PersistentVolumeClaim", "spec": {"resources": {"requests": {"storage": size}}}});
         let said = "spec: Forbidden: spec is immutable after creation except resources.requests for bound claims";
         let told = explained(said, &of("6Gi"), &of("5Gi"));
-        assert!(told.contains("made again as planned, empty: all that it holds is lost; the API server"), "{told}");
+        assert!(told.contains("again as planned, empty: all that it holds is lost; the API server"), "{told}");
     }
 
     #[test]

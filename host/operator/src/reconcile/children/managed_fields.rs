@@ -21,7 +21,7 @@ fn is_of(entry: &Value, subresource: &str) -> bool {
     entry["subresource"].as_str().unwrap_or_default() == subresource
 }
 
-/// The managers that count as ours: this operator, and before its first apply the earlier one.
+/// The managers whose fields the operator treats as its own: itself, and before its first apply the earlier operator.
 fn own_managers(entries: &[Value], subresource: &str) -> &'static [&'static str] {
     let is_first = !entries.iter().any(|entry| is_applied(entry, subresource));
     if is_first { &[MANAGER, EARLIER] } else { &[MANAGER] }
@@ -36,9 +36,9 @@ pub(crate) fn entries_of(object: &Value) -> &[Value] {
     object["metadata"]["managedFields"].as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Returns the managed fields after a takeover: updates of the earlier operator or of ours become our apply. `None` if
-/// there is nothing to take over. After our first apply, only our own updates are left to take over. `subresource` is
-/// empty for the object itself.
+/// Returns the managed fields after a takeover: updates of the earlier operator or of this one become this operator's
+/// apply. `None` if there is nothing to take over. After its first apply, only its own updates are left to take over.
+/// `subresource` is empty for the object itself.
 pub(crate) fn taken_over(entries: &[Value], subresource: &str, api_version: &str) -> Option<Vec<Value>> {
     let managers = own_managers(entries, subresource);
     let is_ours = |entry: &Value| is_applied(entry, subresource);
@@ -80,8 +80,8 @@ pub(crate) fn released(entries: &[Value], field: &[&str]) -> Option<Vec<Value>> 
     found.then_some(entries)
 }
 
-/// Returns the managed fields after a takeover of the whole spec. `None` if it is ours already. Labels and annotations
-/// of others stay theirs, and so do entries of subresources.
+/// Returns the managed fields after a takeover of the whole spec. `None` if the operator owns the whole spec already.
+/// Other managers keep their labels, annotations and entries of subresources.
 pub(crate) fn seized(entries: &[Value], api_version: &str) -> Option<Vec<Value>> {
     let mut entries = entries.to_vec();
     let mut spec = Map::new();

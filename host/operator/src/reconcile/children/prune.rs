@@ -37,7 +37,7 @@ pub(crate) fn spare_unseen(watch: &Watch, unwanted: &mut Vec<Seen>, result: &mut
         let Some(why) = watch.trouble_in(&child.of, &child.namespace) else { return true };
         let (kind, name) = (&child.of.kind, &child.name);
         let decision =
-            format!("{kind} {name} stays, although the plan has it no longer, while {kind} is not watched: {why}");
+            format!("{kind} {name} stays although it is no longer in the plan, because {kind} is not watched: {why}");
         result.decisions.push(decision);
         false
     });
@@ -52,7 +52,7 @@ pub(crate) async fn prune(access: &Access, unwanted: &[Seen], result: &mut Child
             continue;
         }
         tracing::info!(child = %format!("{} {}", child.of.kind, child.name), "deleted");
-        let decision = format!("{} {} was deleted: the plan has it no longer", child.of.kind, child.name);
+        let decision = format!("{} {} was deleted: it is no longer in the plan", child.of.kind, child.name);
         result.decisions.push(decision);
         result.wrote = true;
     }

@@ -86,10 +86,10 @@ pub(super) async fn reduce(access: &Access, known: &Known<'_>, memory: &mut Memo
     apply(access, known, memory, "another client added to it").await
 }
 
-/// Applies the child. If the server refuses because of fields of others, takes over the whole spec and applies
-/// again. Example: a changed port number. To the server the old port is theirs, and ours is missing. If the second
-/// apply fails too, their fields were not the reason, so the others get them back. Otherwise the next accepted
-/// apply would remove these fields.
+/// Applies the child. If the server refuses because of fields of other managers, takes over the whole spec and applies
+/// again. Example: another manager changed a port number. The server sees a new port of that manager, and the planned
+/// port is missing. If the second apply fails too, those fields were not the reason, so their managers get them back.
+/// Otherwise the next accepted apply would remove these fields.
 pub(super) async fn force(
     access: &Access,
     known: &Known<'_>,

@@ -36,8 +36,8 @@ pub(crate) enum Made<T> {
     Found(Sight),
 }
 
-/// Returns the result of an operation. If it found another child instead, leaves the function, so that the pass decides
-/// again.
+/// Returns the result of an operation. If the operation found another child instead, returns from the calling function,
+/// so that the pass decides again.
 macro_rules! found_is_news {
     ($made:expr) => {
         match $made {

@@ -28,7 +28,7 @@ impl PassFailed {
                 APPLIED,
                 reason::APPLY_FAILED,
                 format!(
-                    "the pass did not finish within {} s and is retried: see what the API server waits for",
+                    "the pass did not finish within {} s and is retried: find out why the API server is slow",
                     time.as_secs()
                 ),
             ),

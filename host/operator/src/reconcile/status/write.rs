@@ -46,7 +46,7 @@ pub(super) async fn write_status(
     match difference(status, before) {
         Difference::None => return Ok(false),
         Difference::More(paths) => {
-            // Only the managed fields tell whether these are old fields of ours or fields of another writer.
+            // Only the managed fields tell whether the operator or another client wrote these fields.
             let Some(live) = calls.get(name).await? else { return Ok(false) };
             let entries = entries_of(&live);
             let ours = paths.iter().any(|path| {
@@ -59,7 +59,7 @@ pub(super) async fn write_status(
             }
             take_over_status(access, of, &calls, &live).await?;
         }
-        // The earlier operator may have written it. Its fields become ours before our first apply. Afterwards they
+        // The earlier operator may have written the status. Take over its fields before the first apply: later, they
         // would look like fields of another controller.
         Difference::Different if !before.is_null() && !memory.status.is_ours && !has_ours(before) => {
             let Some(live) = calls.get(name).await? else { return Ok(false) };

@@ -329,7 +329,8 @@ impl Lifecycle {
             self.revisions.put_back(name, kept);
             self.waiting.insert(name.to_owned(), entry.content);
             let message = format!(
-                "the operator stores a serving revision in a ConfigMap, but another one has the name {config_map}: delete it"
+                "the operator cannot store this revision: ConfigMap {config_map} exists and does not belong to the \
+                 revision: delete the ConfigMap"
             );
             let transition = Transition::new(RevisionState::Pending, "NameTaken", message);
             return Ok(Some(Err(NotAdmitted { transition, again: true })));

@@ -1,9 +1,9 @@
 //! Handles active revisions that a new process cannot load any more: their bytes are gone, or this build does not
 //! accept them.
 //!
-//! Such a revision keeps its place, and its predecessor only replaces it. Children that the predecessor does not know
-//! are needed again when the revision can be loaded. The operator tries this at each start, when the bytes come back,
-//! and when a user requests it.
+//! Such a revision keeps its place, and its predecessor answers as a fallback. Children that the predecessor does not
+//! know are needed again when the revision can be loaded. The operator tries this at each start, when the bytes come
+//! back, and when a user requests it.
 
 use std::collections::BTreeSet;
 

@@ -52,8 +52,8 @@ impl Lifecycle {
         let mut status = before.clone();
         status.state = state;
         status.reason = Some(reason.to_owned());
-        // A policy writes the message of its failure. The API server would refuse a status that is too large, and then
-        // nothing could quarantine the policy.
+        // A policy may write the message, which can be long. The API server would refuse a status that is too large,
+        // and then nothing could quarantine the policy.
         status.message = Some(cut(&message, STATUS).into_owned()).filter(|message| !message.is_empty());
         if before.state != state || before.since.is_none() {
             status.since = Some(written(self.tools.clock.now()));

@@ -121,7 +121,7 @@ impl Lifecycle {
     async fn quarantine_again(&mut self, name: &str, known_as: &str) {
         let status = self.records.status(known_as);
         let why = status.message.unwrap_or_default();
-        let message = format!("the same package failed in service as {known_as}: {why}");
+        let message = format!("the same package failed before, as {known_as}: {why}");
         let describe = |now: &mut PolicyRevisionStatus| {
             (now.policy, now.version, now.kinds) = (status.policy, status.version, status.kinds);
             now.predecessor = status.predecessor;
@@ -131,7 +131,7 @@ impl Lifecycle {
         self.waiting.remove(name);
     }
 
-    /// Compiles a revision in the background that is to serve again. Returns whether it can be loaded at once. The end
+    /// Compiles, in the background, a revision that will serve again. Returns whether it can be loaded at once. The end
     /// of the compilation starts a new round.
     async fn compile(&mut self, name: &str, is_vacant: bool, found: &[Found]) -> bool {
         let Some(revision) = self.records.get(name).cloned() else { return false };

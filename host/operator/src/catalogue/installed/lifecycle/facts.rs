@@ -1,4 +1,4 @@
-//! What the records and the admitted revisions say together. Pure.
+//! Facts that follow from the records together with the admitted revisions. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 

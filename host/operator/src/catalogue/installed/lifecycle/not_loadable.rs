@@ -84,8 +84,8 @@ impl Lifecycle {
         self.loading.retain(|name, _| serving.contains(name) && is_unloaded(name));
     }
 
-    /// Whether a new package waits for what was let in before: for all of its own namespace, unless it replaces something of
-    /// that, and for the next of a namespace that had no more than its own.
+    /// Whether a new package must wait until policies from before this process began are loaded: those of its own
+    /// namespace, unless it replaces one of them, and those of other namespaces that had no more turns than its own.
     pub(super) fn waits_for_loading(&self, source: &PolicySource) -> bool {
         if source.namespace == self.tools.duties.operator_namespace {
             return false;

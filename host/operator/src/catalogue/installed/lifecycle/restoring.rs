@@ -24,7 +24,7 @@ use crate::{
 /// The result of loading a revision.
 pub(super) enum Loaded {
     Serves,
-    /// The revision cannot be loaded. Its record says why.
+    /// The revision cannot be loaded. The PolicyRevision contains the reason.
     Never,
     /// The revision was active and cannot be loaded any more. Its predecessor replaces it.
     Withheld,

@@ -147,8 +147,8 @@ fn of_cluster(arranged: &Arranged) -> Vec<Case> {
     cases
 }
 
-/// Returns the cases for the settings of a package: the policies of this name that answer where the settings apply. What
-/// a namespace installed itself says nothing about settings for others.
+/// Returns the cases for the settings of a package: the policies of this name that answer where the settings apply. For
+/// settings from outside of a namespace, leaves out the policies and settings that the namespace installed itself.
 fn cases(arranged: &Arranged, name: &str, policy: &str, entry: &Entry, serving: &BTreeSet<String>) -> Vec<Case> {
     let Content::Settings(_, tree) = &entry.content else { return Vec::new() };
     let (own, is_local) = (entry.layer(policy, tree), matches!(entry.reach, Reach::Own(_)));

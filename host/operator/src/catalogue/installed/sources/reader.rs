@@ -187,7 +187,7 @@ impl Reader {
             Err(error) => {
                 let PolicySource { namespace, config_map } = source;
                 let error = StepError::new(format!("read the policy in ConfigMap {namespace}/{config_map}"), &error);
-                tracing::warn!(%error, "policy ConfigMap could not be read; its active revision goes on serving");
+                tracing::warn!(%error, "policy ConfigMap could not be read; its active revision keeps serving");
             }
         }
         let now = Instant::now();

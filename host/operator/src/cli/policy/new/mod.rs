@@ -25,7 +25,7 @@ pub(super) struct New {
     /// Name of the policy: lower-case letters, digits and inner hyphens
     #[arg(value_parser = name)]
     name: String,
-    /// Start from the policy of this name that the operator ships; an unknown name lists them
+    /// Start from the policy of this name that the operator ships; for an unknown name, the error lists all
     #[arg(long, value_name = "POLICY", conflicts_with_all = ["kind", "api_version"])]
     from: Option<String>,
     /// Kind that the policy answers for
@@ -60,8 +60,8 @@ impl New {
                     complain(
                         "note",
                         format_args!(
-                            "the operator ships the policy {shipped} for {kind}, and this one would answer in its place \
-                             with other children: `{start}` starts from what is shipped"
+                            "the operator ships the policy {shipped} for {kind}, and this project would replace it and \
+                             its children: to start from the shipped policy, run `{start}`"
                         ),
                     );
                 }
