@@ -92,7 +92,7 @@ impl Release {
         let loaded = loader.load(&policies)?;
         let mut finalizers = finalizers(loaded.iter().map(|loaded| &*loaded.policy), &further);
         let (scope, mut events) = (scope(&namespaces), Vec::new());
-        // If the operator goes on in other namespaces, only objects of these namespaces are released.
+        // If the operator keeps running for other namespaces, only objects of these namespaces are released.
         let for_good = for_good || namespaces.is_empty();
         let goes = if for_good { Scope::All } else { scope.clone() };
         on_cluster(connection, async |client| {
