@@ -60,7 +60,7 @@ pub(super) struct Release {
     /// for itself, as without --namespaces
     #[arg(long, conflicts_with = "keep_lease")]
     for_good: bool,
-    /// Component of a policy whose claims count too
+    /// Component of a further policy, whose claims need rights too
     #[arg(long = "policy", value_name = "X.wasm")]
     policies: Vec<PathBuf>,
     /// A further finalizer to remove, such as one that settings name
