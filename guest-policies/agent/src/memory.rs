@@ -2,7 +2,7 @@
 //!
 //! | the store | first creation | Agent that runs |
 //! |---|---|---|
-//! | has an address, is not ready | waits | goes on with the address |
+//! | has an address, is not ready | waits | keeps the address |
 //! | is missing, or has no address yet | waits | its pods stay as they are, with the address that they have |
 //! | must not be read | waits | its pods stay as they are |
 //!

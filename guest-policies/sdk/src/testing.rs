@@ -119,7 +119,7 @@ fn look_up(target: &Target, objects: &[Object], namespace: &str) -> Answer {
     if let Target::Labelled(Selector { of, .. }) = target
         && of_secrets(&of.api_version, &of.kind)
     {
-        return Answer::Forbidden("Secrets are looked at by name, never by label".to_owned());
+        return Answer::Forbidden("Secrets are read by name, never by label".to_owned());
     }
     if let Target::Named(Reference { api_version, kind, .. }) = target
         && of_secrets(api_version, kind)

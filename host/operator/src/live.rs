@@ -161,7 +161,7 @@ impl Gathered {
     /// Returns what passes see of a type in place of its objects, if they do not see those.
     pub fn hidden(&self, of: &ResourceType) -> Option<Sighting> {
         if of.is_secret() {
-            return Some(Sighting::Forbidden("Secrets are not looked at for this question".to_owned()));
+            return Some(Sighting::Forbidden("Secrets are not read for this question".to_owned()));
         }
         matches!(self.types.get(of), Some(None)).then_some(Sighting::Unserved)
     }

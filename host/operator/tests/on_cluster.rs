@@ -71,8 +71,9 @@ async fn settings_pushed_for_one_scope_keep_settings_of_another_scope() {
     let push = ["push", "--settings", of.as_str(), "--for", "agent", "--name", named, "--timeout", "0"];
     for (scope, to) in [(&["--scope", "team"][..], "team"), (&[], "the whole cluster")] {
         let ran = stage.policy(&[&push[..], scope].concat()).await;
-        let told =
-            format!("ConfigMap kaos-system/{named} holds in blue, but would then hold in {to} instead: choose another");
+        let told = format!(
+            "ConfigMap kaos-system/{named} applies in blue, but would then apply in {to} instead: choose another"
+        );
         assert!(ran.code == 2 && ran.stderr.contains(&told) && ran.stderr.contains("--move"), "{}", ran.stderr);
         assert_eq!(stage.stored(named).file.settings["image"], "x1");
     }
@@ -96,7 +97,7 @@ async fn settings_pushed_for_one_scope_keep_settings_of_another_scope() {
     let plan =
         ["plan", "--settings", settings.as_str(), "--for", "agent", "--scope", "team", "--name", "mine", "-n", "team"];
     let ran = stage.policy(&plan).await;
-    let told = "ConfigMap kaos-system/mine holds in blue, but would then hold in team instead";
+    let told = "ConfigMap kaos-system/mine applies in blue, but would then apply in team instead";
     assert!(
         ran.code == 2 && ran.stderr.contains(told) && ran.stderr.contains("--name"),
         "{}{}",

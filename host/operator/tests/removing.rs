@@ -102,7 +102,7 @@ async fn a_record_that_came_to_serve_while_the_others_were_waited_for_stays() {
         while is_there(&stage, "policy-agent-settings") {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
-        // The one that serves now first, so that the verb goes on to delete only afterwards.
+        // The one that serves now first, so that the verb deletes only afterwards.
         for (name, state) in [("agent-1", "Active"), ("agent-2", "Superseded")] {
             let record = stage.cluster.object("kaos.tools", "policyrevisions", HOME, name).unwrap();
             let mut record = (*record).clone();

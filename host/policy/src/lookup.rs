@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::contract::{Reference, ResourceType, SecretFacts, Target};
 
 /// The answer to a policy that asks for Secrets by label.
-pub const SECRETS_BY_NAME: &str = "Secrets are looked at by name, never by label";
+pub const SECRETS_BY_NAME: &str = "Secrets are read by name, never by label";
 
 /// A fixed set of objects: files on a laptop, or the samples of a claim.
 #[derive(Debug, Default, Clone)]

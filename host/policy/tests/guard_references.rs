@@ -41,7 +41,7 @@ fn data_sources_need_the_users_spec_or_a_grant() {
                 assert!(run("grants: {persistentVolumeClaims: [c]}", &plan, json!({})).planned().is_some(), "{plan}");
                 let own = json!({"podSpec": {"volumes": [{"spec": {"dataSource": source}}]}});
                 assert!(run("{}", &plan, own).planned().is_some(), "the user's own words: {plan}");
-                // A stranger may own a PersistentVolumeClaim with this name, and the copy would be made before the
+                // Another owner may have a PersistentVolumeClaim with this name, and the copy would be made before the
                 // operator notices.
                 let both = json!([claim("c", &json!({"accessModes": ["ReadWriteOnce"]})), manifest]);
                 assert_eq!(rules(&run("{}", &both, json!({}))), [Rule::NamedReferences], "{plan}");

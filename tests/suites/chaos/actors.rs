@@ -23,7 +23,7 @@ const CHILDREN: [&str; 8] = [
     "Service/agent-worker",
     "Deployment/agent-helper",
 ];
-/// A child name that a stranger may take before the operator does.
+/// A child name that another client may use before the operator does.
 const COVETED: &str = "Deployment/agent-clerk";
 
 fn tool(rng: &mut Rng, name: &str) -> Value {
@@ -76,7 +76,7 @@ pub(crate) async fn act(w: &World, rng: &mut Rng) -> String {
     }
 }
 
-/// Changes a field of a child as a stranger.
+/// Changes a field of a child as another client.
 async fn meddle(w: &World, rng: &mut Rng) -> String {
     let at = pick(rng, &CHILDREN);
     let patch = match at.split('/').next().unwrap_or_default() {

@@ -199,7 +199,7 @@ impl Run<'_> {
         }
     }
 
-    /// The strangers' objects that were changed.
+    /// The objects of other clients that were changed.
     async fn untouched(&self, strangers: &[(String, Value)]) -> Vec<String> {
         let mut wrong = Vec::new();
         for (at, version) in strangers {

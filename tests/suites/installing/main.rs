@@ -3,7 +3,7 @@
 //! | module | subject of its tests |
 //! |---|---|
 //! | `swapping` | an applied package starts to serve; an edit without effect causes no write |
-//! | `refusing` | the gate refuses an invalid package with a reason, and other policies go on |
+//! | `refusing` | the gate refuses an invalid package with a reason, and other policies keep serving |
 //! | `finalizers` | finalizers that settings name, when the settings or the operator change |
 //! | `fitted` | the operator's last good settings, kept for the next process |
 //! | `last_good` | a policy that fails in service goes into quarantine, and its predecessor serves |

@@ -1,4 +1,4 @@
-//! The gate refuses an invalid package with a reason, and other policies go on.
+//! The gate refuses an invalid package with a reason, and other policies keep serving.
 
 use std::collections::BTreeSet;
 

@@ -13,7 +13,8 @@ const ACCEPTED: usize = 6;
 const CODE: [&str; 4] = ["crds", "guest-policies", "host", "tests"];
 /// Words that begin a relative clause as the subject. In a question they are fine.
 const OPENINGS: [&str; 8] = ["what", "whatever", "who", "whoever", "nobody", "somebody", "none but", "whichever"];
-const OLD: [&str; 5] = ["anew", "beside", "of which", "in whose stead", "comes of"];
+const OLD: [&str; 9] =
+    ["anew", "beside", "of which", "in whose stead", "comes of", "ours", "theirs", "stranger", "strangers"];
 
 /// A sentence with its place.
 struct Sentence {

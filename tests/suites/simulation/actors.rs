@@ -35,7 +35,7 @@ const DEFINITIONS: [&str; 4] =
     ["agents.kaos.tools", "modelapis.kaos.tools", "mcpservers.kaos.tools", "gadgets.test.example.com"];
 /// Controllers that may be slow.
 const LATE: [Controller; 2] = [Controller::Garbage, Controller::Deployments];
-/// Child names that strangers take before the operator does.
+/// Child names that other clients use before the operator does.
 const COVETED: [&str; 3] = ["agent-helper", "modelapi-gpt", "net"];
 
 fn tool(rng: &mut Rng, name: &str, sane: bool) -> Value {
@@ -192,7 +192,7 @@ fn fate(rng: &mut Rng) -> PodFate {
     }
 }
 
-/// Changes a field of a child as a stranger.
+/// Changes a field of a child as another client.
 async fn meddle(w: &World, rng: &mut Rng) -> String {
     let at = pick(rng, &CHILDREN);
     let kind = at.split('/').next().unwrap_or_default();

@@ -133,7 +133,7 @@ impl Run<'_> {
         self.note("it should be quiet");
         let mut wrong = check::differences(&State::of(self.w).await, &fault_free(ending));
         wrong.extend(check::strays(self.w).await);
-        // A deleted namespace takes the strangers' objects with it.
+        // A deleted namespace also deletes the objects of other clients.
         let gone = uid(&self.w.look(&self.namespace()).await) != namespace;
         for (at, version) in strangers.iter().filter(|_| !gone) {
             let now = self.w.look(at).await["metadata"]["resourceVersion"].clone();

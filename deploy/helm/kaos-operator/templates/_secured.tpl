@@ -26,7 +26,7 @@ becomes open, and nothing that was open becomes closed, unless security.acceptUn
 {{- $found = append $found (printf "security.agentAuth.identity.provider: Agents lose the credentials of %s, and their clients stay there; serviceaccount is served" $provider) -}}
 {{- end -}}
 {{- if dig "userAuth" "issuer" "" $security -}}
-{{- $found = append $found "security.userAuth.issuer: nothing checks the tokens of users at routes that are made later" -}}
+{{- $found = append $found "security.userAuth.issuer: nothing checks the tokens of users at routes that are created later" -}}
 {{- end -}}
 {{- if dig "gatewayRouting" "enabled" false $security -}}
 {{- $found = append $found "security.gatewayRouting.enabled: Agents call directly, past the gateway, and NetworkPolicies that are left block them" -}}

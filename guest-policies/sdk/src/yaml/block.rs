@@ -17,7 +17,7 @@ pub(super) enum Place {
     Member,
 }
 
-const UNEXPECTED: Problem = Problem::Syntax("nothing may follow a value on its line");
+const UNEXPECTED: Problem = Problem::Syntax("no text may follow a value on its line");
 const NO_STRUCTURE: Problem = Problem::Syntax("a list or an object must begin on a line of its own here");
 const NO_KEY: Problem = Problem::Syntax("a key must follow here, with a colon and a space");
 const TABS: Problem = Problem::Syntax("indent with spaces, not with tabs");

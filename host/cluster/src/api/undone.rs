@@ -31,7 +31,7 @@ fn instead(family: Family, subresource: &str) -> Option<&'static str> {
             "it runs no containers, so there is nothing to connect to. Use `kubectl describe pod` for the state of a \
              pod, or a real cluster"
         }
-        (Family::Service, "proxy") => "it runs no containers, so no Service leads to one. Use a real cluster",
+        (Family::Service, "proxy") => "it runs no containers, so no Service reaches one. Use a real cluster",
         (Family::Node, "proxy") => "it runs no kubelets. Use a real cluster",
         (Family::Pod, "eviction") => "it does not enforce PodDisruptionBudgets. Delete the pod, or use a real cluster",
         (Family::Pod, "resize") => "it gives pods no resources. Change the pod template of the workload",

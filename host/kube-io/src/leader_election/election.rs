@@ -63,7 +63,7 @@ impl Election {
             let first = record::first(LEASE, identity, timing.duration);
             return settled(self.seat.api.create(&PostParams::default(), &first).await);
         };
-        // The Lease is ours already if our earlier write succeeded without an answer.
+        // This replica has the Lease already if its earlier write succeeded without an answer.
         if let Some(holder) = record::holder(&wanted).filter(|holder| *holder != identity) {
             let version = wanted.metadata.resource_version.clone();
             let since = seen.take().filter(|seen| seen.version == version).map_or_else(Instant::now, |seen| seen.since);

@@ -123,7 +123,7 @@ pub(super) fn look(state: &State, target: &Target) -> Look {
     }
     if is_guarded(&of) && !state.coverage.is_primary(&of) {
         if of.is_secret() && matches!(target, Target::Labelled(_)) {
-            return Look::Forbidden("Secrets are looked at by name, never by label".to_owned());
+            return Look::Forbidden("Secrets are read by name, never by label".to_owned());
         }
         if !can_exist(target) {
             return absent(of.is_secret());

@@ -32,7 +32,7 @@ pub struct GroupKind {
 
 /// The error for a text that is not the name of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("write a kind with its group, like Deployment.apps; those of the core group have none, like ConfigMap")]
+#[error("write a kind with its group, like Deployment.apps; kinds of the core group have none, like ConfigMap")]
 pub struct NotAKind;
 
 impl Grantable {

@@ -31,7 +31,7 @@ pub(super) struct Rbac {
     /// Add the right to read policies in other namespaces than the operator's
     #[arg(long)]
     namespace_policies: bool,
-    /// Component of a policy whose claims count too
+    /// Component of a further policy, whose claims need rights too
     #[arg(long = "policy", value_name = "X.wasm")]
     policies: Vec<PathBuf>,
     /// Name of the service account, and of the roles and bindings that give it rights
@@ -49,7 +49,7 @@ enum Form {
     Yaml,
     /// A List
     Json,
-    /// Only the rules, grouped by the place where they hold, for your own templates
+    /// Only the rules, grouped by the place where they apply, for your own templates
     Rules,
 }
 

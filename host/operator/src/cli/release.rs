@@ -60,7 +60,7 @@ pub(super) struct Release {
     /// for itself, as without --namespaces
     #[arg(long, conflicts_with = "keep_lease")]
     for_good: bool,
-    /// Component of a policy whose claims count too
+    /// Component of a further policy, whose claims need rights too
     #[arg(long = "policy", value_name = "X.wasm")]
     policies: Vec<PathBuf>,
     /// A further finalizer to remove, such as one that settings name
@@ -92,7 +92,7 @@ impl Release {
         let loaded = loader.load(&policies)?;
         let mut finalizers = finalizers(loaded.iter().map(|loaded| &*loaded.policy), &further);
         let (scope, mut events) = (scope(&namespaces), Vec::new());
-        // If the operator goes on in other namespaces, only objects of these namespaces are released.
+        // If the operator keeps running for other namespaces, only objects of these namespaces are released.
         let for_good = for_good || namespaces.is_empty();
         let goes = if for_good { Scope::All } else { scope.clone() };
         on_cluster(connection, async |client| {

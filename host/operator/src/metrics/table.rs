@@ -71,11 +71,11 @@ rows! {
     POLICY_REVISIONS: Gauge "policy_revisions" ["state", "current"] "Revisions of policy packages, by state; current if a ConfigMap holds the package now";
     API_CALLS: Counter "api_calls" ["verb", "group", "resource", "code"] "Requests to the API server, by HTTP status code; timeout and unreachable count requests without an answer";
     API_DURATION: Histogram "api_call_duration" in "seconds" ["verb"] "Time until the API server answered a request or opened a watch";
-    WATCH_STATE: Gauge "watch_state" ["group", "kind", "state"] "1 for the current state of the watch on a type: unserved, forbidden, listing, synced or failing; barred namespaces do not count";
+    WATCH_STATE: Gauge "watch_state" ["group", "kind", "state"] "1 for the current state of the watch on a type: unserved, forbidden, listing, synced or failing; it ignores barred namespaces";
     WATCH_ERRORS: Counter "watch_errors" ["group", "kind", "reason"] "Watches that ended with an error, by the API server's reason";
     BARRED: Gauge "namespaces_barred" [] "Listed namespaces in which the operator may read nothing, while it may read others: they were deleted, or rights are missing";
-    STORED: Gauge "stored_objects" ["group", "kind"] "Objects of a type that the operator holds in memory";
-    STORED_SIZE: Gauge "stored" in "bytes" ["group", "kind"] "Size of the objects of a type that the operator holds in memory";
+    STORED: Gauge "stored_objects" ["group", "kind"] "Objects of a type that the operator keeps in memory";
+    STORED_SIZE: Gauge "stored" in "bytes" ["group", "kind"] "Size of the objects of a type that the operator keeps in memory";
 }
 
 impl Row {

@@ -16,7 +16,7 @@ const WORDS: usize = 256 << 10;
 /// The maximum number of chunks. Each is read separately, and a tenth of this number holds the largest component.
 pub(super) const MOST_CHUNKS: usize = 100;
 
-const ANY_COMPONENT: &str = "write policy.wasm or policy.wasm.gz, or remove the key for settings alone";
+const ANY_COMPONENT: &str = "write policy.wasm or policy.wasm.gz, or remove the key to ship only settings";
 
 /// Returns whether a ConfigMap is the index of a package, by its metadata.
 pub fn is_index(metadata: &ObjectMeta) -> bool {

@@ -1,4 +1,4 @@
-//! Runs work in the background, one piece for each revision. The lifecycle goes on with other revisions meanwhile. A
+//! Runs work in the background, one piece for each revision. Meanwhile the lifecycle continues with other revisions. A
 //! piece of work ends early when its package is deleted.
 
 use std::{collections::BTreeMap, sync::Arc};

@@ -1,4 +1,4 @@
-//! Runs the gate in the background. The lifecycle goes on with other revisions meanwhile. A check ends early when its
+//! Runs the gate in the background. Meanwhile the lifecycle continues with other revisions. A check ends early when its
 //! package is deleted.
 //!
 //! Only one check runs at a time, because a check may take half of the memory. Packages of the operator's own namespace

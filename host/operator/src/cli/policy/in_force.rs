@@ -78,7 +78,7 @@ async fn in_force(revisions: &Revisions, all: &[Revision], loader: &Loader) -> a
         match shipped(revisions, revision, loader).await? {
             Ok(shipped) => found.push(shipped),
             Err(why) => {
-                let left_out = "is left out, since a starting operator could not load it either";
+                let left_out = "is left out, because a starting operator could not load it";
                 complain("warning", format_args!("PolicyRevision {} {left_out}: {why}", name(revision)));
             }
         }

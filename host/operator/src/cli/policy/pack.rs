@@ -26,8 +26,8 @@ use crate::{
 pub(super) struct Pack {
     #[command(flatten)]
     shipment: Shipment,
-    /// Namespace of the ConfigMap; default: the one in a packed file, or else the operator's. Others count only if the
-    /// operator was started with --namespace-policies
+    /// Namespace of the ConfigMap; default: the one in a packed file, or else the operator's. Packages in other
+    /// namespaces are used only if the operator runs with --namespace-policies
     #[arg(short, long, value_parser = super::namespace)]
     namespace: Option<String>,
     #[command(flatten)]

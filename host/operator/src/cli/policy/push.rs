@@ -29,8 +29,8 @@ pub(super) struct Push {
     shipment: Shipment,
     #[command(flatten)]
     connection: Connection,
-    /// Namespace of the ConfigMap; default: the one in a packed file, or else the operator's. Others count only if the
-    /// operator was started with --namespace-policies
+    /// Namespace of the ConfigMap; default: the one in a packed file, or else the operator's. Packages in other
+    /// namespaces are used only if the operator runs with --namespace-policies
     #[arg(short, long, value_parser = super::namespace)]
     namespace: Option<String>,
     #[command(flatten)]
@@ -38,7 +38,7 @@ pub(super) struct Push {
     /// Take over fields of the ConfigMap that another field manager wrote
     #[arg(long)]
     force_conflicts: bool,
-    /// Allow that the ConfigMap of this name holds in other namespaces than now
+    /// Allow the ConfigMap of this name to apply in other namespaces than now
     #[arg(long = "move")]
     moves: bool,
     /// What to wait for

@@ -46,7 +46,7 @@ pub(super) struct Shipment {
     /// Policy whose settings to change, if only settings are installed
     #[arg(long = "for", value_name = "POLICY", conflicts_with = "file", requires = "settings")]
     policy: Option<String>,
-    /// Namespaces in which the package holds, instead of those in policy.yaml
+    /// Namespaces in which the package applies, instead of the ones in policy.yaml
     #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = super::namespace)]
     scope: Vec<String>,
     /// Name of the ConfigMap; default: policy-<name>, or policy-<name>-settings for settings only, followed by the

@@ -53,7 +53,7 @@ pub(super) struct Render {
     #[arg(short = 'n', long, default_value = "default", value_parser = super::namespace)]
     namespace: String,
     /// Component of a policy, which replaces the default policy for the kinds that it claims; an overlay is added to
-    /// the default policy. A policy.yaml in the same directory counts
+    /// the default policy. A policy.yaml in the same directory is read too
     #[arg(long = "policy", value_name = "X.wasm")]
     policies: Vec<PathBuf>,
     /// CRDs of further kinds

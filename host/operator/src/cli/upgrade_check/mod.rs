@@ -44,7 +44,8 @@ pub(super) struct UpgradeCheck {
     /// Values of the Helm release that will be upgraded, as `helm get values NAME -o yaml` prints them; the last file wins
     #[arg(long, value_name = "FILE")]
     values: Vec<String>,
-    /// File or directory with what the cluster holds, or - for standard input; otherwise a running cluster is asked
+    /// File or directory with the objects of the cluster, or - for standard input; without it, the objects of a running
+    /// cluster
     #[arg(short = 'f', long = "filename", value_name = "FILE|DIR|-")]
     filenames: Vec<String>,
     /// Look into the directories below a directory, too

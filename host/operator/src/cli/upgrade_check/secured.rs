@@ -50,7 +50,7 @@ const PARTS: [Part; 9] = [
         value: "security.userAuth.issuer",
         variable: "SECURITY_USER_AUTH_ISSUER",
         on: &[],
-        message: "nothing checks the tokens of users at routes that are made later",
+        message: "nothing checks the tokens of users at routes that are created later",
     },
     Part {
         value: "security.gatewayRouting.enabled",

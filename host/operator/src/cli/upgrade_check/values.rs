@@ -127,7 +127,7 @@ impl Values {
                     package.get("settings").cloned().unwrap_or_else(|| json!({})),
                 )),
                 None if package.is_null() => {}
-                None => complain("note", format_args!("the value policies.{name} is not looked at")),
+                None => complain("note", format_args!("the value policies.{name} is not checked")),
             }
         }
         layers

@@ -121,7 +121,7 @@ pub(crate) async fn apply_unseen(access: &Access, wanted: &Wanted, dry_run: bool
     match applied {
         Ok(Some(answer)) => Ok(Made::Done(answer)),
         Ok(None) => read(access, &wanted.reference()).await.map(Made::Found),
-        // The server may refuse an apply to a stranger's child before it compares versions.
+        // The server may refuse an apply to a child of another owner before it compares versions.
         Err(error) if matches!(error.class, Class::Permanent | Class::Forbidden) => {
             match read(access, &wanted.reference()).await {
                 Ok(found @ Sight::There(_)) => Ok(Made::Found(found)),

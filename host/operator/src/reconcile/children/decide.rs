@@ -13,7 +13,7 @@ use crate::reconcile::{children::drift, children::final_manifest::Wanted, childr
 pub(crate) enum Decision {
     /// The child is as planned.
     Same,
-    /// The child is ours, and the operator last applied something else.
+    /// The operator owns the child, and last applied another manifest.
     Apply,
     /// The operator applied the same manifest, and a field differs now. Holds the path of the first such field.
     Drifted(String),

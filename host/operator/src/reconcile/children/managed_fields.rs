@@ -1,4 +1,4 @@
-//! Managed fields: finds the writers of fields, and turns an earlier operator's entries into ours.
+//! Managed fields: finds the writers of fields, and turns an earlier operator's entries into this operator's.
 //!
 //! The earlier operator wrote through updates. Server-side apply removes only the applier's own fields, so its
 //! unplanned fields would stay forever. So the operator first turns those entries into its own.

@@ -67,7 +67,7 @@ pub(crate) async fn end_unserved(
     match left_on(access, &served, object, &Finalizers::default(), memory).await {
         Ok(left) if left.is_empty() => return ends(Next::Never),
         Ok(_) => {}
-        // Without the right to read the object, the operator cannot tell whether a finalizer is ours. New rights
+        // Without the right to read the object, the operator cannot tell whether it set a finalizer itself. New rights
         // lead to new passes.
         Err(error) if error.class == Class::Forbidden => return ends(Next::After(rules.resync)),
         Err(error) => return Err(error),

@@ -40,7 +40,7 @@ impl Sides {
             complain(
                 "note",
                 format_args!(
-                    "ConfigMap {namespace}/{name} holds in {from}, but would then hold in {to} instead: {remedy}"
+                    "ConfigMap {namespace}/{name} applies in {from}, but would then apply in {to} instead: {remedy}"
                 ),
             );
         }
