@@ -172,7 +172,7 @@ impl Shipped {
         let namespaces = &self.file.scope.namespaces;
         let place =
             if namespaces.is_empty() { "everywhere".to_owned() } else { format!("in {}", namespaces.join(", ")) };
-        format!("PolicyRevision {}, from ConfigMap {namespace}/{name}, holds {place}", self.revision)
+        format!("PolicyRevision {}, from ConfigMap {namespace}/{name}, applies {place}", self.revision)
     }
 }
 
