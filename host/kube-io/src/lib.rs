@@ -6,6 +6,7 @@
 //! | [`leader_election`] | leader election, and the fence that stops writes without the Lease |
 //! | [`watch`] | the objects in memory, the watches that keep them current, and the index of needs |
 //! | [`queue`] | which object is next |
+//! | [`events`] | writes Events, and does not repeat them |
 //! | [`backoff`] | waits that grow with each failure, with jitter |
 //! | [`object_key`] | type, namespace and name of an object |
 //! | [`metrics`] | what this crate measures, for a registry of the caller |
@@ -14,6 +15,7 @@
 pub mod backoff;
 pub mod client;
 pub mod error_text;
+pub mod events;
 pub mod hashing;
 pub mod leader_election;
 pub mod locking;

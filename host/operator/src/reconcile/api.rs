@@ -4,8 +4,8 @@ use kaos_policy::{contract::Reference, stamp::MANAGER};
 use kube::{
     Client,
     api::{
-        ApiResource, DeleteParams, DynamicObject, GetParams, Patch, PatchParams, PostParams, Preconditions,
-        PropagationPolicy, Request,
+        ApiResource, DeleteParams, DynamicObject, GetParams, Patch, PatchParams, Preconditions, PropagationPolicy,
+        Request,
     },
     core::Resource,
 };
@@ -146,13 +146,6 @@ impl<'a> Calls<'a> {
             // The server answers with a `Status` if the object is gone at once.
             answer => answer.map(|answer| Some(answer).filter(|object| object["metadata"]["uid"] == uid)),
         }
-    }
-
-    /// Creates an object.
-    pub(crate) async fn create(&self, body: &Value) -> Answer {
-        let name = body["metadata"]["name"].as_str().unwrap_or_default();
-        let request = Request::new(&self.path).create(&PostParams::default(), body.to_string().into_bytes());
-        self.send("create", name, request).await
     }
 
     async fn send(&self, verb: &str, name: &str, request: Built) -> Answer {

@@ -16,7 +16,7 @@
 //! |---|---|
 //! | all services; the object of a pass | `context`, `subject` |
 //! | runs policies, for the steps that think | `policy_runner` |
-//! | API server, watch and Events, for the steps that act | `access`, `api`, `error`, `events` |
+//! | API server, watch and Events, for the steps that act | `access`, `api`, `error` |
 //! | memory between passes; hashes for comparison | `memory`, `mark` |
 //! | the wait for the first lists of the children's types | `sync_gate` |
 //! | which passes a shutdown waits for | `shutdown` |
@@ -34,7 +34,6 @@ mod context;
 mod deletion;
 mod ended;
 mod error;
-mod events;
 mod execute;
 mod explain;
 mod ledger;
@@ -55,7 +54,6 @@ pub(crate) use children::{immutable::never_changes, leftover_fields::leftovers, 
 pub use clock::Clock;
 pub(crate) use context::{Context, Rules};
 pub(crate) use ended::{Ended, Next};
-pub(crate) use events::Events;
 pub(crate) use explain::explain;
 pub(crate) use memory::Memories;
 pub(crate) use pass::pass;

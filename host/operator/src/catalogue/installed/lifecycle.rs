@@ -134,7 +134,7 @@ impl Lifecycle {
         let (copies, settings): (Vec<_>, Vec<_>) = settings.into_iter().partition(is_copy);
         let began_with = copies.into_iter().next();
         let last_good = LastGoodSettings::new(tools.client.clone(), &tools.duties.operator_namespace);
-        let events = Events::new(tools.client.clone(), tools.instance.clone());
+        let events = Events::new(Arc::clone(&tools.events), tools.clock);
         let fairness = TenantFairness::new(&tools.duties.operator_namespace);
         let server = Asked::Running(tools.client.clone());
         let (home, processors) = (tools.duties.operator_namespace.clone(), tools.processors.clone());

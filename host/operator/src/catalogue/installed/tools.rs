@@ -8,6 +8,7 @@ use kube::Client;
 use super::Gatekeeper;
 use crate::{
     catalogue::{Catalogue, Grantable, Offer},
+    events::EventWriter,
     metrics::Metrics,
     processors::Processors,
     rbac::Duties,
@@ -38,5 +39,5 @@ pub(crate) struct Tools {
     pub(crate) duties: Duties,
     pub(crate) grantable: Grantable,
     pub(crate) clock: Clock,
-    pub(crate) instance: String,
+    pub(crate) events: Arc<EventWriter>,
 }
