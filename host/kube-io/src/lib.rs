@@ -7,7 +7,7 @@
 //! | [`watch`] | the objects in memory, the watches that keep them current, and the index of needs |
 //! | [`queue`] | which object is next |
 //! | [`events`] | writes Events, and does not repeat them |
-//! | [`backoff`] | waits that grow with each failure, with jitter |
+//! | [`backoff`] | waits that grow with each failure, with or without jitter |
 //! | [`object_key`] | type, namespace and name of an object |
 //! | [`metrics`] | what this crate measures, for a registry of the caller |
 //! | [`hashing`], [`locking`], [`error_text`] | hashes without a seed, locks after a panic, texts of errors |

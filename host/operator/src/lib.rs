@@ -32,4 +32,4 @@ mod timestamps;
 mod yaml;
 
 pub use kaos_kube_io::{client, leader_election, queue, watch};
-use kaos_kube_io::{error_text, events, hashing, locking};
+use kaos_kube_io::{backoff, error_text, events, hashing, locking};

@@ -56,7 +56,7 @@ use super::{
     checks::Checks,
     events::Events,
     last_good_settings::LastGoodSettings,
-    pace::{ATTEMPTS, LOOK_AGAIN, PATIENCE},
+    pace::{ATTEMPTS, BACKOFF, LOOK_AGAIN},
     questions::Questions,
     records::Records,
     revision_set::{Content, RevisionSet},
@@ -229,8 +229,8 @@ impl Lifecycle {
         match results.into_iter().collect::<Result<(), _>>() {
             // Do not back off, because other packages wait for their turn.
             Err(error) if self.fairness.is_taken() => {
-                tracing::warn!(%error, "policy lifecycle step failed; retrying in {:?}", PATIENCE.0);
-                *wait = Some(PATIENCE.0);
+                tracing::warn!(%error, "policy lifecycle step failed; retrying in {:?}", BACKOFF.first);
+                *wait = Some(BACKOFF.first);
                 Ok(())
             }
             done => done,

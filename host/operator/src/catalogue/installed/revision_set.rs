@@ -15,8 +15,14 @@ use serde_json::Value;
 
 pub(crate) use self::claims::age_of;
 pub(crate) use super::unfit::Unfit;
-use super::unfit::fit;
-use crate::catalogue::{Age, Arranged, Conflict, Given, Member, Missed, Offer, Reach, Tuning, Without, arrange};
+use super::{
+    pace::{BACKOFF, LOAD_BACKOFF},
+    unfit::fit,
+};
+use crate::{
+    backoff::Backoff,
+    catalogue::{Age, Arranged, Conflict, Given, Member, Missed, Offer, Reach, Tuning, Without, arrange},
+};
 
 /// The maximum number of revisions in a chain of predecessors.
 pub(super) const BACK: usize = 3;
@@ -42,9 +48,9 @@ pub(crate) enum Content {
     Policy(Arc<Policy>, Value),
     /// Settings for the policy of this name.
     Settings(String, Value),
-    /// An admitted policy that could not be loaded yet: its name, the kinds that it serves, and the delay before the
-    /// next attempt.
-    Unloaded(String, Vec<ResourceType>, Duration),
+    /// An admitted policy that could not be loaded yet: its name, the kinds that it serves, and how often loading it
+    /// failed.
+    Unloaded(String, Vec<ResourceType>, u32),
     /// An admitted revision that cannot be loaded any more, as its record describes it. Its predecessor replaces it.
     Lost {
         /// The name of the policy. For settings, the policy that they are for.
@@ -55,8 +61,8 @@ pub(crate) enum Content {
         why: String,
         /// Whether its bytes are missing. They may come back.
         bytes_are_gone: bool,
-        /// The delay before the next attempt to load it.
-        wait: Duration,
+        /// How often loading it failed.
+        failures: u32,
     },
 }
 
@@ -93,12 +99,16 @@ impl Content {
         matches!(self, Self::Policy(..) | Self::Settings(..))
     }
 
-    /// Returns the delay before the next attempt to load the revision. `None` if it is loaded.
-    pub(super) fn wait(&mut self) -> Option<&mut Duration> {
-        match self {
-            Self::Unloaded(.., wait) | Self::Lost { wait, .. } => Some(wait),
-            Self::Policy(..) | Self::Settings(..) => None,
-        }
+    /// Counts another failed attempt to load the revision. Returns the delay before the next one. `None` if it is
+    /// loaded.
+    pub(super) fn failed_again(&mut self) -> Option<Duration> {
+        let (failures, backoff) = match self {
+            Self::Unloaded(.., failures) => (failures, LOAD_BACKOFF),
+            Self::Lost { failures, .. } => (failures, Backoff { first: BACKOFF.first, ..LOAD_BACKOFF }),
+            Self::Policy(..) | Self::Settings(..) => return None,
+        };
+        *failures = failures.saturating_add(1);
+        Some(backoff.full(*failures))
     }
 
     /// Returns whether the revision cannot be loaded any more.

@@ -1,6 +1,6 @@
 //! Tests how a set of revisions treats revisions that cannot be loaded any more.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use kaos_crds::PolicySource;
 use serde_json::Value;
@@ -38,7 +38,7 @@ fn lost(of: ResourceType) -> Content {
         kinds: vec![of],
         why: "its bytes are gone".to_owned(),
         bytes_are_gone: true,
-        wait: Duration::ZERO,
+        failures: 1,
     }
 }
 

@@ -28,6 +28,7 @@ use tracing::{error, info, warn};
 
 use super::{HELD_BACK, settings};
 use crate::{
+    backoff::Backoff,
     catalogue::{Catalogue, Installing, OPERATOR_CONFIG, Offer, told_apart, try_settings},
     client::{self, CallLayer},
     error_text::told,
@@ -40,8 +41,8 @@ use crate::{
 use board::{Board, Stage};
 pub(super) use flags::Run;
 
-/// Longest pause between two attempts to reach the API server.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Pauses between attempts to reach the API server.
+const REACHING: Backoff = Backoff { first: Duration::from_millis(250), max: Duration::from_secs(10) };
 /// Pause before the operator's own ConfigMap is read again after an error.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 /// Time limit for releasing the Lease. If it is not released, the next replica waits until it expires.
@@ -255,7 +256,7 @@ pub(super) fn installing(
 
 /// Waits until the API server answers. Says whether it may have fields that this program does not know.
 async fn reach(client: &Client, url: &str, board: &Board) -> bool {
-    let mut pause = Duration::from_millis(250);
+    let mut failures = 0_u32;
     board.set(Stage::Starting(format!("the API server at {url} has not answered yet")));
     loop {
         match client.apiserver_version().await {
@@ -269,8 +270,8 @@ async fn reach(client: &Client, url: &str, board: &Board) -> bool {
                 board.set(Stage::Starting(format!("the API server at {url} does not answer: {why}")));
             }
         }
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(PATIENCE);
+        failures = failures.saturating_add(1);
+        tokio::time::sleep(REACHING.full(failures)).await;
     }
 }
 

@@ -6,7 +6,7 @@ use kaos_crds::{PolicyRevisionStatus, RevisionState};
 use kaos_policy::{policy::Policy, settings::Layer};
 use tokio::time::Instant;
 
-use super::{Found, Held, LOOK_AGAIN, Lifecycle, PATIENCE, StepError, Transition, plan::Action};
+use super::{BACKOFF, Found, Held, LOOK_AGAIN, Lifecycle, StepError, Transition, plan::Action};
 use crate::{
     catalogue::{
         OPERATOR_CONFIG, Overreach, Reach,
@@ -171,7 +171,7 @@ impl Lifecycle {
         if !self.waiting.contains_key(name) {
             return LOOK_AGAIN;
         }
-        passed(self.records.status(name).since.as_deref(), self.tools.clock.now()).clamp(PATIENCE.0, LOOK_AGAIN)
+        passed(self.records.status(name).since.as_deref(), self.tools.clock.now()).clamp(BACKOFF.first, LOOK_AGAIN)
     }
 
     /// Makes all checks that do not depend on other serving revisions. Returns `None` while the API server is asked

@@ -14,7 +14,7 @@ use kaos_policy::{
 };
 
 use super::{
-    Found, Lifecycle, PATIENCE, StepError, Transition,
+    Found, Lifecycle, StepError, Transition,
     restoring::{Loaded, age_of, held_now},
 };
 use crate::{
@@ -50,7 +50,7 @@ impl Lifecycle {
                 kinds,
                 why: why.clone(),
                 bytes_are_gone,
-                wait: PATIENCE.0,
+                failures: 1,
             },
             on_refusal: OnRefusal::default(),
             since: parsed(status.since.as_deref()),

@@ -30,9 +30,6 @@ use crate::{
     timestamps::parsed,
 };
 
-/// The maximum delay before another attempt to load a policy. An attempt can take a processor for minutes.
-const SELDOM: Duration = Duration::from_hours(1);
-
 impl Lifecycle {
     /// Starts to load an admitted policy of a tenant, after its possible fallbacks. Returns whether the revision is
     /// such a policy.
@@ -184,9 +181,8 @@ impl Lifecycle {
             Err(error) | Ok(Loaded::NotYet(error)) => {
                 tracing::warn!(revision = name, %error, "revision cannot be loaded yet; retrying");
                 let entry = self.revisions.entries.get_mut(name);
-                if let Some(wait) = entry.and_then(|entry| entry.content.wait()) {
-                    *wait = SELDOM.min(*wait * 2);
-                    self.due.insert(name.to_owned(), Instant::now() + *wait);
+                if let Some(wait) = entry.and_then(|entry| entry.content.failed_again()) {
+                    self.due.insert(name.to_owned(), Instant::now() + wait);
                 }
             }
         }
@@ -269,7 +265,7 @@ fn unloaded(revision: &Revision, found: &[Found]) -> Entry {
         age: age_of(revision, found),
         reach: Reach::Own(source.namespace.clone()),
         pinned: scope.pinned,
-        content: Content::Unloaded(status.policy.unwrap_or_default(), kinds, LOOK_AGAIN),
+        content: Content::Unloaded(status.policy.unwrap_or_default(), kinds, 1),
         on_refusal: OnRefusal::default(),
         since: parsed(status.since.as_deref()),
         predecessor: status.predecessor,
