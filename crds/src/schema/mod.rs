@@ -13,8 +13,6 @@ use kube::CustomResourceExt;
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 
-pub(crate) use kubernetes::QUANTITY;
-
 pub use crate::agent::Agent;
 pub use crate::mcpserver::MCPServer;
 pub use crate::memorystore::MemoryStore;

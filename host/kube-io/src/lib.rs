@@ -8,7 +8,7 @@
 //! | [`queue`] | which object is next |
 //! | [`events`] | writes Events, and does not repeat them |
 //! | [`backoff`] | waits that grow with each failure, with or without jitter |
-//! | [`object_key`] | type, namespace and name of an object |
+//! | [`object_key`], [`urgency`] | type, namespace and name of an object; how urgent its pass is |
 //! | [`metrics`] | what this crate measures, for a registry of the caller |
 //! | [`hashing`], [`locking`], [`error_text`] | hashes without a seed, locks after a panic, texts of errors |
 
@@ -24,4 +24,5 @@ pub mod object_key;
 pub mod queue;
 #[cfg(test)]
 mod recorded;
+pub mod urgency;
 pub mod watch;

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::{Value, json};
 
-use super::Body;
+use super::body::Body;
 use crate::{
     api::{self, Answer, Form},
     catalogue::{Family, Resource},

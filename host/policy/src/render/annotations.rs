@@ -4,7 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::Value;
 
-use super::{layer::Layer, object::annotations};
+use super::layer::Layer;
+use crate::object::annotations;
 use crate::{
     contract::Violation,
     settings::{ANNOTATION_PREFIX, Path, SettingsError},

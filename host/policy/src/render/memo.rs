@@ -9,10 +9,10 @@ use std::{
 
 use serde::Serialize;
 
+use super::{Asked, Verdict};
 use crate::{
     contract::{Found, Need, Subject},
     digest::Digest,
-    render::{Asked, Verdict},
 };
 
 /// A complete answer.
