@@ -31,7 +31,7 @@ use crate::{
     reconcile::{Access, Context, DeclaredFields, Memories, PolicyRunner, Rules, SyncGate},
     watch::{ObjectKey, Scope, Watch},
 };
-pub use crate::{processors::Compute, reconcile::Clock};
+pub use crate::{clock::Clock, processors::Compute};
 
 /// The minimum time at shutdown for recording interrupted policy checks.
 const SHUTDOWN_RECORD_TIME: Duration = Duration::from_secs(1);

@@ -13,11 +13,11 @@ use serde_json::Value;
 
 use super::{
     api::Calls,
-    clock::Clock,
     error::{CallError, Class},
-    status::times::Transition,
+    transition::Transition,
 };
 use crate::{
+    clock::Clock,
     events::{EventWriter, NewEvent, Repeat},
     watch::{Served, Watch},
 };

@@ -10,8 +10,8 @@ use kube::Resource as _;
 
 use super::records::{NOT_LOADED, Revision, revision_resource};
 use crate::{
+    clock::Clock,
     events::{EventWriter, NewEvent, Repeat},
-    reconcile::Clock,
 };
 
 /// Writes Events about revisions and ConfigMaps.

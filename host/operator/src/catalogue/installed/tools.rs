@@ -8,11 +8,11 @@ use kube::Client;
 use super::Gatekeeper;
 use crate::{
     catalogue::{Catalogue, Grantable, Offer},
+    clock::Clock,
     events::EventWriter,
     metrics::Metrics,
     processors::Processors,
     rbac::Duties,
-    reconcile::Clock,
     watch::Watch,
 };
 

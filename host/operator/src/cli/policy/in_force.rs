@@ -18,7 +18,8 @@ use super::{
     revisions::{Revision, Revisions, name, shown, state, status},
 };
 use crate::{
-    catalogue::{FITTED_CONFIG, OPERATOR_CONFIG, operator_config},
+    catalogue::operator_config,
+    config_maps::{FITTED_CONFIG, OPERATOR_CONFIG},
     policies::{Candidate, Loaded, Loader, Origin},
     presets::{COMPATIBILITY, Preset},
     server::is_newer,

@@ -1,6 +1,5 @@
 //! `render`: prints the children for objects in files, without a cluster.
 
-pub(super) mod env;
 mod json;
 mod table;
 mod unserved;
@@ -25,7 +24,7 @@ use super::{
     objects::{catalogue, documents, warn_of_strangers},
     output::{Output, complain},
     policy::{Beside, Installed},
-    settings,
+    settings, variables,
 };
 use crate::{
     catalogue::{Catalogue, try_settings},
@@ -195,7 +194,7 @@ impl Show {
             rendered += 1;
             held_back |= tell(document, &entry, self.form == Shown::All(Form::Json));
             match self.form {
-                Shown::Variables => env::write(out, document, &entry, self.status)?,
+                Shown::Variables => variables::write(out, document, &entry, self.status)?,
                 Shown::All(Form::Yaml) => yaml::write(out, document, &entry, self.status)?,
                 Shown::All(Form::Json) => list.write(out, &entry)?,
                 Shown::All(Form::Table) => table.add(document, &entry, self.status),

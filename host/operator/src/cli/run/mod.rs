@@ -29,8 +29,9 @@ use tracing::{error, info, warn};
 use super::{HELD_BACK, settings};
 use crate::{
     backoff::Backoff,
-    catalogue::{Catalogue, Installing, OPERATOR_CONFIG, Offer, told_apart, try_settings},
+    catalogue::{Catalogue, Installing, Offer, told_apart, try_settings},
     client::{self, CallLayer},
+    config_maps::OPERATOR_CONFIG,
     error_text::told,
     leader_election::{Election, Fence, LeaseGuard, Timing, identity},
     metrics::Metrics,

@@ -9,7 +9,7 @@ use super::{
     report::Finding,
     rolls::workloads,
 };
-use crate::{catalogue::OPERATOR_CONFIG, error_text::told, live::Gathered};
+use crate::{config_maps::OPERATOR_CONFIG, error_text::told, live::Gathered};
 
 /// Types of which objects are read only to tell what becomes of them.
 const BESIDE: [(&str, &str); 6] = [

@@ -9,7 +9,7 @@ use super::{
     report::{Finding, Sort},
     values::Values,
 };
-use crate::{catalogue::OPERATOR_CONFIG, input::Document};
+use crate::{config_maps::OPERATOR_CONFIG, input::Document};
 
 const NEVER_OPEN: &str = "replace it first, as docs/guide/upgrade-from-kaos.md says; the chart stops unless \
                           security.acceptUnserved is true";

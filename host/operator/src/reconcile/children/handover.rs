@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use kaos_policy::{contract::Reference, stamp::pod_template};
 use serde_json::Value;
 
-use crate::reconcile::{children::final_manifest::rank, status::times::Transition};
+use crate::reconcile::{children::final_manifest::rank, transition::Transition};
 use crate::{
     timestamps::passed,
     watch::{Seen, Watch},

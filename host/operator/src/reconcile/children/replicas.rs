@@ -16,8 +16,8 @@ use crate::reconcile::{
     access::Access,
     api::{named, with_annotation},
     error::{CallError, Class},
-    status::times::Transition,
     subject::Subject,
+    transition::Transition,
 };
 
 /// Adapts a manifest that was planned before the object got the annotation.

@@ -20,8 +20,8 @@ use crate::reconcile::{
     memory::Memory,
     policy_runner::PolicyRunner,
     select::{Asked, ask},
-    status::times::Transition,
     subject::Subject,
+    transition::Transition,
 };
 use crate::{
     metrics::PassResult,

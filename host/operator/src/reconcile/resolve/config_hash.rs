@@ -5,10 +5,7 @@
 //! For a Secret, the operator keeps only a digest keyed with its own key, and the hash contains only a digest of that.
 //! If some content is unreadable, its changes are unknown, so otherwise unchanged pods keep running.
 
-use std::{
-    cell::RefCell,
-    collections::{BTreeMap, BTreeSet},
-};
+use std::{cell::RefCell, collections::BTreeSet};
 
 use kaos_policy::{
     contract::{Need, Reference, Target},
@@ -18,7 +15,7 @@ use kaos_policy::{
 };
 use serde_json::{Value, json};
 
-use crate::reconcile::children::drift;
+use crate::reconcile::{children::drift, memory::Read};
 
 /// Returns the references of a plan's pods to objects outside the plan.
 pub(crate) fn needs(plan: &[Value]) -> Vec<Need> {
@@ -35,9 +32,6 @@ pub(crate) fn needs(plan: &[Value]) -> Vec<Need> {
         })
         .collect()
 }
-
-/// The last read digest of each reference, or `None` for a missing object.
-pub(crate) type Read = BTreeMap<Reference, Option<String>>;
 
 /// The content of a referenced object.
 enum Content {

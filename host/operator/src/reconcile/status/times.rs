@@ -2,17 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::status::conditions::{ACCEPTED, APPLIED, POLICY_FALLBACK, READY, RESOLVED, reason};
-
-/// The content of an Event: a transition of a condition, or the result of a cleanup.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Transition {
-    /// The condition's current reason.
-    pub(crate) reason: String,
-    pub(crate) message: String,
-    /// Whether the Event is a warning.
-    pub(crate) warning: bool,
-}
+use crate::{
+    reconcile::transition::Transition,
+    status::conditions::{ACCEPTED, APPLIED, POLICY_FALLBACK, READY, RESOLVED, reason},
+};
 
 /// Conditions whose transitions get Events.
 const TOLD: [&str; 5] = [ACCEPTED, RESOLVED, APPLIED, READY, POLICY_FALLBACK];

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::{BACKOFF, Found, Held, LOOK_AGAIN, Lifecycle, StepError, Transition, plan::Action};
 use crate::{
     catalogue::{
-        OPERATOR_CONFIG, Overreach, Reach,
+        Overreach, Reach,
         installed::{
             Tools,
             background::Stand,
@@ -21,6 +21,7 @@ use crate::{
         },
         reach,
     },
+    config_maps::OPERATOR_CONFIG,
     package::Package,
     timestamps::{passed, written},
 };

@@ -11,7 +11,10 @@ use kaos_crds::RevisionState;
 use kaos_policy::settings::Layer;
 
 use super::{BACKOFF, Lifecycle, StepError, Transition};
-use crate::catalogue::{Conflict, OPERATOR_CONFIG, installed::revision_set::Unfit};
+use crate::{
+    catalogue::{Conflict, installed::revision_set::Unfit},
+    config_maps::OPERATOR_CONFIG,
+};
 
 impl Lifecycle {
     /// Swaps in the revisions that should serve, if they or the settings changed.
