@@ -195,6 +195,7 @@ fn event_name(object: &str, identity: u64, now: i128) -> String {
 #[cfg(test)]
 mod tests {
     use kaos_cluster::{Cluster, TokioClock};
+    use kube::api::{DeleteParams, ListParams};
 
     use super::*;
 
@@ -232,7 +233,7 @@ mod tests {
 
         /// Returns the note and the count of each Event, in the order of the notes.
         async fn written(&self) -> Vec<(String, Option<i32>)> {
-            let events = self.events.list(&Default::default()).await.unwrap();
+            let events = self.events.list(&ListParams::default()).await.unwrap();
             let told = |event: Event| (event.note.unwrap_or_default(), event.series.map(|series| series.count));
             let mut written: Vec<_> = events.items.into_iter().map(told).collect();
             written.sort();
@@ -269,8 +270,8 @@ mod tests {
     async fn a_counted_event_that_somebody_deleted_is_written_again() {
         let bench = Bench::start();
         bench.write(&about("1", "a"), Repeat::Count).await;
-        let name = bench.events.list(&Default::default()).await.unwrap().items.remove(0).metadata.name.unwrap();
-        bench.events.delete(&name, &Default::default()).await.unwrap();
+        let name = bench.events.list(&ListParams::default()).await.unwrap().items.remove(0).metadata.name.unwrap();
+        bench.events.delete(&name, &DeleteParams::default()).await.unwrap();
         bench.write(&about("1", "a"), Repeat::Count).await;
         bench.write(&about("1", "a"), Repeat::Count).await;
         assert_eq!(bench.written().await, [("a".to_owned(), None)]);

@@ -104,7 +104,7 @@ pub(crate) fn folder() -> PathBuf {
 /// A median that criterion stored, in nanoseconds.
 fn criterion_median(what: &str, name: &str) -> Result<f64> {
     let file = folder().join(format!("{what}_{name}")).join("new/estimates.json");
-    let text = std::fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let text = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
     let median = serde_json::from_str::<Value>(&text)?["median"]["point_estimate"].as_f64();
     median.context("criterion wrote no median")
 }

@@ -43,8 +43,8 @@ pub(crate) fn memory(policy: &Arc<Policy>) -> Result<(usize, usize)> {
     for _ in 0..SANDBOXES {
         let mut sandbox = policy.code().open(policy.limits())?;
         sandbox.begin(&subject)?;
-        let env = sandbox.map_env(Vec::new())?.map_err(|refusal| format!("{refusal:?}"))?;
-        sandbox.translate(env)?.map_err(|refusal| format!("{refusal:?}"))?;
+        let env = sandbox.map_env(Vec::new())?.map_err(|refusal| anyhow!("{refusal:?}"))?;
+        sandbox.translate(env)?.map_err(|refusal| anyhow!("{refusal:?}"))?;
         open.push(sandbox);
     }
     let linear = open.iter().map(|sandbox| sandbox.memory()).sum::<usize>() / SANDBOXES;
