@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::{
     api::Calls,
     error::{CallError, Class},
-    transition::Transition,
+    event_text::EventText,
 };
 use crate::{
     clock::Clock,
@@ -94,8 +94,8 @@ impl Access {
     }
 
     /// Writes an Event about a change of an object.
-    pub(crate) async fn tell(&self, object: &Value, transition: &Transition) {
-        let Transition { reason, message, warning } = transition;
+    pub(crate) async fn tell(&self, object: &Value, transition: &EventText) {
+        let EventText { reason, message, warning } = transition;
         let (regarding, note) = (reference(object), cut(message, NOTE));
         let event = NewEvent { regarding, warning: *warning, reason, action: "Reconcile", note: &note };
         self.events.write(self.clock.now(), &event, Repeat::Skip).await;

@@ -16,7 +16,7 @@
 //! |---|---|
 //! | all services; the object of a pass, with its policies | `context`, `subject`, `selected` |
 //! | runs policies, for the steps that think | `policy_runner` |
-//! | API server, watch and Events, for the steps that act | `access`, `api`, `error`, `transition` |
+//! | API server, watch and Events, for the steps that act | `access`, `api`, `error`, `event_text` |
 //! | memory between passes; hashes for comparison | `memory`, `mark` |
 //! | the wait for the first lists of the children's types | `sync_gate` |
 //! | which passes a shutdown waits for | `shutdown` |
@@ -33,6 +33,7 @@ mod deletion;
 mod dry_run;
 mod ended;
 mod error;
+mod event_text;
 mod execute;
 mod explain;
 mod ledger;
@@ -49,7 +50,6 @@ mod shutdown;
 mod status;
 mod subject;
 mod sync_gate;
-mod transition;
 
 pub(crate) use access::Access;
 pub(crate) use children::{immutable::never_changes, leftover_fields::leftovers, managed_fields::put_on};

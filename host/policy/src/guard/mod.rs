@@ -47,7 +47,7 @@ pub(crate) use cap::Cap;
 pub(crate) use needs::{may_read, needs};
 pub(crate) use plan::{plan, report};
 pub(crate) use rules::{Rules, Stop};
-pub(crate) use shape::{Step, written};
+pub(crate) use shape::{PathStep, written};
 pub(crate) use words::of_the_user;
 
 pub use crate::rule::{Breach, Rule, UserPrivileges};

@@ -65,7 +65,7 @@ use super::{
     store::Store,
     tenant_fairness::TenantFairness,
 };
-use crate::{package::Package, server::Asked};
+use crate::{package::Package, server::TargetServer};
 
 /// The state of all installed policies.
 pub(super) struct Lifecycle {
@@ -136,7 +136,7 @@ impl Lifecycle {
         let last_good = LastGoodSettings::new(tools.client.clone(), &tools.duties.operator_namespace);
         let events = Events::new(Arc::clone(&tools.events), tools.clock);
         let fairness = TenantFairness::new(&tools.duties.operator_namespace);
-        let server = Asked::Running(tools.client.clone());
+        let server = TargetServer::Running(tools.client.clone());
         let (home, processors) = (tools.duties.operator_namespace.clone(), tools.processors.clone());
         let checks = Checks::new(gatekeeper.clone(), processors.clone(), server.clone(), &home);
         let trier = Trier { gatekeeper, processors, server, home };

@@ -48,8 +48,8 @@ use tokio_util::sync::CancellationToken;
 
 pub use gatekeeper::Gatekeeper;
 pub(crate) use lifecycle::is_withheld;
-pub(crate) use records::{NOT_LOADED, RETRY, retry_command, revision_resource};
-pub(crate) use revision_set::{Content, Entry, RevisionSet, Unfit, age_of};
+pub(crate) use records::{NOT_LOADED, RETRY, Revision, retry_command, revision_resource};
+pub(crate) use revision_set::{AdmittedRevision, Content, RevisionSet, Unfit, age_of};
 pub(crate) use step_error::StepError;
 pub use tools::Installing;
 pub(crate) use tools::Tools;

@@ -29,7 +29,7 @@ pub(super) const BACK: usize = 3;
 
 /// An admitted revision.
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
+pub(crate) struct AdmittedRevision {
     pub(crate) source: PolicySource,
     pub(crate) age: Age,
     pub(crate) reach: Reach,
@@ -69,7 +69,7 @@ pub(crate) enum Content {
 /// All admitted revisions, and the policies that the process loaded at startup.
 pub(crate) struct RevisionSet {
     pub(crate) own: Vec<Offer>,
-    pub(crate) entries: BTreeMap<String, Entry>,
+    pub(crate) entries: BTreeMap<String, AdmittedRevision>,
 }
 
 impl Content {
@@ -117,7 +117,7 @@ impl Content {
     }
 }
 
-impl Entry {
+impl AdmittedRevision {
     pub(super) fn layer(&self, policy: &str, tree: &Value) -> Layer {
         let PolicySource { namespace, config_map } = &self.source;
         Layer::tree(self.reach.origin(namespace, config_map), policy, tree.clone())
@@ -126,7 +126,7 @@ impl Entry {
 
 impl RevisionSet {
     /// Restores the entry that was there before, if any.
-    pub(super) fn put_back(&mut self, name: &str, before: Option<Entry>) {
+    pub(super) fn put_back(&mut self, name: &str, before: Option<AdmittedRevision>) {
         match before {
             Some(before) => drop(self.entries.insert(name.to_owned(), before)),
             None => drop(self.entries.remove(name)),
@@ -242,7 +242,7 @@ impl RevisionSet {
     pub(super) fn unloaded<'a>(
         &'a self,
         serving: &'a BTreeSet<String>,
-    ) -> impl Iterator<Item = (&'a String, &'a Entry)> {
+    ) -> impl Iterator<Item = (&'a String, &'a AdmittedRevision)> {
         let entries = serving.iter().filter_map(move |name| self.entries.get_key_value(name));
         entries.filter(|(_, entry)| matches!(entry.content, Content::Unloaded(..)))
     }
@@ -250,7 +250,7 @@ impl RevisionSet {
     /// Returns the serving revisions that cannot be loaded any more.
     fn missed(&self, serving: &BTreeSet<String>) -> Vec<Missed> {
         let entries = serving.iter().filter_map(|name| self.entries.get_key_value(name));
-        let missed = |(name, entry): (&String, &Entry)| {
+        let missed = |(name, entry): (&String, &AdmittedRevision)| {
             let Content::Lost { policy, kinds, why, .. } = &entry.content else { return None };
             Some(Missed {
                 without: Without { revision: name.as_str().into(), how: why.clone(), counts: false },
@@ -266,7 +266,7 @@ impl RevisionSet {
     /// Returns why a policy still waits for a place: an older revision that cannot be loaded any more holds it. The
     /// record of a lost revision does not say whether it is an overlay. It counts as one only if its predecessor is an
     /// overlay.
-    pub(super) fn kept_out(&self, entry: &Entry, serving: &BTreeSet<String>) -> Option<Conflict> {
+    pub(super) fn kept_out(&self, entry: &AdmittedRevision, serving: &BTreeSet<String>) -> Option<Conflict> {
         let is_overlay = |policy: &Policy| policy.world() == World::EnvironmentOverlay;
         let Content::Policy(policy, _) = &entry.content else { return None };
         if entry.pinned || is_overlay(policy) {
@@ -344,7 +344,7 @@ impl RevisionSet {
         serving: &BTreeSet<String>,
     ) -> Vec<(Arc<Policy>, Option<Layer>)> {
         let is_it = |policy: &&Arc<Policy>| policy.id().name == name;
-        let policy = |entry: &Entry| match &entry.content {
+        let policy = |entry: &AdmittedRevision| match &entry.content {
             Content::Policy(policy, tree) if !matches!(entry.reach, Reach::Own(_)) || entry.reach == *reach => {
                 let settings = (!tree.is_null()).then(|| entry.layer(name, tree));
                 Some(policy).filter(is_it).map(|policy| (Arc::clone(policy), settings))
@@ -371,7 +371,7 @@ impl RevisionSet {
     /// Returns whether a policy of this name answers, or could answer.
     pub(super) fn knows_policy(&self, name: &str) -> bool {
         let own = self.own.iter().any(|offer| offer.member.policy.id().name == name);
-        let is_it = |entry: &Entry| match &entry.content {
+        let is_it = |entry: &AdmittedRevision| match &entry.content {
             Content::Policy(policy, _) => policy.id().name == name,
             Content::Unloaded(policy, ..) => policy == name,
             Content::Lost { policy, kinds, .. } => !kinds.is_empty() && policy == name,

@@ -39,7 +39,7 @@ use crate::{
     policies::{Loaded, Loader, select},
     serve::{Listeners, Pages, Report},
 };
-use board::{Board, Stage};
+use board::{Board, ProcessStage};
 pub(super) use flags::Run;
 
 /// Pauses between attempts to reach the API server.
@@ -143,7 +143,7 @@ impl Run {
         let installing = installing??;
         let held = if leader_elect {
             let election = election(config, &layer, timing, &options.operator_namespace)?;
-            board.set(Stage::Waiting(election.standing()));
+            board.set(ProcessStage::Waiting(election.standing()));
             match stop.run_until_cancelled(election.win()).await {
                 None => return Ok(ExitCode::SUCCESS),
                 Some(held) => Some(held),
@@ -154,7 +154,7 @@ impl Run {
         metrics.leader(true);
         let catalogue = Arc::new(Catalogue::default());
         let operator = Operator::new(client, catalogue, Arc::clone(metrics), options).installing(installing);
-        board.set(Stage::Working(operator.probe()));
+        board.set(ProcessStage::Working(operator.probe()));
         reconcile(operator, held, board, stop).await
     }
 }
@@ -168,7 +168,7 @@ async fn reconcile(
 ) -> anyhow::Result<ExitCode> {
     let stopping = async {
         stop.cancelled().await;
-        board.set(Stage::Stopping);
+        board.set(ProcessStage::Stopping);
         std::future::pending::<Infallible>().await
     };
     let lost = async {
@@ -258,7 +258,7 @@ pub(super) fn installing(
 /// Waits until the API server answers. Says whether it may have fields that this program does not know.
 async fn reach(client: &Client, url: &str, board: &Board) -> bool {
     let mut failures = 0_u32;
-    board.set(Stage::Starting(format!("the API server at {url} has not answered yet")));
+    board.set(ProcessStage::Starting(format!("the API server at {url} has not answered yet")));
     loop {
         match client.apiserver_version().await {
             Ok(version) => {
@@ -268,7 +268,7 @@ async fn reach(client: &Client, url: &str, board: &Board) -> bool {
             Err(error) => {
                 let why = told(&error);
                 warn!(url, "the API server does not answer; trying again: {why}");
-                board.set(Stage::Starting(format!("the API server at {url} does not answer: {why}")));
+                board.set(ProcessStage::Starting(format!("the API server at {url} does not answer: {why}")));
             }
         }
         failures = failures.saturating_add(1);

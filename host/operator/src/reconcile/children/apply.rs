@@ -20,9 +20,9 @@ use crate::reconcile::{
     children::replicas::{as_scaled, leave_replicas},
     children::sight::{Done, Made, Sight, sight},
     error::{CallError, Class},
+    event_text::EventText,
     mark::{Mark, child_mark},
     subject::Subject,
-    transition::Transition,
 };
 use crate::status::Hindrance;
 
@@ -163,7 +163,7 @@ pub(crate) async fn apply_all(
     memory.conflicts = applied.conflicts.iter().cloned().collect();
     // An Event, because the next write succeeds and the status would show the problem only now and then.
     if let Some(message) = memory.undone.take() {
-        access.tell(&subject.object, &Transition { reason: "ChildUndone".to_owned(), message, warning: true }).await;
+        access.tell(&subject.object, &EventText { reason: "ChildUndone".to_owned(), message, warning: true }).await;
     }
     applied
 }

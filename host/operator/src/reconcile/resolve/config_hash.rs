@@ -34,13 +34,13 @@ pub(crate) fn needs(plan: &[Value]) -> Vec<Need> {
 }
 
 /// The content of a referenced object.
-enum Content {
+enum ReferencedContent {
     Is(String),
     Absent,
     Unreadable,
 }
 
-impl From<Option<String>> for Content {
+impl From<Option<String>> for ReferencedContent {
     fn from(digest: Option<String>) -> Self {
         digest.map_or(Self::Absent, Self::Is)
     }
@@ -56,7 +56,7 @@ pub(crate) fn stamped(
     is_pending: &dyn Fn() -> bool,
     live: &dyn Fn(&Reference) -> Option<Value>,
 ) -> Option<Vec<Value>> {
-    let content = |reference: &Reference| -> Content {
+    let content = |reference: &Reference| -> ReferencedContent {
         if let Some(own) = emitted(plan, reference) {
             // The server merges both fields into one.
             let whole = json!({"data": [own["data"], own["stringData"]]});
@@ -69,10 +69,10 @@ pub(crate) fn stamped(
                     objects.first().map(|config| Digest::of_json(&json!([config["data"], config["binaryData"]])).hex());
                 digest.into()
             }
-            Sighting::Unserved => Content::Absent,
+            Sighting::Unserved => ReferencedContent::Absent,
             Sighting::Forbidden(_) => match read.get(reference) {
                 Some(known) => known.clone().into(),
-                None => Content::Unreadable,
+                None => ReferencedContent::Unreadable,
             },
         }
     };
@@ -82,9 +82,9 @@ pub(crate) fn stamped(
         let (mut contents, mut unreadable, mut changed) = (Vec::new(), false, false);
         for reference in references(&manifest) {
             let digest = match content(&reference) {
-                Content::Is(digest) => Some(digest),
-                Content::Absent => None,
-                Content::Unreadable => {
+                ReferencedContent::Is(digest) => Some(digest),
+                ReferencedContent::Absent => None,
+                ReferencedContent::Unreadable => {
                     unreadable = true;
                     continue;
                 }

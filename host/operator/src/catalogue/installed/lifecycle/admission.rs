@@ -14,7 +14,7 @@ use crate::{
             Tools,
             background::Stand,
             questions::Missing,
-            revision_set::{Content, Entry, Unfit},
+            revision_set::{AdmittedRevision, Content, Unfit},
             rights,
             sources::{MOST, NoPackage},
             store::Taken,
@@ -182,7 +182,7 @@ impl Lifecycle {
         name: &str,
         found: &Found,
         package: &Package,
-    ) -> Result<Option<Result<Entry, NotAdmitted>>, StepError> {
+    ) -> Result<Option<Result<AdmittedRevision, NotAdmitted>>, StepError> {
         let reach = match self.reach(package) {
             Ok(reach) => reach,
             Err(refused) => return Ok(Some(Err(refused))),
@@ -208,7 +208,7 @@ impl Lifecycle {
                 return Ok(Some(Err(NotAdmitted { transition, again: true })));
             }
         }
-        Ok(Some(Ok(Entry {
+        Ok(Some(Ok(AdmittedRevision {
             source: found.source.clone(),
             age: found.age.clone(),
             reach,
@@ -284,7 +284,7 @@ impl Lifecycle {
         name: &str,
         found: &Found,
         package: &Package,
-        mut entry: Entry,
+        mut entry: AdmittedRevision,
     ) -> Result<Option<Result<(), NotAdmitted>>, StepError> {
         let serving = self.facts().serving();
         let before: Vec<String> = self.facts().others_of(name, &found.source).cloned().collect();
@@ -366,7 +366,7 @@ impl Lifecycle {
 }
 
 /// Writes the policy, version, kinds and other facts of a revision into its status.
-fn describe(status: &mut PolicyRevisionStatus, entry: &Entry) {
+fn describe(status: &mut PolicyRevisionStatus, entry: &AdmittedRevision) {
     match &entry.content {
         Content::Policy(policy, _) => {
             status.policy = Some(policy.id().name.clone());

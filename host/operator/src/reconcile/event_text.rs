@@ -2,7 +2,7 @@
 
 /// The content of an Event: a transition of a condition, or the result of a cleanup.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Transition {
+pub(crate) struct EventText {
     /// The condition's current reason.
     pub(crate) reason: String,
     pub(crate) message: String,
