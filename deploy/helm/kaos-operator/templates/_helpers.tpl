@@ -90,7 +90,7 @@ variable would have no effect; where it does not, the operator would do other th
 image: {{ include "kaos-operator.image" $ }}
 imagePullPolicy: {{ .imagePullPolicy }}
 env:
-# From the pod, and not from the ConfigMap: so it is right wherever the pod is put.
+# From the pod and not from the ConfigMap, so that kustomize may change the namespace.
 - name: SYSTEM_NAMESPACE
   valueFrom:
     fieldRef: {fieldPath: metadata.namespace}
