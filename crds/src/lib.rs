@@ -22,6 +22,8 @@ pub mod agent;
 mod common;
 mod container;
 pub mod defaults;
+#[cfg(feature = "schema")]
+pub mod generate;
 #[cfg(feature = "manifests")]
 pub mod manifests;
 pub mod mcpserver;
@@ -29,7 +31,7 @@ pub mod memorystore;
 pub mod modelapi;
 mod revision;
 #[cfg(feature = "schema")]
-pub mod schema;
+mod schema;
 mod status;
 
 pub use agent::AgentSpec;

@@ -7,7 +7,7 @@ use std::fmt::Debug;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kaos_crds::{AgentSpec, MCPServerSpec, MemoryStoreSpec, ModelAPISpec, schema};
+use kaos_crds::{AgentSpec, MCPServerSpec, MemoryStoreSpec, ModelAPISpec, generate};
 use kaos_decode::Decode;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
@@ -29,7 +29,7 @@ fn definitions() -> Vec<Definition> {
             schema,
         }
     };
-    schema::definitions().unwrap().map(made).into()
+    generate::definitions().unwrap().map(made).into()
 }
 
 /// Converts `nullable` to JSON Schema.

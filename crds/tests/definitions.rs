@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use kaos_crds::{AgentSpec, MCPServerSpec, ModelAPISpec, RevisionState, Status, defaults, schema};
+use kaos_crds::{AgentSpec, MCPServerSpec, ModelAPISpec, RevisionState, Status, defaults, generate};
 use serde_json::{Value, json};
 
 fn properties<'a>(crd: &'a Value, path: &str) -> &'a Value {
@@ -20,7 +20,7 @@ fn properties<'a>(crd: &'a Value, path: &str) -> &'a Value {
 #[test]
 fn the_files_are_what_the_types_say() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("generated");
-    for (file, text) in schema::files().unwrap() {
+    for (file, text) in generate::files().unwrap() {
         let stored = fs::read_to_string(folder.join(&file)).unwrap_or_default();
         assert!(
             stored == text,
@@ -31,14 +31,14 @@ fn the_files_are_what_the_types_say() {
 
 #[test]
 fn each_file_fits_into_the_annotation_of_a_client_side_apply() {
-    for (file, text) in schema::files().unwrap() {
+    for (file, text) in generate::files().unwrap() {
         assert!(text.len() < 100_000, "{file} has {} bytes", text.len());
     }
 }
 
 #[test]
 fn every_kind_is_in_the_category_and_only_those_with_default_replicas_scale() {
-    for crd in schema::definitions().unwrap() {
+    for crd in generate::definitions().unwrap() {
         let version = &crd["spec"]["versions"][0];
         assert_eq!(crd["spec"]["names"]["categories"], json!(["kaos"]));
         assert_eq!(properties(&crd, "status.phase")["enum"], json!(["Pending", "Ready", "Failed", "Waiting"]));
@@ -78,7 +78,7 @@ fn every_field_is_described() {
         }
     }
     let mut found = Vec::new();
-    for crd in schema::definitions().unwrap().into_iter().chain([schema::revision().unwrap()]) {
+    for crd in generate::definitions().unwrap().into_iter().chain([generate::revision().unwrap()]) {
         undescribed(&crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"], "", &mut found);
     }
     assert_eq!(found, Vec::<String>::new());
@@ -86,13 +86,13 @@ fn every_field_is_described() {
 
 #[test]
 fn every_state_of_a_revision_is_listed() {
-    let revision = schema::revision().unwrap();
+    let revision = generate::revision().unwrap();
     assert_eq!(properties(&revision, "status.state")["enum"], json!(RevisionState::ALL.map(RevisionState::name)));
 }
 
 #[test]
 fn the_columns_names_and_defaults_of_a_store_are_those_of_kaos() {
-    let [.., store] = schema::definitions().unwrap();
+    let [.., store] = generate::definitions().unwrap();
     let columns = store["spec"]["versions"][0]["additionalPrinterColumns"].as_array().unwrap();
     let columns: Vec<_> = columns.iter().take(4).map(|it| (it["name"].as_str(), it["jsonPath"].as_str())).collect();
     let of = |name, path| (Some(name), Some(path));
@@ -121,7 +121,7 @@ fn the_columns_names_and_defaults_of_a_store_are_those_of_kaos() {
 
 #[test]
 fn serde_and_the_definition_set_the_same_defaults() {
-    let [agent, ..] = schema::definitions().unwrap();
+    let [agent, ..] = generate::definitions().unwrap();
     let spec: AgentSpec =
         serde_json::from_value(json!({"modelAPI": "a", "agentNetwork": {}, "config": {"memory": {"enabled": null}}}))
             .unwrap();

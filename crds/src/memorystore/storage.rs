@@ -69,7 +69,7 @@ pub enum LocalProvider {
 pub struct PersistentVolume {
     /// The size, for example 5Gi. It can grow if the StorageClass allows that, and never shrinks.
     #[serde(default = "defaults::store_size", deserialize_with = "defaults::store_size_or")]
-    #[cfg_attr(feature = "schema", schemars(regex(pattern = crate::schema::QUANTITY)))]
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = crate::schema::kubernetes::QUANTITY)))]
     pub size: String,
 }
 

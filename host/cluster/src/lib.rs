@@ -20,7 +20,7 @@
 //! | `cluster`, `inner` | the handle: start, connect, script and inspect a cluster; the parts that handles share |
 //! | [`faults`] | injected faults, and the journal of requests |
 //! | `controllers` | Deployments, `StatefulSet`s, Jobs, pods, budgets, garbage collection, namespaces, definitions |
-//! | `http`, `respond` | HTTP requests, answers and streams |
+//! | `http` | HTTP requests, answers and streams |
 //! | `api` | the meaning of each request |
 //! | `apply` | managed fields, server-side apply, strategic merge |
 //! | `kinds` | rules of the built-in kinds |
@@ -48,7 +48,6 @@ mod http;
 mod inner;
 mod kinds;
 mod lock;
-mod respond;
 mod run;
 mod schema;
 mod signal;

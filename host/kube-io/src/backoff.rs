@@ -1,4 +1,5 @@
-//! Backoff: waits that grow exponentially with the failures up to a maximum, with jitter.
+//! Backoff: waits that grow exponentially with the failures up to a maximum, with jitter where many processes or objects
+//! wait for the same server.
 
 use std::time::Duration;
 
@@ -20,12 +21,16 @@ impl Default for Backoff {
 }
 
 impl Backoff {
+    /// Returns the full wait after this number of failures in a row.
+    pub fn full(&self, failures: u32) -> Duration {
+        let doubled = 1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX);
+        self.first.checked_mul(doubled).unwrap_or(self.max).min(self.max)
+    }
+
     /// Returns the wait after this number of failures in a row: a random time between half of the full wait and all of
     /// it.
     pub fn after(&self, failures: u32, rng: &mut Rng) -> Duration {
-        let doubled = 1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX);
-        let full = self.first.checked_mul(doubled).unwrap_or(self.max).min(self.max);
-        in_millis(full.mul_f64(0.5 + rng.f64() / 2.0))
+        in_millis(self.full(failures).mul_f64(0.5 + rng.f64() / 2.0))
     }
 }
 
@@ -44,9 +49,10 @@ mod tests {
         let backoff = Backoff { first: Duration::from_secs(1), max: Duration::from_secs(10) };
         let mut rng = Rng::with_seed(7);
         for (failures, full) in [(1, 1), (2, 2), (3, 4), (4, 8), (5, 10), (40, 10), (u32::MAX, 10)] {
+            let full = Duration::from_secs(full);
+            assert_eq!(backoff.full(failures), full);
             for _ in 0..100 {
                 let wait = backoff.after(failures, &mut rng);
-                let full = Duration::from_secs(full);
                 assert!(wait >= full / 2 && wait <= full, "{failures}: {wait:?}");
             }
         }

@@ -6,14 +6,16 @@
 //! | [`leader_election`] | leader election, and the fence that stops writes without the Lease |
 //! | [`watch`] | the objects in memory, the watches that keep them current, and the index of needs |
 //! | [`queue`] | which object is next |
-//! | [`backoff`] | waits that grow with each failure, with jitter |
-//! | [`object_key`] | type, namespace and name of an object |
+//! | [`events`] | writes Events, and does not repeat them |
+//! | [`backoff`] | waits that grow with each failure, with or without jitter |
+//! | [`object_key`], [`urgency`] | type, namespace and name of an object; how urgent its pass is |
 //! | [`metrics`] | what this crate measures, for a registry of the caller |
 //! | [`hashing`], [`locking`], [`error_text`] | hashes without a seed, locks after a panic, texts of errors |
 
 pub mod backoff;
 pub mod client;
 pub mod error_text;
+pub mod events;
 pub mod hashing;
 pub mod leader_election;
 pub mod locking;
@@ -22,4 +24,5 @@ pub mod object_key;
 pub mod queue;
 #[cfg(test)]
 mod recorded;
+pub mod urgency;
 pub mod watch;

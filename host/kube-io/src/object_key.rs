@@ -5,7 +5,7 @@ use std::fmt;
 use kaos_objects::{Reference, ResourceType};
 use serde_json::Value;
 
-use crate::queue::Urgency;
+use crate::urgency::Urgency;
 
 /// Objects that need a pass, with their urgency.
 pub type Wakes = Vec<(ObjectKey, Urgency)>;

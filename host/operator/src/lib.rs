@@ -3,6 +3,8 @@
 mod blocking;
 pub mod catalogue;
 pub mod cli;
+mod clock;
+mod config_maps;
 mod definitions;
 mod discovery;
 pub mod embedded;
@@ -31,5 +33,5 @@ pub mod status;
 mod timestamps;
 mod yaml;
 
+use kaos_kube_io::{backoff, error_text, events, hashing, locking};
 pub use kaos_kube_io::{client, leader_election, queue, watch};
-use kaos_kube_io::{error_text, hashing, locking};

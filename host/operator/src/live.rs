@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::{
     discovery,
     error_text::told,
-    input::{Document, Identity, Origin},
+    input::{Document, DocumentOrigin, Identity},
     reconcile::leftovers,
     watch::{Served, is_guarded},
 };
@@ -46,7 +46,7 @@ pub struct Gathered {
 
 /// The API server's answer to a dry run of an apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Tried {
+pub enum DryRunAnswer {
     /// The server accepts the manifest.
     Taken,
     /// The server refuses the manifest, for this reason.
@@ -104,24 +104,24 @@ impl Gathered {
     }
 
     /// Asks the API server for a dry run of the apply that the operator would make.
-    pub async fn try_apply(&mut self, manifest: &Value) -> Result<Tried, LiveError> {
+    pub async fn try_apply(&mut self, manifest: &Value) -> Result<DryRunAnswer, LiveError> {
         let of = ResourceType::of_object(manifest);
         let Some(served) = self.served(&of).await? else {
-            return Ok(Tried::Open(format!("{of} is not served")));
+            return Ok(DryRunAnswer::Open(format!("{of} is not served")));
         };
         let metadata = &manifest["metadata"];
         let (namespace, name) = (metadata["namespace"].as_str(), metadata["name"].as_str().unwrap_or_default());
         let parameters = PatchParams { dry_run: true, ..PatchParams::apply(MANAGER).force() };
         let api = self.api(&served, namespace);
         let why = match api.patch(name, &parameters, &Patch::Apply(manifest)).await {
-            Ok(_) => return Ok(Tried::Taken),
+            Ok(_) => return Ok(DryRunAnswer::Taken),
             Err(kube::Error::Api(answer)) if matches!(answer.code, 400 | 422) => answer.message,
-            Err(error) => return Ok(Tried::Open(told(&error))),
+            Err(error) => return Ok(DryRunAnswer::Open(told(&error))),
         };
         // The operator first removes fields that the server derived from the previous plan. A dry run cannot do that.
         let live = api.get_opt(name).await.map_err(|source| failed(format!("{of} {name}"), source))?;
         let live = live.and_then(|live| serde_json::to_value(live).ok()).unwrap_or_default();
-        Ok(if leftovers(manifest, &live).is_empty() { Tried::Refused(why) } else { Tried::Open(why) })
+        Ok(if leftovers(manifest, &live).is_empty() { DryRunAnswer::Refused(why) } else { DryRunAnswer::Open(why) })
     }
 
     /// Reads one object and returns its identity, or none if it does not exist.
@@ -206,7 +206,7 @@ impl Gathered {
             // Items of a list carry neither apiVersion nor kind.
             object["apiVersion"] = of.api_version.as_str().into();
             object["kind"] = of.kind.as_str().into();
-            let origin = Origin { file: "the cluster".into(), document: self.documents.len() + 1, item: None };
+            let origin = DocumentOrigin { file: "the cluster".into(), document: self.documents.len() + 1, item: None };
             if let Ok(identity) = identity(&mut object) {
                 self.documents.insert(identity.clone(), Document { origin, identity, object });
             }

@@ -22,7 +22,7 @@ use crate::{discovery, error_text::told, reconcile::put_on, watch::Scope};
 const PAGE: u32 = 500;
 
 /// The finalizers to remove, by type.
-pub type Finalizers = BTreeMap<ResourceType, BTreeSet<String>>;
+pub type FinalizersByType = BTreeMap<ResourceType, BTreeSet<String>>;
 
 /// The outcome for one object or one type.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,8 +64,8 @@ pub enum Event {
 }
 
 /// Returns the finalizers in the claims of these policies, and adds the `further` ones to each claimed type.
-pub fn finalizers<'a>(policies: impl IntoIterator<Item = &'a Policy>, further: &[String]) -> Finalizers {
-    let mut finalizers = Finalizers::new();
+pub fn finalizers<'a>(policies: impl IntoIterator<Item = &'a Policy>, further: &[String]) -> FinalizersByType {
+    let mut finalizers = FinalizersByType::new();
     for claim in policies.into_iter().flat_map(|policy| &policy.descriptor().claims) {
         let named = claim.finalizer.clone().into_iter().chain(claim.earlier_finalizer()).chain(further.iter().cloned());
         finalizers.entry(claim.primary.clone()).or_default().extend(named);
@@ -77,14 +77,14 @@ pub fn finalizers<'a>(policies: impl IntoIterator<Item = &'a Policy>, further: &
 /// that the user may not read.
 pub async fn release(
     client: &Client,
-    finalizers: &Finalizers,
+    finalizers: &FinalizersByType,
     scope: &Scope,
     dry_run: bool,
     mut tell: impl FnMut(Event),
 ) -> Result<(), kube::Error> {
     // Fail if the API server cannot be reached: otherwise its types would count as not served.
     client.apiserver_version().await?;
-    let mut sights: BTreeMap<Option<&str>, Sight> = BTreeMap::new();
+    let mut sights: BTreeMap<Option<&str>, ReadableTypes> = BTreeMap::new();
     for (of, names) in finalizers {
         let Some(served) = discovery::served(client, of).await? else {
             tell(Event::Unserved(of.clone()));
@@ -100,7 +100,7 @@ pub async fn release(
             }
         };
         for (namespace, place) in places {
-            let job = Job { client, of, resource, names, dry_run };
+            let job = TypeInPlace { client, of, resource, names, dry_run };
             let sight = sights.entry(namespace).or_default();
             match job.release_all(&place, &mut tell).await {
                 Ok(()) => sight.any = true,
@@ -116,14 +116,14 @@ pub async fn release(
 
 /// The types that could be read in one place.
 #[derive(Default)]
-struct Sight {
+struct ReadableTypes {
     /// Whether any type could be read.
     any: bool,
     /// Types that the user may not read, and why.
     refused: Vec<(ResourceType, String)>,
 }
 
-impl Sight {
+impl ReadableTypes {
     /// Reports types that could not be read. If only some types are refused, rights are missing, and each is a failure.
     fn tell(self, namespace: Option<&str>, tell: &mut impl FnMut(Event)) {
         let Self { any, refused } = self;
@@ -145,7 +145,7 @@ fn unlisted(namespace: Option<&str>) -> String {
 }
 
 /// One type in one place.
-struct Job<'a> {
+struct TypeInPlace<'a> {
     client: &'a Client,
     of: &'a ResourceType,
     resource: &'a ApiResource,
@@ -153,7 +153,7 @@ struct Job<'a> {
     dry_run: bool,
 }
 
-impl Job<'_> {
+impl TypeInPlace<'_> {
     /// Removes the finalizers from all objects. An error says why the user may not list them.
     async fn release_all(&self, place: &Api<DynamicObject>, tell: &mut impl FnMut(Event)) -> Result<(), String> {
         let mut params = ListParams::default().limit(PAGE);

@@ -17,7 +17,7 @@ pub(crate) async fn is_newer(client: &Client) -> Result<bool, kube::Error> {
 
 /// The API server that checks are for.
 #[derive(Clone)]
-pub(crate) enum Asked {
+pub(crate) enum TargetServer {
     /// A running one. It is asked each time, because it can be upgraded while this program runs.
     Running(Client),
     /// One whose version is known.
@@ -27,12 +27,12 @@ pub(crate) enum Asked {
 
 /// What is known of the version while a check runs.
 #[derive(Clone, Copy)]
-enum Version {
+enum VersionSoFar {
     Unasked,
     Newer,
 }
 
-impl Server for Version {
+impl Server for VersionSoFar {
     fn is_newer(&self) -> Result<bool, String> {
         match self {
             Self::Unasked => Err("the API server was not asked".to_owned()),
@@ -41,7 +41,7 @@ impl Server for Version {
     }
 }
 
-impl Asked {
+impl TargetServer {
     /// Runs a check on a thread that may block. Asks for the server's version only if the result depends on it, and runs
     /// the check again if the server is newer. The check itself never waits for the server.
     pub(crate) async fn check<T: Send + 'static>(
@@ -49,11 +49,11 @@ impl Asked {
         check: impl Fn(&dyn Server) -> Result<T, LoadError> + Send + Sync + 'static,
     ) -> Result<T, LoadError> {
         let check = Arc::new(check);
-        let run = |version: Version| {
+        let run = |version: VersionSoFar| {
             let check = Arc::clone(&check);
             off_thread(move || check(&version))
         };
-        let error = match run(Version::Unasked).await {
+        let error = match run(VersionSoFar::Unasked).await {
             Err(LoadError::Unanswered { error, .. }) => error,
             checked => return checked,
         };
@@ -63,7 +63,7 @@ impl Asked {
             Self::Known(known) => known.is_newer(),
         };
         match is_newer {
-            Ok(true) => run(Version::Newer).await,
+            Ok(true) => run(VersionSoFar::Newer).await,
             Ok(false) => Err(*error),
             Err(why) => Err(LoadError::Unanswered { error, why }),
         }

@@ -12,7 +12,7 @@ pub use limits::CompileLimits;
 use crate::{
     clock::{Clock as _, SystemClock},
     engine::{Engine, EngineError},
-    gate::{Bounds, InspectError, Inspection, inspect},
+    inspect::{Bounds, InspectError, Inspection, inspect},
 };
 
 /// A component to compile, with its limits.

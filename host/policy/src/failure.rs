@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::{
-    guard::Breach,
+    rule::Breach,
     units::{bytes, count},
 };
 

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     digest::{Digest, canonical},
+    object::ObjectRef,
     pods,
-    render::ObjectRef,
 };
 
 /// Annotation of every child: the digest of the applied manifest.

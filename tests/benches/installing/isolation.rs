@@ -8,7 +8,7 @@ use kaos_tests::{shipped, widgets};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::Part;
+use crate::part::Part;
 use crate::stage::{Stage, milliseconds, percentile};
 
 /// Measured edits on each side.

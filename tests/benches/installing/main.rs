@@ -5,6 +5,7 @@
 //! `UPDATE_PERFORMANCE=1` it writes the tables into `docs/reference/performance.md`.
 
 mod isolation;
+mod part;
 mod planning;
 mod stage;
 mod swap;
@@ -15,14 +16,6 @@ use anyhow::Result;
 use clap::Parser as _;
 use kaos_operator::cli::Cli;
 use kaos_tests::page;
-
-/// The result of one part of the bench.
-struct Part {
-    /// The text for the performance page.
-    text: String,
-    /// The missed aim, if any.
-    missed: Option<String>,
-}
 
 fn main() -> Result<ExitCode> {
     // The compile children of the operator and `policy plan` run as processes of this executable.

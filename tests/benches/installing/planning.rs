@@ -12,7 +12,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::json;
 
-use crate::Part;
+use crate::part::Part;
 use crate::stage::{Stage, milliseconds, percentile};
 
 /// Agents on the cluster.

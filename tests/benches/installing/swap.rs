@@ -10,7 +10,7 @@ use kaos_tests::shipped;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::Part;
+use crate::part::Part;
 use crate::stage::{Stage, milliseconds, percentile};
 
 /// Measured changes; one unmeasured change precedes them.

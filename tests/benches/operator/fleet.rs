@@ -3,16 +3,16 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Result;
 use kaos_cluster::{Cluster, Server};
 use kaos_tests::case;
+use kaos_tests::harness::definitions::definitions;
 use kaos_tests::harness::kinds::Kind;
 use kaos_tests::harness::samples::{agent, mcp_server, model_api, namespace};
-use kaos_tests::harness::scenario::{SYSTEM, definitions};
+use kaos_tests::harness::scenario::SYSTEM;
 use kube::Client;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
-
-use crate::Result;
 
 /// Agents that share a ModelAPI.
 pub(crate) const SHARE: usize = 1_000;

@@ -19,10 +19,9 @@ mod table;
 
 use std::process::ExitCode;
 
+use anyhow::Result;
 use clap::Parser;
 use kaos_operator::cli::Cli;
-
-type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 /// Fleet sizes. The first measures the process without objects.
 const AGENTS: [usize; 3] = [0, 1_000, 10_000];

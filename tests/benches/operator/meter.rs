@@ -5,12 +5,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use anyhow::{Context as _, Result, bail};
 use kaos_tests::case;
 use kaos_tests::control_plane::group::Group;
 use kaos_tests::control_plane::process::Process;
 use kaos_tests::harness::read::counted;
-
-use crate::Result;
 
 /// The polling interval.
 const BEAT: Duration = Duration::from_millis(250);
@@ -67,7 +66,7 @@ impl Meter {
 
     /// Reads the current counters.
     pub(crate) fn read(&self) -> Result<Reading> {
-        let (cpu, _) = self.process.usage().ok_or("the operator has ended")?;
+        let (cpu, _) = self.process.usage().context("the operator has ended")?;
         Ok(Reading { start: self.start, at: Instant::now(), cpu, page: self.process.get("/metrics") })
     }
 
@@ -78,7 +77,7 @@ impl Meter {
         loop {
             tokio::time::sleep(BEAT).await;
             if let Some(status) = self.process.ended() {
-                return Err(format!("the operator ended: {status}\n{}", self.process.log()).into());
+                bail!("the operator ended: {status}\n{}", self.process.log());
             }
             let now = self.read()?;
             if !self.process.is_ready() || !now.is_idle(agents) || now.work() != last.work() {
@@ -87,15 +86,15 @@ impl Meter {
                 return Ok(last);
             }
             if Instant::now() >= deadline {
-                return Err(format!("it does not settle\n{}\n{}", self.process.log(), last.page).into());
+                bail!("it does not settle\n{}\n{}", self.process.log(), last.page);
             }
         }
     }
 
     /// The memory in use now, and its peak, in bytes.
     pub(crate) fn memory(&self) -> Result<(u64, u64)> {
-        let (_, peak) = self.process.usage().ok_or("the operator has ended")?;
-        Ok((self.process.resident().ok_or("the operator has ended")?, peak))
+        let (_, peak) = self.process.usage().context("the operator has ended")?;
+        Ok((self.process.resident().context("the operator has ended")?, peak))
     }
 }
 

@@ -5,10 +5,10 @@
 use std::fs;
 use std::time::Duration;
 
+use anyhow::Result;
 use kaos_tests::control_plane::group::Group;
 use serde_json::{Value, json};
 
-use crate::Result;
 use crate::fleet::{Fleet, SHARE};
 use crate::meter::{Meter, Span, number};
 

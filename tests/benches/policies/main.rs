@@ -4,14 +4,15 @@
 //! `cargo bench --locked --workspace --all-features --bench policies` measures and prints a table of the main figures
 //! at the end. With `UPDATE_PERFORMANCE=1` it writes the table into `docs/reference/performance.md`.
 
+mod sample;
 mod table;
 mod whole;
 
 use std::hint::black_box;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Result;
 use clap::Parser;
 use criterion::Criterion;
 use kaos_operator::cli::Cli;
@@ -24,13 +25,10 @@ use kaos_policy::engine::Engine;
 use kaos_policy::failure::Failure;
 use kaos_policy::gate::{AtOnce, Bounds, Check, Gate, Known, Step};
 use kaos_policy::limits::Limits;
-use kaos_policy::lookup::Fixed;
 use kaos_policy::policy::Policy;
-use kaos_policy::render::Renderer;
 use kaos_tests::{page, policies};
-use serde_json::Value;
 
-type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+use sample::sample;
 
 fn main() -> Result<ExitCode> {
     // The child processes of `whole` run this executable.
@@ -108,15 +106,4 @@ fn verbs(policy: &Policy, subject: &Subject) -> std::result::Result<Option<Plan>
     sandbox.needs(&[])?;
     let Ok(env) = sandbox.map_env(Vec::new())? else { return Ok(None) };
     Ok(sandbox.translate(env)?.ok())
-}
-
-/// The claim's largest sample, with the objects that it refers to.
-fn sample(policy: &Arc<Policy>) -> Result<(Renderer, Value, Fixed)> {
-    let samples = &policy.descriptor().claims[0].samples;
-    let fullest = samples.iter().max_by_key(|sample| sample.object.len()).ok_or("no samples")?;
-    let beside =
-        fullest.beside.iter().map(|text| serde_json::from_str(text)).collect::<std::result::Result<Vec<Value>, _>>()?;
-    let stack = kaos_policy::policy::Stack::single(Arc::clone(policy))?;
-    let renderer = Renderer::new(&stack, &[], Cluster::default())?;
-    Ok((renderer, serde_json::from_str(&fullest.object)?, Fixed::new(beside)))
 }

@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use anyhow::{Context as _, Result};
 use kaos_operator::embedded;
 use kaos_tests::{page, policies, shipped};
 use serde_json::Value;
 
-use crate::{Result, whole};
+use crate::whole;
 
 /// The upper bound of compile time for each kilobyte of a component, in milliseconds.
 const COMPILE: f64 = 1.0;
@@ -47,7 +48,7 @@ fn table(missed: &mut Vec<String>) -> Result<String> {
     for policy in &policies {
         let name = &policy.id().name;
         let embedded = embedded::DEFAULTS.iter().find(|it| policy.id().digest.hex().starts_with(it.digest));
-        let component = embedded.ok_or("a policy that is not embedded")?.component;
+        let component = embedded.context("a policy that is not embedded")?.component;
         let kilobytes = number(component.len()) / 1000.0;
         let median = |what| criterion_median(what, name);
         let (compile, cached) = (median("compile")?, median("cached")?);
@@ -79,7 +80,7 @@ fn table(missed: &mut Vec<String>) -> Result<String> {
             write!(row, " {cell} |")?;
         }
     }
-    let agents = policies.iter().find(|policy| policy.id().name == "agent").ok_or("no policy for Agents")?;
+    let agents = policies.iter().find(|policy| policy.id().name == "agent").context("no policy for Agents")?;
     let (whole, compiling, passes) = whole::thousand(agents)?;
     let (whole, compiling, passes) = (milliseconds(whole), milliseconds(compiling), milliseconds(passes));
     if whole > THOUSAND * passes {
@@ -103,9 +104,9 @@ pub(crate) fn folder() -> PathBuf {
 /// A median that criterion stored, in nanoseconds.
 fn criterion_median(what: &str, name: &str) -> Result<f64> {
     let file = folder().join(format!("{what}_{name}")).join("new/estimates.json");
-    let text = std::fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let text = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
     let median = serde_json::from_str::<Value>(&text)?["median"]["point_estimate"].as_f64();
-    Ok(median.ok_or("criterion wrote no median")?)
+    median.context("criterion wrote no median")
 }
 
 fn milliseconds(time: Duration) -> f64 {

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use anyhow::{Context as _, Result, anyhow};
 use kaos_policy::clock::SystemClock;
 use kaos_policy::compile::{ChildCompiler, Compile, CompileLimits, Order};
 use kaos_policy::contract::{Cluster, Outcome};
@@ -16,7 +17,7 @@ use kaos_policy::render::Renderer;
 use kaos_tests::usage;
 use serde_json::{Value, json};
 
-use crate::{Result, sample};
+use crate::sample::sample;
 
 /// Agents in the rendered file.
 const OBJECTS: usize = 1_000;
@@ -42,8 +43,8 @@ pub(crate) fn memory(policy: &Arc<Policy>) -> Result<(usize, usize)> {
     for _ in 0..SANDBOXES {
         let mut sandbox = policy.code().open(policy.limits())?;
         sandbox.begin(&subject)?;
-        let env = sandbox.map_env(Vec::new())?.map_err(|refusal| format!("{refusal:?}"))?;
-        sandbox.translate(env)?.map_err(|refusal| format!("{refusal:?}"))?;
+        let env = sandbox.map_env(Vec::new())?.map_err(|refusal| anyhow!("{refusal:?}"))?;
+        sandbox.translate(env)?.map_err(|refusal| anyhow!("{refusal:?}"))?;
         open.push(sandbox);
     }
     let linear = open.iter().map(|sandbox| sandbox.memory()).sum::<usize>() / SANDBOXES;
@@ -95,7 +96,7 @@ fn rendered(file: &Path, cache: &Path) -> Result<()> {
     let mut command = Command::new(std::env::current_exe()?);
     command.env("XDG_CACHE_HOME", cache);
     let ended = command.args(["render", "-f"]).arg(file).stdout(Stdio::null()).status()?;
-    if ended.success() { Ok(()) } else { Err(format!("render: {ended}").into()) }
+    if ended.success() { Ok(()) } else { Err(anyhow!("render: {ended}")) }
 }
 
 fn median(mut run: impl FnMut() -> Result<()>) -> Result<Duration> {
@@ -111,5 +112,5 @@ fn median(mut run: impl FnMut() -> Result<()>) -> Result<Duration> {
 
 /// The memory of this process, in bytes.
 fn resident() -> Result<usize> {
-    Ok(usize::try_from(usage::resident(std::process::id()).ok_or("no VmRSS")?)?)
+    Ok(usize::try_from(usage::resident(std::process::id()).context("no VmRSS")?)?)
 }

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
 use serde_json::{Value, json};
@@ -128,4 +130,11 @@ pub fn with_token(of: &Path, token: &str, server: Option<&str>, into: &Path) -> 
         }
     }
     fs::write(into, serde_json::to_string_pretty(&config)?).with_context(|| into.display().to_string())
+}
+
+/// A client for the user of a kubeconfig.
+pub async fn client(kubeconfig: &Path) -> Result<Client> {
+    let read = Kubeconfig::read_from(kubeconfig).with_context(|| kubeconfig.display().to_string())?;
+    let config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await?;
+    Ok(Client::try_from(config)?)
 }

@@ -15,11 +15,11 @@ use kube::api::{Api, Patch, PatchParams};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use serde_json::{Value, json};
 
-use super::access::{self, User};
+use super::access::{self, User, client};
 use super::parts::Parts;
 use super::programs::{self, Programs};
 use super::storage::Storage;
-use super::{ControlPlane, Extent, Group, audit, client};
+use super::{Group, audit};
 
 /// How long a part may take to start. Machines that compile at the same time are slow.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -59,6 +59,25 @@ fn own_folder() -> Result<PathBuf> {
         fs::create_dir_all(folder.join(part))?;
     }
     Ok(folder)
+}
+
+/// How much of a cluster to start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// etcd and kube-apiserver: objects are stored, and no controller acts on them.
+    Api,
+    /// All parts: pods are scheduled and become ready.
+    Full,
+}
+
+/// A cluster that was started.
+pub(super) struct Launched {
+    pub(super) folder: PathBuf,
+    pub(super) url: String,
+    pub(super) storage: Storage,
+    pub(super) programs: Programs,
+    pub(super) parts: Parts,
+    pub(super) group: Group,
 }
 
 struct Launcher {
@@ -191,7 +210,7 @@ impl Launcher {
 }
 
 /// Starts a cluster.
-pub(super) async fn start(extent: Extent) -> Result<ControlPlane> {
+pub(super) async fn start(extent: Extent) -> Result<Launched> {
     let folder = own_folder()?;
     let group = Group::new(&folder.join("etcd"))?;
     let mut launcher = Launcher { programs: Programs::find(), group, parts: Parts::default(), folder };
@@ -214,7 +233,7 @@ pub(super) async fn start(extent: Extent) -> Result<ControlPlane> {
         launcher.furnish(&client).await?;
     }
     let Launcher { folder, programs, group, parts } = launcher;
-    Ok(ControlPlane { folder, url, storage, programs, parts: Mutex::new(parts), group })
+    Ok(Launched { folder, url, storage, programs, parts, group })
 }
 
 fn is_ready(status: &Value) -> bool {

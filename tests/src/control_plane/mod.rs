@@ -35,28 +35,20 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
+use anyhow::{Result, anyhow};
+use kube::Client;
 
-pub use access::User;
+pub use access::{User, client};
 pub use audit::Audit;
 pub use group::Group;
+pub use launch::Extent;
 pub use pod::Pod;
 pub use process::Process;
 pub use tools::Ran;
 
+use launch::Launched;
 use programs::Programs;
 use storage::Storage;
-
-/// How much of a cluster to start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
-    /// etcd and kube-apiserver: objects are stored, and no controller acts on them.
-    Api,
-    /// All parts: pods are scheduled and become ready.
-    Full,
-}
 
 /// A running cluster.
 pub struct ControlPlane {
@@ -81,7 +73,9 @@ impl ControlPlane {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(launch::start(extent))
         });
-        starting.join().map_err(|_| anyhow!("starting the control plane panicked"))?
+        let started: Result<Launched> = starting.join().map_err(|_| anyhow!("starting the control plane panicked"))?;
+        let Launched { folder, url, storage, programs, parts, group } = started?;
+        Ok(Self { folder, url, storage, programs, parts: Mutex::new(parts), group })
     }
 
     /// The cluster that all tests of this process share. The first caller starts it.
@@ -157,11 +151,4 @@ impl ControlPlane {
     fn parts(&self) -> MutexGuard<'_, parts::Parts> {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// A client for the user of a kubeconfig.
-pub async fn client(kubeconfig: &Path) -> Result<Client> {
-    let read = Kubeconfig::read_from(kubeconfig).with_context(|| kubeconfig.display().to_string())?;
-    let config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await?;
-    Ok(Client::try_from(config)?)
 }

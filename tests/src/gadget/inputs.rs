@@ -3,7 +3,7 @@
 use kaos_policy::contract::{Answer, Blocker, Need, Reference, ResourceType, SecretFacts, Selector, Subject, Target};
 use serde_json::Value;
 
-use super::{API_VERSION, KIND, object, text};
+use super::object::{API_VERSION, KIND, object, text};
 
 /// Returns the needs: a chain of two ConfigMaps, ConfigMaps by label or by many selectors, a Secret, a Gadget, and the
 /// ConfigMap of shared defaults.

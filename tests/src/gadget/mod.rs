@@ -7,6 +7,7 @@
 
 pub mod hold;
 mod inputs;
+mod object;
 mod plan;
 mod report;
 
@@ -23,10 +24,8 @@ use kaos_policy::{
 };
 use serde_json::{Value, json};
 
-/// The API version of the kind.
-pub const API_VERSION: &str = "test.example.com/v1";
-/// The kind.
-pub const KIND: &str = "Gadget";
+pub use object::{API_VERSION, KIND};
+
 /// The finalizer that the policy holds until the children are gone.
 pub const FINALIZER: &str = "test.example.com/teardown";
 /// The definition of the kind.
@@ -95,13 +94,4 @@ fn descriptor(version: &str) -> Descriptor {
         .to_string(),
         extra: "{}".to_owned(),
     }
-}
-
-/// The object of a subject, parsed.
-fn object(subject: &Subject) -> Value {
-    serde_json::from_str(&subject.object).unwrap_or_default()
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
 }

@@ -6,7 +6,8 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use kaos_policy::contract::{EnvSource, EnvVar, KeySelector, Plan, Refusal, Subject, Violation};
 use serde_json::{Map, Value, json};
 
-use super::{hold, inputs, object, text};
+use super::object::{object, text};
+use super::{hold, inputs};
 
 const CONTAINER: &str = "main";
 

@@ -5,7 +5,7 @@ use std::panic::resume_unwind;
 use kaos_policy::contract::{Condition, Observation, Outcome, Refusal, Report, Subject, Truth};
 use serde_json::{Value, json};
 
-use super::{object, text};
+use super::object::{object, text};
 
 /// Returns the report. Its status holds a field that the definition does not declare.
 pub(super) fn assess(subject: &Subject, seen: &Observation) -> Report {

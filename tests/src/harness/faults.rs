@@ -10,8 +10,6 @@ use std::time::Duration;
 use fastrand::Rng;
 use kaos_cluster::faults::{Attempt, EventFate, Failure, FaultPlan, Outcome, Verdict};
 
-use super::World;
-
 /// The user of the harness's operators. Replicas add a number.
 pub const OPERATOR: &str = "system:serviceaccount:kaos-system:kaos-operator";
 
@@ -181,7 +179,7 @@ impl Script {
     }
 
     /// The rules that needed a hit and have had none yet.
-    fn missed(&self) -> Vec<String> {
+    pub(super) fn missed(&self) -> Vec<String> {
         let rules = self.rules();
         let requests = rules.faults.iter().filter(|fault| fault.is_missed()).map(ToString::to_string);
         let events = rules.events.iter().filter(|fault| fault.hits == 0).map(ToString::to_string);
@@ -221,42 +219,6 @@ impl FaultPlan for Script {
 pub(super) fn none_missed(missed: impl IntoIterator<Item = String>) {
     let missed: Vec<String> = missed.into_iter().collect();
     assert!(missed.is_empty(), "nothing met this fault, so nothing was shown of it: {}", missed.join("; "));
-}
-
-impl World {
-    /// Adds a fault to the operator's requests on the embedded cluster. At least one request must meet it before it is
-    /// mended or the test ends.
-    pub fn break_it(&self, fault: Fault) {
-        // On a real cluster the harness does not sit between the operator and the API server.
-        self.embedded();
-        self.script.add(fault);
-    }
-
-    /// Decides what happens to the watch events of a type on their way to the operator, on the embedded cluster. At
-    /// least one event must meet the rule before it is mended or the test ends.
-    pub fn break_events(&self, plural: &'static str, fate: EventFate) {
-        self.embedded();
-        self.script.events(plural, fate);
-    }
-
-    /// Waits until every fault has had at least one hit.
-    pub async fn until_hit(&self) {
-        let what = format!("something meets each fault: {}", self.missed().join("; "));
-        self.until_true(&what, async || self.missed().is_empty()).await;
-    }
-
-    /// Removes all faults. Fails the test if a fault had no hit.
-    pub fn mend(&self) {
-        none_missed(self.script.missed());
-        self.script.clear();
-    }
-
-    /// The faults that needed a hit and have had none yet.
-    pub(super) fn missed(&self) -> Vec<String> {
-        let mut missed = self.script.missed();
-        missed.extend(self.setting.spared());
-        missed
-    }
 }
 
 #[cfg(test)]

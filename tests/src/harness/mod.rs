@@ -7,13 +7,15 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`scenario`] | a test's requirements, and the runtime for them |
+//! | [`scenario`] | a test's requirements |
+//! | [`stage`], [`definitions`] | runs a test's story on its cluster; the definitions of kinds there |
 //! | [`world`] | the handle: apply, patch, delete, look |
 //! | [`wait`], `watchdog` | wait for a condition, and print details when it does not come true |
-//! | [`operator`], `account` | start, stop and crash operators; their identity on a real cluster |
+//! | [`operator`], [`running`], `account` | start, stop and crash operators; their identity on a real cluster |
+//! | `setting`, `compiler` | the settings of operators; a compiler that fails and hangs |
 //! | [`replicas`] | operators that take turns on a Lease |
 //! | [`requests`] | the operator's requests to the API server |
-//! | [`faults`], [`crash`] | scripted faults, and the point at which the operator crashes |
+//! | [`faults`], [`breaking`], [`crash`] | scripted faults, and the point at which the operator crashes |
 //! | [`kinds`] | names of objects, and the types that tests use |
 //! | [`samples`], [`whims`] | objects of the KAOS kinds, and random wishes of users |
 //! | [`history`] | every state of an object |
@@ -21,7 +23,10 @@
 //! | [`state`] | the contents of a namespace once nothing changes any more |
 
 mod account;
+pub mod breaking;
+mod compiler;
 pub mod crash;
+pub mod definitions;
 pub mod faults;
 pub mod history;
 pub mod kinds;
@@ -30,8 +35,11 @@ pub mod operator;
 pub mod read;
 pub mod replicas;
 pub mod requests;
+pub mod running;
 pub mod samples;
 pub mod scenario;
+mod setting;
+pub mod stage;
 pub mod state;
 pub mod wait;
 mod watchdog;
@@ -40,5 +48,6 @@ pub mod world;
 
 pub use faults::Fault;
 pub use read::{condition, is_ready, is_true, reason};
-pub use scenario::{Scenario, is_real, play};
+pub use scenario::{Scenario, is_real};
+pub use stage::play;
 pub use world::World;

@@ -1,217 +1,32 @@
 //! Starts, stops and crashes operators in this process.
 
-use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use kaos_operator::catalogue::{Catalogue, Gatekeeper, Installing, Offer};
+use kaos_operator::catalogue::Catalogue;
 use kaos_operator::client::{self, CallLayer};
 use kaos_operator::leader_election::Fence;
 use kaos_operator::metrics::Metrics;
-use kaos_operator::operator::{Clock, Compute, Operator, OperatorError, Options, Probe};
-use kaos_operator::watch::Scope;
-use kaos_policy::compile::{Compilation, Compile, CompileError, Order};
+use kaos_operator::operator::{Operator, OperatorError, Probe};
+use kaos_policy::compile::CompileError;
 use kaos_policy::contract::ResourceType;
-use kaos_policy::engine::Engine;
 use kaos_policy::policy::{Policy, Stack};
-use kaos_policy::settings::{Layer, Origin};
-use kube::{Client, Config};
+use kube::Client;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::World;
+use super::compiler::{Hindrance, lock};
 use super::faults::{OPERATOR, none_missed};
-use super::once::Once;
 use super::read::counted;
-use super::scenario::{SYSTEM, Scenario};
+use super::running::Running;
 use super::world::Below;
-use crate::gadget::{self, Edition};
-use crate::policies;
+use crate::gadget::Edition;
 
 /// No deadline: tests of a single operator set their own.
 const UNBOUNDED: Duration = Duration::from_hours(24);
-
-/// The settings with which operators of a world start.
-pub(super) struct Setting {
-    environment: RefCell<BTreeMap<String, String>>,
-    edition: Cell<Edition>,
-    clock: Clock,
-    seed: u64,
-    tune: fn(&mut Options),
-    installing: Option<bool>,
-    only: Option<(BTreeSet<String>, Config)>,
-    hindered: Hindered,
-    held: Held,
-    /// How many replicas have started so far.
-    pub(super) lives: Cell<u32>,
-}
-
-/// The components on which the compiler fails, if any.
-type Hindered = Arc<Mutex<Option<Hindrance>>>;
-
-/// A text that marks components, the compiler's error for them, and how many components it has hit.
-struct Hindrance {
-    text: &'static str,
-    why: CompileError,
-    hits: usize,
-}
-
-/// A compiler in this process. It fails on some components, and hangs on others until the test releases them.
-struct Mortal {
-    compiler: Once,
-    hindered: Hindered,
-    held: Held,
-}
-
-/// The components on which the compiler hangs.
-type Held = Arc<Mutex<Hold>>;
-
-/// A text that marks components, how many of them the compiler hangs on now, and how many it ever did.
-#[derive(Default)]
-struct Hold {
-    text: Option<&'static str>,
-    now: usize,
-    ever: usize,
-}
-
-impl Mortal {
-    /// The error planned for a component, if any. Counts the hit.
-    fn hindered_over(&self, component: &[u8]) -> Option<CompileError> {
-        let mut hindered = lock(&self.hindered);
-        let hindrance = hindered.as_mut().filter(|hindrance| holds(component, hindrance.text))?;
-        hindrance.hits += 1;
-        Some(hindrance.why.clone())
-    }
-
-    /// Blocks while the test holds the component and the order is not cancelled.
-    fn wait(&self, order: &Order<'_>) -> Result<(), CompileError> {
-        let is_held = || lock(&self.held).text.is_some_and(|text| holds(order.component, text));
-        if !is_held() {
-            return Ok(());
-        }
-        lock(&self.held).now += 1;
-        lock(&self.held).ever += 1;
-        while is_held() && (order.is_wanted)() {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        lock(&self.held).now -= 1;
-        if (order.is_wanted)() { Ok(()) } else { Err(CompileError::Unwanted) }
-    }
-}
-
-fn holds(component: &[u8], text: &str) -> bool {
-    component.windows(text.len()).any(|at| at == text.as_bytes())
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Compile for Mortal {
-    fn compile(&self, order: &Order<'_>) -> Result<Compilation, CompileError> {
-        self.wait(order)?;
-        self.hindered_over(order.component).map_or_else(|| self.compiler.compile(order), Err)
-    }
-}
-
-/// A running operator.
-pub struct Running {
-    /// The operator's user.
-    pub(super) user: String,
-    /// The operator's identity on the Lease; empty without a Lease.
-    pub(super) identity: String,
-    /// The operator's health probe.
-    pub probe: Probe,
-    /// The operator's metrics.
-    pub metrics: Arc<Metrics>,
-    catalogue: Arc<Catalogue>,
-    stop: CancellationToken,
-    pub(super) task: JoinHandle<Result<(), OperatorError>>,
-}
-
-impl Setting {
-    pub(super) fn new(scenario: &Scenario, clock: Clock) -> Self {
-        let Scenario { environment, seed, tune, installing, .. } = scenario;
-        Self {
-            environment: RefCell::new(environment.clone()),
-            edition: Cell::new(Edition::First),
-            clock,
-            seed: *seed,
-            tune: *tune,
-            installing: *installing,
-            only: None,
-            hindered: Hindered::default(),
-            held: Held::default(),
-            lives: Cell::new(0),
-        }
-    }
-
-    /// On a shared cluster, the operator watches only its test's namespace.
-    pub(super) fn only_in(&mut self, namespace: &str, config: Config) {
-        self.only = Some((BTreeSet::from([namespace.to_owned()]), config));
-    }
-
-    pub(super) fn options(&self) -> Options {
-        let mut options = Options { operator_namespace: SYSTEM.to_owned(), seed: self.seed + 1, ..Options::default() };
-        match &self.only {
-            None => {
-                // An operator that starts late reads the same clock as the cluster: both follow tokio's time.
-                options.compute = Compute::Inline;
-                options.clock = self.clock;
-            }
-            Some((namespaces, _)) => options.namespaces = Scope::Listed(namespaces.clone()),
-        }
-        (self.tune)(&mut options);
-        options
-    }
-
-    /// The components on which the compiler was to fail, if it has met none so far.
-    pub(super) fn spared(&self) -> Option<String> {
-        let hindered = self.hindered.lock().unwrap_or_else(PoisonError::into_inner);
-        let spared = hindered.as_ref().filter(|hindrance| hindrance.hits == 0);
-        spared.map(|hindrance| format!("the compiler fails over {}: {}", hindrance.text, hindrance.why))
-    }
-
-    fn layers(&self) -> Vec<Layer> {
-        vec![Layer::env(Origin::Environment, self.environment.borrow().clone())]
-    }
-
-    /// The policies for each kind.
-    fn stacks(&self) -> Result<BTreeMap<ResourceType, Stack>> {
-        let mut stacks = BTreeMap::new();
-        for policy in self.policies()? {
-            for claim in &policy.descriptor().claims {
-                stacks.insert(claim.primary.clone(), Stack::single(Arc::clone(&policy))?);
-            }
-        }
-        Ok(stacks)
-    }
-
-    /// The services for policies that the test installs.
-    fn installing(&self, in_namespaces: bool) -> Result<Installing> {
-        let engine = Engine::new()?;
-        let (hindered, held) = (Arc::clone(&self.hindered), Arc::clone(&self.held));
-        let compiler = Box::new(Mortal { compiler: Once::new(engine.clone()), hindered, held });
-        let cluster = kaos_policy::contract::Cluster { operator_namespace: SYSTEM.to_owned(), ..Default::default() };
-        let own = self.stacks()?.iter().flat_map(|(of, stack)| Offer::of_process(of, stack)).collect();
-        let gatekeeper = Gatekeeper::new(engine, compiler, cluster);
-        Ok(Installing { own, settings: self.layers(), gatekeeper, in_namespaces })
-    }
-
-    fn policies(&self) -> Result<Vec<Arc<Policy>>> {
-        static NATIVE: OnceLock<Vec<Arc<Policy>>> = OnceLock::new();
-        let mut policies = if let Some(native) = NATIVE.get() {
-            native.clone()
-        } else {
-            let native = policies::native()?;
-            NATIVE.get_or_init(|| native).clone()
-        };
-        policies.push(gadget::policy(self.edition.get())?);
-        Ok(policies)
-    }
-}
 
 impl World {
     /// Starts an operator and waits until its caches are complete.
@@ -387,7 +202,7 @@ impl World {
     fn hinder_compiler(&self, text: Option<&'static str>, why: CompileError) {
         none_missed(self.setting.spared());
         let hindrance = text.map(|text| Hindrance { text, why, hits: 0 });
-        *self.setting.hindered.lock().unwrap_or_else(PoisonError::into_inner) = hindrance;
+        *lock(&self.setting.hindered) = hindrance;
     }
 
     /// Lets the compiler hang on components that contain this text, until the next call. `None` ends this. Simulated

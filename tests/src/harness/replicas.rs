@@ -14,9 +14,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::World;
 use super::faults::{OPERATOR, is_operator};
-use super::operator::Running;
 use super::read::text;
 use super::requests::Sort;
+use super::running::Running;
 use super::scenario::SYSTEM;
 
 /// The deadline of a request.

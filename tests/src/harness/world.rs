@@ -1,9 +1,11 @@
 //! The handle of a test on its cluster: apply, patch, delete, look.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use kaos_cluster::{Cluster, PodFate};
+use kaos_operator::operator::Clock;
 use kube::Client;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
@@ -11,8 +13,10 @@ use serde_json::{Value, json};
 use super::crash::CrashPoint;
 use super::faults::Script;
 use super::kinds::{At, Kind};
-use super::operator::{Running, Setting};
 use super::read::{text, uid};
+use super::running::Running;
+use super::scenario::Scenario;
+use super::setting::Setting;
 
 /// The cluster of a world.
 pub(super) enum Below {
@@ -38,6 +42,19 @@ pub struct World {
 const USER: &str = "user";
 
 impl World {
+    /// Wraps a real cluster as it is: installs nothing, and starts no operator.
+    pub fn over(client: Client, namespace: &str) -> Self {
+        let scenario = Scenario::default().environment(&BTreeMap::new());
+        let setting = Setting::new(&scenario, Clock::System);
+        Self::new(client, namespace.to_owned(), Below::Real, Script::default(), setting)
+    }
+
+    /// Creates a world without an operator.
+    pub(super) fn new(client: Client, namespace: String, below: Below, script: Script, setting: Setting) -> Self {
+        let (crash_point, running) = (CrashPoint::default(), RefCell::default());
+        Self { client, namespace, below, crash_point, script, setting, running }
+    }
+
     /// The embedded cluster.
     ///
     /// # Panics

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use kaos_tests::control_plane::audit::Request;
 use kaos_tests::harness::World;
+use kaos_tests::harness::definitions::routes;
 use kaos_tests::harness::read::{reason, text, uid};
 use kaos_tests::harness::samples::{agent, config_map, deployment, mcp_server, memory_store, model_api};
-use kaos_tests::harness::scenario::routes;
 use kaos_tests::shipped;
 use serde_json::{Value, json};
 

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kaos_operator::package::unpack;
-use kaos_operator::policies::{self, Loader, Origin, sample_cluster};
+use kaos_operator::policies::{self, ComponentOrigin, Loader, sample_cluster};
 use kaos_policy::digest::Digest;
 use kaos_policy::engine::Engine;
 use kaos_policy::gate::{self, LoadError};
@@ -139,7 +139,7 @@ fn every_broken_candidate_fails_in_the_declared_way() {
         let package = unpack(&index, |_| None::<&ConfigMap>).unwrap();
         let inner =
             gate::Candidate { bytes: package.component.unwrap(), file: package.file, ..gate::Candidate::default() };
-        let checked = loader.check(&policies::Candidate { origin: Origin::Embedded, inner }).result;
+        let checked = loader.check(&policies::Candidate { origin: ComponentOrigin::Embedded, inner }).result;
         let reason = checked.as_ref().map_or_else(LoadError::reason, |_| "none");
         let expected = if let Fate::Refused(reason) = candidate.fate { reason } else { "none" };
         assert_eq!(reason, expected, "candidate {number}: {:?}", checked.err());

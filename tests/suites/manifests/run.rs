@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use fastrand::Rng;
-use kaos_operator::schema::Catalogue;
+use kaos_operator::schema::KnownCrds;
 use kaos_policy::contract::{Cluster, Refusal};
 use kaos_policy::kubernetes::Checks;
 use kaos_policy::policy::Stack;
@@ -28,7 +28,7 @@ pub(crate) struct Run {
     server: Server,
     seed: u64,
     generator: Generator,
-    catalogue: Catalogue,
+    catalogue: KnownCrds,
     renderers: BTreeMap<String, Renderers>,
     /// How many objects had each outcome.
     ends: BTreeMap<&'static str, u64>,
@@ -55,7 +55,7 @@ impl Run {
             server,
             seed,
             generator: Generator::new(),
-            catalogue: Catalogue::embedded().unwrap(),
+            catalogue: KnownCrds::embedded().unwrap(),
             renderers: policies::native().unwrap().into_iter().map(of).collect(),
             ends: BTreeMap::new(),
             refused_at: BTreeSet::new(),

@@ -1,7 +1,7 @@
-//! Finds files of a crate that use each other in a circle. The test reads `use` declarations and paths as text.
+//! Finds files and folders of a crate that use each other in a circle. It reads `use` declarations and paths as text.
 //!
 //! A file uses another file when it names an item that the other one defines. Declaring a module and re-exporting its items
-//! do not count. The test skips code under `#[cfg(test)]`.
+//! do not count. A folder uses what its files use. The test skips code under `#[cfg(test)]`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -31,10 +31,13 @@ struct Crate {
     by_module: BTreeMap<Module, usize>,
 }
 
-/// Folders with crates that ship.
-const FOLDERS: [&str; 3] = ["crds", "guest-policies", "host"];
+/// The modules that each module uses.
+type Uses = BTreeMap<Module, BTreeSet<Module>>;
 
-/// Returns every circle, as a list of its files.
+/// Folders with crates.
+const FOLDERS: [&str; 4] = ["crds", "guest-policies", "host", "tests"];
+
+/// Returns every circle, as a list of its files or folders.
 pub(crate) fn all() -> Vec<String> {
     let sources: Vec<PathBuf> = FOLDERS.iter().flat_map(|folder| sources(&Path::new(ROOT).join(folder))).collect();
     assert!(sources.len() > 8, "{sources:?}");
@@ -131,27 +134,41 @@ impl Crate {
         imported.chain(named).filter_map(|path| self.target(from, path, 0)).filter(|to| *to != from).collect()
     }
 
-    /// Returns the sets of files that all reach each other.
-    fn circles(&self) -> Vec<String> {
-        let uses: Vec<BTreeSet<usize>> = (0..self.files.len()).map(|file| self.used_by(file)).collect();
-        let reach: Vec<BTreeSet<usize>> = (0..uses.len()).map(|from| reached(&uses, from)).collect();
-        let mut found = BTreeSet::new();
-        for from in 0..uses.len() {
-            let circle: BTreeSet<usize> = reach[from].iter().copied().filter(|to| reach[*to].contains(&from)).collect();
-            if circle.len() > 1 {
-                let names: Vec<String> = circle.iter().map(|file| self.files[*file].module.join("::")).collect();
-                found.insert(format!("{}: {}", self.name, names.join(", ")));
+    /// Returns the sets of files that all reach each other, and the sets of files and folders of one folder.
+    fn circles(&self) -> BTreeSet<String> {
+        let (mut files, mut siblings) = (Uses::new(), Uses::new());
+        for (from, file) in self.files.iter().enumerate() {
+            for other in self.used_by(from).into_iter().map(|to| &self.files[to]) {
+                files.entry(file.module.clone()).or_default().insert(other.module.clone());
+                let shared = file.module.iter().zip(&other.module).take_while(|(one, other)| one == other).count();
+                if let (Some(one), Some(other)) = (file.module.get(..=shared), other.module.get(..=shared)) {
+                    siblings.entry(one.to_vec()).or_default().insert(other.to_vec());
+                }
             }
         }
-        found.into_iter().collect()
+        let told = |circle: BTreeSet<Module>| {
+            let names: Vec<String> = circle.iter().map(|module| module.join("::")).collect();
+            format!("{}: {}", self.name, names.join(", "))
+        };
+        circles(&files).into_iter().chain(circles(&siblings)).map(told).collect()
     }
 }
 
-/// Returns the files that one file reaches.
-fn reached(uses: &[BTreeSet<usize>], from: usize) -> BTreeSet<usize> {
+/// Returns the sets of modules that all reach each other.
+fn circles(uses: &Uses) -> BTreeSet<BTreeSet<Module>> {
+    let reach: BTreeMap<&Module, BTreeSet<&Module>> = uses.keys().map(|from| (from, reached(uses, from))).collect();
+    let circle = |from: &Module| -> BTreeSet<Module> {
+        let mutual = reach[from].iter().filter(|to| reach.get(**to).is_some_and(|back| back.contains(from)));
+        mutual.map(|to| (*to).clone()).collect()
+    };
+    uses.keys().map(circle).filter(|circle| circle.len() > 1).collect()
+}
+
+/// Returns the modules that one module reaches.
+fn reached<'a>(uses: &'a Uses, from: &'a Module) -> BTreeSet<&'a Module> {
     let (mut seen, mut open) = (BTreeSet::new(), vec![from]);
-    while let Some(file) = open.pop() {
-        open.extend(uses[file].iter().copied().filter(|to| seen.insert(*to)));
+    while let Some(module) = open.pop() {
+        open.extend(uses.get(module).into_iter().flatten().filter(|to| seen.insert(*to)));
     }
     seen
 }

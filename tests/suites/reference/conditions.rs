@@ -33,7 +33,7 @@ const OTHER_WORDS: &str = "
     AccessGrant Agent AlreadyExists Always Apply Backend Binding Cache Catalogue CertificateSigningRequest Cluster ClusterFirst
     ClusterIP ClusterRole
     ClusterRoleBinding ClusterTrustBundle ComponentStatus ConfigMap CronJob CustomResourceDefinition DaemonSet
-    Default Deployment DeviceClass Ei EndpointSlice Endpoints Engine EnvoyExtensionPolicy Event Failure False FieldsV1 File Filesystem FlowSchema Gateway
+    Default Deployment DeviceClass Ei EndpointSlice Endpoints Engine EnvoyExtensionPolicy Failure False FieldsV1 File Filesystem FlowSchema Gateway
     GatewayClass Gi HorizontalPodAutoscaler IfNotPresent Ingress IngressClass IntOrString Invalid Job Ki KiB Kind List
     LoadBalancer MemoryStore Metrics Mi MiB ModelAPI MutatingAdmissionPolicy MutatingAdmissionPolicyBinding
     MutatingWebhookConfiguration Name Namespace NamespaceTerminating NetworkPolicy Never Node NodePort NonIndexed Normal Null OrderedReady

@@ -7,8 +7,8 @@ use fastrand::Rng;
 use kaos_cluster::{Controller, PodFate};
 use kaos_tests::gadget::{Edition, gadget};
 use kaos_tests::harness::World;
+use kaos_tests::harness::definitions::definitions;
 use kaos_tests::harness::samples::{agent, config_map, deployment, mcp_server, namespace};
-use kaos_tests::harness::scenario::definitions;
 use kaos_tests::harness::whims::{model, pick, some};
 use serde_json::{Value, json};
 

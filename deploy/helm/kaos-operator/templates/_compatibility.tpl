@@ -1,4 +1,4 @@
-{{- /* The chosen preset, as JSON, with what values of KAOS's chart come to. */ -}}
+{{- /* The chosen preset as JSON, with the settings that follow from values of KAOS's chart. */ -}}
 {{- define "kaos-operator.preset" -}}
 {{- $text := .Files.Get (printf "files/compatibility/%s.yaml" .Values.compatibility) -}}
 {{- if not $text -}}
@@ -21,14 +21,14 @@
 {{- toJson $preset -}}
 {{- end }}
 
-{{- /* Whether KAOS's chart made a decision point, or named one, with these values. */ -}}
+{{- /* Whether these values make KAOS's chart create or name a decision point. */ -}}
 {{- define "kaos-operator.decides" -}}
 {{- $security := .Values.security | default dict -}}
 {{- if or (dig "pdp" "enabled" false $security) (dig "agentAuth" "extAuthzUrl" "" $security) -}}true{{- end -}}
 {{- end }}
 
-{{- /* `helm upgrade --reuse-values` takes the values of the earlier chart for those of this one, so that values are missing
-which only this chart has. This fills them in. Values of this chart always say `compatibility`. */ -}}
+{{- /* `helm upgrade --reuse-values` keeps the values of the earlier chart, so values that only this chart has are missing.
+This fills them in. Values of this chart always have `compatibility`. */ -}}
 {{- define "kaos-operator.carried" -}}
 {{- if not (hasKey .Values "compatibility") -}}
 {{- $defaults := .Files.Get "files/defaults.yaml" | fromYaml -}}
@@ -43,7 +43,7 @@ which only this chart has. This fills them in. Values of this chart always say `
 {{- end -}}
 {{- end }}
 
-{{- /* Sets what `into` does not have. sprig's merge would also replace false, 0 and empty texts. */ -}}
+{{- /* Sets the keys that `into` lacks. sprig's merge would also replace false, 0 and empty texts. */ -}}
 {{- define "kaos-operator.fill" -}}
 {{- $into := .into -}}
 {{- range $name, $value := .from -}}

@@ -2,7 +2,7 @@
 {{- .Values.nameOverride | default .Chart.Name | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
-{{- /* Also the name of a Service: Helm takes release names that none can have, and would fail half-way. */ -}}
+{{- /* Also the name of a Service. Helm accepts release names that a Service cannot have, and would fail half-way. */ -}}
 {{- define "kaos-operator.fullname" -}}
 {{- $name := include "kaos-operator.name" . -}}
 {{- $full := .Release.Name -}}
@@ -18,7 +18,7 @@
 {{- $full }}
 {{- end }}
 
-{{- /* The KAOS chart's: the selector of a Deployment cannot be changed. */ -}}
+{{- /* The same as in KAOS's chart, because the selector of a Deployment is immutable. */ -}}
 {{- define "kaos-operator.selector" -}}
 app.kubernetes.io/name: {{ include "kaos-operator.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -58,8 +58,8 @@ control-plane: controller-manager
 {{- end }}
 {{- end }}
 
-{{- /* Refuses variables that are the chart's own to say, since a value stands for them. Where the chart gives the flag, the
-variable would have no effect; where it does not, the operator would do other than what its rights were made for. */ -}}
+{{- /* Refuses variables that have a value of their own. If the chart sets the flag, the variable would have no effect. If it
+does not, the operator would not match its rights. */ -}}
 {{- define "kaos-operator.free" -}}
 {{- $taken := dict
   "SYSTEM_NAMESPACE" "the namespace is the release's"
@@ -75,7 +75,7 @@ variable would have no effect; where it does not, the operator would do other th
 {{- end -}}
 {{- end }}
 
-{{- /* What the operator's pods and the one of the release hook have in common: who they are, and where they may run. */ -}}
+{{- /* The identity and the placement of pods, for the operator and for the release hook. */ -}}
 {{- define "kaos-operator.pod" -}}
 {{- $pod := dict "serviceAccountName" (include "kaos-operator.account" .) "securityContext" .Values.controllerManager.podSecurityContext -}}
 {{- range $field, $value := pick .Values.controllerManager "imagePullSecrets" "priorityClassName" "nodeSelector" "tolerations" "affinity" -}}
@@ -84,13 +84,13 @@ variable would have no effect; where it does not, the operator would do other th
 {{- toYaml $pod }}
 {{- end }}
 
-{{- /* The same of their containers. */ -}}
+{{- /* The image and the environment of their containers. */ -}}
 {{- define "kaos-operator.container" -}}
 {{- with .Values.controllerManager.manager -}}
 image: {{ include "kaos-operator.image" $ }}
 imagePullPolicy: {{ .imagePullPolicy }}
 env:
-# From the pod, and not from the ConfigMap: so it is right wherever the pod is put.
+# From the pod and not from the ConfigMap, so that kustomize may change the namespace.
 - name: SYSTEM_NAMESPACE
   valueFrom:
     fieldRef: {fieldPath: metadata.namespace}
@@ -109,14 +109,14 @@ securityContext:
 {{- end }}
 {{- end }}
 
-{{- /* Flags of `run` besides those that other values come to. */ -}}
+{{- /* Flags of `run` that the user sets, in addition to those of the chart. */ -}}
 {{- define "kaos-operator.flags" -}}
 {{- with .Values.controllerManager.manager -}}
 {{- concat (.args | default list) (.extraArgs | default list) | toJson }}
 {{- end }}
 {{- end }}
 
-{{- /* Whether the operator takes the Lease: of a flag that is given several times the last one counts. */ -}}
+{{- /* Whether the operator uses the Lease. If the flag is repeated, the last value wins. */ -}}
 {{- define "kaos-operator.elects" -}}
 {{- $elects := "" -}}
 {{- range include "kaos-operator.flags" . | fromJsonArray -}}

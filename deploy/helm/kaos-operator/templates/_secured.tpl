@@ -1,5 +1,5 @@
-{{- /* Stops where KAOS's chart secured the cluster by something that this operator does not serve. Nothing that was closed
-becomes open, and nothing that was open becomes closed, unless security.acceptUnserved says that it may. */ -}}
+{{- /* Fails if KAOS's chart secured the cluster by something that this operator does not support. So an upgrade neither opens
+nor closes access, unless security.acceptUnserved allows it. */ -}}
 {{- define "kaos-operator.secured" -}}
 {{- $security := .Values.security | default dict -}}
 {{- if not (dig "acceptUnserved" false $security) -}}
@@ -43,7 +43,7 @@ becomes open, and nothing that was open becomes closed, unless security.acceptUn
 {{- toJson $found -}}
 {{- end }}
 
-{{- /* The same where the values do not say it any more. Without a cluster, as in `helm template`, there is nothing to see. */ -}}
+{{- /* The same from the objects in the cluster, if the values are gone. `helm template` has no cluster and finds nothing. */ -}}
 {{- define "kaos-operator.secured-by-cluster" -}}
 {{- $found := list -}}
 {{- $config := (lookup "v1" "ConfigMap" .Release.Namespace "kaos-operator-config").data | default dict -}}
@@ -57,7 +57,7 @@ becomes open, and nothing that was open becomes closed, unless security.acceptUn
 {{- $found = append $found (printf "%s in ConfigMap kaos-operator-config of the release that is upgraded" $variable) -}}
 {{- end -}}
 {{- end -}}
-{{- /* Whoever installs for all namespaces may look at all of them. */ -}}
+{{- /* A user who installs for all namespaces may read all of them. */ -}}
 {{- if and .Values.rbac.create (not .Values.watchNamespaces) -}}
 {{- $kinds := dict "NetworkPolicy" "networking.k8s.io/v1" "SecurityPolicy" "gateway.envoyproxy.io/v1alpha1" -}}
 {{- range $kind, $version := $kinds -}}
@@ -65,7 +65,7 @@ becomes open, and nothing that was open becomes closed, unless security.acceptUn
 {{- $left := list -}}
 {{- range (lookup $version $kind "" "").items -}}
 {{- $object := . -}}
-{{- /* What a policy of this operator made is looked after. */ -}}
+{{- /* This operator manages the objects that its policies created. */ -}}
 {{- $ours := hasKey (.metadata.annotations | default dict) "kaos.tools/applied-digest" -}}
 {{- range ternary list .metadata.ownerReferences $ours -}}
 {{- if hasPrefix "kaos.tools/" .apiVersion }}{{ $left = append $left (printf "%s/%s" $object.metadata.namespace $object.metadata.name) }}{{ end -}}

@@ -135,7 +135,7 @@ fn check_namespace(state: &State, request: &Request<'_>, name: &str) -> Result<(
 /// Completes an object that a controller creates: sets name, identity, status and managers.
 pub(crate) fn stamp(state: &mut State, resource: &Resource, object: &mut Value, name: &str, now: &str) {
     let ignored = kinds::reset_fields(resource, "");
-    let rules = crate::apply::managers::Rules { node: &resource.node, ignored: &ignored, now };
+    let rules = crate::apply::managers::OwnershipRules { node: &resource.node, ignored: &ignored, now };
     let mut managed = Managed::default();
     managed.update(&kinds::blank(resource), object, controller(resource, ""), &rules);
     object["metadata"]["name"] = json!(name);

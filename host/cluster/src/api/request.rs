@@ -71,7 +71,7 @@ impl Request<'_> {
     }
 
     /// Returns the rules for managed fields at this endpoint.
-    pub(super) fn rules<'r>(&'r self, ignored: &'r FieldSet) -> apply::managers::Rules<'r> {
-        apply::managers::Rules { node: &self.resource.node, ignored, now: self.context.now }
+    pub(super) fn rules<'r>(&'r self, ignored: &'r FieldSet) -> apply::managers::OwnershipRules<'r> {
+        apply::managers::OwnershipRules { node: &self.resource.node, ignored, now: self.context.now }
     }
 }

@@ -105,7 +105,7 @@ pub(crate) fn controller_update(
     }
     let mut managed = Managed::of(old);
     let ignored = kinds::reset_fields(resource, subresource);
-    let rules = crate::apply::managers::Rules { node: &resource.node, ignored: &ignored, now };
+    let rules = crate::apply::managers::OwnershipRules { node: &resource.node, ignored: &ignored, now };
     managed.update(old, &new, controller(resource, subresource), &rules);
     managed.write(&mut new);
     write::commit(state, resource, subresource, old, new, false).ok()

@@ -17,14 +17,14 @@ pub(crate) struct Manager {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Entry {
+struct ManagerEntry {
     fields: FieldSet,
     time: Option<String>,
 }
 
 /// All managers of an object.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Managed(BTreeMap<Manager, Entry>);
+pub(crate) struct Managed(BTreeMap<Manager, ManagerEntry>);
 
 /// The reasons to refuse an apply.
 #[derive(Debug, PartialEq)]
@@ -36,7 +36,7 @@ pub(crate) enum Refusal {
 }
 
 /// The rules for computing ownership.
-pub(crate) struct Rules<'a> {
+pub(crate) struct OwnershipRules<'a> {
     pub(crate) node: &'a Node,
     /// Fields that this endpoint resets. No manager owns them through it.
     pub(crate) ignored: &'a FieldSet,
@@ -64,7 +64,7 @@ impl Managed {
     }
 
     fn to_value(&self) -> Value {
-        let mut entries: Vec<(&Manager, &Entry)> = self.0.iter().collect();
+        let mut entries: Vec<(&Manager, &ManagerEntry)> = self.0.iter().collect();
         entries.sort_by_key(|(manager, entry)| (!manager.applies, entry.time.clone(), (*manager).clone()));
         entries.into_iter().map(write_entry).collect()
     }
@@ -79,7 +79,7 @@ impl Managed {
     }
 
     /// Records a write other than an apply, which changed `old` to `new`.
-    pub(crate) fn update(&mut self, old: &Value, new: &Value, manager: Manager, rules: &Rules<'_>) {
+    pub(crate) fn update(&mut self, old: &Value, new: &Value, manager: Manager, rules: &OwnershipRules<'_>) {
         let changes = compare::compare(old, new, rules.node).without(rules.ignored);
         let touched = changes.added.union(&changes.modified);
         self.release(&touched.union(&changes.removed), None);
@@ -87,7 +87,8 @@ impl Managed {
         if !fields.is_empty() {
             // A real server omits the time of a scale.
             let time = (manager.subresource != "scale").then(|| rules.now.to_owned());
-            let entry = self.0.entry(manager).or_insert_with(|| Entry { fields: FieldSet::default(), time: None });
+            let entry =
+                self.0.entry(manager).or_insert_with(|| ManagerEntry { fields: FieldSet::default(), time: None });
             entry.fields = entry.fields.union(&fields);
             entry.time = time;
         }
@@ -100,7 +101,7 @@ impl Managed {
         config: &Value,
         manager: &Manager,
         force: bool,
-        rules: &Rules<'_>,
+        rules: &OwnershipRules<'_>,
     ) -> Result<Value, Refusal> {
         if let Some(why) = collect::misfit(config, rules.node) {
             return Err(Refusal::Misfit(why));
@@ -121,13 +122,19 @@ impl Managed {
         } else {
             let old_time = self.0.get(manager).and_then(|entry| entry.time.clone());
             let time = if new == *live { old_time } else { Some(rules.now.to_owned()) };
-            self.0.insert(manager.clone(), Entry { fields, time });
+            self.0.insert(manager.clone(), ManagerEntry { fields, time });
         }
         Ok(new)
     }
 
     /// Gives every field of `live` to a manager that represents all writes before the first apply.
-    pub(crate) fn adopt_unmanaged(&mut self, blank: &Value, live: &Value, api_version: &str, rules: &Rules<'_>) {
+    pub(crate) fn adopt_unmanaged(
+        &mut self,
+        blank: &Value,
+        live: &Value,
+        api_version: &str,
+        rules: &OwnershipRules<'_>,
+    ) {
         let manager = Manager {
             name: "before-first-apply".into(),
             applies: false,
@@ -223,7 +230,7 @@ fn show(manager: &Manager) -> String {
     text
 }
 
-fn read_entry(entry: &Value) -> (Manager, Entry) {
+fn read_entry(entry: &Value) -> (Manager, ManagerEntry) {
     let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
     let manager = Manager {
         name: text("manager"),
@@ -231,10 +238,13 @@ fn read_entry(entry: &Value) -> (Manager, Entry) {
         api_version: text("apiVersion"),
         subresource: text("subresource"),
     };
-    (manager, Entry { fields: FieldSet::read(&entry["fieldsV1"]), time: entry["time"].as_str().map(str::to_owned) })
+    (
+        manager,
+        ManagerEntry { fields: FieldSet::read(&entry["fieldsV1"]), time: entry["time"].as_str().map(str::to_owned) },
+    )
 }
 
-fn write_entry((manager, entry): (&Manager, &Entry)) -> Value {
+fn write_entry((manager, entry): (&Manager, &ManagerEntry)) -> Value {
     let mut value = json!({
         "manager": manager.name,
         "operation": if manager.applies { "Apply" } else { "Update" },
@@ -260,8 +270,8 @@ mod tests {
         LazyLock::new(|| definitions::read(definitions::name_of("apps", "v1", "Deployment").unwrap()));
     static NOTHING: LazyLock<FieldSet> = LazyLock::new(FieldSet::default);
 
-    fn rules() -> Rules<'static> {
-        Rules { node: &DEPLOYMENT, ignored: &NOTHING, now: "2026-01-01T00:00:00Z" }
+    fn rules() -> OwnershipRules<'static> {
+        OwnershipRules { node: &DEPLOYMENT, ignored: &NOTHING, now: "2026-01-01T00:00:00Z" }
     }
 
     fn manager(name: &str) -> Manager {

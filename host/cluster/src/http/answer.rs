@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::{Value, json};
 
-use super::Body;
+use super::body::Body;
 use crate::{
     api::{self, Answer, Form},
     catalogue::{Family, Resource},
@@ -50,7 +50,7 @@ pub(crate) fn render(answer: &Answer, accept: &str, include: &str, now: Timestam
                         &json!({"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "items": items}),
                     )
                 }
-                Form::Whole => bytes(&List { resource, metadata: &metadata, items }),
+                Form::Whole => bytes(&ListBody { resource, metadata: &metadata, items }),
             };
             respond(StatusCode::OK, JSON, body)
         }
@@ -62,13 +62,13 @@ pub(crate) fn render(answer: &Answer, accept: &str, include: &str, now: Timestam
 }
 
 /// A list. Items of built-in kinds omit `kind` and `apiVersion`.
-struct List<'a> {
+struct ListBody<'a> {
     resource: &'a Resource,
     metadata: &'a Value,
     items: &'a [Arc<Value>],
 }
 
-impl Serialize for List<'_> {
+impl Serialize for ListBody<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("kind", &format!("{}List", self.resource.kind))?;

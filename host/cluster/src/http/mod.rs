@@ -4,6 +4,7 @@ mod answer;
 mod body;
 mod host;
 mod kubeconfig;
+mod respond;
 mod server;
 mod service;
 mod stream;
@@ -11,6 +12,3 @@ mod stream;
 pub use body::{Body, Disconnected};
 pub use server::Server;
 pub use service::ClusterService;
-
-pub(crate) use answer::{error, failure, render};
-pub(crate) use stream::Watcher;

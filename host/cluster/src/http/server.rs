@@ -13,7 +13,12 @@ use tokio::{
     task::{JoinHandle, JoinSet},
 };
 
-use super::{Body, ClusterService, Disconnected, body, error, host, kubeconfig};
+use super::{
+    answer::error,
+    body::{self, Body, Disconnected},
+    host, kubeconfig,
+    service::ClusterService,
+};
 
 /// A listening cluster. Dropping it stops it.
 #[derive(Debug)]

@@ -12,8 +12,12 @@ use bytes::Bytes;
 use http::{Request, Response, request::Parts};
 use tower_service::Service;
 
-use super::{Body, Disconnected, body, error};
-use crate::{inner::Inner, respond::respond};
+use super::{
+    answer::error,
+    body::{self, Body, Disconnected},
+    respond::respond,
+};
+use crate::inner::Inner;
 
 /// Connects a client without a socket: `kube::Client::new(cluster.service(), "default")`.
 #[derive(Clone)]

@@ -8,7 +8,7 @@ use http_body::Frame;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::Disconnected;
+use super::body::Disconnected;
 use crate::{
     api::{self, Form, Watch, WatchEvent},
     faults::{Attempt, EventFate},

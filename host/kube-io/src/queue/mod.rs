@@ -11,7 +11,6 @@ mod fair_queue;
 mod state;
 #[cfg(test)]
 mod tests;
-mod urgency;
 
 use std::{
     fmt,
@@ -26,8 +25,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-pub use crate::backoff::Backoff;
-pub use urgency::Urgency;
+pub use crate::{backoff::Backoff, urgency::Urgency};
 
 use state::{Next, QueueState};
 

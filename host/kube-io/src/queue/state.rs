@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{Urgency, fair_queue::FairQueue};
-use crate::object_key::ObjectKey;
+use super::fair_queue::FairQueue;
+use crate::{object_key::ObjectKey, urgency::Urgency};
 
 /// After this number of fresh keys in a row, another key gets a turn.
 const FRESH_KEYS_IN_A_ROW: u32 = 8;

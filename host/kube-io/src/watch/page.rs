@@ -23,7 +23,7 @@ pub(super) struct Page {
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-struct Meta {
+struct PageMeta {
     resource_version: String,
     r#continue: Option<String>,
 }
@@ -55,7 +55,7 @@ impl<'de> Visitor<'de> for Pages<'_> {
         while let Some(field) = map.next_key::<String>()? {
             match field.as_str() {
                 "metadata" => {
-                    let meta: Meta = map.next_value()?;
+                    let meta: PageMeta = map.next_value()?;
                     self.page.version = meta.resource_version;
                     self.page.next = meta.r#continue;
                 }

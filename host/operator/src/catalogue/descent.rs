@@ -26,14 +26,14 @@ pub struct Descent {
     /// The number of revisions that were left out from the beginning.
     missed: usize,
     steps: usize,
-    trial: Option<Trial>,
+    trial: Option<BlameTrial>,
 }
 
 /// The search for the cause of a failure. It leaves out one possible cause after the other: the revision of the policy
 /// itself, or settings from other packages. It restores a revision that was not the cause, so that no revision is
 /// blamed for the failure of another.
 #[derive(Debug, Clone)]
-struct Trial {
+struct BlameTrial {
     failed: PolicyId,
     from: Arc<Kind>,
     without: Vec<Without>,
@@ -75,7 +75,7 @@ impl Descent {
     /// Steps to a fallback for a policy that failed. Returns whether there was one.
     pub fn failed(&mut self, policy: &PolicyId, how: &str) -> bool {
         let again = self.trial.take().filter(|trial| trial.failed == *policy);
-        let mut trial = again.unwrap_or_else(|| Trial {
+        let mut trial = again.unwrap_or_else(|| BlameTrial {
             failed: policy.clone(),
             from: Arc::clone(&self.kind),
             without: self.without.clone(),

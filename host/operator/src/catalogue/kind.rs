@@ -15,7 +15,7 @@ use kaos_policy::{
     settings::{Layer, SettingsErrors},
 };
 
-use super::{Without, made::Made};
+use super::{Without, made::BuiltRenderer};
 use crate::locking::lock;
 
 /// A policy in a place, with its settings and its predecessor.
@@ -107,7 +107,7 @@ pub struct Kind {
     below: Vec<Arc<Member>>,
     /// Active revisions that cannot answer. This value only replaces them.
     missed: Vec<Without>,
-    pub(super) made: Mutex<Option<Made>>,
+    pub(super) made: Mutex<Option<BuiltRenderer>>,
     fallbacks: Mutex<Fallbacks>,
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kaos_policy::{contract::ResourceType, render::Renderer};
 
 /// A renderer, and the types that were served when it was built.
-pub(super) struct Made {
+pub(super) struct BuiltRenderer {
     pub(super) served: Vec<ResourceType>,
     pub(super) renderer: Arc<Renderer>,
 }

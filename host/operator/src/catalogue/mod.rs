@@ -56,7 +56,7 @@ pub use kind::{Fallback, Kind, Member, Tuning};
 pub use ledger::{Book, Ledger, Without};
 pub use precedence::{Age, Arranged, Conflict, Given, Missed, Offer, Reach, arrange};
 pub(crate) use renderers::Renderers;
-pub use shared::{FITTED_CONFIG, OPERATOR_CONFIG, environment, operator_config, told_apart};
+pub use shared::{environment, operator_config, told_apart};
 pub use snapshot::{Answer, Answers, Awaited, Loading, PIN, Snapshot};
 pub(crate) use tenancy::{Overreach, reach};
 use trial::lasting;

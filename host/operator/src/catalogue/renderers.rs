@@ -12,7 +12,7 @@ use kaos_policy::{
     settings::SettingsErrors,
 };
 
-use super::{Kind, made::Made};
+use super::{Kind, made::BuiltRenderer};
 use crate::locking::lock;
 
 /// Builds and keeps renderers.
@@ -55,7 +55,7 @@ impl Renderers {
             // itself.
             .with_checks(Checks::Values);
         let renderer = Arc::new(renderer);
-        *made = Some(Made { served, renderer: Arc::clone(&renderer) });
+        *made = Some(BuiltRenderer { served, renderer: Arc::clone(&renderer) });
         Ok(renderer)
     }
 }

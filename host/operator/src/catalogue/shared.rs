@@ -5,23 +5,18 @@ use std::{collections::BTreeMap, ffi::OsString};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kaos_policy::settings::{Content, Layer, Origin};
 
-/// The ConfigMap with variables from which the Go operator takes its defaults.
-pub const OPERATOR_CONFIG: &str = "kaos-operator-config";
-/// The ConfigMap in which the operator keeps the last content of [`OPERATOR_CONFIG`] that fitted.
-pub const FITTED_CONFIG: &str = "kaos-operator-config-fitted";
-
 /// Turns environment variables into a settings layer. Skips variables that are not valid Unicode.
 pub fn environment(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Layer {
     let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
     Layer::env(Origin::Environment, variables.into_iter().filter_map(text))
 }
 
-/// Turns [`OPERATOR_CONFIG`], or the kept copy of it, into a settings layer.
+/// Turns the operator's own ConfigMap, or the kept copy of it, into a settings layer.
 pub fn operator_config(config_map: &ConfigMap) -> Layer {
     Layer::env(Origin::OperatorConfig, config_map.data.clone().unwrap_or_default())
 }
 
-/// Moves the variables that the environment copied from [`OPERATOR_CONFIG`] into a layer of their own. The chart puts
+/// Moves the variables that the environment copied from the operator's own ConfigMap into a layer of their own. The chart puts
 /// the whole ConfigMap into the environment of the pod, because flags are read from there. As settings, the ConfigMap
 /// is read while the process runs. A copy from startup must not override it, least of all a copy that does not fit.
 pub fn told_apart(mut settings: Vec<Layer>, config_map: &ConfigMap) -> Vec<Layer> {

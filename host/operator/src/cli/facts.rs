@@ -13,7 +13,7 @@ pub(super) struct Home {
 
 /// What a policy is told of the cluster.
 #[derive(Debug, Args)]
-pub(super) struct Facts {
+pub(super) struct ClusterFacts {
     #[command(flatten)]
     home: Home,
     /// DNS domain of the cluster's Services
@@ -21,7 +21,7 @@ pub(super) struct Facts {
     cluster_domain: String,
 }
 
-impl Facts {
+impl ClusterFacts {
     /// Returns the facts, without the list of served types.
     pub(super) fn cluster(self) -> Cluster {
         Cluster { domain: self.cluster_domain, operator_namespace: self.home.operator_namespace, served: Vec::new() }

@@ -13,7 +13,7 @@ pub(super) struct GrantablePrivileges {
     /// Privileges such as hostPath that the policy.yaml of an installed policy may grant, and that settings of packages
     /// and of kaos-operator-config may raise; `none` for none; default: all
     #[arg(long, env = "GRANTABLE_PRIVILEGES", value_delimiter = ',', value_name = "A,B", value_parser = privilege)]
-    grantable_privileges: Option<Vec<Listed<Privilege>>>,
+    grantable_privileges: Option<Vec<GrantableEntry<Privilege>>>,
 }
 
 /// That, and those that packages are held to when they are let in.
@@ -24,11 +24,11 @@ pub(super) struct GrantableFlags {
     /// Kinds that installed policies may emit, such as ConfigMap or Deployment.apps; `none` for none; default: all that
     /// the operator has rights for
     #[arg(long, env = "GRANTABLE_EMITS", value_delimiter = ',', value_name = "A,B", value_parser = kind)]
-    grantable_emits: Option<Vec<Listed<GroupKind>>>,
+    grantable_emits: Option<Vec<GrantableEntry<GroupKind>>>,
     /// Kinds that installed policies may read, by their claims or by grants in their policy.yaml, in addition to the
     /// objects that they answer for; `none` for none; default: all that the operator has rights for
     #[arg(long, env = "GRANTABLE_READS", value_delimiter = ',', value_name = "A,B", value_parser = kind)]
-    grantable_reads: Option<Vec<Listed<GroupKind>>>,
+    grantable_reads: Option<Vec<GrantableEntry<GroupKind>>>,
 }
 
 impl GrantablePrivileges {
@@ -51,25 +51,28 @@ impl GrantableFlags {
 
 /// One entry of a list; `None` for the word `none`.
 #[derive(Debug, Clone, Copy)]
-struct Listed<T>(Option<T>);
+struct GrantableEntry<T>(Option<T>);
 
-fn privilege(text: &str) -> Result<Listed<Privilege>, String> {
+fn privilege(text: &str) -> Result<GrantableEntry<Privilege>, String> {
     one_or_none(text, |text| serde_json::from_value(text.into()))
 }
 
-fn kind(text: &str) -> Result<Listed<GroupKind>, String> {
+fn kind(text: &str) -> Result<GrantableEntry<GroupKind>, String> {
     one_or_none(text, str::parse::<GroupKind>)
 }
 
-fn one_or_none<T, E: Display>(text: &str, read: impl FnOnce(&str) -> Result<T, E>) -> Result<Listed<T>, String> {
+fn one_or_none<T, E: Display>(
+    text: &str,
+    read: impl FnOnce(&str) -> Result<T, E>,
+) -> Result<GrantableEntry<T>, String> {
     if text == "none" {
-        return Ok(Listed(None));
+        return Ok(GrantableEntry(None));
     }
-    read(text).map(|one| Listed(Some(one))).map_err(|error| format!("{error}, or `none`"))
+    read(text).map(|one| GrantableEntry(Some(one))).map_err(|error| format!("{error}, or `none`"))
 }
 
 /// Returns the entries of a flag, or `None` if the flag is not given.
-fn listed<T: Clone + Ord>(flag: Option<&[Listed<T>]>) -> Option<BTreeSet<T>> {
+fn listed<T: Clone + Ord>(flag: Option<&[GrantableEntry<T>]>) -> Option<BTreeSet<T>> {
     flag.map(|listed| listed.iter().filter_map(|it| it.0.clone()).collect())
 }
 

@@ -20,6 +20,7 @@ mod run;
 mod settings;
 mod table;
 mod upgrade_check;
+mod variables;
 
 use std::{ffi::OsString, process::ExitCode};
 

@@ -5,14 +5,14 @@ use kaos_policy::{contract::ResourceType, near::nearest};
 
 use super::output::complain;
 use crate::{
-    input::{self, Document, Sources},
-    schema::{Admission, Catalogue, Crd, Finding},
+    input::{self, Document, InputPaths},
+    schema::{Admission, Crd, Finding, KnownCrds},
 };
 
 /// Returns the embedded CRDs and the CRDs of files, or `None` if a file is unusable.
-pub(super) fn catalogue(paths: &[String]) -> anyhow::Result<Option<Catalogue>> {
-    let mut catalogue = Catalogue::embedded()?;
-    let (documents, errors) = input::read(Sources { paths, recursive: false, namespace: "default" });
+pub(super) fn catalogue(paths: &[String]) -> anyhow::Result<Option<KnownCrds>> {
+    let mut catalogue = KnownCrds::embedded()?;
+    let (documents, errors) = input::read(InputPaths { paths, recursive: false, namespace: "default" });
     for error in &errors {
         complain("error", error);
     }
@@ -23,7 +23,7 @@ pub(super) fn catalogue(paths: &[String]) -> anyhow::Result<Option<Catalogue>> {
 }
 
 /// Returns the objects in the form in which an API server would store them, or `None` if one is unusable.
-pub(super) fn documents(sources: Sources<'_>, catalogue: &Catalogue) -> Option<Vec<Document>> {
+pub(super) fn documents(sources: InputPaths<'_>, catalogue: &KnownCrds) -> Option<Vec<Document>> {
     let (mut documents, errors) = input::read(sources);
     let mut usable = errors.is_empty();
     for error in &errors {
@@ -47,7 +47,7 @@ pub(super) fn documents(sources: Sources<'_>, catalogue: &Catalogue) -> Option<V
 }
 
 /// Warns of objects whose group is known but has no such kind. An API server would refuse them.
-pub(super) fn warn_of_strangers(documents: &[Document], catalogue: &Catalogue, claimed: &[&ResourceType]) {
+pub(super) fn warn_of_strangers(documents: &[Document], catalogue: &KnownCrds, claimed: &[&ResourceType]) {
     for Document { origin, identity, .. } in documents {
         let claimed = claimed.iter().filter(|of| of.group() == identity.group).map(|of| of.kind.as_str());
         let kinds: Vec<&str> = catalogue.kinds(&identity.group).chain(claimed).collect();

@@ -39,11 +39,11 @@ pub(super) struct Rbac {
     name: String,
     /// Form of the output
     #[arg(short, long, value_enum, default_value_t)]
-    output: Form,
+    output: RightsForm,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-enum Form {
+enum RightsForm {
     /// One document an object
     #[default]
     Yaml,
@@ -70,9 +70,9 @@ impl Rbac {
         let rights = rules(&claiming, &duties);
         let objects = manifests(&rights, &duties, &name);
         match output {
-            Form::Rules => out.yaml(&serde_saphyr::to_string(&rights.rules())?)?,
-            Form::Json => out.json(&json!({"apiVersion": "v1", "kind": "List", "items": objects}))?,
-            Form::Yaml => out.yaml(&yaml::stream(&objects)?)?,
+            RightsForm::Rules => out.yaml(&serde_saphyr::to_string(&rights.rules())?)?,
+            RightsForm::Json => out.json(&json!({"apiVersion": "v1", "kind": "List", "items": objects}))?,
+            RightsForm::Yaml => out.yaml(&yaml::stream(&objects)?)?,
         }
         Ok(ExitCode::SUCCESS)
     }

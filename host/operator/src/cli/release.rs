@@ -18,7 +18,7 @@ use super::{
     rbac::scope,
 };
 use crate::{
-    catalogue::FITTED_CONFIG,
+    config_maps::FITTED_CONFIG,
     error_text::told,
     leader_election::{LEASE, take_over},
     policies::{Loader, sample_cluster},

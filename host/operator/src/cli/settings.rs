@@ -9,7 +9,8 @@ use kaos_policy::settings::{self, Layer, Origin, Schema};
 
 use super::output::complain;
 use crate::{
-    catalogue::{OPERATOR_CONFIG, environment, operator_config},
+    catalogue::{environment, operator_config},
+    config_maps::OPERATOR_CONFIG,
     input::{self, Document},
     policies::Loaded,
     presets::{COMPATIBILITY, Preset},

@@ -5,13 +5,13 @@ use std::{mem, path::Path, sync::Arc};
 use kaos_policy::yaml::{is_syntax, told};
 use serde_json::{Deserializer, Number, Value};
 
-use super::{Document, Identity, InputError, Origin, json::Unique};
+use super::{Document, DocumentOrigin, Identity, InputError, json::Unique};
 
 /// Parses all documents of a text. An invalid document becomes an error, and does not hide the others.
 pub fn parse(file: &Arc<str>, text: &str, default_namespace: &str) -> (Vec<Document>, Vec<InputError>) {
     let (mut documents, mut errors) = (Vec::new(), Vec::new());
     for (index, parsed) in values(file, text).into_iter().enumerate() {
-        let origin = Origin { file: Arc::clone(file), document: index + 1, item: None };
+        let origin = DocumentOrigin { file: Arc::clone(file), document: index + 1, item: None };
         match parsed {
             Ok(Value::Null) => {}
             Ok(value) => flatten(value, &origin, default_namespace, &mut documents, &mut errors),
@@ -29,7 +29,7 @@ pub(super) struct Wrong {
 }
 
 impl Wrong {
-    pub(super) fn at(self, origin: Origin) -> InputError {
+    pub(super) fn at(self, origin: DocumentOrigin) -> InputError {
         let Self { message, is_syntax } = self;
         if is_syntax { InputError::Syntax { origin, message } } else { InputError::Unusable { origin, message } }
     }
@@ -130,7 +130,7 @@ fn options() -> serde_saphyr::Options {
 
 fn flatten(
     mut value: Value,
-    origin: &Origin,
+    origin: &DocumentOrigin,
     namespace: &str,
     documents: &mut Vec<Document>,
     errors: &mut Vec<InputError>,
@@ -138,7 +138,7 @@ fn flatten(
     let is_list = value["kind"].as_str().is_some_and(|kind| kind.ends_with("List"));
     if let (true, Some(items)) = (is_list, value.get_mut("items").and_then(Value::as_array_mut)) {
         for (index, item) in mem::take(items).into_iter().enumerate() {
-            let origin = Origin { item: Some(index), ..origin.clone() };
+            let origin = DocumentOrigin { item: Some(index), ..origin.clone() };
             flatten(item, &origin, namespace, documents, errors);
         }
         return;

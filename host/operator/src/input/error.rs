@@ -1,6 +1,6 @@
 //! The errors of input.
 
-use super::{Identity, Origin};
+use super::{DocumentOrigin, Identity};
 use crate::reading::ReadError;
 
 /// Why input cannot be used.
@@ -22,7 +22,7 @@ pub enum InputError {
     #[error("{origin}: is not YAML or JSON: {message}: correct it there")]
     Syntax {
         /// The document.
-        origin: Origin,
+        origin: DocumentOrigin,
         /// The message of the parser, with line and column in the file.
         message: String,
     },
@@ -30,7 +30,7 @@ pub enum InputError {
     #[error("{origin}: {message}: correct it there")]
     Unusable {
         /// The document.
-        origin: Origin,
+        origin: DocumentOrigin,
         /// The problem, with line and column in the file.
         message: String,
     },
@@ -46,7 +46,7 @@ pub enum InputError {
     #[error("{origin}: {path}{}{message}", if path.is_empty() { "" } else { ": " })]
     NoObject {
         /// The document.
-        origin: Origin,
+        origin: DocumentOrigin,
         /// The missing or wrong field.
         path: &'static str,
         /// The problem, and how to solve it.
@@ -58,8 +58,8 @@ pub enum InputError {
         /// The object.
         identity: Box<Identity>,
         /// The first place.
-        first: Origin,
+        first: DocumentOrigin,
         /// The second place.
-        second: Origin,
+        second: DocumentOrigin,
     },
 }

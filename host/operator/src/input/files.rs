@@ -9,12 +9,12 @@ use std::{
 
 use serde_json::Value;
 
-use super::{Document, InputError, Origin, documents::values, parse};
+use super::{Document, DocumentOrigin, InputError, documents::values, parse};
 use crate::reading::{self, OBJECTS, ReadError, SETTINGS};
 
 /// The paths to read, and how to read them.
 #[derive(Debug, Clone, Copy)]
-pub struct Sources<'a> {
+pub struct InputPaths<'a> {
     /// Files, directories, or `-`.
     pub paths: &'a [String],
     /// Whether to read subdirectories too.
@@ -25,8 +25,8 @@ pub struct Sources<'a> {
 
 /// Reads all objects in the order of the paths, and the files of a directory by name. Collects all errors, so that one
 /// run shows all of them.
-pub fn read(sources: Sources<'_>) -> (Vec<Document>, Vec<InputError>) {
-    let Sources { paths, recursive, namespace } = sources;
+pub fn read(sources: InputPaths<'_>) -> (Vec<Document>, Vec<InputError>) {
+    let InputPaths { paths, recursive, namespace } = sources;
     let (mut documents, mut errors) = (Vec::new(), Vec::new());
     let mut stdin_read = false;
     for path in paths {
@@ -74,7 +74,7 @@ pub fn document(path: &Path) -> Result<Value, InputError> {
     let file: Arc<str> = path.display().to_string().into();
     let mut found = Vec::new();
     for (index, value) in values(&file, &text).into_iter().enumerate() {
-        let origin = || Origin { file: Arc::clone(&file), document: index + 1, item: None };
+        let origin = || DocumentOrigin { file: Arc::clone(&file), document: index + 1, item: None };
         let value = value.map_err(|wrong| wrong.at(origin()))?;
         found.extend((!value.is_null()).then_some(value));
     }

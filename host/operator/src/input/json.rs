@@ -13,13 +13,13 @@ pub(super) struct Unique(pub(super) Value);
 
 impl<'de> Deserialize<'de> for Unique {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Values).map(Self)
+        deserializer.deserialize_any(UniqueFields).map(Self)
     }
 }
 
-struct Values;
+struct UniqueFields;
 
-impl<'de> Visitor<'de> for Values {
+impl<'de> Visitor<'de> for UniqueFields {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

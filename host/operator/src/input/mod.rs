@@ -11,6 +11,6 @@ mod origin;
 
 pub use documents::parse;
 pub use error::InputError;
-pub use files::{Sources, document, read};
+pub use files::{InputPaths, document, read};
 pub use identity::{Identity, is_cluster_scoped};
-pub use origin::{Document, Origin};
+pub use origin::{Document, DocumentOrigin};

@@ -8,7 +8,7 @@ use super::Identity;
 
 /// The place of an object in the input.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Origin {
+pub struct DocumentOrigin {
     /// The file as the user named it.
     pub file: Arc<str>,
     /// The number of the document in the file, from 1.
@@ -17,7 +17,7 @@ pub struct Origin {
     pub item: Option<usize>,
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for DocumentOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: document {}", self.file, self.document)?;
         self.item.map_or(Ok(()), |item| write!(f, ": items[{item}]"))
@@ -28,7 +28,7 @@ impl fmt::Display for Origin {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Document {
     /// Its place.
-    pub origin: Origin,
+    pub origin: DocumentOrigin,
     /// Its identity.
     pub identity: Identity,
     /// The object.

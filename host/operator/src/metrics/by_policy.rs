@@ -20,18 +20,18 @@ use crate::locking::lock;
 
 /// Fuel, failures and fallbacks of policies.
 pub(super) struct ByPolicy {
-    fuel: Sizes<labels::Policy>,
-    failures: Family<labels::PolicyFailure, Counter>,
-    fallbacks: Family<labels::Policy, Counter>,
+    fuel: Sizes<labels::PolicyLabels>,
+    failures: Family<labels::PolicyFailureLabels, Counter>,
+    fallbacks: Family<labels::PolicyLabels, Counter>,
     kept: Mutex<Kept>,
 }
 
 /// The policies that have samples.
 #[derive(Default)]
 struct Kept {
-    counted: BTreeSet<labels::Policy>,
+    counted: BTreeSet<labels::PolicyLabels>,
     /// The policies that might have had to answer at the last update.
-    able: BTreeSet<labels::Policy>,
+    able: BTreeSet<labels::PolicyLabels>,
 }
 
 impl ByPolicy {
@@ -48,7 +48,7 @@ impl ByPolicy {
     /// Removes the samples of all policies, except those that may have to answer now or at the previous update. Passes
     /// with the latter may still run. The failures of a quarantined policy stay until the next change.
     pub(super) fn keep(&self, able: &BTreeSet<PolicyId>) {
-        let able: BTreeSet<labels::Policy> = able.iter().map(labels::Policy::from).collect();
+        let able: BTreeSet<labels::PolicyLabels> = able.iter().map(labels::PolicyLabels::from).collect();
         let mut kept = lock(&self.kept);
         let Kept { counted, able: before } = &mut *kept;
         counted.retain(|policy| {
@@ -66,7 +66,7 @@ impl ByPolicy {
         self.count(id, |policy| {
             drop(self.fallbacks.get_or_create(policy));
             for reason in Failure::CATEGORIES {
-                drop(self.failures.get_or_create(&labels::PolicyFailure { policy: policy.clone(), reason }));
+                drop(self.failures.get_or_create(&labels::PolicyFailureLabels { policy: policy.clone(), reason }));
             }
         });
     }
@@ -82,7 +82,7 @@ impl ByPolicy {
     /// Counts a failure of a policy.
     pub(super) fn failure(&self, id: &PolicyId, reason: &'static str) {
         self.count(id, |policy| {
-            self.failures.get_or_create(&labels::PolicyFailure { policy: policy.clone(), reason }).inc();
+            self.failures.get_or_create(&labels::PolicyFailureLabels { policy: policy.clone(), reason }).inc();
         });
     }
 
@@ -94,18 +94,18 @@ impl ByPolicy {
     }
 
     /// Counts, and records the policy, under one lock. So every sample can be removed later.
-    fn count(&self, id: &PolicyId, count: impl FnOnce(&labels::Policy)) {
-        let policy = labels::Policy::from(id);
+    fn count(&self, id: &PolicyId, count: impl FnOnce(&labels::PolicyLabels)) {
+        let policy = labels::PolicyLabels::from(id);
         let mut kept = lock(&self.kept);
         count(&policy);
         kept.counted.insert(policy);
     }
 
-    fn take_back(&self, policy: &labels::Policy) {
+    fn take_back(&self, policy: &labels::PolicyLabels) {
         self.fuel.remove(policy);
         self.fallbacks.remove(policy);
         for reason in Failure::CATEGORIES {
-            self.failures.remove(&labels::PolicyFailure { policy: policy.clone(), reason });
+            self.failures.remove(&labels::PolicyFailureLabels { policy: policy.clone(), reason });
         }
     }
 }

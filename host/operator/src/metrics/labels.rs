@@ -4,82 +4,82 @@ use kaos_policy::{contract::ResourceType, policy::PolicyId};
 use prometheus_client::encoding::EncodeLabelSet;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct Type {
+pub(super) struct TypeLabels {
     group: String,
     kind: String,
 }
 
-impl From<&ResourceType> for Type {
+impl From<&ResourceType> for TypeLabels {
     fn from(of: &ResourceType) -> Self {
         Self { group: of.group().to_owned(), kind: of.kind.clone() }
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct Pass {
+pub(super) struct PassLabels {
     #[prometheus(flatten)]
-    pub(super) of: Type,
+    pub(super) of: TypeLabels,
     pub(super) result: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct Objects {
+pub(super) struct ObjectsLabels {
     #[prometheus(flatten)]
-    pub(super) of: Type,
+    pub(super) of: TypeLabels,
     pub(super) ready: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct Unserved {
+pub(super) struct UnservedLabels {
     #[prometheus(flatten)]
-    pub(super) of: Type,
+    pub(super) of: TypeLabels,
     pub(super) reason: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct WatchState {
+pub(super) struct WatchStateLabels {
     #[prometheus(flatten)]
-    pub(super) of: Type,
+    pub(super) of: TypeLabels,
     pub(super) state: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct WatchError {
+pub(super) struct WatchErrorLabels {
     #[prometheus(flatten)]
-    pub(super) of: Type,
+    pub(super) of: TypeLabels,
     pub(super) reason: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, EncodeLabelSet)]
-pub(super) struct Policy {
+pub(super) struct PolicyLabels {
     policy: String,
     version: String,
 }
 
-impl From<&PolicyId> for Policy {
+impl From<&PolicyId> for PolicyLabels {
     fn from(id: &PolicyId) -> Self {
         Self { policy: id.name.clone(), version: id.version.clone() }
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct Active {
+pub(super) struct ActiveLabels {
     #[prometheus(flatten)]
-    pub(super) of: Type,
+    pub(super) of: TypeLabels,
     #[prometheus(flatten)]
-    pub(super) policy: Policy,
+    pub(super) policy: PolicyLabels,
     pub(super) digest: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct PolicyFailure {
+pub(super) struct PolicyFailureLabels {
     #[prometheus(flatten)]
-    pub(super) policy: Policy,
+    pub(super) policy: PolicyLabels,
     pub(super) reason: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct ApiCall {
+pub(super) struct ApiCallLabels {
     pub(super) verb: &'static str,
     pub(super) group: String,
     pub(super) resource: String,
@@ -87,18 +87,18 @@ pub(super) struct ApiCall {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct RevisionState {
+pub(super) struct RevisionStateLabels {
     pub(super) state: &'static str,
     pub(super) current: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct Verb {
+pub(super) struct VerbLabels {
     pub(super) verb: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct Build {
+pub(super) struct BuildLabels {
     pub(super) version: &'static str,
     pub(super) rust: &'static str,
 }

@@ -51,24 +51,24 @@ pub struct Metrics {
     refreshers: Mutex<Vec<Refresh>>,
     leader: Gauge,
     everywhere: Gauge,
-    passes: Family<labels::Pass, Counter>,
-    pass_duration: Sizes<labels::Type>,
-    retries: Family<labels::Type, Counter>,
-    objects: Family<labels::Objects, Gauge>,
-    unserved: Family<labels::Unserved, Gauge>,
-    awaiting_policy: Family<labels::Type, Gauge>,
+    passes: Family<labels::PassLabels, Counter>,
+    pass_duration: Sizes<labels::TypeLabels>,
+    retries: Family<labels::TypeLabels, Counter>,
+    objects: Family<labels::ObjectsLabels, Gauge>,
+    unserved: Family<labels::UnservedLabels, Gauge>,
+    awaiting_policy: Family<labels::TypeLabels, Gauge>,
     queue_depth: Gauge,
     queue_age: Gauge<f64, AtomicU64>,
-    policies: Family<labels::Active, Gauge>,
+    policies: Family<labels::ActiveLabels, Gauge>,
     by_policy: ByPolicy,
-    policy_revisions: Family<labels::RevisionState, Gauge>,
-    api_calls: Family<labels::ApiCall, Counter>,
-    api_duration: Sizes<labels::Verb>,
-    watch_state: Family<labels::WatchState, Gauge>,
-    watch_errors: Family<labels::WatchError, Counter>,
+    policy_revisions: Family<labels::RevisionStateLabels, Gauge>,
+    api_calls: Family<labels::ApiCallLabels, Counter>,
+    api_duration: Sizes<labels::VerbLabels>,
+    watch_state: Family<labels::WatchStateLabels, Gauge>,
+    watch_errors: Family<labels::WatchErrorLabels, Counter>,
     barred: Gauge,
-    stored: Family<labels::Type, Gauge>,
-    stored_size: Family<labels::Type, Gauge>,
+    stored: Family<labels::TypeLabels, Gauge>,
+    stored_size: Family<labels::TypeLabels, Gauge>,
 }
 
 impl fmt::Debug for Metrics {
@@ -88,7 +88,7 @@ impl Metrics {
     pub fn new() -> Self {
         let mut registry = Registry::with_prefix(table::PREFIX);
         let r = &mut registry;
-        let build = labels::Build { version: env!("CARGO_PKG_VERSION"), rust: env!("CARGO_PKG_RUST_VERSION") };
+        let build = labels::BuildLabels { version: env!("CARGO_PKG_VERSION"), rust: env!("CARGO_PKG_RUST_VERSION") };
         r.register(table::BUILD.name, table::BUILD.help, Info::new(build));
         Self {
             leader: table::LEADER.register(r, Gauge::default()),
@@ -124,7 +124,7 @@ impl Metrics {
 
     /// Records a pass over an object of a kind.
     pub fn pass(&self, of: &ResourceType, result: PassResult, took: Duration) {
-        self.passes.get_or_create(&labels::Pass { of: of.into(), result: result.label() }).inc();
+        self.passes.get_or_create(&labels::PassLabels { of: of.into(), result: result.label() }).inc();
         self.pass_duration.get_or_create(&of.into()).observe(took.as_secs_f64());
     }
 
@@ -139,12 +139,12 @@ impl Metrics {
         self.unserved.clear();
         for (of, tally) in tallies {
             for ready in Readiness::ALL {
-                let labels = labels::Objects { of: of.into(), ready: ready.label() };
+                let labels = labels::ObjectsLabels { of: of.into(), ready: ready.label() };
                 let objects = tally.ready.get(&ready).copied().unwrap_or_default();
                 self.objects.get_or_create(&labels).set(count(objects));
             }
             for reason in Unserved::ALL {
-                let labels = labels::Unserved { of: of.into(), reason: reason.label() };
+                let labels = labels::UnservedLabels { of: of.into(), reason: reason.label() };
                 let objects = tally.unserved.get(&reason).copied().unwrap_or_default();
                 self.unserved.get_or_create(&labels).set(count(objects));
             }
@@ -173,7 +173,7 @@ impl Metrics {
         self.by_policy.keep(able);
         self.policies.clear();
         for (of, id) in active {
-            let labels = labels::Active { of: of.into(), policy: id.into(), digest: id.digest.hex() };
+            let labels = labels::ActiveLabels { of: of.into(), policy: id.into(), digest: id.digest.hex() };
             self.policies.get_or_create(&labels).set(1);
             self.begin(of);
             self.by_policy.begin(id);
@@ -183,7 +183,7 @@ impl Metrics {
     /// Starts counters at zero. A counter that first appears at one shows no increase.
     fn begin(&self, of: &ResourceType) {
         for result in PassResult::ALL {
-            drop(self.passes.get_or_create(&labels::Pass { of: of.into(), result: result.label() }));
+            drop(self.passes.get_or_create(&labels::PassLabels { of: of.into(), result: result.label() }));
         }
         drop(self.retries.get_or_create(&of.into()));
     }
@@ -209,7 +209,7 @@ impl Metrics {
         for state in RevisionState::ALL {
             for current in [true, false] {
                 let revisions = states.get(&(state, current)).copied().unwrap_or_default();
-                let labels = labels::RevisionState { state: state.name(), current };
+                let labels = labels::RevisionStateLabels { state: state.name(), current };
                 self.policy_revisions.get_or_create(&labels).set(count(revisions));
             }
         }
@@ -241,15 +241,19 @@ impl Metrics {
 /// The measurements of the Kubernetes I/O.
 impl IoMetrics for Metrics {
     fn api_call(&self, verb: &'static str, group: &str, resource: &str, code: &str, took: Duration) {
-        let labels =
-            labels::ApiCall { verb, group: group.to_owned(), resource: resource.to_owned(), code: code.to_owned() };
+        let labels = labels::ApiCallLabels {
+            verb,
+            group: group.to_owned(),
+            resource: resource.to_owned(),
+            code: code.to_owned(),
+        };
         self.api_calls.get_or_create(&labels).inc();
-        self.api_duration.get_or_create(&labels::Verb { verb }).observe(took.as_secs_f64());
+        self.api_duration.get_or_create(&labels::VerbLabels { verb }).observe(took.as_secs_f64());
     }
 
     fn watch(&self, of: &ResourceType, state: Option<WatchState>) {
         for each in WatchState::ALL {
-            let labels = labels::WatchState { of: of.into(), state: each.label() };
+            let labels = labels::WatchStateLabels { of: of.into(), state: each.label() };
             match state {
                 None => drop(self.watch_state.remove(&labels)),
                 Some(state) => drop(self.watch_state.get_or_create(&labels).set(i64::from(state == each))),
@@ -258,7 +262,7 @@ impl IoMetrics for Metrics {
     }
 
     fn watch_error(&self, of: &ResourceType, reason: &str) {
-        self.watch_errors.get_or_create(&labels::WatchError { of: of.into(), reason: reason.to_owned() }).inc();
+        self.watch_errors.get_or_create(&labels::WatchErrorLabels { of: of.into(), reason: reason.to_owned() }).inc();
     }
 
     fn barred(&self, namespaces: usize) {

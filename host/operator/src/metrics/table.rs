@@ -9,7 +9,7 @@ pub(super) const PREFIX: &str = "kaos_operator";
 
 /// The type of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MetricKind {
     /// A counter: it only grows.
     Counter,
     /// A gauge: it goes up and down.
@@ -22,11 +22,11 @@ pub(super) enum Kind {
 
 /// One metric.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Row {
+pub(super) struct MetricRow {
     /// Excludes the prefix, the unit and the suffix of the type.
     pub(super) name: &'static str,
     /// The type.
-    pub(super) kind: Kind,
+    pub(super) kind: MetricKind,
     /// The unit, which becomes part of the name.
     pub(super) unit: Option<&'static str>,
     /// In the order of the output.
@@ -37,16 +37,16 @@ pub(super) struct Row {
 
 macro_rules! rows {
     ($($constant:ident: $kind:ident $name:literal $(in $unit:literal)? [$($label:literal),*] $help:literal;)*) => {
-        $(pub(super) const $constant: Row = Row {
+        $(pub(super) const $constant: MetricRow = MetricRow {
             name: $name,
-            kind: Kind::$kind,
+            kind: MetricKind::$kind,
             unit: rows!(@unit $($unit)?),
             labels: &[$($label),*],
             help: $help,
         };)*
 
         /// All metrics.
-        pub(super) const ROWS: &[Row] = &[$($constant),*];
+        pub(super) const ROWS: &[MetricRow] = &[$($constant),*];
     };
     (@unit) => { None };
     (@unit $unit:literal) => { Some($unit) };
@@ -78,14 +78,14 @@ rows! {
     STORED_SIZE: Gauge "stored" in "bytes" ["group", "kind"] "Size of the objects of a type that the operator keeps in memory";
 }
 
-impl Row {
+impl MetricRow {
     /// The full name, as a scraper sees it.
     pub(super) fn full_name(&self) -> String {
         let unit = self.unit.map(|unit| format!("_{unit}")).unwrap_or_default();
         let ending = match self.kind {
-            Kind::Counter => "_total",
-            Kind::Info => "_info",
-            Kind::Gauge | Kind::Histogram => "",
+            MetricKind::Counter => "_total",
+            MetricKind::Info => "_info",
+            MetricKind::Gauge | MetricKind::Histogram => "",
         };
         format!("{PREFIX}_{}{unit}{ending}", self.name)
     }

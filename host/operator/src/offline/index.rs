@@ -11,14 +11,14 @@ use serde_json::Value;
 use crate::input::Document;
 
 /// Group, kind and namespace. The namespace of cluster-scoped objects is empty.
-type Place = (String, String, String);
+type KindInNamespace = (String, String, String);
 
 /// Positions of objects. Within one place they are sorted by name.
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    places: HashMap<Place, BTreeMap<String, usize>>,
+    places: HashMap<KindInNamespace, BTreeMap<String, usize>>,
     /// Positions by the owner's kind, namespace and name.
-    owned: HashMap<Place, Vec<usize>>,
+    owned: HashMap<KindInNamespace, Vec<usize>>,
 }
 
 impl Index {

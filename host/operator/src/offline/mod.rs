@@ -30,7 +30,7 @@ pub use answering::Answering;
 pub use bound::Started;
 pub(crate) use bound::{At, Bound, answer, named_in_vain, renderer};
 pub use brought::Brought;
-pub use stored::Stored;
+pub use stored::StoredObjects;
 
 /// The result for one object.
 #[derive(Debug, Clone)]
@@ -45,16 +45,16 @@ pub struct Entry {
 
 /// Objects from files, and the policies that answer for them.
 pub struct World<'a> {
-    stored: &'a Stored,
+    stored: &'a StoredObjects,
     answering: &'a dyn Answering,
     hidden: &'a dyn Fn(&ResourceType) -> Option<Sighting>,
-    memory: RefCell<Vec<Memory>>,
-    pass: RefCell<Pass>,
+    memory: RefCell<Vec<ResultsSoFar>>,
+    pass: RefCell<PassOverAll>,
 }
 
 /// Results so far for one object.
 #[derive(Default)]
-struct Memory {
+struct ResultsSoFar {
     /// Whether a pass over the object has run without giving a status yet.
     underway: bool,
     /// The object with its status, as other objects see it.
@@ -64,7 +64,7 @@ struct Memory {
 
 /// Objects without a status that the current pass looked at.
 #[derive(Default)]
-struct Pass {
+struct PassOverAll {
     /// Positions of objects to render before this one.
     wanted: Vec<usize>,
     /// Whether the pass saw an object that itself waits for this one.
@@ -74,7 +74,7 @@ struct Pass {
 impl<'a> World<'a> {
     /// Creates a cluster that contains only `stored`. Passes see `hidden` types as the function says.
     pub fn new(
-        stored: &'a Stored,
+        stored: &'a StoredObjects,
         answering: &'a dyn Answering,
         hidden: &'a dyn Fn(&ResourceType) -> Option<Sighting>,
     ) -> Self {
@@ -82,7 +82,7 @@ impl<'a> World<'a> {
             stored,
             answering,
             hidden,
-            memory: RefCell::new(stored.objects.iter().map(|_| Memory::default()).collect()),
+            memory: RefCell::new(stored.objects.iter().map(|_| ResultsSoFar::default()).collect()),
             pass: RefCell::default(),
         }
     }
@@ -109,7 +109,7 @@ impl<'a> World<'a> {
             self.pass.take();
             self.memory.borrow_mut()[top].underway = true;
             let entry = self.decide(top, renderer).map(Arc::new);
-            let Pass { wanted, in_circle } = self.pass.take();
+            let PassOverAll { wanted, in_circle } = self.pass.take();
             if entry.is_ok() && !wanted.is_empty() {
                 let renderer = |position: usize| Some((position, self.renderer(position)?));
                 // Reversed, so that the object that was named first is rendered first.

@@ -7,7 +7,7 @@ use kaos_policy::{
 };
 use serde_json::Value;
 
-use super::Stored;
+use super::StoredObjects;
 use crate::status::{self, Hindrance, Standing};
 
 /// Returns how far the operator would get with an object, and its status. `left_as_is` says why the operator would not
@@ -16,7 +16,7 @@ pub(super) fn first(
     renderer: &Renderer,
     rendered: &Rendered,
     object: &Value,
-    (stored, lookup): (&Stored, &dyn Lookup),
+    (stored, lookup): (&StoredObjects, &dyn Lookup),
     left_as_is: Option<&str>,
 ) -> (Outcome, Value) {
     let (children, all_live) = children(rendered, stored);
@@ -56,7 +56,7 @@ pub(super) fn first(
 
 /// Returns the planned children with their live objects, and whether all of them exist. Without a plan, returns the
 /// objects that the object owns.
-fn children(rendered: &Rendered, stored: &Stored) -> (Vec<Child>, bool) {
+fn children(rendered: &Rendered, stored: &StoredObjects) -> (Vec<Child>, bool) {
     if rendered.planned().is_none() {
         let owned = stored.owned_by(&rendered.object).map(|live| Child::new(Reference::of_object(live), Some(live)));
         return (owned.collect(), false);

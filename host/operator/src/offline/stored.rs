@@ -13,12 +13,12 @@ use crate::input::{Document, is_cluster_scoped};
 
 /// The objects of a simulated cluster, found by type and name.
 #[derive(Debug)]
-pub struct Stored {
+pub struct StoredObjects {
     pub(super) objects: Vec<Arc<Value>>,
     pub(super) index: Index,
 }
 
-impl Stored {
+impl StoredObjects {
     /// Indexes the objects.
     pub fn new(documents: &[Document]) -> Self {
         let objects = documents.iter().map(|document| Arc::new(document.object.clone())).collect();

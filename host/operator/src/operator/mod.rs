@@ -23,14 +23,15 @@ use crate::{
         Catalogue, Installing, Renderers,
         installed::{self, Tools},
     },
+    events::EventWriter,
     metrics::Metrics,
     processors::Processors,
     queue::Queue,
     rbac::Duties,
-    reconcile::{Access, Context, DeclaredFields, Events, Memories, PolicyRunner, Rules, SyncGate},
+    reconcile::{Access, Context, DeclaredFields, Memories, PolicyRunner, Rules, SyncGate},
     watch::{ObjectKey, Scope, Watch},
 };
-pub use crate::{processors::Compute, reconcile::Clock};
+pub use crate::{clock::Clock, processors::Compute};
 
 /// The minimum time at shutdown for recording interrupted policy checks.
 const SHUTDOWN_RECORD_TIME: Duration = Duration::from_secs(1);
@@ -79,6 +80,7 @@ impl Operator {
             served: Vec::new(),
         };
         let memories = Memories::default();
+        let events = Arc::new(EventWriter::new(client.clone(), options.instance.clone()));
         let runner = PolicyRunner {
             catalogue,
             renderers: Renderers::new(
@@ -96,7 +98,7 @@ impl Operator {
         };
         let context = Arc::new(Context {
             runner,
-            access: Access { client, watch, events: Events::new(options.instance.clone()), clock: options.clock },
+            access: Access { client, watch, events, clock: options.clock },
             memories,
             sync_gate: SyncGate::default(),
             declared_fields: DeclaredFields::default(),
@@ -207,7 +209,7 @@ fn install(
         },
         grantable: options.grantable.clone(),
         clock: options.clock,
-        instance: options.instance.clone(),
+        events: Arc::clone(&context.access.events),
     };
     async move {
         match installing {

@@ -6,10 +6,10 @@ use kaos_policy::{contract::HOME, guard::UserPrivileges};
 
 use crate::{
     catalogue::Grantable,
+    clock::Clock,
     masking::Hidden,
     processors::Compute,
     queue::Backoff,
-    reconcile::Clock,
     watch::{Scope, WatchOptions},
 };
 

@@ -54,11 +54,11 @@ struct Unpacking<'a> {
     index: &'a ConfigMap,
     file: PolicyFile,
     /// The chunks of its component, if it is in chunks.
-    chunks: Option<Chunks>,
+    chunks: Option<ReadChunks>,
 }
 
 /// The chunks of a component that were read so far.
-struct Chunks {
+struct ReadChunks {
     names: Vec<String>,
     /// The number of chunks that were added.
     added: usize,
@@ -78,7 +78,7 @@ impl<'a> Unpacking<'a> {
             None
         } else {
             let wanted = file.sha256.ok_or_else(|| wrong(Problem::NotPinned))?;
-            Some(Chunks { names, added: 0, bytes: Vec::new(), wanted })
+            Some(ReadChunks { names, added: 0, bytes: Vec::new(), wanted })
         };
         Ok(Self { index, file, chunks })
     }
@@ -124,7 +124,7 @@ impl<'a> Unpacking<'a> {
     }
 }
 
-impl Chunks {
+impl ReadChunks {
     fn awaited(&self) -> Option<&str> {
         self.names.get(self.added).map(String::as_str)
     }

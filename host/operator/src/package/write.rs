@@ -50,7 +50,7 @@ fn package(name: &str, namespace: &str, file: &PolicyFile, component: Option<&[u
     if name.len() > LONGEST_NAME || !is_subdomain(name) {
         return Err(Problem::BadName);
     }
-    let place = Place { name, namespace };
+    let place = PackageName { name, namespace };
     let Some(component) = component else {
         read::settings_alone(file)?;
         return Ok(Packed { index: place.index([(FILE, written(file)?)], None), chunks: Vec::new() });
@@ -123,12 +123,12 @@ fn gzip(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-struct Place<'a> {
+struct PackageName<'a> {
     name: &'a str,
     namespace: &'a str,
 }
 
-impl Place<'_> {
+impl PackageName<'_> {
     fn index<const N: usize>(&self, texts: [(&str, String); N], component: Option<(&str, Vec<u8>)>) -> ConfigMap {
         ConfigMap {
             metadata: self.metadata(self.name.to_owned(), INDEX),

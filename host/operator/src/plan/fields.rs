@@ -34,13 +34,13 @@ pub fn fields(before: &Value, after: &Value) -> Vec<Field> {
 
 struct Walk<'a> {
     found: Vec<Field>,
-    path: Vec<Step<'a>>,
+    path: Vec<FieldStep<'a>>,
     /// Whether the object is a Secret.
     secret: bool,
 }
 
 #[derive(Clone, Copy)]
-enum Step<'a> {
+enum FieldStep<'a> {
     Key(&'a str),
     Item(usize),
     Named(&'a str),
@@ -53,7 +53,7 @@ impl<'a> Walk<'a> {
             (Value::Object(old), Value::Object(new)) => {
                 let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
                 for key in keys {
-                    self.step(Step::Key(key), old.get(key), new.get(key));
+                    self.step(FieldStep::Key(key), old.get(key), new.get(key));
                 }
             }
             (Value::Array(old), Value::Array(new)) => self.lists(old, new),
@@ -64,7 +64,7 @@ impl<'a> Walk<'a> {
     fn lists(&mut self, old: &'a [Value], new: &'a [Value]) {
         let (Some(names), Some(new_names)) = (names(old), names(new)) else {
             for at in 0..old.len().max(new.len()) {
-                self.step(Step::Item(at), old.get(at), new.get(at));
+                self.step(FieldStep::Item(at), old.get(at), new.get(at));
             }
             return;
         };
@@ -73,7 +73,7 @@ impl<'a> Walk<'a> {
         };
         let (was, is) = (items(&names, old), items(&new_names, new));
         for name in names.iter().chain(new_names.iter().filter(|name| !was.contains_key(*name))) {
-            self.step(Step::Named(name), was.get(name).copied(), is.get(name).copied());
+            self.step(FieldStep::Named(name), was.get(name).copied(), is.get(name).copied());
         }
         // The order of variables decides what `$(NAME)` means. Compare the order of items that are on both sides.
         let order = |these: &[&'a str], others: &BTreeMap<&str, &Value>| -> Vec<&'a str> {
@@ -86,8 +86,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn step(&mut self, step: Step<'a>, before: Option<&'a Value>, after: Option<&'a Value>) {
-        if matches!(step, Step::Key(APPLIED_DIGEST | POD_SPEC_HASH | HASH_STANDS_FOR)) {
+    fn step(&mut self, step: FieldStep<'a>, before: Option<&'a Value>, after: Option<&'a Value>) {
+        if matches!(step, FieldStep::Key(APPLIED_DIGEST | POD_SPEC_HASH | HASH_STANDS_FOR)) {
             return;
         }
         self.path.push(step);
@@ -111,8 +111,8 @@ impl<'a> Walk<'a> {
             .path
             .iter()
             .filter_map(|step| match step {
-                Step::Key(key) | Step::Named(key) => Some(*key),
-                Step::Item(_) => None,
+                FieldStep::Key(key) | FieldStep::Named(key) => Some(*key),
+                FieldStep::Item(_) => None,
             })
             .collect();
         let of_secret = self.secret && matches!(keys.first(), Some(&("data" | "stringData" | "binaryData")));
@@ -129,9 +129,9 @@ impl<'a> Walk<'a> {
             .path
             .iter()
             .map(|step| match step {
-                Step::Key(key) => Segment::Key(key),
-                Step::Item(at) => Segment::Index(*at),
-                Step::Named(name) => Segment::Named(name),
+                FieldStep::Key(key) => Segment::Key(key),
+                FieldStep::Item(at) => Segment::Index(*at),
+                FieldStep::Named(name) => Segment::Named(name),
             })
             .collect();
         path(segments)

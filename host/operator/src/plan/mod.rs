@@ -28,7 +28,7 @@ pub use fields::{Field, fields};
 pub use immutable::refused;
 pub use side::{Said, Side};
 
-use crate::offline::{Answering, Entry, Stored, World};
+use crate::offline::{Answering, Entry, StoredObjects, World};
 
 /// The results for one object before and after.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -100,7 +100,7 @@ pub struct Comparison {
 /// Renders each object whose policies or settings differ between the sides, and compares the results. Uses one thread
 /// for each processor.
 pub fn compare(
-    stored: &Stored,
+    stored: &StoredObjects,
     before: &dyn Answering,
     after: &dyn Answering,
     hidden: &(dyn Fn(&ResourceType) -> Option<Sighting> + Sync),

@@ -4,7 +4,7 @@ use std::{io, path::Path};
 
 use kaos_policy::{gate, manifest::PolicyFile, settings};
 
-use super::{Origin, PolicyError};
+use super::{ComponentOrigin, PolicyError};
 use crate::{
     embedded,
     reading::{self, COMPONENT, SETTINGS},
@@ -14,7 +14,7 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct Candidate {
     /// Where the component comes from.
-    pub origin: Origin,
+    pub origin: ComponentOrigin,
     /// The component and its policy file. Without a file, an empty one that grants nothing.
     pub inner: gate::Candidate,
 }
@@ -26,9 +26,9 @@ impl Candidate {
             .iter()
             .map(|policy| {
                 let file = PolicyFile::parse(policy.manifest)
-                    .map_err(|source| PolicyError::File { path: Origin::Embedded.to_string(), source })?;
+                    .map_err(|source| PolicyError::File { path: ComponentOrigin::Embedded.to_string(), source })?;
                 let inner = gate::Candidate { bytes: policy.component.to_vec(), file, ..gate::Candidate::default() };
-                Ok(Self { origin: Origin::Embedded, inner })
+                Ok(Self { origin: ComponentOrigin::Embedded, inner })
             })
             .collect()
     }
@@ -43,7 +43,10 @@ impl Candidate {
         let beside = path.with_file_name("policy.yaml");
         let file = file_at(&beside)?;
         let settings_from = Some(settings::Origin::File(beside.display().to_string()));
-        Ok(Self { origin: Origin::File(path.to_owned()), inner: gate::Candidate { bytes, file, settings_from } })
+        Ok(Self {
+            origin: ComponentOrigin::File(path.to_owned()),
+            inner: gate::Candidate { bytes, file, settings_from },
+        })
     }
 }
 

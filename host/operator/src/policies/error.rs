@@ -2,7 +2,7 @@
 
 use kaos_policy::{contract::ResourceType, gate, manifest::PolicyFileError, policy::StackError};
 
-use super::Origin;
+use super::ComponentOrigin;
 use crate::reading::ReadError;
 
 /// Why policies cannot be used.
@@ -35,7 +35,7 @@ pub enum PolicyError {
     #[error("{origin}: {source}")]
     Rejected {
         /// Where the component comes from.
-        origin: Origin,
+        origin: ComponentOrigin,
         /// The reason.
         source: Box<gate::LoadError>,
     },
@@ -45,15 +45,15 @@ pub enum PolicyError {
         /// The kind.
         of: ResourceType,
         /// The first of the two policies.
-        first: Origin,
+        first: ComponentOrigin,
         /// The second one.
-        second: Origin,
+        second: ComponentOrigin,
     },
     /// An overlay claims a kind that no other policy claims.
     #[error("{origin}: is an environment overlay for {of}, which no policy claims: name one with --policy")]
     NothingBelow {
         /// The overlay.
-        origin: Origin,
+        origin: ComponentOrigin,
         /// The kind.
         of: ResourceType,
     },
@@ -64,7 +64,7 @@ pub enum PolicyError {
     )]
     EmitsClaimed {
         /// The policy that emits the kind.
-        origin: Origin,
+        origin: ComponentOrigin,
         /// The kind that this policy claims.
         claimed: ResourceType,
         /// The emitted kind.

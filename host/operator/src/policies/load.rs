@@ -23,7 +23,7 @@ use kaos_policy::{
 };
 use serde_json::Value;
 
-use super::{COMPILE_CHILD, Candidate, Origin, PolicyError};
+use super::{COMPILE_CHILD, Candidate, ComponentOrigin, PolicyError};
 use crate::{
     catalogue::Gatekeeper,
     embedded::{DEFAULTS, EmbeddedPolicy},
@@ -34,7 +34,7 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct Loaded {
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: ComponentOrigin,
     /// The policy.
     pub policy: Arc<Policy>,
     /// The settings of its policy file. Null if it has none.
@@ -125,7 +125,7 @@ impl Loader {
         let gate = Gate {
             engine: &self.engine,
             compiler: &*compiler,
-            built_in: if candidate.origin == Origin::Embedded { &self.built_in } else { &[] },
+            built_in: if candidate.origin == ComponentOrigin::Embedded { &self.built_in } else { &[] },
             cache: self.cache.as_ref(),
             bounds: Bounds::default(),
             limits: Limits::default(),
@@ -140,14 +140,14 @@ impl Loader {
 
     /// Returns a gatekeeper for the policies that users install while the process runs.
     pub fn gatekeeper(&self) -> Gatekeeper {
-        let compiler = self.compiler(&Origin::File(PathBuf::new()), this_program());
+        let compiler = self.compiler(&ComponentOrigin::File(PathBuf::new()), this_program());
         Gatekeeper::new(self.engine.clone(), compiler, self.cluster.clone())
     }
 
-    fn compiler(&self, origin: &Origin, program: io::Result<PathBuf>) -> Box<dyn Compile> {
+    fn compiler(&self, origin: &ComponentOrigin, program: io::Result<PathBuf>) -> Box<dyn Compile> {
         match origin {
-            Origin::Embedded if !self.in_children => Box::new(InProcessCompiler(self.engine.clone())),
-            Origin::Embedded | Origin::File(_) => match program {
+            ComponentOrigin::Embedded if !self.in_children => Box::new(InProcessCompiler(self.engine.clone())),
+            ComponentOrigin::Embedded | ComponentOrigin::File(_) => match program {
                 Ok(program) => {
                     let arguments = vec![COMPILE_CHILD.into()];
                     Box::new(ChildCompiler::new(program, arguments, CompileLimits::of_this_container(), self.clock))
@@ -200,7 +200,7 @@ mod tests {
         let loader = Loader::new(sample_cluster()).unwrap();
         let lost = || Err(io::ErrorKind::NotFound.into());
         let component = DEFAULTS[0].component;
-        let stranger = loader.compiler(&Origin::File("x.wasm".into()), lost()).compile(&Order::new(component));
+        let stranger = loader.compiler(&ComponentOrigin::File("x.wasm".into()), lost()).compile(&Order::new(component));
         assert!(matches!(stranger, Err(CompileError::NotRun(_))), "{stranger:?}");
     }
 }

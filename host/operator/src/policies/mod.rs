@@ -11,5 +11,5 @@ pub use candidate::Candidate;
 pub(crate) use compile_child::COMPILE_CHILD;
 pub use error::PolicyError;
 pub use load::{Loaded, Loader, sample_cluster};
-pub use origin::Origin;
+pub use origin::ComponentOrigin;
 pub use select::select;

@@ -4,14 +4,14 @@ use std::{fmt, path::PathBuf};
 
 /// The origin of a component.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub enum ComponentOrigin {
     /// The binary.
     Embedded,
     /// A file, as the user named it.
     File(PathBuf),
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for ComponentOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Embedded => f.write_str("the embedded policy"),

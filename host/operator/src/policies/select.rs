@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use kaos_policy::{code::World, contract::ResourceType, describe::emitted_primary, policy::Stack};
 
-use super::{Loaded, Origin, PolicyError};
+use super::{ComponentOrigin, Loaded, PolicyError};
 
 /// Returns the stack for each claimed kind. A policy from a file replaces the embedded one for the kinds that it
 /// claims. Overlays apply on top, in the order in which they were named. No policy may emit a kind that another policy
@@ -20,7 +20,9 @@ pub fn select(policies: &[Loaded]) -> Result<BTreeMap<ResourceType, Stack>, Poli
                 continue;
             }
             match bases.insert(of, loaded) {
-                Some(first) if first.origin != Origin::Embedded && loaded.origin != Origin::Embedded => {
+                Some(first)
+                    if first.origin != ComponentOrigin::Embedded && loaded.origin != ComponentOrigin::Embedded =>
+                {
                     let (first, second) = (first.origin.clone(), loaded.origin.clone());
                     return Err(PolicyError::ClaimedTwice { of: of.clone(), first, second });
                 }
@@ -33,7 +35,7 @@ pub fn select(policies: &[Loaded]) -> Result<BTreeMap<ResourceType, Stack>, Poli
     }
     let claims: Vec<_> = bases.iter().filter_map(|(of, base)| base.policy.claim(of)).collect();
     if let Some((claim, of)) = emitted_primary(&claims) {
-        let origin = bases.get(&claim.primary).map_or(Origin::Embedded, |base| base.origin.clone());
+        let origin = bases.get(&claim.primary).map_or(ComponentOrigin::Embedded, |base| base.origin.clone());
         return Err(PolicyError::EmitsClaimed { origin, claimed: claim.primary.clone(), of: of.clone() });
     }
     let stack = |(of, base): (&ResourceType, &Loaded)| {

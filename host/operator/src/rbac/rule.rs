@@ -30,11 +30,11 @@ impl Rule {
 }
 
 /// An API group, a resource, and the names of the objects. No names stand for all objects.
-type Right = (String, String, BTreeSet<String>);
+type NamedResource = (String, String, BTreeSet<String>);
 
 /// Rights, before they become rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Collected(BTreeMap<Right, BTreeSet<&'static str>>);
+pub(super) struct Collected(BTreeMap<NamedResource, BTreeSet<&'static str>>);
 
 impl Collected {
     pub(super) fn add(&mut self, group: &str, resource: impl Into<String>, verbs: &[&'static str]) {
@@ -53,7 +53,7 @@ impl Collected {
 
     /// Removes the rights that `others` contains already.
     pub(super) fn leave_out(&mut self, others: &Self) {
-        let gives = |right: &Right, verb: &str| {
+        let gives = |right: &NamedResource, verb: &str| {
             others.0.iter().any(|(other, verbs)| is_within(right, other) && verbs.contains(verb))
         };
         self.retain(|right, verb| !gives(right, verb));
@@ -62,14 +62,14 @@ impl Collected {
     /// Removes rights that another entry gives for more objects.
     fn leave_out_implied(&mut self) {
         let all = self.clone();
-        let gives = |right: &Right, verb: &str| {
+        let gives = |right: &NamedResource, verb: &str| {
             let mut others = all.0.iter().filter(|(other, _)| *other != right);
             others.any(|(other, verbs)| is_within(right, other) && verbs.contains(verb))
         };
         self.retain(|right, verb| !gives(right, verb));
     }
 
-    fn retain(&mut self, keep: impl Fn(&Right, &str) -> bool) {
+    fn retain(&mut self, keep: impl Fn(&NamedResource, &str) -> bool) {
         self.0.retain(|right, verbs| {
             verbs.retain(|verb| keep(right, verb));
             !verbs.is_empty()
@@ -93,7 +93,7 @@ impl Collected {
 }
 
 /// Returns whether the second right covers all objects of the first.
-fn is_within((group, resource, names): &Right, (other_group, other_resource, others): &Right) -> bool {
+fn is_within((group, resource, names): &NamedResource, (other_group, other_resource, others): &NamedResource) -> bool {
     let among = others.is_empty() || (!names.is_empty() && names.is_subset(others));
     group == other_group && resource == other_resource && among
 }

@@ -10,7 +10,7 @@ use super::{
     Duties,
     rule::{Collected, Rule},
 };
-use crate::{catalogue::FITTED_CONFIG, definitions::embedded, leader_election};
+use crate::{config_maps::FITTED_CONFIG, definitions::embedded, leader_election};
 
 /// The verbs for watching objects.
 const FOLLOW: &[&str] = &["get", "list", "watch"];

@@ -3,24 +3,30 @@
 
 use std::sync::Arc;
 
-use kaos_policy::contract::{Reference, ResourceType};
+use k8s_openapi::api::core::v1::ObjectReference;
+use kaos_policy::{
+    contract::{Reference, ResourceType},
+    cut::{NOTE, cut},
+};
 use kube::{Client, api::PropagationPolicy};
 use serde_json::Value;
 
 use super::{
     api::Calls,
-    clock::Clock,
     error::{CallError, Class},
-    events::Events,
-    status::times::Transition,
+    event_text::EventText,
 };
-use crate::watch::{Served, Watch};
+use crate::{
+    clock::Clock,
+    events::{EventWriter, NewEvent, Repeat},
+    watch::{Served, Watch},
+};
 
 /// Access to the cluster.
 pub(crate) struct Access {
     pub(crate) client: Client,
     pub(crate) watch: Watch,
-    pub(crate) events: Events,
+    pub(crate) events: Arc<EventWriter>,
     pub(crate) clock: Clock,
 }
 
@@ -88,8 +94,26 @@ impl Access {
     }
 
     /// Writes an Event about a change of an object.
-    pub(crate) async fn tell(&self, object: &Value, transition: &Transition) {
-        self.events.write(&self.client, self.clock.now(), object, transition).await;
+    pub(crate) async fn tell(&self, object: &Value, transition: &EventText) {
+        let EventText { reason, message, warning } = transition;
+        let (regarding, note) = (reference(object), cut(message, NOTE));
+        let event = NewEvent { regarding, warning: *warning, reason, action: "Reconcile", note: &note };
+        self.events.write(self.clock.now(), &event, Repeat::Skip).await;
+    }
+}
+
+/// Returns a reference to this version of an object.
+fn reference(object: &Value) -> ObjectReference {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let metadata = &object["metadata"];
+    ObjectReference {
+        api_version: text(&object["apiVersion"]),
+        kind: text(&object["kind"]),
+        namespace: text(&metadata["namespace"]),
+        name: text(&metadata["name"]),
+        uid: text(&metadata["uid"]),
+        resource_version: text(&metadata["resourceVersion"]),
+        field_path: None,
     }
 }
 

@@ -4,8 +4,8 @@ use kaos_policy::{contract::Reference, stamp::MANAGER};
 use kube::{
     Client,
     api::{
-        ApiResource, DeleteParams, DynamicObject, GetParams, Patch, PatchParams, PostParams, Preconditions,
-        PropagationPolicy, Request,
+        ApiResource, DeleteParams, DynamicObject, GetParams, Patch, PatchParams, Preconditions, PropagationPolicy,
+        Request,
     },
     core::Resource,
 };
@@ -29,7 +29,7 @@ pub(crate) struct Calls<'a> {
     namespace: String,
 }
 
-type Answer = Result<Value, CallError>;
+type CallResult = Result<Value, CallError>;
 type Built = Result<http::Request<Vec<u8>>, kube::core::request::Error>;
 
 impl<'a> Calls<'a> {
@@ -102,13 +102,13 @@ impl<'a> Calls<'a> {
     }
 
     /// Applies the status in our name, server-side.
-    pub(crate) async fn apply_status(&self, name: &str, body: &Value) -> Answer {
+    pub(crate) async fn apply_status(&self, name: &str, body: &Value) -> CallResult {
         let request = Request::new(&self.path).patch_subresource("status", name, &applying(false), &Patch::Apply(body));
         self.send("apply status of", name, request).await
     }
 
     /// Sends a JSON patch. Its `operations` test their preconditions.
-    pub(crate) async fn patch(&self, name: &str, operations: &Value) -> Answer {
+    pub(crate) async fn patch(&self, name: &str, operations: &Value) -> CallResult {
         let request = json_patch(operations).and_then(|patch| {
             let parameters = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
             Request::new(&self.path).patch(name, &parameters, &Patch::<Value>::Json(patch))
@@ -117,7 +117,7 @@ impl<'a> Calls<'a> {
     }
 
     /// Replaces the managed fields, unless the object has changed since it was read.
-    pub(crate) async fn manage(&self, read: &Value, entries: &[Value]) -> Answer {
+    pub(crate) async fn manage(&self, read: &Value, entries: &[Value]) -> CallResult {
         let metadata = &read["metadata"];
         let operations = json!([
             {"op": "replace", "path": "/metadata/managedFields", "value": entries},
@@ -148,14 +148,7 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// Creates an object.
-    pub(crate) async fn create(&self, body: &Value) -> Answer {
-        let name = body["metadata"]["name"].as_str().unwrap_or_default();
-        let request = Request::new(&self.path).create(&PostParams::default(), body.to_string().into_bytes());
-        self.send("create", name, request).await
-    }
-
-    async fn send(&self, verb: &str, name: &str, request: Built) -> Answer {
+    async fn send(&self, verb: &str, name: &str, request: Built) -> CallResult {
         let what = || self.what(verb, name);
         self.client.request::<Value>(built(what, request)?).await.map_err(|error| CallError::new(what(), &error))
     }

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::{
     children::apply::ChildrenResult, children::rejected::Rejected, error::CallError, memory::Memory,
-    status::pass_failed::PassFailed,
+    pass_failed::PassFailed,
 };
 use crate::{hashing::hash, status::Hindrance};
 

@@ -113,7 +113,7 @@ async fn carry_out(
         Err(error) => return Applied::stopped_by(error),
     };
     memory.children.rejected_plan = None;
-    let mut children = apply_all(access, rules.resync, subject, plan, memory).await;
+    let mut children = apply_all(access, rules.resync, subject, plan, &mut memory.children).await;
     access.watch.contest(subject.key, &memory.children.conflicts);
     // Never prune while a fallback serves: it does not know the failed revision's children, and a deleted volume claim
     // is gone for good.

@@ -15,10 +15,10 @@ use super::{
     execute::execute,
     ledger::record,
     memory::Memory,
+    pass_failed::PassFailed,
     prepare::prepare,
     select::select,
     status::{
-        pass_failed::PassFailed,
         publish::publish_failure,
         report::{remember, report},
     },

@@ -8,11 +8,12 @@ use serde_json::Value;
 
 use super::{
     access::Access,
+    dry_run::rehearse,
     ended::{Ended, LOOK_AGAIN, Next},
     error::{CallError, Class},
     memory::Memory,
     policy_runner::PolicyRunner,
-    resolve::{dry_run::rehearse, stamped},
+    resolve::stamped,
     select::{Asked, ask, fall_back},
     subject::Subject,
 };

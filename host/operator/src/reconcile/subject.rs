@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::select::Selected;
+use super::selected::Selected;
 use crate::watch::{ObjectKey, Served};
 
 /// The object of a pass.

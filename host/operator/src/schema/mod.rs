@@ -30,11 +30,11 @@ pub struct Admission {
 
 /// The known CRDs.
 #[derive(Debug, Default)]
-pub struct Catalogue {
+pub struct KnownCrds {
     by_type: HashMap<(String, String), Crd>,
 }
 
-impl Catalogue {
+impl KnownCrds {
     /// Returns the CRDs that are embedded in the binary.
     pub fn embedded() -> Result<Self, CrdError> {
         let mut catalogue = Self::default();
@@ -115,7 +115,7 @@ mod tests {
 
     use super::*;
 
-    fn catalogue() -> Catalogue {
+    fn catalogue() -> KnownCrds {
         let crd = json!({
             "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "kites.example.org"},
             "spec": {"group": "example.org", "scope": "Namespaced", "names": {"kind": "Kite", "plural": "kites"}, "versions": [{
@@ -136,7 +136,7 @@ mod tests {
                 }}}}
             }]}
         });
-        let mut catalogue = Catalogue::default();
+        let mut catalogue = KnownCrds::default();
         catalogue.add(Crd::new(&crd).unwrap());
         catalogue
     }

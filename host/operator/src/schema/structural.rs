@@ -21,23 +21,29 @@ pub(super) fn prune_part(schema: &Value, part: &mut Value) {
 }
 
 #[derive(Debug, Clone)]
-enum Step {
+enum SchemaStep {
     Key(String),
     Index(usize),
 }
 
-fn rendered(at: &[Step]) -> String {
+fn rendered(at: &[SchemaStep]) -> String {
     path(at.iter().map(|step| match step {
-        Step::Key(key) => Segment::Key(key),
-        Step::Index(index) => Segment::Index(*index),
+        SchemaStep::Key(key) => Segment::Key(key),
+        SchemaStep::Index(index) => Segment::Index(*index),
     }))
 }
 
-fn prune_at(schema: &Value, value: &mut Value, is_resource: bool, at: &mut Vec<Step>, findings: &mut Vec<Finding>) {
+fn prune_at(
+    schema: &Value,
+    value: &mut Value,
+    is_resource: bool,
+    at: &mut Vec<SchemaStep>,
+    findings: &mut Vec<Finding>,
+) {
     match value {
         Value::Array(items) => {
             for (index, item) in items.iter_mut().enumerate() {
-                at.push(Step::Index(index));
+                at.push(SchemaStep::Index(index));
                 prune_at(&schema["items"], item, false, at, findings);
                 at.pop();
             }
@@ -51,7 +57,7 @@ fn prune_at(schema: &Value, value: &mut Value, is_resource: bool, at: &mut Vec<S
                     return true;
                 }
                 let known = schema["properties"].get(key).or(Some(others).filter(|others| others.is_object()));
-                at.push(Step::Key(key.clone()));
+                at.push(SchemaStep::Key(key.clone()));
                 match known {
                     Some(known) => prune_at(known, field, false, at, findings),
                     None if keeps_unknown || *others == Value::Bool(true) => {}
@@ -114,7 +120,7 @@ pub(super) fn repeated_keys(schema: &Value, object: &Value) -> Vec<Finding> {
     findings
 }
 
-fn repeated_at(schema: &Value, value: &Value, at: &mut Vec<Step>, findings: &mut Vec<Finding>) {
+fn repeated_at(schema: &Value, value: &Value, at: &mut Vec<SchemaStep>, findings: &mut Vec<Finding>) {
     match value {
         Value::Array(items) => {
             let keys: Vec<&str> = match schema["x-kubernetes-list-type"].as_str() {
@@ -128,7 +134,7 @@ fn repeated_at(schema: &Value, value: &Value, at: &mut Vec<Step>, findings: &mut
             };
             let mut seen = HashSet::new();
             for (index, item) in items.iter().enumerate() {
-                at.push(Step::Index(index));
+                at.push(SchemaStep::Index(index));
                 let key: Vec<_> = keys.iter().map(|key| item[*key].to_string()).collect();
                 if !keys.is_empty() && !seen.insert(key) {
                     let message = format!("repeats an earlier item: {} must differ", keys.join(", "));
@@ -142,7 +148,7 @@ fn repeated_at(schema: &Value, value: &Value, at: &mut Vec<Step>, findings: &mut
             for (key, field) in fields {
                 let known = schema["properties"].get(key).unwrap_or(&schema["additionalProperties"]);
                 if known.is_object() {
-                    at.push(Step::Key(key.clone()));
+                    at.push(SchemaStep::Key(key.clone()));
                     repeated_at(known, field, at, findings);
                     at.pop();
                 }

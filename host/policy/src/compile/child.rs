@@ -19,7 +19,7 @@ use super::{Compilation, Compile, CompileError, CompileLimits, Order};
 use crate::{
     clock::{Clock, SystemClock},
     engine::Engine,
-    gate::{Bounds, InspectError, Inspection, inspect},
+    inspect::{Bounds, InspectError, Inspection, inspect},
 };
 
 /// The child did not understand its arguments or could not limit itself.

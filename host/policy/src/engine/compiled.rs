@@ -24,9 +24,9 @@ use wasmtime::component::Component;
 use super::EngineError;
 
 /// Compiled code from a trusted source.
-pub(crate) struct Compiled(Origin);
+pub(crate) struct Compiled(CodeOrigin);
 
-enum Origin {
+enum CodeOrigin {
     CompileStep(Vec<u8>),
     Cache(PathBuf),
     Build(Vec<u8>),
@@ -35,17 +35,17 @@ enum Origin {
 impl Compiled {
     /// The code from the compile step.
     pub(crate) fn from_compile_step(code: Vec<u8>) -> Self {
-        Self(Origin::CompileStep(code))
+        Self(CodeOrigin::CompileStep(code))
     }
 
     /// An entry whose hash the cache verified.
     pub(crate) fn from_authenticated_cache(entry: PathBuf) -> Self {
-        Self(Origin::Cache(entry))
+        Self(CodeOrigin::Cache(entry))
     }
 
     /// The code from this program's own file.
     pub(super) fn from_build(code: Vec<u8>) -> Self {
-        Self(Origin::Build(code))
+        Self(CodeOrigin::Build(code))
     }
 
     pub(super) fn load(&self, engine: &wasmtime::Engine) -> Result<Component, EngineError> {
@@ -53,8 +53,8 @@ impl Compiled {
         // since.
         let loaded = unsafe {
             match &self.0 {
-                Origin::CompileStep(code) | Origin::Build(code) => Component::deserialize(engine, code),
-                Origin::Cache(entry) => Component::deserialize_file(engine, entry),
+                CodeOrigin::CompileStep(code) | CodeOrigin::Build(code) => Component::deserialize(engine, code),
+                CodeOrigin::Cache(entry) => Component::deserialize_file(engine, entry),
             }
         };
         loaded.map_err(|error| EngineError::Precompiled(format!("{error:#}")))

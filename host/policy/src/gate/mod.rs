@@ -6,7 +6,6 @@ mod beneath;
 mod bytes;
 mod conformance;
 mod error;
-mod inspect;
 mod server;
 mod step;
 mod turns;
@@ -17,10 +16,11 @@ use serde::Serialize;
 
 pub use bytes::decompress as unpacked;
 pub use error::LoadError;
-pub use inspect::{Bounds, InspectError, Inspection, Part, inspect};
 pub use server::{Known, Server, is_newer};
 pub use step::Step;
 pub use turns::{AtOnce, Turn, Turns};
+
+pub use crate::inspect::{Bounds, InspectError, Inspection, Part, inspect};
 
 use crate::{
     cache::Cache,

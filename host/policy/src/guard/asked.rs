@@ -7,14 +7,14 @@ use super::{
     power::Raised,
     rules::Rules,
     said::Said,
-    shape::{Step, written},
+    shape::{PathStep, written},
 };
 use crate::{pods, settings::Origin};
 
 /// The path of the field that asks for the privilege; `spec` if no single field is found.
 pub(super) fn place(raised: &Raised<'_>, rules: &Rules<'_>) -> String {
-    let mut search = Search { raised, best: None };
-    search.walk(&rules.object["spec"], None, &mut vec![Step::Name("spec".to_owned())]);
+    let mut search = RaiseSearch { raised, best: None };
+    search.walk(&rules.object["spec"], None, &mut vec![PathStep::Name("spec".to_owned())]);
     if let Some((_, path)) = search.best {
         return written(&path);
     }
@@ -29,14 +29,14 @@ fn says(raised: &Raised<'_>, settings: &Value) -> bool {
     Said::about(std::slice::from_ref(raised), &[], settings).have(raised)
 }
 
-struct Search<'a> {
+struct RaiseSearch<'a> {
     raised: &'a Raised<'a>,
     /// Whether the field is in the container that has the privilege, and the field's path.
-    best: Option<(bool, Vec<Step>)>,
+    best: Option<(bool, Vec<PathStep>)>,
 }
 
-impl Search<'_> {
-    fn walk(&mut self, value: &Value, container: Option<&str>, here: &mut Vec<Step>) {
+impl RaiseSearch<'_> {
+    fn walk(&mut self, value: &Value, container: Option<&str>, here: &mut Vec<PathStep>) {
         match value {
             Value::Object(fields) => {
                 let (first, rest) = self.raised.field;
@@ -44,11 +44,11 @@ impl Search<'_> {
                     self.found(container, here);
                 }
                 for (name, value) in fields {
-                    here.push(Step::Name(name.clone()));
+                    here.push(PathStep::Name(name.clone()));
                     match value.as_array().filter(|_| pods::CONTAINERS.contains(&name.as_str())) {
                         Some(items) => {
                             for (i, item) in items.iter().enumerate() {
-                                here.push(Step::Index(i));
+                                here.push(PathStep::Index(i));
                                 self.walk(item, item["name"].as_str(), here);
                                 here.pop();
                             }
@@ -60,7 +60,7 @@ impl Search<'_> {
             }
             Value::Array(items) => {
                 for (i, item) in items.iter().enumerate() {
-                    here.push(Step::Index(i));
+                    here.push(PathStep::Index(i));
                     self.walk(item, container, here);
                     here.pop();
                 }
@@ -69,12 +69,12 @@ impl Search<'_> {
         }
     }
 
-    fn found(&mut self, container: Option<&str>, here: &[Step]) {
+    fn found(&mut self, container: Option<&str>, here: &[PathStep]) {
         let is_its = self.raised.container.map(|of| of.name) == container;
         if self.best.as_ref().is_none_or(|(best, _)| is_its && !best) {
             let (first, rest) = self.raised.field;
             let names = std::iter::once(first).chain(rest.iter().copied());
-            let path = here.iter().cloned().chain(names.map(|name| Step::Name(name.to_owned())));
+            let path = here.iter().cloned().chain(names.map(|name| PathStep::Name(name.to_owned())));
             self.best = Some((is_its, path.collect()));
         }
     }

@@ -13,10 +13,10 @@ use crate::{
 };
 
 /// A variable: its container's name and its own name.
-type Key<'a> = (&'a str, &'a str);
+type VariableKey<'a> = (&'a str, &'a str);
 
 pub(super) fn check(mapping: &[EnvVar], manifests: &[Value], breaches: &mut Breaches) {
-    let mut mapped: BTreeMap<Key<'_>, Value> = BTreeMap::new();
+    let mut mapped: BTreeMap<VariableKey<'_>, Value> = BTreeMap::new();
     for (i, var) in mapping.iter().enumerate() {
         let path = format!("env[{i}]");
         if var.name.is_empty() || var.name.contains(['=', '\0']) {
@@ -31,7 +31,7 @@ pub(super) fn check(mapping: &[EnvVar], manifests: &[Value], breaches: &mut Brea
             breaches.add(Rule::NoDuplicateEnv, path, message);
         }
     }
-    let mut carried: BTreeSet<Key<'_>> = BTreeSet::new();
+    let mut carried: BTreeSet<VariableKey<'_>> = BTreeSet::new();
     for (i, value) in manifests.iter().enumerate() {
         let label = manifest::path(i, value);
         for (at, spec) in pods::specs(value, false) {
@@ -50,8 +50,8 @@ pub(super) fn check(mapping: &[EnvVar], manifests: &[Value], breaches: &mut Brea
 fn carry<'a>(
     path: &str,
     container: &'a Value,
-    mapped: &BTreeMap<Key<'a>, Value>,
-    carried: &mut BTreeSet<Key<'a>>,
+    mapped: &BTreeMap<VariableKey<'a>, Value>,
+    carried: &mut BTreeSet<VariableKey<'a>>,
     breaches: &mut Breaches,
 ) {
     let container_name = container["name"].as_str().unwrap_or_default();

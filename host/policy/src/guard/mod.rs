@@ -38,7 +38,6 @@ mod power;
 mod privilege;
 mod raised;
 mod references;
-mod rule;
 mod rules;
 mod said;
 mod shape;
@@ -47,7 +46,8 @@ mod words;
 pub(crate) use cap::Cap;
 pub(crate) use needs::{may_read, needs};
 pub(crate) use plan::{plan, report};
-pub use rule::{Breach, Rule, UserPrivileges};
 pub(crate) use rules::{Rules, Stop};
-pub(crate) use shape::{Step, written};
+pub(crate) use shape::{PathStep, written};
 pub(crate) use words::of_the_user;
+
+pub use crate::rule::{Breach, Rule, UserPrivileges};

@@ -8,27 +8,27 @@ use super::{
 };
 use crate::{contract::ResourceType, json::list, manifest::Privilege, pods};
 
-type Known = (Privilege, &'static str, &'static [&'static str]);
+type RaisedFields = (Privilege, &'static str, &'static [&'static str]);
 
 /// Boolean fields of a pod.
-const POD: [Known; 3] = [
+const POD: [RaisedFields; 3] = [
     (Privilege::HostNetwork, "hostNetwork", &[]),
     (Privilege::HostPid, "hostPID", &[]),
     (Privilege::HostIpc, "hostIPC", &[]),
 ];
 /// Name fields of a pod.
-const POD_NAMES: [Known; 3] = [
+const POD_NAMES: [RaisedFields; 3] = [
     (Privilege::NodeName, "nodeName", &[]),
     (Privilege::PriorityClass, "priorityClassName", &[]),
     (Privilege::RuntimeClass, "runtimeClassName", &[]),
 ];
 /// Boolean fields of a container.
-const CONTAINER: [Known; 2] = [
+const CONTAINER: [RaisedFields; 2] = [
     (Privilege::Privileged, "securityContext", &["privileged"]),
     (Privilege::AllowPrivilegeEscalation, "securityContext", &["allowPrivilegeEscalation"]),
 ];
 /// Hosts that the kubelet calls for a container's probes and hooks.
-const HOSTS: [Known; 10] = [
+const HOSTS: [RaisedFields; 10] = [
     (Privilege::ProbeHosts, "livenessProbe", &["httpGet", "host"]),
     (Privilege::ProbeHosts, "livenessProbe", &["tcpSocket", "host"]),
     (Privilege::ProbeHosts, "readinessProbe", &["httpGet", "host"]),

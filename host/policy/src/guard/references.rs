@@ -72,7 +72,7 @@ struct Used<'a, 'b> {
     path: &'b String,
     /// The path of the spec with the field; `None` if the field is at the top of the manifest.
     at: Option<&'b String>,
-    field: Place,
+    field: FieldPath,
     named: Named<'a>,
     /// Whether the reference is a PersistentVolumeClaim's data source.
     is_source: bool,
@@ -80,9 +80,9 @@ struct Used<'a, 'b> {
 
 /// The path of a field: up to two list items, then the names after them.
 #[derive(Debug, Clone, Copy)]
-struct Place([Option<(&'static str, usize)>; 2], &'static str);
+struct FieldPath([Option<(&'static str, usize)>; 2], &'static str);
 
-impl fmt::Display for Place {
+impl fmt::Display for FieldPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (list, index) in self.0.iter().flatten() {
             write!(f, "{list}[{index}].")?;
@@ -109,7 +109,7 @@ pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Bre
         for (at, spec) in claims {
             for field in filled::SOURCES {
                 let named = of_source(&spec[field], own);
-                let field = Place([None; 2], field);
+                let field = FieldPath([None; 2], field);
                 used.extend(named.map(|named| Used { path, at: Some(at), field, named, is_source: true }));
             }
         }
@@ -182,24 +182,24 @@ fn elsewhere<'a>(reference: &'a Value, own: &str) -> Option<&'a str> {
 }
 
 /// The Secrets of a ServiceAccount. Every pod of the ServiceAccount gets them, although no pod spec names them.
-fn of_account<'a>(manifest: &'a Value, found: &mut impl FnMut(Place, &'a str)) {
+fn of_account<'a>(manifest: &'a Value, found: &mut impl FnMut(FieldPath, &'a str)) {
     if manifest["apiVersion"] != "v1" || manifest["kind"] != "ServiceAccount" {
         return;
     }
     for field in ["imagePullSecrets", "secrets"] {
         for (i, secret) in list(&manifest[field]).enumerate() {
             if let Some(name) = secret["name"].as_str().filter(|name| !name.is_empty()) {
-                found(Place([Some((field, i)), None], "name"), name);
+                found(FieldPath([Some((field, i)), None], "name"), name);
             }
         }
     }
 }
 
 /// Every Secret and PersistentVolumeClaim that a pod refers to, with the field.
-fn of_pod<'a>(spec: &'a Value, found: &mut impl FnMut(Kind, Place, &'a str)) {
+fn of_pod<'a>(spec: &'a Value, found: &mut impl FnMut(Kind, FieldPath, &'a str)) {
     let mut note = |kind, within, item, field, name: &'a Value| {
         if let Some(name) = name.as_str().filter(|name| !name.is_empty()) {
-            found(kind, Place([within, Some(item)], field), name);
+            found(kind, FieldPath([within, Some(item)], field), name);
         }
     };
     for (i, secret) in list(&spec["imagePullSecrets"]).enumerate() {

@@ -8,7 +8,7 @@ use crate::{
     failure::Failure,
     limits::Limits,
     manifest::Grants,
-    render::ObjectRef,
+    object::ObjectRef,
     settings::Effective,
 };
 

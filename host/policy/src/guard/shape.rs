@@ -19,7 +19,7 @@ const REASON: usize = 200;
 /// A value of a manifest that does not have the type of its field.
 pub(super) struct Misfit<'a> {
     /// The names and indices that lead to the value.
-    pub(super) path: Vec<Step>,
+    pub(super) path: Vec<PathStep>,
     /// The value in the manifest.
     pub(super) value: &'a Value,
     /// The value that the field accepts.
@@ -28,7 +28,7 @@ pub(super) struct Misfit<'a> {
 
 /// One step of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum PathStep {
     Name(String),
     Index(usize),
 }
@@ -48,7 +48,7 @@ pub(super) fn misfits(manifest: &Value) -> Vec<Misfit<'_>> {
         misfits.push(Misfit { message: message(&error, value), value, path: path.clone() });
         // Remove the value, so that the parser finds the next misfit. A list item cannot be removed: the items after it
         // would move.
-        let Some((Step::Name(name), above)) = path.split_last() else { break };
+        let Some((PathStep::Name(name), above)) = path.split_last() else { break };
         let parent = at_mut(&mut rest, above).and_then(Value::as_object_mut);
         if parent.and_then(|parent| parent.remove(name)).is_none() {
             break;
@@ -87,27 +87,27 @@ fn parse<T: DeserializeOwned>(manifest: &Value) -> Parsed {
     serde_path_to_error::deserialize::<_, T>(manifest).map(drop)
 }
 
-fn steps(path: &serde_path_to_error::Path) -> Vec<Step> {
+fn steps(path: &serde_path_to_error::Path) -> Vec<PathStep> {
     let step = |segment: &Segment| match segment {
-        Segment::Seq { index } => Some(Step::Index(*index)),
-        Segment::Map { key } => Some(Step::Name(key.clone())),
+        Segment::Seq { index } => Some(PathStep::Index(*index)),
+        Segment::Map { key } => Some(PathStep::Name(key.clone())),
         // Stop at an unknown step: the value there is reported as a whole.
         Segment::Enum { .. } | Segment::Unknown => None,
     };
     path.iter().map_while(step).collect()
 }
 
-fn at<'a>(value: &'a Value, path: &[Step]) -> Option<&'a Value> {
+fn at<'a>(value: &'a Value, path: &[PathStep]) -> Option<&'a Value> {
     path.iter().try_fold(value, |value, step| match step {
-        Step::Name(name) => value.get(name),
-        Step::Index(index) => value.get(index),
+        PathStep::Name(name) => value.get(name),
+        PathStep::Index(index) => value.get(index),
     })
 }
 
-fn at_mut<'a>(value: &'a mut Value, path: &[Step]) -> Option<&'a mut Value> {
+fn at_mut<'a>(value: &'a mut Value, path: &[PathStep]) -> Option<&'a mut Value> {
     path.iter().try_fold(value, |value, step| match step {
-        Step::Name(name) => value.get_mut(name),
-        Step::Index(index) => value.get_mut(index),
+        PathStep::Name(name) => value.get_mut(name),
+        PathStep::Index(index) => value.get_mut(index),
     })
 }
 
@@ -126,18 +126,18 @@ fn message(error: &serde_path_to_error::Error<serde_json::Error>, value: &Value)
         "f64" => "a number",
         "IntOrString" => "a whole number or a text",
         "Quantity" => "a quantity, such as 500m or 1Gi",
-        other => return format!("must be an object of type {other}, but is {}", Found(value)),
+        other => return format!("must be an object of type {other}, but is {}", ShownType(value)),
     };
     if found.starts_with("invalid value") {
         return format!("must be {expected} within the range of its field");
     }
-    format!("must be {expected}, but is {}", Found(value))
+    format!("must be {expected}, but is {}", ShownType(value))
 }
 
 /// Displays a value by its type.
-struct Found<'a>(&'a Value);
+struct ShownType<'a>(&'a Value);
 
-impl fmt::Display for Found<'_> {
+impl fmt::Display for ShownType<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
             Value::Null => "null",
@@ -151,13 +151,13 @@ impl fmt::Display for Found<'_> {
 }
 
 /// Formats a path for messages.
-pub(crate) fn written(path: &[Step]) -> String {
+pub(crate) fn written(path: &[PathStep]) -> String {
     let mut text = String::new();
     for step in path {
         match step {
-            Step::Index(index) => text.push_str(&format!("[{index}]")),
-            Step::Name(name) if name.contains(['.', '/', '[']) => text.push_str(&format!("[\"{name}\"]")),
-            Step::Name(name) => {
+            PathStep::Index(index) => text.push_str(&format!("[{index}]")),
+            PathStep::Name(name) if name.contains(['.', '/', '[']) => text.push_str(&format!("[\"{name}\"]")),
+            PathStep::Name(name) => {
                 if !text.is_empty() {
                     text.push('.');
                 }

@@ -6,26 +6,26 @@
 
 use serde_json::Value;
 
-use super::shape::Step;
+use super::shape::PathStep;
 
 /// The path in the object of the value that a manifest has at `path`. Prefers the same value; otherwise takes a list or
 /// an object that shares the most names with `path`.
-pub(crate) fn of_the_user(object: &Value, path: &[Step], value: &Value) -> Option<Vec<Step>> {
+pub(crate) fn of_the_user(object: &Value, path: &[PathStep], value: &Value) -> Option<Vec<PathStep>> {
     let mut search = Search { path, value, best: None };
-    let mut here = vec![Step::Name("spec".to_owned())];
+    let mut here = vec![PathStep::Name("spec".to_owned())];
     search.walk(&object["spec"], &mut here);
     search.best.map(|(_, path)| path)
 }
 
 struct Search<'a> {
-    path: &'a [Step],
+    path: &'a [PathStep],
     value: &'a Value,
     /// Whether the value is the same and how many names the paths share; the path.
-    best: Option<((bool, usize), Vec<Step>)>,
+    best: Option<((bool, usize), Vec<PathStep>)>,
 }
 
 impl Search<'_> {
-    fn walk(&mut self, value: &Value, here: &mut Vec<Step>) {
+    fn walk(&mut self, value: &Value, here: &mut Vec<PathStep>) {
         let same = value == self.value || is_same_fraction(value, self.value);
         if same || (value.is_object() && self.value.is_object()) || (value.is_array() && self.value.is_array()) {
             let shared = shared_names(self.path, here);
@@ -36,19 +36,19 @@ impl Search<'_> {
         match value {
             Value::Object(fields) => {
                 for (name, value) in fields {
-                    self.below(Step::Name(name.clone()), value, here);
+                    self.below(PathStep::Name(name.clone()), value, here);
                 }
             }
             Value::Array(items) => {
                 for (i, value) in items.iter().enumerate() {
-                    self.below(Step::Index(i), value, here);
+                    self.below(PathStep::Index(i), value, here);
                 }
             }
             _ => {}
         }
     }
 
-    fn below(&mut self, step: Step, value: &Value, here: &mut Vec<Step>) {
+    fn below(&mut self, step: PathStep, value: &Value, here: &mut Vec<PathStep>) {
         here.push(step);
         self.walk(value, here);
         here.pop();
@@ -62,14 +62,14 @@ fn is_same_fraction(one: &Value, other: &Value) -> bool {
 }
 
 /// The number of names that two paths share at their ends. List indices count as equal, since merging moves items.
-fn shared_names(one: &[Step], other: &[Step]) -> usize {
-    let alike = |(one, other): &(&Step, &Step)| match (one, other) {
-        (Step::Name(one), Step::Name(other)) => one == other,
-        (Step::Index(_), Step::Index(_)) => true,
+fn shared_names(one: &[PathStep], other: &[PathStep]) -> usize {
+    let alike = |(one, other): &(&PathStep, &PathStep)| match (one, other) {
+        (PathStep::Name(one), PathStep::Name(other)) => one == other,
+        (PathStep::Index(_), PathStep::Index(_)) => true,
         _ => false,
     };
     let pairs = one.iter().rev().zip(other.iter().rev());
-    pairs.take_while(alike).filter(|(step, _)| matches!(step, Step::Name(_))).count()
+    pairs.take_while(alike).filter(|(step, _)| matches!(step, PathStep::Name(_))).count()
 }
 
 #[cfg(test)]
@@ -79,7 +79,7 @@ mod tests {
     use serde_json::json;
 
     fn found(object: &Value, path: &[&str], value: &Value) -> Option<String> {
-        let step = |text: &&str| text.parse().map_or_else(|_| Step::Name((*text).to_owned()), Step::Index);
+        let step = |text: &&str| text.parse().map_or_else(|_| PathStep::Name((*text).to_owned()), PathStep::Index);
         of_the_user(object, &path.iter().map(step).collect::<Vec<_>>(), value).map(|path| written(&path))
     }
 

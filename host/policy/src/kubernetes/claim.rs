@@ -1,13 +1,13 @@
 //! Checks a PersistentVolumeClaim.
 
 use super::{
-    found::{Found, shown},
+    found::{Findings, shown},
     place::Place,
     quantity, scheduling,
 };
 
 /// Checks the template in a pod's ephemeral volume: the PersistentVolumeClaim that each pod gets.
-pub(super) fn template(at: &Place<'_>, found: &mut Found) {
+pub(super) fn template(at: &Place<'_>, found: &mut Findings) {
     if !at.is_there() {
         return found.add(at, "is required: the claim for each pod");
     }
@@ -21,7 +21,7 @@ pub(super) fn template(at: &Place<'_>, found: &mut Found) {
 }
 
 /// Checks the spec of a PersistentVolumeClaim.
-pub(super) fn spec(at: &Place<'_>, found: &mut Found) {
+pub(super) fn spec(at: &Place<'_>, found: &mut Findings) {
     const MODES: [&str; 4] = ["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"];
     let modes = at.field("accessModes");
     if modes.items().next().is_none() {
@@ -53,7 +53,7 @@ pub(super) fn spec(at: &Place<'_>, found: &mut Found) {
     }
 }
 
-fn filled_from(source: &Place<'_>, found: &mut Found) {
+fn filled_from(source: &Place<'_>, found: &mut Findings) {
     let (group, kind) = (source.field("apiGroup"), source.field("kind"));
     found.needs(&source.field("name"), "the name of the claim's data source");
     if found.needs(&kind, "the kind of the claim's data source")

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{
     env,
-    found::{Found, shown},
+    found::{Findings, shown},
     mounts,
     place::Place,
     probes, resources, security,
@@ -21,7 +21,7 @@ pub(super) struct Pod<'p, 'a> {
 }
 
 /// Checks a container that runs as long as its pod.
-pub(super) fn running(container: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Found) {
+pub(super) fn running(container: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Findings) {
     common(container, pod, found);
     probes::lifecycle(container, pod.grace, found);
     probes::probes(container, pod.grace, found);
@@ -29,7 +29,7 @@ pub(super) fn running(container: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Foun
 }
 
 /// Checks an init container. It runs before the others, or together with them if its restart policy is `Always`.
-pub(super) fn before(container: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Found) {
+pub(super) fn before(container: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Findings) {
     common(container, pod, found);
     restarts(container, found);
     if container.text_of("restartPolicy") == "Always" {
@@ -50,7 +50,7 @@ pub(super) fn before(container: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Found
     }
 }
 
-fn common(container: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Found) {
+fn common(container: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Findings) {
     let name = container.field("name");
     if found.needs(&name, "the container's name") {
         found.label(&name);
@@ -67,7 +67,7 @@ fn common(container: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Found) {
     resizes(container, pod.spec, found);
 }
 
-fn ports(container: &Place<'_>, on_host: bool, found: &mut Found) {
+fn ports(container: &Place<'_>, on_host: bool, found: &mut Findings) {
     let mut names = BTreeSet::new();
     found.differ(&container.field("ports"), &[("containerPort", ""), ("protocol", "TCP")]);
     for port in container.list("ports") {
@@ -88,7 +88,7 @@ fn ports(container: &Place<'_>, on_host: bool, found: &mut Found) {
     }
 }
 
-fn restarts(container: &Place<'_>, found: &mut Found) {
+fn restarts(container: &Place<'_>, found: &mut Findings) {
     let (policy, rules) = (container.field("restartPolicy"), container.field("restartPolicyRules"));
     found.exactly_one_of(&policy, &["Always", "OnFailure", "Never"]);
     if rules.items().next().is_some() && !policy.is_there() {
@@ -105,7 +105,7 @@ fn restarts(container: &Place<'_>, found: &mut Found) {
     }
 }
 
-fn resizes(container: &Place<'_>, spec: &Place<'_>, found: &mut Found) {
+fn resizes(container: &Place<'_>, spec: &Place<'_>, found: &mut Findings) {
     let mut seen = BTreeSet::new();
     for item in container.list("resizePolicy") {
         let (resource, policy) = (item.field("resourceName"), item.field("restartPolicy"));

@@ -1,12 +1,12 @@
 //! Checks the data of a `ConfigMap` or a Secret.
 
-use super::{found::Found, place::Place};
+use super::{found::Findings, place::Place};
 
 /// The most bytes of all values together.
 const MOST: usize = 1 << 20;
 
 /// Checks a `ConfigMap`.
-pub(super) fn config_map(manifest: &Place<'_>, found: &mut Found) {
+pub(super) fn config_map(manifest: &Place<'_>, found: &mut Findings) {
     let bytes = keys(manifest, &["data", "binaryData"], found);
     for (key, value) in manifest.field("binaryData").entries() {
         if manifest.field("data").field(key).is_there() {
@@ -17,13 +17,13 @@ pub(super) fn config_map(manifest: &Place<'_>, found: &mut Found) {
 }
 
 /// Checks a Secret.
-pub(super) fn secret(manifest: &Place<'_>, found: &mut Found) {
+pub(super) fn secret(manifest: &Place<'_>, found: &mut Findings) {
     let bytes = keys(manifest, &["data", "stringData"], found);
     bounded(&manifest.field("data"), bytes, found);
 }
 
 /// Checks the keys and returns the bytes of the values.
-fn keys<'a>(manifest: &Place<'a>, fields: &[&'a str], found: &mut Found) -> usize {
+fn keys<'a>(manifest: &Place<'a>, fields: &[&'a str], found: &mut Findings) -> usize {
     let mut bytes = 0;
     for field in fields {
         for (key, value) in manifest.field(field).entries() {
@@ -41,7 +41,7 @@ fn decoded(text: &str) -> usize {
     characters * 3 / 4
 }
 
-fn bounded(data: &Place<'_>, bytes: usize, found: &mut Found) {
+fn bounded(data: &Place<'_>, bytes: usize, found: &mut Findings) {
     if bytes > MOST {
         found.add(data, format!("has {bytes} bytes, at most {MOST}: split it, or store less in it"));
     }

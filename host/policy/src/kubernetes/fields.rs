@@ -6,7 +6,7 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
-use super::{found::Found, found::quoted, place::Place};
+use super::{found::Findings, found::quoted, place::Place};
 use crate::near::nearest;
 
 /// The version of Kubernetes whose fields are listed.
@@ -25,11 +25,11 @@ static TYPES: LazyLock<HashMap<&'static str, Fields>> = LazyLock::new(|| {
 });
 
 /// Reports every field of a manifest that its type does not have.
-pub(super) fn check(manifest: &Place<'_>, kind: &str, found: &mut Found) {
+pub(super) fn check(manifest: &Place<'_>, kind: &str, found: &mut Findings) {
     walk(manifest, kind, found);
 }
 
-fn walk(at: &Place<'_>, of: &str, found: &mut Found) {
+fn walk(at: &Place<'_>, of: &str, found: &mut Findings) {
     if at.value().is_array() {
         return at.items().for_each(|item| walk(&item, of, found));
     }

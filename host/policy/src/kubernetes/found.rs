@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Checks, place::Place};
 use crate::{
     cut::{VALUE, cut},
-    guard::Step,
+    guard::PathStep,
     names::{is_key, is_label, is_label_value, is_subdomain},
 };
 
@@ -18,19 +18,19 @@ const TOLD: usize = 10;
 #[derive(Debug)]
 pub(crate) struct Finding {
     /// The names and indices that lead to the value.
-    pub(crate) path: Vec<Step>,
+    pub(crate) path: Vec<PathStep>,
     /// The problem and the remedy.
     pub(crate) message: String,
 }
 
 /// The findings so far.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct Findings {
     findings: Vec<Finding>,
     is_of_newest: bool,
 }
 
-impl Found {
+impl Findings {
     /// An empty collection for a check of this level.
     pub(super) fn for_these(checks: Checks) -> Self {
         Self { findings: Vec::new(), is_of_newest: checks == Checks::Fields }

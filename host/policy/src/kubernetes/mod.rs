@@ -34,13 +34,13 @@ use serde_json::Value;
 pub use checks::Checks;
 pub use fields::VERSION;
 pub(crate) use found::Finding;
-use found::Found;
+use found::Findings;
 pub(crate) use origin::{Origins, judge};
 use place::Place;
 
 /// Returns everything in a manifest that an API server would refuse.
 pub(crate) fn check(manifest: &Value, checks: Checks) -> Vec<Finding> {
-    let (mut found, at) = (Found::for_these(checks), Place::of(manifest));
+    let (mut found, at) = (Findings::for_these(checks), Place::of(manifest));
     if checks == Checks::Nothing {
         return found.into_vec();
     }

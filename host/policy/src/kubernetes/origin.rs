@@ -10,7 +10,7 @@ use super::{Checks, Finding, check};
 use crate::{
     contract::{EnvVar, Violation},
     failure::Failure,
-    guard::{Breach, Rule, Step, Stop, of_the_user, written},
+    guard::{Breach, PathStep, Rule, Stop, of_the_user, written},
     settings::{Effective, Origin, Path},
 };
 
@@ -70,7 +70,7 @@ enum Given {
 
 impl Origins<'_> {
     /// The path in the object of a manifest's value. For a missing value, the path where it would be.
-    fn in_object(&self, manifest: &Value, path: &[Step], value: &Value) -> Option<String> {
+    fn in_object(&self, manifest: &Value, path: &[PathStep], value: &Value) -> Option<String> {
         let variable = self.variable(manifest, path);
         // An item of a list in the object: the mapping names it exactly.
         if let Some((origin, rest)) = variable
@@ -91,8 +91,8 @@ impl Origins<'_> {
     }
 
     /// The origin of the variable that a path leads into, and the rest of the path.
-    fn variable<'p>(&self, manifest: &Value, path: &'p [Step]) -> Option<(&str, &'p [Step])> {
-        let env = path.iter().position(|step| *step == Step::Name("env".to_owned()))?;
+    fn variable<'p>(&self, manifest: &Value, path: &'p [PathStep]) -> Option<(&str, &'p [PathStep])> {
+        let env = path.iter().position(|step| *step == PathStep::Name("env".to_owned()))?;
         let (above, rest) = (&path[..env], path.get(env + 2..)?);
         let container = at(manifest, above)["name"].as_str()?;
         let name = at(manifest, path.get(..env + 2)?)["name"].as_str().unwrap_or_default();
@@ -116,20 +116,20 @@ impl Origins<'_> {
     }
 }
 
-fn name_of(step: &Step) -> Option<&str> {
-    if let Step::Name(name) = step { Some(name) } else { None }
+fn name_of(step: &PathStep) -> Option<&str> {
+    if let PathStep::Name(name) = step { Some(name) } else { None }
 }
 
 /// Appends steps to a path in text form.
-fn joined(path: &str, rest: &[Step]) -> String {
+fn joined(path: &str, rest: &[PathStep]) -> String {
     let rest = written(rest);
     if rest.is_empty() { path.to_owned() } else { format!("{path}.{rest}") }
 }
 
 /// The value at a path; null if there is none.
-fn at<'a>(value: &'a Value, path: &[Step]) -> &'a Value {
+fn at<'a>(value: &'a Value, path: &[PathStep]) -> &'a Value {
     path.iter().fold(value, |value, step| match step {
-        Step::Name(name) => &value[name],
-        Step::Index(index) => &value[index],
+        PathStep::Name(name) => &value[name],
+        PathStep::Index(index) => &value[index],
     })
 }

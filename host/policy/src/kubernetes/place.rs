@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use crate::guard::Step;
+use crate::guard::PathStep;
 
 static NULL: Value = Value::Null;
 
@@ -88,12 +88,12 @@ impl<'a> Place<'a> {
     }
 
     /// The steps that lead to this place.
-    pub(super) fn steps(&self) -> Vec<Step> {
+    pub(super) fn steps(&self) -> Vec<PathStep> {
         let (mut steps, mut way) = (Vec::new(), self.way.as_ref());
         while let Some(here) = way {
             steps.push(match here.step {
-                Key::Name(name) => Step::Name(name.to_owned()),
-                Key::Index(index) => Step::Index(index),
+                Key::Name(name) => PathStep::Name(name.to_owned()),
+                Key::Index(index) => PathStep::Index(index),
             });
             way = here.before.as_ref();
         }

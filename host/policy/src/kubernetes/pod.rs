@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, net::IpAddr};
 
 use super::{
     container::{self, Pod},
-    found::{Found, shown},
+    found::{Findings, shown},
     place::Place,
     resources, scheduling, security, volumes,
 };
@@ -14,7 +14,7 @@ use crate::names::is_subdomain;
 const GRACE: i64 = 30;
 
 /// Checks a pod spec, either in a template or of a pod itself.
-pub(super) fn check(spec: &Place<'_>, is_template: bool, found: &mut Found) {
+pub(super) fn check(spec: &Place<'_>, is_template: bool, found: &mut Findings) {
     let volumes = volumes::check(spec, found);
     let claims = spec.list("resourceClaims").map(|claim| claim.text_of("name")).collect();
     let grace = spec.field("terminationGracePeriodSeconds").number().unwrap_or(GRACE);
@@ -46,7 +46,7 @@ pub(super) fn check(spec: &Place<'_>, is_template: bool, found: &mut Found) {
     }
 }
 
-fn containers(spec: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Found) {
+fn containers(spec: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Findings) {
     if spec.list("containers").next().is_none() {
         found.add(&spec.field("containers"), "is required: at least one container");
     }
@@ -77,7 +77,7 @@ fn containers(spec: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Found) {
 }
 
 /// Checks the names that a pod refers to.
-fn named(spec: &Place<'_>, found: &mut Found) {
+fn named(spec: &Place<'_>, found: &mut Findings) {
     for field in ["serviceAccountName", "nodeName", "priorityClassName"] {
         found.name_if_any(&spec.field(field));
     }
@@ -109,7 +109,7 @@ fn named(spec: &Place<'_>, found: &mut Found) {
 }
 
 /// Checks host names, addresses and DNS settings.
-fn network(spec: &Place<'_>, found: &mut Found) {
+fn network(spec: &Place<'_>, found: &mut Findings) {
     let is_on = |field| spec.field(field).value() == true;
     if is_on("shareProcessNamespace") && is_on("hostPID") {
         found.add(&spec.field("shareProcessNamespace"), "cannot be combined with hostPID: remove one of the two");
@@ -165,7 +165,7 @@ fn network(spec: &Place<'_>, found: &mut Found) {
     }
 }
 
-fn address(at: &Place<'_>, found: &mut Found) {
+fn address(at: &Place<'_>, found: &mut Findings) {
     // Older versions of Kubernetes accept leading zeros in fields that existed then.
     let plain: Vec<&str> = at.text().split('.').map(|part| part.trim_start_matches('0')).collect();
     let plain: Vec<&str> = plain.into_iter().map(|part| if part.is_empty() { "0" } else { part }).collect();

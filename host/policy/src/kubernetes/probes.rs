@@ -1,12 +1,12 @@
 //! Checks the probes and hooks of a container.
 
 use super::{
-    found::{Found, shown},
+    found::{Findings, shown},
     place::Place,
 };
 
 /// Checks the probes of a container.
-pub(super) fn probes(container: &Place<'_>, grace: i64, found: &mut Found) {
+pub(super) fn probes(container: &Place<'_>, grace: i64, found: &mut Findings) {
     for name in ["livenessProbe", "readinessProbe", "startupProbe"] {
         let probe = container.field(name);
         if !probe.is_there() {
@@ -33,7 +33,7 @@ pub(super) fn probes(container: &Place<'_>, grace: i64, found: &mut Found) {
 }
 
 /// Checks the hooks of a container.
-pub(super) fn lifecycle(container: &Place<'_>, grace: i64, found: &mut Found) {
+pub(super) fn lifecycle(container: &Place<'_>, grace: i64, found: &mut Findings) {
     let hooks = container.field("lifecycle");
     for name in ["postStart", "preStop"] {
         let hook = hooks.field(name);
@@ -44,7 +44,7 @@ pub(super) fn lifecycle(container: &Place<'_>, grace: i64, found: &mut Found) {
 }
 
 /// Requires exactly one valid handler.
-fn handler(at: &Place<'_>, ways: &[&'static str], grace: i64, found: &mut Found) {
+fn handler(at: &Place<'_>, ways: &[&'static str], grace: i64, found: &mut Findings) {
     let given: Vec<_> = ways.iter().map(|way| at.field(way)).filter(Place::is_there).collect();
     match given.len() {
         0 => found.add(at, format!("must have one of {}", ways.join(", "))),
@@ -78,7 +78,7 @@ fn handler(at: &Place<'_>, ways: &[&'static str], grace: i64, found: &mut Found)
     }
 }
 
-fn port(way: &Place<'_>, found: &mut Found) {
+fn port(way: &Place<'_>, found: &mut Findings) {
     let port = way.field("port");
     if port.is_there() {
         found.port(&port);

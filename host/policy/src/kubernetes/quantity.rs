@@ -4,7 +4,7 @@ use kaos_amounts::{UNIT, nanos};
 use serde_json::Value;
 
 use super::{
-    found::{Found, shown},
+    found::{Findings, shown},
     place::Place,
 };
 
@@ -24,7 +24,7 @@ pub(super) fn is_whole(amount: i128) -> bool {
 }
 
 /// Checks that an amount is not negative, and returns it.
-pub(super) fn check(at: &Place<'_>, found: &mut Found) -> Option<i128> {
+pub(super) fn check(at: &Place<'_>, found: &mut Findings) -> Option<i128> {
     let Some(amount) = amount(at.value()) else {
         found.add(at, format!("{} is not an amount: write one such as 500m, 1.5 or 2Gi", shown(at)));
         return None;

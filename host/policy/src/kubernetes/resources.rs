@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{
-    found::{Found, quoted, shown},
+    found::{Findings, quoted, shown},
     place::Place,
     quantity,
 };
 use crate::names::is_key;
 
 /// Checks the resources of a container. `claims` are the pod's resource claims.
-pub(super) fn of_container(at: &Place<'_>, claims: &BTreeSet<&str>, found: &mut Found) {
+pub(super) fn of_container(at: &Place<'_>, claims: &BTreeSet<&str>, found: &mut Findings) {
     check(at, &["cpu", "memory", "ephemeral-storage"], found);
     found.differ(&at.field("claims"), &[("name", "")]);
     for claim in at.list("claims") {
@@ -24,7 +24,7 @@ pub(super) fn of_container(at: &Place<'_>, claims: &BTreeSet<&str>, found: &mut 
 }
 
 /// Checks the resources of a pod as a whole.
-pub(super) fn of_pod(at: &Place<'_>, found: &mut Found) {
+pub(super) fn of_pod(at: &Place<'_>, found: &mut Findings) {
     check(at, &["cpu", "memory"], found);
     for list in ["limits", "requests"] {
         for (name, value) in at.field(list).entries().filter(|(name, _)| name.contains('/')) {
@@ -40,7 +40,7 @@ pub(super) fn of_pod(at: &Place<'_>, found: &mut Found) {
 }
 
 /// Checks the resources that a pod uses in addition to its containers.
-pub(super) fn overhead(at: &Place<'_>, found: &mut Found) {
+pub(super) fn overhead(at: &Place<'_>, found: &mut Findings) {
     at.entries().for_each(|(name, value)| resource(name, &value, &["cpu", "memory", "ephemeral-storage"], found));
     let has = |is_it: fn(&str) -> bool| at.entries().any(|(name, _)| is_it(name));
     if has(is_huge) && !has(|name| matches!(name, "cpu" | "memory")) {
@@ -49,7 +49,7 @@ pub(super) fn overhead(at: &Place<'_>, found: &mut Found) {
 }
 
 /// Checks limits and requests.
-fn check(at: &Place<'_>, standard: &[&str], found: &mut Found) {
+fn check(at: &Place<'_>, standard: &[&str], found: &mut Findings) {
     let (limits, requests) = (at.field("limits"), at.field("requests"));
     let mut has = (false, false);
     for (name, value) in limits.entries().chain(requests.entries()) {
@@ -79,7 +79,7 @@ fn check(at: &Place<'_>, standard: &[&str], found: &mut Found) {
 }
 
 /// Checks one amount and the name of its resource.
-fn resource(name: &str, at: &Place<'_>, standard: &[&str], found: &mut Found) {
+fn resource(name: &str, at: &Place<'_>, standard: &[&str], found: &mut Findings) {
     let is_standard = standard.contains(&name) || is_huge(name);
     if !is_key(name) {
         found.key(at, name);

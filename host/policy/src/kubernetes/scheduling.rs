@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::{
-    found::{Found, shown},
+    found::{Findings, shown},
     place::Place,
 };
 use crate::names::is_label_value;
 
 /// Checks every field of a pod spec that decides where the pod runs.
-pub(super) fn check(spec: &Place<'_>, found: &mut Found) {
+pub(super) fn check(spec: &Place<'_>, found: &mut Findings) {
     found.labels(&spec.field("nodeSelector"));
     let affinity = spec.field("affinity");
     node_affinity(&affinity.field("nodeAffinity"), found);
@@ -22,7 +22,7 @@ pub(super) fn check(spec: &Place<'_>, found: &mut Found) {
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
-fn node_affinity(at: &Place<'_>, found: &mut Found) {
+fn node_affinity(at: &Place<'_>, found: &mut Findings) {
     let required = at.field(REQUIRED);
     if required.is_there() {
         let terms = required.field("nodeSelectorTerms");
@@ -37,7 +37,7 @@ fn node_affinity(at: &Place<'_>, found: &mut Found) {
     }
 }
 
-fn weight(term: &Place<'_>, found: &mut Found) {
+fn weight(term: &Place<'_>, found: &mut Findings) {
     let weight = term.field("weight");
     if weight.is_there() {
         found.between(&weight, 1, 100);
@@ -46,7 +46,7 @@ fn weight(term: &Place<'_>, found: &mut Found) {
     }
 }
 
-fn node_term(term: &Place<'_>, is_required: bool, found: &mut Found) {
+fn node_term(term: &Place<'_>, is_required: bool, found: &mut Findings) {
     for expression in term.list("matchExpressions") {
         selects(&expression, &["Gt", "Lt"], is_required, found);
     }
@@ -66,7 +66,7 @@ fn node_term(term: &Place<'_>, is_required: bool, found: &mut Found) {
 }
 
 /// Checks an expression of a selector. `further` are operators beyond those of label selectors.
-fn selects(expression: &Place<'_>, further: &[&str], values_are_labels: bool, found: &mut Found) {
+fn selects(expression: &Place<'_>, further: &[&str], values_are_labels: bool, found: &mut Findings) {
     let (operator, values) = (expression.field("operator"), expression.field("values"));
     let count = values.items().count();
     match operator.text() {
@@ -93,12 +93,12 @@ fn selects(expression: &Place<'_>, further: &[&str], values_are_labels: bool, fo
 }
 
 /// Checks a label selector.
-pub(super) fn selector(at: &Place<'_>, found: &mut Found) {
+pub(super) fn selector(at: &Place<'_>, found: &mut Findings) {
     found.labels(&at.field("matchLabels"));
     at.list("matchExpressions").for_each(|expression| selects(&expression, &[], true, found));
 }
 
-fn pod_affinity(at: &Place<'_>, found: &mut Found) {
+fn pod_affinity(at: &Place<'_>, found: &mut Findings) {
     at.list(REQUIRED).for_each(|term| pod_term(&term, found));
     for term in at.list(PREFERRED) {
         weight(&term, found);
@@ -106,7 +106,7 @@ fn pod_affinity(at: &Place<'_>, found: &mut Found) {
     }
 }
 
-fn pod_term(term: &Place<'_>, found: &mut Found) {
+fn pod_term(term: &Place<'_>, found: &mut Findings) {
     selector(&term.field("labelSelector"), found);
     selector(&term.field("namespaceSelector"), found);
     term.list("namespaces").for_each(|name| {
@@ -120,7 +120,7 @@ fn pod_term(term: &Place<'_>, found: &mut Found) {
 }
 
 /// Checks label keys that need a selector.
-fn label_keys(at: &Place<'_>, found: &mut Found) {
+fn label_keys(at: &Place<'_>, found: &mut Findings) {
     let selector = at.field("labelSelector");
     for field in ["matchLabelKeys", "mismatchLabelKeys"] {
         let keys = at.field(field);
@@ -137,7 +137,7 @@ fn label_keys(at: &Place<'_>, found: &mut Found) {
     }
 }
 
-fn tolerates(at: &Place<'_>, found: &mut Found) {
+fn tolerates(at: &Place<'_>, found: &mut Findings) {
     let (key, operator, value, effect) = (at.field("key"), at.field("operator"), at.field("value"), at.field("effect"));
     if !key.text().is_empty() {
         found.key(&key, key.text());
@@ -158,7 +158,7 @@ fn tolerates(at: &Place<'_>, found: &mut Found) {
     found.one_of(&effect, &["NoSchedule", "PreferNoSchedule", "NoExecute"]);
 }
 
-fn spread(spec: &Place<'_>, found: &mut Found) {
+fn spread(spec: &Place<'_>, found: &mut Findings) {
     let constraints = spec.field("topologySpreadConstraints");
     found.differ(&constraints, &[("topologyKey", ""), ("whenUnsatisfiable", "")]);
     for constraint in constraints.items() {

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::{
-    found::{Found, shown},
+    found::{Findings, shown},
     place::Place,
 };
 
 /// Checks a Service.
-pub(super) fn check(manifest: &Place<'_>, found: &mut Found) {
+pub(super) fn check(manifest: &Place<'_>, found: &mut Findings) {
     let spec = manifest.field("spec");
     let kind = spec.field("type");
     found.one_of(&kind, &["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"]);

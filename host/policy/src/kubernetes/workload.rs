@@ -1,13 +1,13 @@
 //! Checks a workload: the number of its pods, their labels and their template.
 
 use super::{
-    found::{Found, shown},
+    found::{Findings, shown},
     place::Place,
     pod, scheduling,
 };
 
 /// Checks a Deployment.
-pub(super) fn deployment(manifest: &Place<'_>, found: &mut Found) {
+pub(super) fn deployment(manifest: &Place<'_>, found: &mut Findings) {
     let spec = manifest.field("spec");
     numbers(&spec, found);
     rollout(&spec.field("strategy"), found);
@@ -22,7 +22,7 @@ pub(super) fn deployment(manifest: &Place<'_>, found: &mut Found) {
 }
 
 /// Checks a `StatefulSet` or a `DaemonSet`.
-pub(super) fn set(manifest: &Place<'_>, found: &mut Found) {
+pub(super) fn set(manifest: &Place<'_>, found: &mut Findings) {
     let spec = manifest.field("spec");
     numbers(&spec, found);
     labels(&spec, found);
@@ -31,19 +31,19 @@ pub(super) fn set(manifest: &Place<'_>, found: &mut Found) {
 }
 
 /// Checks a pod template.
-pub(super) fn template(template: &Place<'_>, found: &mut Found) {
+pub(super) fn template(template: &Place<'_>, found: &mut Findings) {
     found.labels(&template.field("metadata").field("labels"));
     pod::check(&template.field("spec"), true, found);
 }
 
-fn numbers(spec: &Place<'_>, found: &mut Found) {
+fn numbers(spec: &Place<'_>, found: &mut Findings) {
     for field in ["replicas", "minReadySeconds", "revisionHistoryLimit"] {
         found.at_least(&spec.field(field), 0);
     }
 }
 
 /// Checks that pods of a lasting workload are always restarted.
-fn lasting(pod: &Place<'_>, found: &mut Found) {
+fn lasting(pod: &Place<'_>, found: &mut Findings) {
     let policy = pod.field("restartPolicy");
     if !matches!(policy.text(), "" | "Always") {
         found.add(&policy, format!("{} is not allowed in long-running pods: write Always", shown(&policy)));
@@ -55,7 +55,7 @@ fn lasting(pod: &Place<'_>, found: &mut Found) {
 }
 
 /// Checks that the selector finds the pods of the template.
-fn labels(spec: &Place<'_>, found: &mut Found) {
+fn labels(spec: &Place<'_>, found: &mut Findings) {
     let (selector, labels) = (spec.field("selector"), spec.field("template").field("metadata").field("labels"));
     let wanted = selector.field("matchLabels");
     if wanted.entries().next().is_none() && selector.list("matchExpressions").next().is_none() {
@@ -69,7 +69,7 @@ fn labels(spec: &Place<'_>, found: &mut Found) {
     }
 }
 
-fn rollout(strategy: &Place<'_>, found: &mut Found) {
+fn rollout(strategy: &Place<'_>, found: &mut Findings) {
     found.one_of(&strategy.field("type"), &["RollingUpdate", "Recreate"]);
     let steps = strategy.field("rollingUpdate");
     if strategy.text_of("type") == "Recreate" && steps.is_there() {

@@ -4,7 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::Value;
 
-use super::{layer::Layer, object::annotations};
+use super::layer::PassLayer;
+use crate::object::annotations;
 use crate::{
     contract::Violation,
     settings::{ANNOTATION_PREFIX, Path, SettingsError},
@@ -14,8 +15,8 @@ use crate::{
 /// knows and for values that do not fit.
 pub(super) fn annotate<'a>(
     object: &Value,
-    base: &mut Layer<'a>,
-    overlays: &mut [Layer<'a>],
+    base: &mut PassLayer<'a>,
+    overlays: &mut [PassLayer<'a>],
 ) -> Result<(), Vec<Violation>> {
     let given: BTreeMap<&str, &str> =
         annotations(object).into_iter().filter(|(key, _)| key.starts_with(ANNOTATION_PREFIX)).collect();
@@ -23,7 +24,7 @@ pub(super) fn annotate<'a>(
         return Ok(());
     }
     let mut violations = Vec::new();
-    let layers: Vec<&mut Layer<'a>> = std::iter::once(base).chain(overlays).collect();
+    let layers: Vec<&mut PassLayer<'a>> = std::iter::once(base).chain(overlays).collect();
     for key in given.keys() {
         let path = Path::parse(key.strip_prefix(ANNOTATION_PREFIX).unwrap_or_default());
         if !layers.iter().any(|layer| layer.bound.policy.schema().has(&path)) {

@@ -10,13 +10,13 @@ use crate::{
 };
 
 /// One layer of one pass: its policy, its claim on the kind, and the settings for this object.
-pub(super) struct Layer<'a> {
+pub(super) struct PassLayer<'a> {
     pub(super) bound: &'a Bound,
     pub(super) claim: &'a Claim,
     pub(super) settings: Arc<Effective>,
 }
 
-impl<'a> Layer<'a> {
+impl<'a> PassLayer<'a> {
     pub(super) fn of(bound: &'a Bound, of: &ResourceType) -> Result<Self, RenderError> {
         let claim = bound
             .policy

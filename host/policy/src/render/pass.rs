@@ -10,7 +10,7 @@ use super::{
     binding::Binding,
     found::{Asked, View},
     key::pass_key,
-    layer::Layer,
+    layer::PassLayer,
     load::Load,
     size, stripped,
 };
@@ -33,8 +33,8 @@ struct Pass<'a> {
     object: &'a Value,
     text: &'a str,
     reference: &'a ObjectRef,
-    base: &'a Layer<'a>,
-    overlays: &'a [Layer<'a>],
+    base: &'a PassLayer<'a>,
+    overlays: &'a [PassLayer<'a>],
     lookup: &'a dyn Lookup,
 }
 
@@ -50,8 +50,8 @@ struct Ledger {
 pub(super) fn run(binding: &Binding, object: &Value, lookup: &dyn Lookup) -> Result<Rendered, RenderError> {
     let reference = ObjectRef::of(object)?;
     let of = reference.of_type();
-    let mut base = Layer::of(&binding.base, &of)?;
-    let mut overlays = binding.overlays.iter().map(|bound| Layer::of(bound, &of)).collect::<Result<Vec<_>, _>>()?;
+    let mut base = PassLayer::of(&binding.base, &of)?;
+    let mut overlays = binding.overlays.iter().map(|bound| PassLayer::of(bound, &of)).collect::<Result<Vec<_>, _>>()?;
     let mut visible = stripped(object, true);
     let refusal = match size::check(&visible) {
         Ok(()) => annotate(&visible, &mut base, &mut overlays).err(),
@@ -92,13 +92,13 @@ pub(super) fn run(binding: &Binding, object: &Value, lookup: &dyn Lookup) -> Res
 }
 
 impl Pass<'_> {
-    fn layers(&self) -> impl Iterator<Item = &Layer<'_>> {
+    fn layers(&self) -> impl Iterator<Item = &PassLayer<'_>> {
         std::iter::once(self.base).chain(self.overlays)
     }
 
     /// Returns the remembered answer if the policy would answer the same again. The needs follow from the object and
     /// from the found objects. So equal findings for the same needs mean equal needs and an equal answer.
-    fn recall(&self, memo: &Memo) -> (memo::Answer, bool) {
+    fn recall(&self, memo: &Memo) -> (memo::MemoAnswer, bool) {
         let key = pass_key(self.binding, self.layers().map(|layer| &*layer.settings), self.text);
         if let Some(remembered) = memo.pass(&key) {
             let mut now = Vec::new();
@@ -118,7 +118,7 @@ impl Pass<'_> {
         (answer, false)
     }
 
-    fn execute(&self) -> (memo::Answer, Ledger) {
+    fn execute(&self) -> (memo::MemoAnswer, Ledger) {
         let mut ledger = Ledger::default();
         let verdict = self.decide(&mut ledger).unwrap_or_else(Verdict::Failed);
         (self.answer(verdict, &ledger), ledger)
@@ -159,7 +159,7 @@ impl Pass<'_> {
     /// Runs needs and map-env of one layer. Records their fuel and findings in the ledger also if they fail.
     fn map_env(
         &self,
-        layer: &Layer<'_>,
+        layer: &PassLayer<'_>,
         sandbox: &mut dyn Sandbox,
         below: Vec<EnvVar>,
         ledger: &mut Ledger,
@@ -181,7 +181,7 @@ impl Pass<'_> {
         Ok((subject, mapped))
     }
 
-    fn failed(&self, layer: &Layer<'_>, failure: Failure, found: &[Found]) -> PolicyFailure {
+    fn failed(&self, layer: &PassLayer<'_>, failure: Failure, found: &[Found]) -> PolicyFailure {
         PolicyFailure::new(layer.bound.policy.id(), failure, self.text, found)
     }
 
@@ -213,7 +213,7 @@ impl Pass<'_> {
         Ok(Planned { manifests, gates, env, overlaid: BTreeMap::new(), notes, finalizer, gates_hold })
     }
 
-    fn view<'b>(&'b self, layer: &'b Layer<'_>) -> View<'b> {
+    fn view<'b>(&'b self, layer: &'b PassLayer<'_>) -> View<'b> {
         View {
             claim: layer.claim,
             grants: layer.bound.policy.grants(),
@@ -224,7 +224,7 @@ impl Pass<'_> {
         }
     }
 
-    fn subject(&self, layer: &Layer<'_>, found: Vec<Found>) -> Subject {
+    fn subject(&self, layer: &PassLayer<'_>, found: Vec<Found>) -> Subject {
         let Cluster { domain, operator_namespace, served } = &self.binding.cluster;
         let served = layer.claim.wishes.iter().filter(|of| served.contains(of)).cloned().collect();
         let cluster = Cluster { domain: domain.clone(), operator_namespace: operator_namespace.clone(), served };
@@ -232,7 +232,7 @@ impl Pass<'_> {
         Subject { object: self.text.to_owned(), found, settings, cluster, extra: "{}".to_owned() }
     }
 
-    fn answer(&self, verdict: Verdict, ledger: &Ledger) -> memo::Answer {
+    fn answer(&self, verdict: Verdict, ledger: &Ledger) -> memo::MemoAnswer {
         let mut needs = Vec::new();
         for (layer, asked) in self.layers().zip(&ledger.asked) {
             let prefixed = |need: &Need| Need { id: format!("{}/{}", layer.name(), need.id), ..need.clone() };
@@ -240,6 +240,6 @@ impl Pass<'_> {
             needs.extend(asked.needs.iter().filter(|need| view.may_see(&need.target)).map(prefixed));
         }
         let found = ledger.asked.first().map(|asked| asked.found.clone()).unwrap_or_default();
-        memo::Answer { fuel: ledger.fuel, needs, subject: Arc::new(self.subject(self.base, found)), verdict }
+        memo::MemoAnswer { fuel: ledger.fuel, needs, subject: Arc::new(self.subject(self.base, found)), verdict }
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     contract::{Answer, Found, Reference, Violation},
-    guard::{Step, written},
+    guard::{PathStep, written},
     units::{bytes, count as grouped},
 };
 
@@ -88,10 +88,10 @@ pub(super) fn name_alone(object: &Value) -> Value {
     })
 }
 
-fn below(value: &Value) -> Vec<(Step, &Value)> {
+fn below(value: &Value) -> Vec<(PathStep, &Value)> {
     match value {
-        Value::Object(fields) => fields.iter().map(|(name, value)| (Step::Name(name.clone()), value)).collect(),
-        Value::Array(items) => items.iter().enumerate().map(|(at, value)| (Step::Index(at), value)).collect(),
+        Value::Object(fields) => fields.iter().map(|(name, value)| (PathStep::Name(name.clone()), value)).collect(),
+        Value::Array(items) => items.iter().enumerate().map(|(at, value)| (PathStep::Index(at), value)).collect(),
         _ => Vec::new(),
     }
 }
@@ -119,7 +119,7 @@ fn most_fields(value: &Value) -> usize {
 }
 
 /// The first part with too many fields.
-fn widest(value: &Value) -> Option<(Vec<Step>, &Value)> {
+fn widest(value: &Value) -> Option<(Vec<PathStep>, &Value)> {
     if fields(value) > FIELDS {
         return Some((Vec::new(), value));
     }
@@ -131,7 +131,7 @@ fn widest(value: &Value) -> Option<(Vec<Step>, &Value)> {
 }
 
 /// The innermost part that has more than half of the whole weight.
-fn heaviest(object: &Value, weigh: fn(&Value) -> usize) -> (Vec<Step>, &Value) {
+fn heaviest(object: &Value, weigh: fn(&Value) -> usize) -> (Vec<PathStep>, &Value) {
     let half = weigh(object) / 2;
     let (mut path, mut here) = (Vec::new(), object);
     while let Some((step, value)) = below(here).into_iter().find(|(_, value)| weigh(value) > half) {

@@ -32,7 +32,7 @@ pub(super) fn length(text: &str) -> Result<(), SchemaError> {
 
 /// Refuses a schema that expands beyond the limits, or that refers to anything but a part of itself.
 pub(super) fn check(root: &Value) -> Result<(), SchemaError> {
-    Walk { root, left: VALUES, path: Vec::new(), references: Vec::new() }.value(root, 0)?;
+    BoundsWalk { root, left: VALUES, path: Vec::new(), references: Vec::new() }.value(root, 0)?;
     let count = patterns(root);
     if count > PATTERNS {
         return Err(SchemaError::TooManyPatterns { count, limit: PATTERNS });
@@ -47,7 +47,7 @@ pub(super) fn times(part: &Map<String, Value>) -> usize {
 }
 
 /// The state of a walk.
-struct Walk<'a> {
+struct BoundsWalk<'a> {
     root: &'a Value,
     left: usize,
     path: Vec<&'a str>,
@@ -55,7 +55,7 @@ struct Walk<'a> {
     references: Vec<&'a str>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> BoundsWalk<'a> {
     fn value(&mut self, value: &'a Value, level: usize) -> Result<(), SchemaError> {
         if level > LEVELS {
             return Err(SchemaError::TooDeep { path: self.here(), limit: LEVELS });
@@ -154,7 +154,7 @@ mod tests {
         assert!(schemas.len() >= 4, "those of the default policies, and of the template");
         for text in &schemas {
             let root: Value = serde_json::from_str(text).unwrap();
-            let mut walk = Walk { root: &root, left: VALUES / 10, path: Vec::new(), references: Vec::new() };
+            let mut walk = BoundsWalk { root: &root, left: VALUES / 10, path: Vec::new(), references: Vec::new() };
             assert_eq!(walk.value(&root, LEVELS / 2), Ok(()));
             assert!(text.len() < BYTES / 8 && patterns(&root) < PATTERNS / 2);
             assert!(Schema::parse(text).is_ok());

@@ -18,7 +18,7 @@ use super::{
     background::{Over, Stand},
     gatekeeper::{Gatekeeper, Share},
 };
-use crate::{package::Package, processors::Processors, server::Asked};
+use crate::{package::Package, processors::Processors, server::TargetServer};
 
 /// The result of a check.
 pub(super) type Checked = Result<Arc<Policy>, LoadError>;
@@ -27,9 +27,9 @@ pub(super) type Checked = Result<Arc<Policy>, LoadError>;
 pub(super) struct Checks {
     gatekeeper: Gatekeeper,
     processors: Processors,
-    server: Asked,
+    server: TargetServer,
     home: String,
-    under_way: BTreeMap<String, Check>,
+    under_way: BTreeMap<String, RunningCheck>,
     /// Checks that are no longer wanted and that have not stopped yet. Each token is cancelled when its check has
     /// stopped.
     leaving: Vec<CancellationToken>,
@@ -37,7 +37,7 @@ pub(super) struct Checks {
 }
 
 /// A check. It stops when this value is dropped.
-struct Check {
+struct RunningCheck {
     namespace: String,
     ends: CancellationToken,
     /// Cancelled when the check has stopped, for any reason.
@@ -46,7 +46,7 @@ struct Check {
     task: JoinHandle<()>,
 }
 
-impl Drop for Check {
+impl Drop for RunningCheck {
     fn drop(&mut self) {
         self.ends.cancel();
     }
@@ -54,7 +54,7 @@ impl Drop for Check {
 
 impl Checks {
     /// Creates the value without any check. `home` is the operator's namespace.
-    pub(super) fn new(gatekeeper: Gatekeeper, processors: Processors, server: Asked, home: &str) -> Self {
+    pub(super) fn new(gatekeeper: Gatekeeper, processors: Processors, server: TargetServer, home: &str) -> Self {
         let (under_way, leaving, ended) = (BTreeMap::new(), Vec::new(), Arc::default());
         Self { gatekeeper, processors, server, home: home.to_owned(), under_way, leaving, ended }
     }
@@ -97,7 +97,7 @@ impl Checks {
                 if is_over { Err(CompileError::Unwanted.into()) } else { gatekeeper.check(&package, share).await };
             let _ = answer.send((checked, began.elapsed()));
         });
-        let check = Check { namespace: namespace.to_owned(), ends, over, checked, task };
+        let check = RunningCheck { namespace: namespace.to_owned(), ends, over, checked, task };
         self.under_way.insert(revision.to_owned(), check);
     }
 
@@ -135,7 +135,7 @@ impl Checks {
     }
 
     /// Ends checks, which may start again. They take some time to stop.
-    fn end(&mut self, is_ended: impl Fn(&str, &Check) -> bool) {
+    fn end(&mut self, is_ended: impl Fn(&str, &RunningCheck) -> bool) {
         let ended = self.under_way.extract_if(.., |revision, check| is_ended(revision, check));
         self.leaving.extend(ended.map(|(_, check)| check.over.clone()));
         self.leaving.retain(|over| !over.is_cancelled());
@@ -192,7 +192,7 @@ mod tests {
         let compiler = Compiler::default();
         let engine = Engine::new().unwrap();
         let gatekeeper = Gatekeeper::new(engine, Box::new(compiler.clone()), Cluster::default());
-        let server = Asked::Known(Known::default());
+        let server = TargetServer::Known(Known::default());
         (Checks::new(gatekeeper, Processors::of_this_machine(Compute::Pool), server, "home"), compiler)
     }
 

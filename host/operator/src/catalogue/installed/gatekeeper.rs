@@ -19,7 +19,7 @@ use crate::{
     kinds,
     package::Package,
     processors::{Permit, Processors},
-    server::Asked,
+    server::TargetServer,
 };
 
 /// Checks packages at the gate.
@@ -41,7 +41,7 @@ pub(super) struct Share {
     /// Ends the check when it is cancelled.
     pub(super) ends: CancellationToken,
     /// The API server that validates plans.
-    pub(super) server: Asked,
+    pub(super) server: TargetServer,
 }
 
 /// A share, on a thread that may block.
@@ -101,7 +101,7 @@ impl Gatekeeper {
         &self,
         policy: Arc<Policy>,
         settings: Vec<Layer>,
-        server: &Asked,
+        server: &TargetServer,
         permit: Permit,
     ) -> Result<(), LoadError> {
         let inner = Arc::clone(&self.0);

@@ -10,7 +10,10 @@ use kube::{
 use serde_json::json;
 
 use super::{StepError, records::MANAGER};
-use crate::catalogue::{FITTED_CONFIG, OPERATOR_CONFIG, operator_config};
+use crate::{
+    catalogue::operator_config,
+    config_maps::{FITTED_CONFIG, OPERATOR_CONFIG},
+};
 
 /// The description in the second ConfigMap, for its readers.
 const ABOUT: &str = "The last content of kaos-operator-config that fitted. The operator writes it, and uses it while the \

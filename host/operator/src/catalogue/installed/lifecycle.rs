@@ -56,7 +56,7 @@ use super::{
     checks::Checks,
     events::Events,
     last_good_settings::LastGoodSettings,
-    pace::{ATTEMPTS, LOOK_AGAIN, PATIENCE},
+    pace::{ATTEMPTS, BACKOFF, LOOK_AGAIN},
     questions::Questions,
     records::Records,
     revision_set::{Content, RevisionSet},
@@ -65,7 +65,7 @@ use super::{
     store::Store,
     tenant_fairness::TenantFairness,
 };
-use crate::{package::Package, server::Asked};
+use crate::{package::Package, server::TargetServer};
 
 /// The state of all installed policies.
 pub(super) struct Lifecycle {
@@ -134,9 +134,9 @@ impl Lifecycle {
         let (copies, settings): (Vec<_>, Vec<_>) = settings.into_iter().partition(is_copy);
         let began_with = copies.into_iter().next();
         let last_good = LastGoodSettings::new(tools.client.clone(), &tools.duties.operator_namespace);
-        let events = Events::new(tools.client.clone(), tools.instance.clone());
+        let events = Events::new(Arc::clone(&tools.events), tools.clock);
         let fairness = TenantFairness::new(&tools.duties.operator_namespace);
-        let server = Asked::Running(tools.client.clone());
+        let server = TargetServer::Running(tools.client.clone());
         let (home, processors) = (tools.duties.operator_namespace.clone(), tools.processors.clone());
         let checks = Checks::new(gatekeeper.clone(), processors.clone(), server.clone(), &home);
         let trier = Trier { gatekeeper, processors, server, home };
@@ -229,8 +229,8 @@ impl Lifecycle {
         match results.into_iter().collect::<Result<(), _>>() {
             // Do not back off, because other packages wait for their turn.
             Err(error) if self.fairness.is_taken() => {
-                tracing::warn!(%error, "policy lifecycle step failed; retrying in {:?}", PATIENCE.0);
-                *wait = Some(PATIENCE.0);
+                tracing::warn!(%error, "policy lifecycle step failed; retrying in {:?}", BACKOFF.first);
+                *wait = Some(BACKOFF.first);
                 Ok(())
             }
             done => done,

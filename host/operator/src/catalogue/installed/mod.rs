@@ -48,13 +48,13 @@ use tokio_util::sync::CancellationToken;
 
 pub use gatekeeper::Gatekeeper;
 pub(crate) use lifecycle::is_withheld;
-pub(crate) use records::{NOT_LOADED, RETRY, retry_command, revision_resource};
-pub(crate) use revision_set::{Content, Entry, RevisionSet, Unfit, age_of};
+pub(crate) use records::{NOT_LOADED, RETRY, Revision, retry_command, revision_resource};
+pub(crate) use revision_set::{AdmittedRevision, Content, RevisionSet, Unfit, age_of};
 pub(crate) use step_error::StepError;
 pub use tools::Installing;
 pub(crate) use tools::Tools;
 
-use self::{lifecycle::Lifecycle, pace::PATIENCE, records::Records, sources::Sources, store::Store};
+use self::{lifecycle::Lifecycle, pace::BACKOFF, records::Records, sources::Sources, store::Store};
 
 /// The delay after a pass reported a result. Results arrive in bursts, and one step handles a whole burst.
 const CROWD: Duration = Duration::from_secs(1);
@@ -68,21 +68,22 @@ pub(crate) async fn run(tools: Tools, installing: Installing, stop: Cancellation
     let store = Store::new(tools.client.clone(), &namespace);
     let catalogue = Arc::clone(&tools.catalogue);
     let mut lifecycle = Lifecycle::new(tools, installing, sources, records, store);
-    let mut patience = PATIENCE.0;
+    let mut failures = 0_u32;
     let work = async {
         loop {
             let (due, settled) = lifecycle.settle().await;
             let wait = match settled {
                 Ok(()) => {
-                    patience = PATIENCE.0;
+                    failures = 0;
                     due
                 }
                 Err(error) => {
+                    failures = failures.saturating_add(1);
+                    let full = BACKOFF.full(failures);
                     // A step that is due must not wait because another one fails.
-                    let wait = due.map_or(patience, |due| due.clamp(PATIENCE.0, patience));
+                    let wait = due.map_or(full, |due| due.clamp(BACKOFF.first, full));
                     tracing::warn!(%error, "policy lifecycle step failed; retrying in {wait:?}");
                     catalogue.waits_for(error.to_string());
-                    patience = (patience * 2).min(PATIENCE.1);
                     Some(wait)
                 }
             };

@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 use super::{
     StepError,
     background::{Background, Stand},
-    rights::{Wanted, missing},
+    rights::{WantedRights, missing},
 };
 
 /// The number of namespaces to ask about at once for all policies of tenants. The policies of the operator's own
@@ -44,7 +44,7 @@ impl Questions {
     }
 
     /// Starts to ask which of these rights the operator lacks, for a revision from a namespace.
-    pub(super) fn begin(&mut self, revision: &str, namespace: &str, wanted: Vec<Wanted>) {
+    pub(super) fn begin(&mut self, revision: &str, namespace: &str, wanted: Vec<WantedRights>) {
         let (client, permits) = (self.client.clone(), Arc::clone(&self.permits[usize::from(namespace == self.home)]));
         self.asked.begin(revision, async move { missing(&client, &wanted, &permits).await });
     }

@@ -42,7 +42,7 @@ pub(crate) const NOT_LOADED: &str = "NotLoaded";
 pub(super) const MANAGER: &str = "kaos-operator-policies";
 
 /// A PolicyRevision.
-pub(super) type Revision = Object<PolicyRevisionSpec, PolicyRevisionStatus>;
+pub(crate) type Revision = Object<PolicyRevisionSpec, PolicyRevisionStatus>;
 
 /// The PolicyRevisions as the operator wrote them.
 pub(super) struct Records {

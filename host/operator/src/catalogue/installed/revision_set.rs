@@ -15,15 +15,21 @@ use serde_json::Value;
 
 pub(crate) use self::claims::age_of;
 pub(crate) use super::unfit::Unfit;
-use super::unfit::fit;
-use crate::catalogue::{Age, Arranged, Conflict, Given, Member, Missed, Offer, Reach, Tuning, Without, arrange};
+use super::{
+    pace::{BACKOFF, LOAD_BACKOFF},
+    unfit::fit,
+};
+use crate::{
+    backoff::Backoff,
+    catalogue::{Age, Arranged, Conflict, Given, Member, Missed, Offer, Reach, Tuning, Without, arrange},
+};
 
 /// The maximum number of revisions in a chain of predecessors.
 pub(super) const BACK: usize = 3;
 
 /// An admitted revision.
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
+pub(crate) struct AdmittedRevision {
     pub(crate) source: PolicySource,
     pub(crate) age: Age,
     pub(crate) reach: Reach,
@@ -42,9 +48,9 @@ pub(crate) enum Content {
     Policy(Arc<Policy>, Value),
     /// Settings for the policy of this name.
     Settings(String, Value),
-    /// An admitted policy that could not be loaded yet: its name, the kinds that it serves, and the delay before the
-    /// next attempt.
-    Unloaded(String, Vec<ResourceType>, Duration),
+    /// An admitted policy that could not be loaded yet: its name, the kinds that it serves, and how often loading it
+    /// failed.
+    Unloaded(String, Vec<ResourceType>, u32),
     /// An admitted revision that cannot be loaded any more, as its record describes it. Its predecessor replaces it.
     Lost {
         /// The name of the policy. For settings, the policy that they are for.
@@ -55,15 +61,15 @@ pub(crate) enum Content {
         why: String,
         /// Whether its bytes are missing. They may come back.
         bytes_are_gone: bool,
-        /// The delay before the next attempt to load it.
-        wait: Duration,
+        /// How often loading it failed.
+        failures: u32,
     },
 }
 
 /// All admitted revisions, and the policies that the process loaded at startup.
 pub(crate) struct RevisionSet {
     pub(crate) own: Vec<Offer>,
-    pub(crate) entries: BTreeMap<String, Entry>,
+    pub(crate) entries: BTreeMap<String, AdmittedRevision>,
 }
 
 impl Content {
@@ -93,12 +99,16 @@ impl Content {
         matches!(self, Self::Policy(..) | Self::Settings(..))
     }
 
-    /// Returns the delay before the next attempt to load the revision. `None` if it is loaded.
-    pub(super) fn wait(&mut self) -> Option<&mut Duration> {
-        match self {
-            Self::Unloaded(.., wait) | Self::Lost { wait, .. } => Some(wait),
-            Self::Policy(..) | Self::Settings(..) => None,
-        }
+    /// Counts another failed attempt to load the revision. Returns the delay before the next one. `None` if it is
+    /// loaded.
+    pub(super) fn failed_again(&mut self) -> Option<Duration> {
+        let (failures, backoff) = match self {
+            Self::Unloaded(.., failures) => (failures, LOAD_BACKOFF),
+            Self::Lost { failures, .. } => (failures, Backoff { first: BACKOFF.first, ..LOAD_BACKOFF }),
+            Self::Policy(..) | Self::Settings(..) => return None,
+        };
+        *failures = failures.saturating_add(1);
+        Some(backoff.full(*failures))
     }
 
     /// Returns whether the revision cannot be loaded any more.
@@ -107,7 +117,7 @@ impl Content {
     }
 }
 
-impl Entry {
+impl AdmittedRevision {
     pub(super) fn layer(&self, policy: &str, tree: &Value) -> Layer {
         let PolicySource { namespace, config_map } = &self.source;
         Layer::tree(self.reach.origin(namespace, config_map), policy, tree.clone())
@@ -116,7 +126,7 @@ impl Entry {
 
 impl RevisionSet {
     /// Restores the entry that was there before, if any.
-    pub(super) fn put_back(&mut self, name: &str, before: Option<Entry>) {
+    pub(super) fn put_back(&mut self, name: &str, before: Option<AdmittedRevision>) {
         match before {
             Some(before) => drop(self.entries.insert(name.to_owned(), before)),
             None => drop(self.entries.remove(name)),
@@ -232,7 +242,7 @@ impl RevisionSet {
     pub(super) fn unloaded<'a>(
         &'a self,
         serving: &'a BTreeSet<String>,
-    ) -> impl Iterator<Item = (&'a String, &'a Entry)> {
+    ) -> impl Iterator<Item = (&'a String, &'a AdmittedRevision)> {
         let entries = serving.iter().filter_map(move |name| self.entries.get_key_value(name));
         entries.filter(|(_, entry)| matches!(entry.content, Content::Unloaded(..)))
     }
@@ -240,7 +250,7 @@ impl RevisionSet {
     /// Returns the serving revisions that cannot be loaded any more.
     fn missed(&self, serving: &BTreeSet<String>) -> Vec<Missed> {
         let entries = serving.iter().filter_map(|name| self.entries.get_key_value(name));
-        let missed = |(name, entry): (&String, &Entry)| {
+        let missed = |(name, entry): (&String, &AdmittedRevision)| {
             let Content::Lost { policy, kinds, why, .. } = &entry.content else { return None };
             Some(Missed {
                 without: Without { revision: name.as_str().into(), how: why.clone(), counts: false },
@@ -256,7 +266,7 @@ impl RevisionSet {
     /// Returns why a policy still waits for a place: an older revision that cannot be loaded any more holds it. The
     /// record of a lost revision does not say whether it is an overlay. It counts as one only if its predecessor is an
     /// overlay.
-    pub(super) fn kept_out(&self, entry: &Entry, serving: &BTreeSet<String>) -> Option<Conflict> {
+    pub(super) fn kept_out(&self, entry: &AdmittedRevision, serving: &BTreeSet<String>) -> Option<Conflict> {
         let is_overlay = |policy: &Policy| policy.world() == World::EnvironmentOverlay;
         let Content::Policy(policy, _) = &entry.content else { return None };
         if entry.pinned || is_overlay(policy) {
@@ -334,7 +344,7 @@ impl RevisionSet {
         serving: &BTreeSet<String>,
     ) -> Vec<(Arc<Policy>, Option<Layer>)> {
         let is_it = |policy: &&Arc<Policy>| policy.id().name == name;
-        let policy = |entry: &Entry| match &entry.content {
+        let policy = |entry: &AdmittedRevision| match &entry.content {
             Content::Policy(policy, tree) if !matches!(entry.reach, Reach::Own(_)) || entry.reach == *reach => {
                 let settings = (!tree.is_null()).then(|| entry.layer(name, tree));
                 Some(policy).filter(is_it).map(|policy| (Arc::clone(policy), settings))
@@ -361,7 +371,7 @@ impl RevisionSet {
     /// Returns whether a policy of this name answers, or could answer.
     pub(super) fn knows_policy(&self, name: &str) -> bool {
         let own = self.own.iter().any(|offer| offer.member.policy.id().name == name);
-        let is_it = |entry: &Entry| match &entry.content {
+        let is_it = |entry: &AdmittedRevision| match &entry.content {
             Content::Policy(policy, _) => policy.id().name == name,
             Content::Unloaded(policy, ..) => policy == name,
             Content::Lost { policy, kinds, .. } => !kinds.is_empty() && policy == name,

@@ -28,7 +28,7 @@ const EVERYWHERE: &str = "*";
 
 /// Rights that a policy needs in one namespace, or in all.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct WantedRights {
     namespace: Option<String>,
     rules: Vec<Rule>,
 }
@@ -44,7 +44,12 @@ struct Right<'a> {
 
 /// Returns the rights that a policy needs in addition to those for the operator's `own` policies. Skips `barred`
 /// namespaces: the operator has no rights there and does nothing.
-pub(super) fn wanted(policy: &Policy, own: &[&Policy], duties: &Duties, barred: &BTreeSet<String>) -> Vec<Wanted> {
+pub(super) fn wanted(
+    policy: &Policy,
+    own: &[&Policy],
+    duties: &Duties,
+    barred: &BTreeSet<String>,
+) -> Vec<WantedRights> {
     let (had, wanted) = (rules(own, duties), claimed(policy, duties));
     let beyond = |wanted: Vec<Rule>, had: &[Rule]| -> Vec<Rule> {
         wanted.into_iter().filter(|rule| !had.contains(rule)).collect()
@@ -59,13 +64,17 @@ pub(super) fn wanted(policy: &Policy, own: &[&Policy], duties: &Duties, barred: 
         places.into_iter().map(|place| (place, working.clone())).collect();
     by_place.entry(Some(duties.operator_namespace.clone())).or_default().extend(operator);
     by_place.retain(|_, rules| !rules.is_empty());
-    by_place.into_iter().map(|(namespace, rules)| Wanted { namespace, rules }).collect()
+    by_place.into_iter().map(|(namespace, rules)| WantedRights { namespace, rules }).collect()
 }
 
 /// Returns the rights that the operator does not have. `permits` bounds how many namespaces are asked about at once,
 /// for all policies.
-pub(super) async fn missing(client: &Client, wanted: &[Wanted], permits: &Semaphore) -> Result<Vec<String>, StepError> {
-    let refused = async |wanted: &Wanted| {
+pub(super) async fn missing(
+    client: &Client,
+    wanted: &[WantedRights],
+    permits: &Semaphore,
+) -> Result<Vec<String>, StepError> {
+    let refused = async |wanted: &WantedRights| {
         let _permit = permits.acquire().await;
         wanted.refused(client).await
     };
@@ -112,7 +121,7 @@ pub(super) fn unbound(duties: &Duties, policy: &Policy) -> String {
     )
 }
 
-impl Wanted {
+impl WantedRights {
     /// Returns the rights that the operator does not have.
     async fn refused(&self, client: &Client) -> Result<Vec<String>, StepError> {
         let Self { namespace, rules } = self;

@@ -11,7 +11,7 @@ use super::{
     background::{Background, Stand},
     gatekeeper::Gatekeeper,
 };
-use crate::{catalogue::lasting, processors::Processors, server::Asked};
+use crate::{catalogue::lasting, processors::Processors, server::TargetServer};
 
 /// The result of a trial.
 pub(super) type Tried = Result<(), LoadError>;
@@ -36,7 +36,7 @@ impl PartialEq for Case {
 pub(super) struct Trier {
     pub(super) gatekeeper: Gatekeeper,
     pub(super) processors: Processors,
-    pub(super) server: Asked,
+    pub(super) server: TargetServer,
     /// The operator's namespace.
     pub(super) home: String,
 }
@@ -44,12 +44,12 @@ pub(super) struct Trier {
 /// The trials of the settings of packages.
 pub(super) struct SettingsTrials {
     trier: Trier,
-    trials: BTreeMap<String, Trial>,
+    trials: BTreeMap<String, RunningTrial>,
     background: Background<(Tried, Duration)>,
 }
 
 /// The trial of one revision.
-struct Trial {
+struct RunningTrial {
     namespace: String,
     cases: Vec<Case>,
     tried: Option<Tried>,
@@ -107,7 +107,7 @@ impl SettingsTrials {
 
     /// Starts to try settings on these cases.
     pub(super) fn begin(&mut self, revision: &str, namespace: &str, cases: Vec<Case>) {
-        let trial = Trial { namespace: namespace.to_owned(), cases: cases.clone(), tried: None };
+        let trial = RunningTrial { namespace: namespace.to_owned(), cases: cases.clone(), tried: None };
         self.trials.insert(revision.to_owned(), trial);
         let (trier, namespace) = (self.trier.clone(), namespace.to_owned());
         self.background.begin(revision, async move {

@@ -25,7 +25,8 @@ use self::{
     reader::{Labelled, Reader, Seen},
 };
 use crate::{
-    catalogue::{Age, OPERATOR_CONFIG, operator_config},
+    catalogue::{Age, operator_config},
+    config_maps::OPERATOR_CONFIG,
     package,
     watch::{ForeignWatch, Watch},
 };

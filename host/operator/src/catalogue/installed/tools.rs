@@ -8,10 +8,11 @@ use kube::Client;
 use super::Gatekeeper;
 use crate::{
     catalogue::{Catalogue, Grantable, Offer},
+    clock::Clock,
+    events::EventWriter,
     metrics::Metrics,
     processors::Processors,
     rbac::Duties,
-    reconcile::Clock,
     watch::Watch,
 };
 
@@ -38,5 +39,5 @@ pub(crate) struct Tools {
     pub(crate) duties: Duties,
     pub(crate) grantable: Grantable,
     pub(crate) clock: Clock,
-    pub(crate) instance: String,
+    pub(crate) events: Arc<EventWriter>,
 }

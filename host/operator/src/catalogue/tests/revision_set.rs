@@ -1,22 +1,22 @@
 //! Tests how a set of revisions treats revisions that cannot be loaded any more.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use kaos_crds::PolicySource;
 use serde_json::Value;
 
 use super::*;
-use crate::catalogue::installed::{Content, Entry, RevisionSet};
+use crate::catalogue::installed::{AdmittedRevision, Content, RevisionSet};
 
-fn revisions(entries: Vec<(&str, Entry)>) -> RevisionSet {
+fn revisions(entries: Vec<(&str, AdmittedRevision)>) -> RevisionSet {
     let own = member("widget", World::Policy, "", None);
-    let entries: BTreeMap<String, Entry> =
+    let entries: BTreeMap<String, AdmittedRevision> =
         entries.into_iter().map(|(revision, entry)| (revision.to_owned(), entry)).collect();
     RevisionSet { own: vec![offer(&own, Reach::Process, "")], entries }
 }
 
-fn entry(content: Content, reach: Reach, aged: &str, before: Option<&str>) -> Entry {
-    Entry {
+fn entry(content: Content, reach: Reach, aged: &str, before: Option<&str>) -> AdmittedRevision {
+    AdmittedRevision {
         source: PolicySource { namespace: "n".to_owned(), config_map: aged.to_owned() },
         age: age(aged),
         reach,
@@ -38,7 +38,7 @@ fn lost(of: ResourceType) -> Content {
         kinds: vec![of],
         why: "its bytes are gone".to_owned(),
         bytes_are_gone: true,
-        wait: Duration::ZERO,
+        failures: 1,
     }
 }
 
@@ -79,7 +79,11 @@ fn of_what_stands_in_for_others_only_that_is_left_out_that_does_not_go_with_the_
         ("local-bad", own(&json!("few"), "local-bad")),
         (
             "local-gone",
-            Entry { predecessor: Some("local-bad".to_owned()), content: lost(widget()), ..own(&json!(1), "l") },
+            AdmittedRevision {
+                predecessor: Some("local-bad".to_owned()),
+                content: lost(widget()),
+                ..own(&json!(1), "l")
+            },
         ),
     ]);
     let (catalogue, conflicts) = arranged(&revisions, &["gone-bad", "gone-good", "local-gone"]);

@@ -39,7 +39,7 @@ use super::{
 use crate::{
     catalogue::{Catalogue, Installing},
     definitions::embedded,
-    input::{self, Document, InputError, Sources},
+    input::{self, Document, InputError, InputPaths},
     masking::Hidden,
     metrics::Metrics,
     operator::{Operator, OperatorError, Options},
@@ -264,7 +264,7 @@ impl Demo {
         let (documents, errors) = if self.filenames.is_empty() {
             input::parse(&SAMPLE.0.into(), SAMPLE.1, "default")
         } else {
-            input::read(Sources { paths: &self.filenames, recursive: false, namespace: "default" })
+            input::read(InputPaths { paths: &self.filenames, recursive: false, namespace: "default" })
         };
         let documents = usable(documents, &errors)?;
         if documents.is_empty() {
@@ -275,7 +275,7 @@ impl Demo {
 
     fn definitions(&self) -> anyhow::Result<Vec<Value>> {
         let mut definitions: Vec<Value> = embedded().collect();
-        let (documents, errors) = input::read(Sources { paths: &self.crds, recursive: false, namespace: "default" });
+        let (documents, errors) = input::read(InputPaths { paths: &self.crds, recursive: false, namespace: "default" });
         for Document { origin, object, .. } in usable(documents, &errors)? {
             Crd::new(&object).with_context(|| origin.to_string())?;
             definitions.push(object);

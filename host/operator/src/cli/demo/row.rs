@@ -11,7 +11,7 @@ pub(super) struct Row {
     /// `status.phase`; empty as long as there is no status.
     pub(super) phase: String,
     /// The common conditions, in the order in which they become true.
-    pub(super) conditions: [Mark; 4],
+    pub(super) conditions: [ConditionMark; 4],
     /// Ready and wanted pods, such as `1/2`.
     pub(super) pods: String,
     /// Name, version and short digest of the policy that answered.
@@ -24,7 +24,7 @@ pub(super) struct Row {
 
 /// The status of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum ConditionMark {
     /// `True`
     Good,
     /// `False`
@@ -50,17 +50,17 @@ impl Row {
             pods: pods(&status["deployment"]),
             policy: policy(&status["policy"]),
             message: text(&status["message"]),
-            ready: is_current && conditions[3] == Mark::Good,
+            ready: is_current && conditions[3] == ConditionMark::Good,
         }
     }
 }
 
-fn mark(status: &Value, of: &str) -> Mark {
+fn mark(status: &Value, of: &str) -> ConditionMark {
     let condition = status["conditions"].as_array().into_iter().flatten().find(|condition| condition["type"] == of);
     match condition.and_then(|condition| condition["status"].as_str()) {
-        Some("True") => Mark::Good,
-        Some("False") => Mark::Bad,
-        _ => Mark::Open,
+        Some("True") => ConditionMark::Good,
+        Some("False") => ConditionMark::Bad,
+        _ => ConditionMark::Open,
     }
 }
 
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn an_object_without_a_status_shows_each_condition_as_unknown() {
         let row = Row::of(&json!({"kind": "Kite", "metadata": {"name": "red", "generation": 1}}));
-        assert_eq!(row.conditions, [Mark::Open; 4]);
+        assert_eq!(row.conditions, [ConditionMark::Open; 4]);
         assert_eq!((row.object.as_str(), row.pods.as_str(), row.policy.as_str()), ("Kite/red", "-", ""));
         assert!(!row.ready);
     }
@@ -105,7 +105,7 @@ mod tests {
             },
         });
         let row = Row::of(&object);
-        assert_eq!(row.conditions, [Mark::Open, Mark::Open, Mark::Bad, Mark::Good]);
+        assert_eq!(row.conditions, [ConditionMark::Open, ConditionMark::Open, ConditionMark::Bad, ConditionMark::Good]);
         assert_eq!((row.pods.as_str(), row.policy.as_str()), ("1/2", "kite 1.0.0 01234567"));
         assert!(!row.ready);
         object["status"]["observedGeneration"] = json!(2);

@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     super::output::{Heard, width},
-    row::{CONDITIONS, Mark, Row},
+    row::{CONDITIONS, ConditionMark, Row},
 };
 
 /// Standard output, as a terminal or as a stream of lines.
@@ -120,11 +120,11 @@ impl Screen {
         text
     }
 
-    fn mark(&self, mark: Mark) -> String {
+    fn mark(&self, mark: ConditionMark) -> String {
         match mark {
-            Mark::Good => self.paint(GREEN, "✔"),
-            Mark::Bad => self.paint(RED, "✘"),
-            Mark::Open => self.paint(DIM, "·"),
+            ConditionMark::Good => self.paint(GREEN, "✔"),
+            ConditionMark::Bad => self.paint(RED, "✘"),
+            ConditionMark::Open => self.paint(DIM, "·"),
         }
     }
 

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
     use crate::{
         package::unpack,
-        policies::{Candidate, Loader, Origin, sample_cluster},
+        policies::{Candidate, ComponentOrigin, Loader, sample_cluster},
     };
 
     #[test]
@@ -64,7 +64,7 @@ mod tests {
         let package = unpack(&component().unwrap().index, |_| None::<&k8s_openapi::api::core::v1::ConfigMap>).unwrap();
         let inner =
             gate::Candidate { bytes: package.component.unwrap(), file: package.file, ..gate::Candidate::default() };
-        let policy = loader.check(&Candidate { origin: Origin::Embedded, inner }).result.unwrap();
+        let policy = loader.check(&Candidate { origin: ComponentOrigin::Embedded, inner }).result.unwrap();
         let own = loader.load(&[]).unwrap();
         let same = own.iter().find(|own| own.policy.id().name == policy.id().name).unwrap();
         assert_ne!(same.policy.id().digest, policy.id().digest);

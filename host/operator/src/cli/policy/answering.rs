@@ -20,7 +20,7 @@ use serde_json::Value;
 use crate::{
     catalogue::{
         Age, Arranged, Catalogue, Conflict, Offer, Reach, Snapshot,
-        installed::{Content, Entry, RevisionSet, Unfit},
+        installed::{AdmittedRevision, Content, RevisionSet, Unfit},
     },
     offline::{Answering, At},
     policies::{Loaded, select},
@@ -50,7 +50,7 @@ pub(in crate::cli) struct Shipped {
 
 /// All policies and settings at one time.
 #[derive(Debug, Clone)]
-pub(in crate::cli) struct Standing {
+pub(in crate::cli) struct PolicySet {
     /// The default policies.
     own: Vec<Offer>,
     /// Settings layers for the whole cluster.
@@ -63,7 +63,7 @@ pub(in crate::cli) struct Standing {
     home: String,
 }
 
-impl Standing {
+impl PolicySet {
     /// Starts with the default policies only.
     pub(super) fn new(own: &[Loaded], shared: Vec<Layer>, home: &str) -> anyhow::Result<Self> {
         let stacks = select(own)?;
@@ -116,7 +116,7 @@ impl Standing {
     /// Returns the policies whose settings the package would change, each with all settings layers that it would then
     /// have. `shared` are the layers for the whole cluster.
     pub(super) fn tuned_by(&self, new: &Shipped, shared: &[Layer]) -> Vec<(Arc<Policy>, Vec<Layer>)> {
-        let Entry { content: Content::Settings(of, tree), reach, .. } = new.entry(&self.home) else {
+        let AdmittedRevision { content: Content::Settings(of, tree), reach, .. } = new.entry(&self.home) else {
             return Vec::new();
         };
         let (namespace, name) = &new.source;
@@ -150,7 +150,7 @@ impl Standing {
     /// Returns all revisions in the operator's form, and the names of those that serve.
     fn revisions(&self) -> (RevisionSet, BTreeSet<String>) {
         let entry = |shipped: &Shipped| (shipped.revision.to_string(), shipped.entry(&self.home));
-        let entries: BTreeMap<String, Entry> = self.shipped.iter().chain(&self.before).map(entry).collect();
+        let entries: BTreeMap<String, AdmittedRevision> = self.shipped.iter().chain(&self.before).map(entry).collect();
         let serving = self.shipped.iter().map(|shipped| shipped.revision.to_string()).collect();
         (RevisionSet { own: self.own.clone(), entries }, serving)
     }
@@ -200,13 +200,13 @@ pub(in crate::cli) struct Installed {
 
 impl Shipped {
     /// Converts the package to the form that the operator uses for packages that passed the gate.
-    fn entry(&self, home: &str) -> Entry {
+    fn entry(&self, home: &str) -> AdmittedRevision {
         let Self { revision: _, source: (namespace, config_map), policy, file, age, since, predecessor } = self;
         let content = match policy {
             Some(policy) => Content::Policy(Arc::clone(policy), file.settings.clone()),
             None => Content::Settings(file.name.clone().unwrap_or_default(), file.settings.clone()),
         };
-        Entry {
+        AdmittedRevision {
             source: PolicySource { namespace: namespace.clone(), config_map: config_map.clone() },
             age: age.clone(),
             reach: Reach::of_package(namespace, &file.scope.namespaces, home),

@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 
 use super::{
     Form,
-    answering::{Installed, Instead, Shipped, Standing},
+    answering::{Installed, Instead, PolicySet, Shipped},
     connection::Connection,
-    facts::Facts,
+    facts::ClusterFacts,
     grantable::GrantablePrivileges,
     in_force::standing,
     output::{Output, complain},
@@ -28,7 +28,7 @@ use crate::{
     discovery,
     live::Gathered,
     masking::{MASK, is_secret},
-    offline::{At, Bound, Entry, Started, Stored, World, answer, named_in_vain, renderer},
+    offline::{At, Bound, Entry, Started, StoredObjects, World, answer, named_in_vain, renderer},
     policies::Loader,
     reconcile::FallbackRound,
 };
@@ -48,7 +48,7 @@ pub(super) struct Explain {
     #[arg(short, long, value_enum, default_value_t)]
     output: Form,
     #[command(flatten)]
-    facts: Facts,
+    facts: ClusterFacts,
     #[command(flatten)]
     grantable: GrantablePrivileges,
 }
@@ -84,7 +84,7 @@ impl Explain {
             }
             loop {
                 let documents = gathered.documents();
-                let stored = Stored::new(&documents);
+                let stored = StoredObjects::new(&documents);
                 let at = documents.iter().position(|document| document.identity == identity).unwrap_or_default();
                 let object = &documents[at].object;
                 let answering =
@@ -136,7 +136,7 @@ fn decide(
 }
 
 /// Returns the reasons why these policies and settings answer, one sentence each.
-fn because(standing: &Standing, snapshot: &Snapshot, kind: &Kind, object: &Value) -> Vec<String> {
+fn because(standing: &PolicySet, snapshot: &Snapshot, kind: &Kind, object: &Value) -> Vec<String> {
     let mut told = Vec::new();
     let revisions: Vec<&str> = kind.revisions().map(|revision| &**revision).collect();
     let shipped = || standing.shipped.iter().chain(&standing.before);

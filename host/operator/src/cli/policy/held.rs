@@ -7,18 +7,18 @@ use anyhow::{Context, bail};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kaos_policy::{
     gate,
-    settings::{Layer, Origin as Given},
+    settings::{Layer, Origin},
 };
 
 use super::{
-    answering::{Shipped, Standing},
+    answering::{PolicySet, Shipped},
     output::complain,
 };
 use crate::{
     catalogue::{Age, Grantable, reach},
     input::Document,
     package::{Package, is_chunk, is_index, unpack},
-    policies::{Candidate, Loaded, Loader, Origin},
+    policies::{Candidate, ComponentOrigin, Loaded, Loader},
 };
 
 /// The simulated operator that would activate packages.
@@ -44,8 +44,8 @@ impl Beside<'_> {
         documents: &[Document],
         shared: &[Layer],
         but: Option<&(String, String)>,
-    ) -> anyhow::Result<Standing> {
-        let mut standing = Standing::new(self.own, shared.to_vec(), self.home)?;
+    ) -> anyhow::Result<PolicySet> {
+        let mut standing = PolicySet::new(self.own, shared.to_vec(), self.home)?;
         let config_maps = packed(documents)?;
         let mut indexes: Vec<(Age, &Document, &ConfigMap)> = config_maps
             .iter()
@@ -91,9 +91,9 @@ impl Beside<'_> {
         let policy = match component {
             None => None,
             Some(bytes) => {
-                let settings_from = Some(Given::ClusterPolicy(name.clone()));
+                let settings_from = Some(Origin::ClusterPolicy(name.clone()));
                 let inner = gate::Candidate { bytes, file: file.clone(), settings_from };
-                let origin = Origin::File(PathBuf::from(format!("ConfigMap {namespace}/{name}")));
+                let origin = ComponentOrigin::File(PathBuf::from(format!("ConfigMap {namespace}/{name}")));
                 let policy = self.loader.check(&Candidate { origin, inner }).result?;
                 self.grantable.covers_claims(&policy.descriptor().claims)?;
                 Some(policy)
@@ -108,7 +108,7 @@ impl Beside<'_> {
     }
 }
 
-impl Standing {
+impl PolicySet {
     /// Returns a copy with one more package. Fails if the policies would not fit together, or if settings do not fit
     /// their policy.
     fn let_in(&self, new: Shipped, shared: &[Layer], loader: &Loader) -> anyhow::Result<Self> {

@@ -8,18 +8,19 @@ use kaos_crds::PolicyRevisionStatus;
 use kaos_policy::{
     contract::ResourceType,
     gate,
-    settings::{Layer, Origin as Given},
+    settings::{Layer, Origin},
 };
 use kube::{Api, Client};
 
 use super::{
-    answering::{Shipped, Standing},
+    answering::{PolicySet, Shipped},
     output::complain,
     revisions::{Revision, Revisions, name, shown, state, status},
 };
 use crate::{
-    catalogue::{FITTED_CONFIG, OPERATOR_CONFIG, operator_config},
-    policies::{Candidate, Loaded, Loader, Origin},
+    catalogue::operator_config,
+    config_maps::{FITTED_CONFIG, OPERATOR_CONFIG},
+    policies::{Candidate, ComponentOrigin, Loaded, Loader},
     presets::{COMPATIBILITY, Preset},
     server::is_newer,
     timestamps::parsed,
@@ -32,7 +33,7 @@ pub(super) async fn standing(
     loader: &Loader,
     own: &[Loaded],
     namespace: &str,
-) -> anyhow::Result<Standing> {
+) -> anyhow::Result<PolicySet> {
     if is_newer(client).await? {
         loader.expect_newer();
     }
@@ -40,7 +41,7 @@ pub(super) async fn standing(
     let preset = preset(client, namespace).await?;
     let config = settings(client, namespace, OPERATOR_CONFIG).await?;
     let shared = preset.iter().cloned().chain(config).collect();
-    let mut standing = Standing::new(own, shared, namespace)?;
+    let mut standing = PolicySet::new(own, shared, namespace)?;
     let all = revisions.all().await?;
     standing.shipped = in_force(&revisions, &all, loader).await?;
     standing.before = before(&revisions, &all, &standing.shipped, loader).await?;
@@ -135,9 +136,9 @@ async fn shipped(
     let policy = match package.component {
         None => None,
         Some(bytes) => {
-            let settings_from = Some(Given::ClusterPolicy(revision.spec.source.config_map.clone()));
+            let settings_from = Some(Origin::ClusterPolicy(revision.spec.source.config_map.clone()));
             let inner = gate::Candidate { bytes, file: package.file.clone(), settings_from };
-            let candidate = Candidate { origin: Origin::File(PathBuf::from(named())), inner };
+            let candidate = Candidate { origin: ComponentOrigin::File(PathBuf::from(named())), inner };
             match loader.check(&candidate).result {
                 Ok(policy) => Some(policy),
                 Err(error) if error.is_lasting() => {

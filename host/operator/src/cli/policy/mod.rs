@@ -44,7 +44,7 @@ use clap::{Args, Subcommand};
 
 use super::{
     Form, HELD_BACK, HOME, UNUSABLE, compatibility, connection, connection::on_cluster, exit::or_held_back, facts,
-    grantable, name, namespace, objects, one_namespace, output, rbac::scope, render::env::variables, settings, table,
+    grantable, name, namespace, objects, one_namespace, output, rbac::scope, settings, table, variables::variables,
 };
 use output::Output;
 
@@ -52,11 +52,11 @@ use output::Output;
 #[derive(Debug, Args)]
 pub(super) struct Policy {
     #[command(subcommand)]
-    verb: Verb,
+    verb: PolicyVerb,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum PolicyVerb {
     /// Print facts about a policy: digest, size, world, claims, settings, imports
     Inspect(inspect::Inspect),
     /// Run the checks that a policy must pass before it serves, and print each step
@@ -105,23 +105,23 @@ impl Policy {
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { verb } = self;
         match verb {
-            Verb::Inspect(inspect) => inspect.run(out),
-            Verb::Check(check) => check.run(out),
-            Verb::Pack(pack) => pack.run(out),
-            Verb::Plan(plan) => Ok(plan.run(out)),
-            Verb::Push(push) => push.run(out),
-            Verb::List(list) => list.run(out),
-            Verb::Explain(explain) => explain.run(out),
-            Verb::Rollback(rollback) => rollback.run(out),
-            Verb::Remove(remove) => remove.run(out),
+            PolicyVerb::Inspect(inspect) => inspect.run(out),
+            PolicyVerb::Check(check) => check.run(out),
+            PolicyVerb::Pack(pack) => pack.run(out),
+            PolicyVerb::Plan(plan) => Ok(plan.run(out)),
+            PolicyVerb::Push(push) => push.run(out),
+            PolicyVerb::List(list) => list.run(out),
+            PolicyVerb::Explain(explain) => explain.run(out),
+            PolicyVerb::Rollback(rollback) => rollback.run(out),
+            PolicyVerb::Remove(remove) => remove.run(out),
             #[cfg(feature = "authoring")]
-            Verb::New(new) => new.run(),
+            PolicyVerb::New(new) => new.run(),
             #[cfg(feature = "authoring")]
-            Verb::Build(build) => build.run(),
+            PolicyVerb::Build(build) => build.run(),
             #[cfg(feature = "authoring")]
-            Verb::TestRunner(runner) => runner.run(),
+            PolicyVerb::TestRunner(runner) => runner.run(),
             #[cfg(not(feature = "authoring"))]
-            Verb::New(_) | Verb::Build(_) | Verb::TestRunner(_) => not_built_in::refuse(),
+            PolicyVerb::New(_) | PolicyVerb::Build(_) | PolicyVerb::TestRunner(_) => not_built_in::refuse(),
         }
     }
 }

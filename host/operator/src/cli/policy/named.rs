@@ -13,7 +13,7 @@ use crate::package::{CHUNK, LABEL, policy_file};
 
 /// A package as its ConfigMap describes it. If there is no ConfigMap, as its newest record does.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct NamedPackage {
     policy: Option<String>,
     scope: BTreeSet<String>,
 }
@@ -30,7 +30,7 @@ pub(super) struct Only {
 }
 
 /// Packages by the ConfigMap that they come from.
-pub(super) type Packages = BTreeMap<PolicySource, Known>;
+pub(super) type Packages = BTreeMap<PolicySource, NamedPackage>;
 
 /// Returns the packages that records mention. `all` is sorted by age, so the newest record that names its policy wins.
 pub(super) fn recorded(all: &[Revision]) -> Packages {
@@ -70,11 +70,11 @@ impl Only {
     /// several, those in the operator's namespace `home` win. Fails if none fits, or several.
     pub(super) fn meant(&self, name: &str, home: &str, known: &Packages) -> anyhow::Result<PolicySource> {
         let scope: BTreeSet<String> = self.scope.iter().cloned().collect();
-        let fits = |(source, known): &(&PolicySource, &Known)| {
+        let fits = |(source, known): &(&PolicySource, &NamedPackage)| {
             self.namespace.as_ref().is_none_or(|said| source.namespace == *said)
                 && (scope.is_empty() || known.scope == scope)
         };
-        let fitting: Vec<(&PolicySource, &Known)> = known.iter().filter(fits).collect();
+        let fitting: Vec<(&PolicySource, &NamedPackage)> = known.iter().filter(fits).collect();
         let is_source = |source: &PolicySource| source.config_map == name || shown(source) == name;
         let of_source = fitting.iter().filter(|(source, _)| is_source(source)).map(|(source, _)| *source);
         let of_source: Vec<&PolicySource> = of_source.collect();

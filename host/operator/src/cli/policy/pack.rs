@@ -47,11 +47,11 @@ pub(super) struct Pack {
     service_account: String,
     /// Form of the output
     #[arg(short, long, value_enum, default_value_t)]
-    output: Form,
+    output: PackForm,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-enum Form {
+enum PackForm {
     /// One document an object
     #[default]
     Yaml,
@@ -100,8 +100,8 @@ impl Pack {
         let config_maps = packed.config_maps().map(serde_json::to_value).collect::<Result<Vec<Value>, _>>()?;
         objects.extend(config_maps);
         match output {
-            Form::Json => out.json(&json!({"apiVersion": "v1", "kind": "List", "items": objects}))?,
-            Form::Yaml => out.yaml(&yaml::stream(&objects)?)?,
+            PackForm::Json => out.json(&json!({"apiVersion": "v1", "kind": "List", "items": objects}))?,
+            PackForm::Yaml => out.yaml(&yaml::stream(&objects)?)?,
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -18,10 +18,10 @@ use tokio::time::{Instant, sleep};
 
 use super::{
     Form, HELD_BACK,
-    answering::Standing,
+    answering::PolicySet,
     chunks::{self, Chunk, Fate},
     connection::Connection,
-    facts::Facts,
+    facts::ClusterFacts,
     gone::needed,
     grantable::GrantablePrivileges,
     in_force::standing,
@@ -62,7 +62,7 @@ pub(super) struct Remove {
     #[arg(long, default_value_t = 120, value_name = "SECONDS")]
     timeout: u64,
     #[command(flatten)]
-    facts: Facts,
+    facts: ClusterFacts,
     #[command(flatten)]
     grantable: GrantablePrivileges,
 }
@@ -195,7 +195,7 @@ impl Going {
     }
 
     /// Says which policies will serve, in each place where the package holds.
-    fn then(&self, standing: &Standing, sides: &Sides, home: &str) -> Vec<String> {
+    fn then(&self, standing: &PolicySet, sides: &Sides, home: &str) -> Vec<String> {
         let mut places: BTreeSet<Option<&str>> = BTreeSet::new();
         for shipped in standing.shipped.iter().filter(|shipped| self.serving.contains(&shipped.revision)) {
             let scope = shipped.file.scope.namespaces.iter().map(|place| Some(place.as_str()));

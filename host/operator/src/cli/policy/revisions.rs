@@ -2,11 +2,10 @@
 
 use anyhow::Context;
 use k8s_openapi::{api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::Time};
-use kaos_crds::{PolicyRevisionSpec, PolicyRevisionStatus, PolicySource, RevisionState};
+use kaos_crds::{PolicyRevisionStatus, PolicySource, RevisionState};
 use kube::{
     Api, Client,
     api::{DeleteParams, ListParams, Preconditions},
-    core::Object,
 };
 
 use crate::{
@@ -14,8 +13,7 @@ use crate::{
     package::{Package, PackageError, is_index, unpack_reading},
 };
 
-/// A `PolicyRevision` object.
-pub(super) type Revision = Object<PolicyRevisionSpec, PolicyRevisionStatus>;
+pub(super) use crate::catalogue::installed::Revision;
 
 /// Number of attempts to delete a record that other clients keep changing.
 const FORGETS: usize = 5;

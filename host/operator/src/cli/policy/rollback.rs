@@ -60,7 +60,7 @@ impl Rollback {
             let source = only.meant(&named, &home, &recorded(&all))?;
             let of_source: Vec<&Revision> = all.iter().filter(|revision| revision.spec.source == source).collect();
             // With `--to`, the current content does not matter, so the user need not be allowed to read it.
-            let holds = if to.is_some() { Holds::Nothing } else { held(&client, &of_source).await? };
+            let holds = if to.is_some() { SourceContent::Nothing } else { held(&client, &of_source).await? };
             let target = target(&of_source, &holds, to.as_deref()).with_context(|| named.clone())?;
             let choose =
                 |lost: Lost| anyhow!("PolicyRevision {}: {lost}: choose another revision with --to", name(target));
@@ -89,7 +89,7 @@ impl Rollback {
 }
 
 /// The current content of the ConfigMap.
-enum Holds {
+enum SourceContent {
     /// The ConfigMap does not exist.
     Nothing,
     /// A package with this digest.
@@ -98,28 +98,30 @@ enum Holds {
     Something,
 }
 
-async fn held(client: &Client, of_source: &[&Revision]) -> anyhow::Result<Holds> {
-    let Some(source) = of_source.last().map(|revision| &revision.spec.source) else { return Ok(Holds::Nothing) };
+async fn held(client: &Client, of_source: &[&Revision]) -> anyhow::Result<SourceContent> {
+    let Some(source) = of_source.last().map(|revision| &revision.spec.source) else {
+        return Ok(SourceContent::Nothing);
+    };
     Ok(match read(&Api::namespaced(client.clone(), &source.namespace), &source.config_map).await {
-        Ok(None) => Holds::Nothing,
-        Ok(Some(package)) => Holds::Package(package.digest().to_string()),
+        Ok(None) => SourceContent::Nothing,
+        Ok(Some(package)) => SourceContent::Package(package.digest().to_string()),
         Err(error) if is_passing(&error) => return Err(error),
-        Err(_) => Holds::Something,
+        Err(_) => SourceContent::Something,
     })
 }
 
 /// Chooses the revision to restore, from the revisions of one source, the oldest first. If the active revision differs
 /// from the ConfigMap and can be loaded, chooses the active one. Otherwise chooses its predecessor.
-fn target<'a>(of_source: &[&'a Revision], holds: &Holds, to: Option<&str>) -> anyhow::Result<&'a Revision> {
+fn target<'a>(of_source: &[&'a Revision], holds: &SourceContent, to: Option<&str>) -> anyhow::Result<&'a Revision> {
     if let Some(to) = to {
         let found = of_source.iter().find(|revision| name(revision) == to);
         return found.copied().with_context(|| format!("has no revision {to}: see `policy list`"));
     }
     let active = of_source.iter().rev().find(|revision| state(revision) == RevisionState::Active);
     let holds_other = |active: &Revision| match holds {
-        Holds::Nothing => false,
-        Holds::Package(digest) => *digest != active.spec.package_digest,
-        Holds::Something => true,
+        SourceContent::Nothing => false,
+        SourceContent::Package(digest) => *digest != active.spec.package_digest,
+        SourceContent::Something => true,
     };
     // A revision that cannot be loaded any more cannot be restored.
     if let Some(active) = active.filter(|active| holds_other(active) && !is_withheld(&status(active))) {

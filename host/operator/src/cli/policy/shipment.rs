@@ -14,7 +14,7 @@ use kaos_policy::{
     digest::Digest,
     gate,
     manifest::{PolicyFile, Scope},
-    settings::{Layer, Origin as Given},
+    settings::{Layer, Origin},
 };
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ use crate::{
     catalogue::{Age, Grantable, reach},
     input::{self, InputError},
     package::{Package, Packed, is_chunk, is_index, pack, unpack},
-    policies::{Candidate, Loaded, Loader, Origin, sample_cluster},
+    policies::{Candidate, ComponentOrigin, Loaded, Loader, sample_cluster},
     reading::{self, OBJECTS},
 };
 
@@ -105,7 +105,7 @@ struct Raw {
     file: PolicyFile,
     component: Option<Vec<u8>>,
     /// Where its settings were written.
-    settings_from: Option<Given>,
+    settings_from: Option<Origin>,
     /// Name and namespace in the metadata of packed ConfigMaps.
     name: Option<String>,
     namespace: Option<String>,
@@ -206,7 +206,7 @@ fn name_for(usual: &str, scope: &BTreeSet<String>) -> String {
 
 impl Raw {
     /// A package without the metadata of a ConfigMap.
-    fn unpacked(file: PolicyFile, component: Option<Vec<u8>>, settings_from: Option<Given>) -> Self {
+    fn unpacked(file: PolicyFile, component: Option<Vec<u8>>, settings_from: Option<Origin>) -> Self {
         Self { file, component, settings_from, name: None, namespace: None }
     }
 }
@@ -266,8 +266,8 @@ fn packed(path: &str, text: &str) -> anyhow::Result<Option<Raw>> {
     Ok(Some(Raw { file, component, settings_from, name: Some(name), namespace }))
 }
 
-fn written_in(path: &Path) -> Given {
-    Given::File(path.display().to_string())
+fn written_in(path: &Path) -> Origin {
+    Origin::File(path.display().to_string())
 }
 
 fn tree(path: &Path) -> anyhow::Result<Value> {
@@ -279,7 +279,7 @@ fn tree(path: &Path) -> anyhow::Result<Value> {
 }
 
 fn admitted(loader: &Loader, path: &Path, inner: gate::Candidate) -> anyhow::Result<Loaded> {
-    let candidate = Candidate { origin: Origin::File(path.to_owned()), inner };
+    let candidate = Candidate { origin: ComponentOrigin::File(path.to_owned()), inner };
     let policy = loader.check(&candidate).result.with_context(|| path.display().to_string())?;
     Ok(Loaded { origin: candidate.origin, policy, settings: candidate.inner.file.settings })
 }

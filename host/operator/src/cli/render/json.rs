@@ -9,11 +9,11 @@ use crate::offline::Entry;
 
 /// Writes each entry at once, so that the whole list is never held as text.
 #[derive(Debug, Default)]
-pub(super) struct List {
+pub(super) struct JsonList {
     begun: bool,
 }
 
-impl List {
+impl JsonList {
     pub(super) fn write(&mut self, out: &mut Output, entry: &Entry) -> io::Result<()> {
         out.text(if self.begun { ",\n" } else { "[\n" })?;
         self.begun = true;

@@ -1,6 +1,5 @@
 //! `render`: prints the children for objects in files, without a cluster.
 
-pub(super) mod env;
 mod json;
 mod table;
 mod unserved;
@@ -20,20 +19,20 @@ use kaos_policy::{
 use super::{
     HELD_BACK, UNUSABLE,
     compatibility::Compatibility,
-    facts::Facts,
+    facts::ClusterFacts,
     grantable::GrantableFlags,
     objects::{catalogue, documents, warn_of_strangers},
     output::{Output, complain},
     policy::{Beside, Installed},
-    settings,
+    settings, variables,
 };
 use crate::{
     catalogue::{Catalogue, try_settings},
-    input::{Document, Sources},
-    offline::{Brought, Entry, Started, Stored, World},
+    input::{Document, InputPaths},
+    offline::{Brought, Entry, Started, StoredObjects, World},
     policies::{Loader, select},
 };
-use unserved::Unserved;
+use unserved::UnservedTypes;
 
 /// Arguments of `render`.
 #[derive(Debug, Args)]
@@ -72,7 +71,7 @@ pub(super) struct Render {
     unserved: Vec<String>,
     /// Form of the output; default: yaml, with --env a table
     #[arg(short, long, value_enum)]
-    output: Option<Form>,
+    output: Option<ChildrenForm>,
     /// Print the origin of each environment variable's value, as a table; -o json always contains the variables
     #[arg(long)]
     env: bool,
@@ -80,7 +79,7 @@ pub(super) struct Render {
     #[arg(long)]
     status: bool,
     #[command(flatten)]
-    facts: Facts,
+    facts: ClusterFacts,
     /// Count also packages in other namespaces than the operator's, if the files contain them
     #[arg(long, env = "NAMESPACE_POLICIES")]
     namespace_policies: bool,
@@ -89,7 +88,7 @@ pub(super) struct Render {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Form {
+enum ChildrenForm {
     /// The manifests, as they would be applied
     Yaml,
     /// Everything, one entry an object
@@ -120,7 +119,7 @@ impl Render {
         } = self;
         let show = Show { form: Shown::of(output, env)?, status };
         let Some(catalogue) = catalogue(&crds)? else { return Ok(ExitCode::from(UNUSABLE)) };
-        let sources = Sources { paths: &filenames, recursive, namespace: &namespace };
+        let sources = InputPaths { paths: &filenames, recursive, namespace: &namespace };
         let Some(documents) = documents(sources, &catalogue) else { return Ok(ExitCode::from(UNUSABLE)) };
         let cluster = facts.cluster();
         let loader = Loader::cached(cluster.clone())?;
@@ -129,7 +128,7 @@ impl Render {
         layers.extend(settings::held(&documents, &cluster.operator_namespace, &policies)?);
         let layers = compatibility.over(layers)?;
         let stacks = select(&policies)?;
-        let unserved = Unserved::new(unserved, &stacks)?;
+        let unserved = UnservedTypes::new(unserved, &stacks)?;
         drop(Catalogue::new(&stacks, &layers)?);
         try_settings(&stacks, &layers, &cluster, &loader.server()).context("with the cluster-wide settings")?;
         let (grantable, home) = (grantable.grantable(), &*cluster.operator_namespace);
@@ -157,19 +156,19 @@ struct Show {
 /// Everything in one form, or the variables alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shown {
-    All(Form),
+    All(ChildrenForm),
     Variables,
 }
 
 impl Shown {
-    fn of(form: Option<Form>, env: bool) -> anyhow::Result<Self> {
+    fn of(form: Option<ChildrenForm>, env: bool) -> anyhow::Result<Self> {
         match (env, form) {
-            (false, form) => Ok(Self::All(form.unwrap_or(Form::Yaml))),
-            (true, None | Some(Form::Table)) => Ok(Self::Variables),
-            (true, Some(Form::Json)) => {
+            (false, form) => Ok(Self::All(form.unwrap_or(ChildrenForm::Yaml))),
+            (true, None | Some(ChildrenForm::Table)) => Ok(Self::Variables),
+            (true, Some(ChildrenForm::Json)) => {
                 Err(anyhow!("--env prints a table: leave it out; -o json contains the variables anyway"))
             }
-            (true, Some(Form::Yaml)) => Err(anyhow!("--env prints a table: leave out --env or -o yaml")),
+            (true, Some(ChildrenForm::Yaml)) => Err(anyhow!("--env prints a table: leave out --env or -o yaml")),
         }
     }
 }
@@ -179,26 +178,26 @@ impl Show {
         &self,
         documents: &[Document],
         brought: &Brought,
-        unserved: &Unserved,
+        unserved: &UnservedTypes,
         out: &mut Output,
     ) -> anyhow::Result<ExitCode> {
         let hidden = |of: &ResourceType| unserved.contains(of).then_some(Sighting::Unserved);
-        let stored = Stored::new(documents);
+        let stored = StoredObjects::new(documents);
         let world = World::new(&stored, brought, &hidden);
         let (mut rendered, mut held_back) = (0_usize, false);
-        let mut list = json::List::default();
+        let mut list = json::JsonList::default();
         let mut table = table::Objects::default();
         for (position, document) in documents.iter().enumerate() {
             let Some(entry) = world.entry(position) else { continue };
             let Document { origin, identity, .. } = document;
             let entry = entry.with_context(|| format!("{origin}: {identity}"))?;
             rendered += 1;
-            held_back |= tell(document, &entry, self.form == Shown::All(Form::Json));
+            held_back |= tell(document, &entry, self.form == Shown::All(ChildrenForm::Json));
             match self.form {
-                Shown::Variables => env::write(out, document, &entry, self.status)?,
-                Shown::All(Form::Yaml) => yaml::write(out, document, &entry, self.status)?,
-                Shown::All(Form::Json) => list.write(out, &entry)?,
-                Shown::All(Form::Table) => table.add(document, &entry, self.status),
+                Shown::Variables => variables::write(out, document, &entry, self.status)?,
+                Shown::All(ChildrenForm::Yaml) => yaml::write(out, document, &entry, self.status)?,
+                Shown::All(ChildrenForm::Json) => list.write(out, &entry)?,
+                Shown::All(ChildrenForm::Table) => table.add(document, &entry, self.status),
             }
         }
         if rendered == 0 {
@@ -209,9 +208,9 @@ impl Show {
             ));
         }
         match self.form {
-            Shown::Variables | Shown::All(Form::Yaml) => {}
-            Shown::All(Form::Json) => list.finish(out)?,
-            Shown::All(Form::Table) => out.text(&table.to_string())?,
+            Shown::Variables | Shown::All(ChildrenForm::Yaml) => {}
+            Shown::All(ChildrenForm::Json) => list.finish(out)?,
+            Shown::All(ChildrenForm::Table) => out.text(&table.to_string())?,
         }
         Ok(if held_back { ExitCode::from(HELD_BACK) } else { ExitCode::SUCCESS })
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kaos_policy::{contract::ResourceType, near::nearest, policy::Stack};
 
 /// Types that the user listed, by kind alone or with group and version.
-pub(super) struct Unserved(Vec<String>);
+pub(super) struct UnservedTypes(Vec<String>);
 
 /// The name matches no type that a policy reads or wishes for.
 #[derive(Debug, thiserror::Error)]
@@ -15,7 +15,7 @@ pub(super) struct UnservedError {
     remedy: String,
 }
 
-impl Unserved {
+impl UnservedTypes {
     /// Takes the names. Fails if no policy reads or wishes for one of them.
     pub(super) fn new(named: Vec<String>, stacks: &BTreeMap<ResourceType, Stack>) -> Result<Self, UnservedError> {
         let policies = stacks.values().flat_map(|stack| std::iter::once(stack.base()).chain(stack.overlays()));

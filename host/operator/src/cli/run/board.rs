@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The stage of the process.
-pub(super) enum Stage {
+pub(super) enum ProcessStage {
     /// A prerequisite is missing.
     Starting(String),
     /// The process waits for the Lease.
@@ -26,14 +26,14 @@ pub(super) enum Stage {
 }
 
 /// Holds the current stage.
-pub(super) struct Board(Mutex<Stage>);
+pub(super) struct Board(Mutex<ProcessStage>);
 
 impl Board {
     pub(super) fn new() -> Self {
-        Self(Mutex::new(Stage::Starting("the policies are being loaded".to_owned())))
+        Self(Mutex::new(ProcessStage::Starting("the policies are being loaded".to_owned())))
     }
 
-    pub(super) fn set(&self, stage: Stage) {
+    pub(super) fn set(&self, stage: ProcessStage) {
         *lock(&self.0) = stage;
     }
 }
@@ -41,21 +41,23 @@ impl Board {
 impl Report for Board {
     fn ready(&self) -> Result<String, Vec<String>> {
         match &*lock(&self.0) {
-            Stage::Starting(missing) => Err(vec![missing.clone()]),
+            ProcessStage::Starting(missing) => Err(vec![missing.clone()]),
             // A standby is as ready as it can be: a rollout must not wait until it leads.
-            Stage::Waiting(standing) => match &*standing.borrow() {
+            ProcessStage::Waiting(standing) => match &*standing.borrow() {
                 Standing::Unknown(because) => Err(vec![format!("could not acquire the lease {LEASE}: {because}")]),
                 Standing::Behind(holder) => Ok(format!("ok: standing by for {holder}, which holds the lease")),
                 Standing::Leading => Err(vec!["the operator is starting".to_owned()]),
             },
-            Stage::Working(probe) => probe.ready().map(|()| works(&probe.barred(), probe.denied(), &probe.loading())),
-            Stage::Stopping => Err(vec!["the process is stopping".to_owned()]),
+            ProcessStage::Working(probe) => {
+                probe.ready().map(|()| works(&probe.barred(), probe.denied(), &probe.loading()))
+            }
+            ProcessStage::Stopping => Err(vec!["the process is stopping".to_owned()]),
         }
     }
 
     fn explain(&self, kind: String, namespace: String, name: String) -> BoxFuture<'static, Result<Value, String>> {
         let probe = match &*lock(&self.0) {
-            Stage::Working(probe) => Ok(probe.clone()),
+            ProcessStage::Working(probe) => Ok(probe.clone()),
             _ => Err("this process does not reconcile now".to_owned()),
         };
         Box::pin(async move { probe?.explain(&kind, &namespace, &name).await })

@@ -23,10 +23,10 @@ pub(super) enum LogError {
 }
 
 /// A further layer that receives spans.
-pub(super) type Beside = Box<dyn Layer<Registry> + Send + Sync>;
+pub(super) type SpanLayer = Box<dyn Layer<Registry> + Send + Sync>;
 
 /// Starts logging to standard error.
-pub(super) fn start(run: &Run, beside: Option<Beside>) -> Result<(), LogError> {
+pub(super) fn start(run: &Run, beside: Option<SpanLayer>) -> Result<(), LogError> {
     let filter =
         EnvFilter::try_new(&run.log_level).map_err(|source| LogError::Level { text: run.log_level.clone(), source })?;
     // The filter is for log lines only: the further layer receives everything.
@@ -39,10 +39,12 @@ fn lines<S: Subscriber + for<'a> LookupSpan<'a>>(format: LogFormat) -> Box<dyn L
         LogFormat::Text => {
             let has_colours = io::IsTerminal::is_terminal(&io::stderr());
             let shown = if has_colours { coloured } else { printable };
-            Box::new(fmt::layer().with_ansi(has_colours).with_writer(move || Shown { inner: io::stderr(), shown }))
+            Box::new(
+                fmt::layer().with_ansi(has_colours).with_writer(move || EscapedLines { inner: io::stderr(), shown }),
+            )
         }
         LogFormat::Json => {
-            let writer = || Shown { inner: io::stderr(), shown: printable_json };
+            let writer = || EscapedLines { inner: io::stderr(), shown: printable_json };
             Box::new(fmt::layer().with_writer(writer).json().flatten_event(true).with_span_list(false))
         }
     }
@@ -50,13 +52,13 @@ fn lines<S: Subscriber + for<'a> LookupSpan<'a>>(format: LogFormat) -> Box<dyn L
 
 /// Writes log lines with control characters escaped: an error may contain text of a policy or a server, which could
 /// forge a line or control the terminal.
-struct Shown<W> {
+struct EscapedLines<W> {
     inner: W,
     /// Escapes a line without its line break.
     shown: fn(&str) -> Cow<'_, str>,
 }
 
-impl<W: Write> Write for Shown<W> {
+impl<W: Write> Write for EscapedLines<W> {
     /// Writes whole lines, since the layer writes each line at once.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(bytes);
@@ -91,7 +93,7 @@ mod tests {
     use super::*;
 
     fn written(line: &str, shown: fn(&str) -> Cow<'_, str>) -> String {
-        let mut writer = Shown { inner: Vec::new(), shown };
+        let mut writer = EscapedLines { inner: Vec::new(), shown };
         writer.write_all(line.as_bytes()).unwrap();
         String::from_utf8(writer.inner).unwrap()
     }

@@ -28,8 +28,10 @@ use tracing::{error, info, warn};
 
 use super::{HELD_BACK, settings};
 use crate::{
-    catalogue::{Catalogue, Installing, OPERATOR_CONFIG, Offer, told_apart, try_settings},
+    backoff::Backoff,
+    catalogue::{Catalogue, Installing, Offer, told_apart, try_settings},
     client::{self, CallLayer},
+    config_maps::OPERATOR_CONFIG,
     error_text::told,
     leader_election::{Election, Fence, LeaseGuard, Timing, identity},
     metrics::Metrics,
@@ -37,11 +39,11 @@ use crate::{
     policies::{Loaded, Loader, select},
     serve::{Listeners, Pages, Report},
 };
-use board::{Board, Stage};
+use board::{Board, ProcessStage};
 pub(super) use flags::Run;
 
-/// Longest pause between two attempts to reach the API server.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Pauses between attempts to reach the API server.
+const REACHING: Backoff = Backoff { first: Duration::from_millis(250), max: Duration::from_secs(10) };
 /// Pause before the operator's own ConfigMap is read again after an error.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 /// Time limit for releasing the Lease. If it is not released, the next replica waits until it expires.
@@ -141,7 +143,7 @@ impl Run {
         let installing = installing??;
         let held = if leader_elect {
             let election = election(config, &layer, timing, &options.operator_namespace)?;
-            board.set(Stage::Waiting(election.standing()));
+            board.set(ProcessStage::Waiting(election.standing()));
             match stop.run_until_cancelled(election.win()).await {
                 None => return Ok(ExitCode::SUCCESS),
                 Some(held) => Some(held),
@@ -152,7 +154,7 @@ impl Run {
         metrics.leader(true);
         let catalogue = Arc::new(Catalogue::default());
         let operator = Operator::new(client, catalogue, Arc::clone(metrics), options).installing(installing);
-        board.set(Stage::Working(operator.probe()));
+        board.set(ProcessStage::Working(operator.probe()));
         reconcile(operator, held, board, stop).await
     }
 }
@@ -166,7 +168,7 @@ async fn reconcile(
 ) -> anyhow::Result<ExitCode> {
     let stopping = async {
         stop.cancelled().await;
-        board.set(Stage::Stopping);
+        board.set(ProcessStage::Stopping);
         std::future::pending::<Infallible>().await
     };
     let lost = async {
@@ -255,8 +257,8 @@ pub(super) fn installing(
 
 /// Waits until the API server answers. Says whether it may have fields that this program does not know.
 async fn reach(client: &Client, url: &str, board: &Board) -> bool {
-    let mut pause = Duration::from_millis(250);
-    board.set(Stage::Starting(format!("the API server at {url} has not answered yet")));
+    let mut failures = 0_u32;
+    board.set(ProcessStage::Starting(format!("the API server at {url} has not answered yet")));
     loop {
         match client.apiserver_version().await {
             Ok(version) => {
@@ -266,11 +268,11 @@ async fn reach(client: &Client, url: &str, board: &Board) -> bool {
             Err(error) => {
                 let why = told(&error);
                 warn!(url, "the API server does not answer; trying again: {why}");
-                board.set(Stage::Starting(format!("the API server at {url} does not answer: {why}")));
+                board.set(ProcessStage::Starting(format!("the API server at {url} does not answer: {why}")));
             }
         }
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(PATIENCE);
+        failures = failures.saturating_add(1);
+        tokio::time::sleep(REACHING.full(failures)).await;
     }
 }
 

@@ -25,7 +25,7 @@ use tokio::runtime::Handle;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::{Layer as _, filter::Targets};
 
-use super::logs::Beside;
+use super::logs::SpanLayer;
 
 /// Default service name of the spans.
 const SERVICE: &str = "kaos-operator";
@@ -67,7 +67,7 @@ impl Traces {
     }
 
     /// Returns the layer that collects spans. Leaves out spans of libraries, and spans below the level of info.
-    pub(super) fn layer(&self) -> Beside {
+    pub(super) fn layer(&self) -> SpanLayer {
         let layer = tracing_opentelemetry::layer().with_tracer(self.0.tracer(SERVICE));
         let layer = layer.with_location(false).with_threads(false).with_tracked_inactivity(false);
         Box::new(layer.with_filter(Targets::new().with_target("kaos_operator", LevelFilter::INFO)))

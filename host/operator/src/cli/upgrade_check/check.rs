@@ -10,19 +10,19 @@ use kaos_policy::{
 
 use super::{
     left,
-    report::{Finding, Sort},
+    report::{Sort, UpgradeFinding},
     rolls, secured,
     values::Values,
 };
 use crate::{
     catalogue::Snapshot,
     input::Document,
-    offline::{Brought, Started, Stored, World},
+    offline::{Brought, Started, StoredObjects, World},
     presets::Preset,
 };
 
 /// The operator after the upgrade.
-pub(super) struct Check<'a> {
+pub(super) struct UpgradeTarget<'a> {
     pub(super) values: &'a Values,
     pub(super) preset: &'a Preset,
     pub(super) home: &'a str,
@@ -30,19 +30,19 @@ pub(super) struct Check<'a> {
     pub(super) started: &'a Started,
 }
 
-impl Check<'_> {
+impl UpgradeTarget<'_> {
     /// Returns the findings, and what the passes over the objects needed.
     pub(super) fn of(
         &self,
         documents: &[Document],
         hidden: &dyn Fn(&ResourceType) -> Option<Sighting>,
-    ) -> anyhow::Result<(Vec<Finding>, Vec<Target>)> {
+    ) -> anyhow::Result<(Vec<UpgradeFinding>, Vec<Target>)> {
         let mut findings = secured::findings(documents, self.values, self.home);
         findings.extend(left::findings(documents, self.snapshot));
         let then = self.values.applied_to(documents, self.preset, self.home)?;
         let objects = then.iter().map(|document| &document.object);
         let brought = Brought::of(Arc::clone(self.snapshot), self.started, |of| hidden(of).is_none(), objects)?;
-        let stored = Stored::new(&then);
+        let stored = StoredObjects::new(&then);
         let world = World::new(&stored, &brought, hidden);
         let mut needs = Vec::new();
         for (position, document) in then.iter().enumerate() {
@@ -66,6 +66,6 @@ impl Check<'_> {
 }
 
 /// A finding about something that the cluster did not show.
-pub(super) fn open(of: &ResourceType, why: &str) -> Finding {
-    Finding::new(Sort::Open, of.to_string(), format!("cannot be read: {why}"), "ask with more rights")
+pub(super) fn open(of: &ResourceType, why: &str) -> UpgradeFinding {
+    UpgradeFinding::new(Sort::Open, of.to_string(), format!("cannot be read: {why}"), "ask with more rights")
 }

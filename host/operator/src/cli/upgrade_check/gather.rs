@@ -5,11 +5,11 @@ use kaos_policy::contract::{Reference, ResourceType, Target};
 use kube::Client;
 
 use super::{
-    check::{Check, open},
-    report::Finding,
+    check::{UpgradeTarget, open},
+    report::UpgradeFinding,
     rolls::workloads,
 };
-use crate::{catalogue::OPERATOR_CONFIG, error_text::told, live::Gathered};
+use crate::{config_maps::OPERATOR_CONFIG, error_text::told, live::Gathered};
 
 /// Types that the check reads only to report the effect of the upgrade on their objects.
 const BESIDE: [(&str, &str); 6] = [
@@ -22,7 +22,7 @@ const BESIDE: [(&str, &str); 6] = [
 ];
 
 /// Returns the findings about the cluster, and the number of its objects.
-pub(super) async fn checked(client: Client, check: &Check<'_>) -> anyhow::Result<(Vec<Finding>, usize)> {
+pub(super) async fn checked(client: Client, check: &UpgradeTarget<'_>) -> anyhow::Result<(Vec<UpgradeFinding>, usize)> {
     let mut gathered = Gathered::new(client);
     let claims = || check.snapshot.kinds().flat_map(|(_, answers)| answers.claims());
     for of in check.snapshot.kinds().map(|(of, _)| of).chain(claims().flat_map(|claim| &claim.reads)) {

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use kaos_crds::{API_VERSION, GROUP};
 use serde_json::Value;
 
-use super::report::{Finding, Sort};
+use super::report::{Sort, UpgradeFinding};
 use crate::{catalogue::Snapshot, input::Document};
 
 /// Returns the findings about kinds, finalizers and fields.
-pub(super) fn findings(documents: &[Document], snapshot: &Snapshot) -> Vec<Finding> {
+pub(super) fn findings(documents: &[Document], snapshot: &Snapshot) -> Vec<UpgradeFinding> {
     let claims = || snapshot.kinds().flat_map(|(_, answers)| answers.claims());
     let answered: BTreeSet<&str> = claims().map(|claim| &*claim.primary.kind).collect();
     let retired: BTreeSet<String> =
@@ -18,23 +18,23 @@ pub(super) fn findings(documents: &[Document], snapshot: &Snapshot) -> Vec<Findi
     of_group.flat_map(|document| about(document, &answered, &retired)).collect()
 }
 
-fn about(document: &Document, answered: &BTreeSet<&str>, retired: &BTreeSet<String>) -> Vec<Finding> {
+fn about(document: &Document, answered: &BTreeSet<&str>, retired: &BTreeSet<String>) -> Vec<UpgradeFinding> {
     let Document { identity, object, .. } = document;
     let about = identity.to_string();
     let mut found = Vec::new();
     let kind = identity.kind.as_str();
     match kind {
         "PolicyRevision" => return found,
-        "AccessGrant" => found.push(Finding::new(
+        "AccessGrant" => found.push(UpgradeFinding::new(
             Sort::Lost,
             &about,
             "no policy answers for AccessGrants: nothing enforces it, and its status stays as it is",
             "enforce it by other means, and delete it",
         )),
         _ if !answered.contains(kind) => {
-            found.push(Finding::new(Sort::Lost, &about, format!("no policy answers for {kind}"), ""));
+            found.push(UpgradeFinding::new(Sort::Lost, &about, format!("no policy answers for {kind}"), ""));
         }
-        "MemoryStore" => found.push(Finding::new(
+        "MemoryStore" => found.push(UpgradeFinding::new(
             Sort::Note,
             &about,
             "is taken over with its claim; its data goes with it, unless the setting volume.keep of the policy memorystore \
@@ -46,7 +46,7 @@ fn about(document: &Document, answered: &BTreeSet<&str>, retired: &BTreeSet<Stri
     let finalizers = object["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let is_left = |name: &&str| name.split('/').next() == Some(GROUP) && !retired.contains(*name);
     for finalizer in finalizers.filter(is_left) {
-        found.push(Finding::new(
+        found.push(UpgradeFinding::new(
             Sort::Breaks,
             &about,
             format!(
@@ -61,7 +61,7 @@ fn about(document: &Document, answered: &BTreeSet<&str>, retired: &BTreeSet<Stri
     }
     found.extend(ignored(object).map(|fields| {
         let what = format!("KAOS ignored {fields}, and this operator honours it");
-        Finding::new(Sort::Note, &about, what, "remove it, if it is not wanted")
+        UpgradeFinding::new(Sort::Note, &about, what, "remove it, if it is not wanted")
     }));
     found
 }

@@ -19,16 +19,16 @@ use super::{
     compatibility::Compatibility,
     connection::{Connection, on_cluster},
     exit::or_held_back,
-    facts::Facts,
+    facts::ClusterFacts,
     grantable::GrantableFlags,
     objects::{catalogue, documents},
     output::Output,
     policy::{Beside, Installed},
     settings,
 };
-use crate::{catalogue::Catalogue, input::Sources, offline::Started, policies::Loader};
-use check::Check;
-use report::Finding;
+use crate::{catalogue::Catalogue, input::InputPaths, offline::Started, policies::Loader};
+use check::UpgradeTarget;
+use report::UpgradeFinding;
 use values::Values;
 
 /// Exit code if there are findings.
@@ -62,7 +62,7 @@ pub(super) struct UpgradeCheck {
     #[arg(short, long, value_enum, default_value_t)]
     output: Form,
     #[command(flatten)]
-    facts: Facts,
+    facts: ClusterFacts,
     #[command(flatten)]
     grantable: GrantableFlags,
 }
@@ -75,7 +75,7 @@ impl UpgradeCheck {
         or_held_back(checked.map(|any| if any { ExitCode::from(FINDINGS) } else { ExitCode::SUCCESS }))
     }
 
-    fn checked(self) -> anyhow::Result<(Vec<Finding>, usize)> {
+    fn checked(self) -> anyhow::Result<(Vec<UpgradeFinding>, usize)> {
         let Self { values, filenames, recursive, namespace, compatibility, connection, output: _, facts, grantable } =
             self;
         let values = Values::read(&values)?;
@@ -90,12 +90,13 @@ impl UpgradeCheck {
         layers.extend(values.layers(&preset));
         let beside = Beside { loader: &loader, own: &own, home: &home, grantable: &grantable, in_namespaces: false };
         let Installed { snapshot, .. } = beside.standing(&[], &layers, None)?.install(&Catalogue::default())?;
-        let check = Check { values: &values, preset: &preset, home: &home, snapshot: &snapshot, started: &started };
+        let check =
+            UpgradeTarget { values: &values, preset: &preset, home: &home, snapshot: &snapshot, started: &started };
         if filenames.is_empty() {
             return on_cluster(connection, async |client| gather::checked(client, &check).await);
         }
         let Some(catalogue) = catalogue(&[])? else { bail!("the CRDs cannot be used") };
-        let sources = Sources { paths: &filenames, recursive, namespace: &namespace };
+        let sources = InputPaths { paths: &filenames, recursive, namespace: &namespace };
         let Some(documents) = documents(sources, &catalogue) else { bail!("the objects cannot be used") };
         let (findings, _) = check.of(&documents, &|_| None)?;
         Ok((findings, check.claimed(&documents)))

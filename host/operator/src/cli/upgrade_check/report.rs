@@ -31,7 +31,7 @@ pub(super) enum Sort {
 
 /// A finding.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct Finding {
+pub(super) struct UpgradeFinding {
     /// Its sort.
     pub(super) sort: Sort,
     /// The object or the value that it is about.
@@ -46,7 +46,7 @@ pub(super) struct Finding {
     pub(super) fields: Vec<Field>,
 }
 
-impl Finding {
+impl UpgradeFinding {
     /// A finding without fields.
     pub(super) fn new(
         sort: Sort,
@@ -58,7 +58,7 @@ impl Finding {
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for UpgradeFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { about, message, remedy, fields, .. } = self;
         write!(f, "  {about}: {message}")?;
@@ -87,7 +87,12 @@ const HEADS: [(Sort, &str); 6] = [
 ];
 
 /// Prints the findings. Returns whether there are any besides notes.
-pub(super) fn write(mut findings: Vec<Finding>, objects: usize, form: Form, out: &mut Output) -> anyhow::Result<bool> {
+pub(super) fn write(
+    mut findings: Vec<UpgradeFinding>,
+    objects: usize,
+    form: Form,
+    out: &mut Output,
+) -> anyhow::Result<bool> {
     findings
         .sort_by(|one, other| (one.sort, &one.about, &one.message).cmp(&(other.sort, &other.about, &other.message)));
     findings.dedup();

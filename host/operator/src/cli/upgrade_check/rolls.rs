@@ -9,7 +9,7 @@ use kaos_policy::{
 };
 use serde_json::{Map, Value, json};
 
-use super::report::{Finding, Sort};
+use super::report::{Sort, UpgradeFinding};
 use crate::{
     input::Document,
     offline::Entry,
@@ -33,9 +33,9 @@ const FILLED_IN: [(&str, &str); 12] = [
 ];
 
 /// Returns the findings about one object: its workloads that roll, or why it is refused or waits.
-pub(super) fn findings(object: &Document, entry: &Arc<Entry>, documents: &[Document]) -> Vec<Finding> {
+pub(super) fn findings(object: &Document, entry: &Arc<Entry>, documents: &[Document]) -> Vec<UpgradeFinding> {
     let about = object.identity.to_string();
-    let refused = |why: String| vec![Finding::new(Sort::Refused, &about, why, "")];
+    let refused = |why: String| vec![UpgradeFinding::new(Sort::Refused, &about, why, "")];
     let manifests = match &entry.rendered.verdict {
         Verdict::Planned(planned) => &planned.manifests,
         Verdict::Refused(refusal) => {
@@ -64,7 +64,7 @@ pub(super) fn findings(object: &Document, entry: &Arc<Entry>, documents: &[Docum
         }
         let Reference { kind, name, .. } = Reference::of_object(wanted);
         let message = format!("{kind} {name}: its pods are replaced");
-        (!fields.is_empty()).then(|| Finding { fields, ..Finding::new(Sort::Rolls, &about, message, "") })
+        (!fields.is_empty()).then(|| UpgradeFinding { fields, ..UpgradeFinding::new(Sort::Rolls, &about, message, "") })
     });
     differing.collect()
 }

@@ -6,10 +6,10 @@ use kaos_policy::stamp::owners;
 use serde_json::Value;
 
 use super::{
-    report::{Finding, Sort},
+    report::{Sort, UpgradeFinding},
     values::Values,
 };
-use crate::{catalogue::OPERATOR_CONFIG, input::Document};
+use crate::{config_maps::OPERATOR_CONFIG, input::Document};
 
 const NEVER_OPEN: &str = "replace it first, as docs/guide/upgrade-from-kaos.md says; the chart stops unless \
                           security.acceptUnserved is true";
@@ -102,7 +102,7 @@ const CHILDREN: [(&str, &str); 5] = [
 ];
 
 /// Returns the findings of the values and of the cluster.
-pub(super) fn findings(documents: &[Document], values: &Values, home: &str) -> Vec<Finding> {
+pub(super) fn findings(documents: &[Document], values: &Values, home: &str) -> Vec<UpgradeFinding> {
     let mut found = Vec::new();
     let config = documents.iter().find(|document| {
         let identity = &document.identity;
@@ -112,10 +112,10 @@ pub(super) fn findings(documents: &[Document], values: &Values, home: &str) -> V
     let is_in_use = |part: &Part, text: &str| !text.is_empty() && (part.on.is_empty() || part.on.contains(&text));
     for part in &PARTS {
         if values.text(part.value).is_some_and(|text| is_in_use(part, &text)) {
-            found.push(Finding::new(Sort::Breaks, part.value, part.message, NEVER_OPEN));
+            found.push(UpgradeFinding::new(Sort::Breaks, part.value, part.message, NEVER_OPEN));
         } else if is_in_use(part, variable(part.variable)) {
             let about = format!("{} in ConfigMap {home}/{OPERATOR_CONFIG}", part.variable);
-            found.push(Finding::new(Sort::Breaks, about, part.message, NEVER_OPEN));
+            found.push(UpgradeFinding::new(Sort::Breaks, about, part.message, NEVER_OPEN));
         }
     }
     let decides = |value: &str, name: &str| {
@@ -132,11 +132,11 @@ pub(super) fn findings(documents: &[Document], values: &Values, home: &str) -> V
 }
 
 /// What becomes of a secured cluster, whatever its objects are.
-fn posture(is_secured: bool, values: &Values, disabled: &str) -> Vec<Finding> {
+fn posture(is_secured: bool, values: &Values, disabled: &str) -> Vec<UpgradeFinding> {
     let is_off = |text: Option<String>| text.as_deref() == Some("false");
     let mut found = Vec::new();
     if !is_off(values.text("security.networkPolicy.enabled")) && disabled != "true" {
-        found.push(Finding::new(
+        found.push(UpgradeFinding::new(
             Sort::Breaks,
             "NetworkPolicies of objects",
             "they stay and let in the gateway and the operator only, while Agents call ModelAPIs, MCPServers and other \
@@ -145,7 +145,7 @@ fn posture(is_secured: bool, values: &Values, disabled: &str) -> Vec<Finding> {
         ));
     }
     if is_secured {
-        found.push(Finding::new(
+        found.push(UpgradeFinding::new(
             Sort::Breaks,
             "objects that are made later",
             "they get no SecurityPolicy and no NetworkPolicy, and are open",
@@ -156,7 +156,7 @@ fn posture(is_secured: bool, values: &Values, disabled: &str) -> Vec<Finding> {
 }
 
 /// Children of KAOS objects that nobody looks after any more, one finding a type.
-fn left(documents: &[Document]) -> Vec<Finding> {
+fn left(documents: &[Document]) -> Vec<UpgradeFinding> {
     let is_of_kaos = |object: &Value| {
         let is_ours = object["metadata"]["annotations"]["kaos.tools/applied-digest"].is_string();
         let of_kaos = |owner: &Value| owner["apiVersion"].as_str().is_some_and(|it| it.starts_with("kaos.tools/"));
@@ -171,7 +171,7 @@ fn left(documents: &[Document]) -> Vec<Finding> {
     let finding = |(kind, message): &(&str, &str)| {
         let these = by_kind.get(kind)?;
         let about = format!("{kind}: {} of KAOS objects, such as {}", these.len(), these.first()?.identity);
-        Some(Finding::new(Sort::Breaks, about, *message, "delete or replace them before the upgrade"))
+        Some(UpgradeFinding::new(Sort::Breaks, about, *message, "delete or replace them before the upgrade"))
     };
     CHILDREN.iter().filter_map(finding).collect()
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::{compatibility::Compatibility, output::complain};
 use crate::{
-    catalogue::OPERATOR_CONFIG,
+    config_maps::OPERATOR_CONFIG,
     input::{self, Document},
     presets::{COMPATIBILITY, Preset},
 };

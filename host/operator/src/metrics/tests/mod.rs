@@ -55,13 +55,13 @@ fn the_scraped_metrics_match_the_table() -> Result<(), fmt::Error> {
         .map(|row| {
             let name = row.full_name();
             let family = name.strip_suffix("_total").unwrap_or(&name);
-            let family = if row.kind == table::Kind::Info { family.trim_end_matches("_info") } else { family };
+            let family = if row.kind == table::MetricKind::Info { family.trim_end_matches("_info") } else { family };
             format!("{family} {}", format!("{:?}", row.kind).to_lowercase())
         })
         .collect();
     assert_eq!(described, expected);
     for row in table::ROWS {
-        let sample = if row.kind == table::Kind::Histogram { row.full_name() + "_sum" } else { row.full_name() };
+        let sample = if row.kind == table::MetricKind::Histogram { row.full_name() + "_sum" } else { row.full_name() };
         let line = text.lines().find(|line| line.starts_with(&sample)).unwrap_or_default();
         let labels: Vec<_> = match line.split_once('{').and_then(|(_, rest)| rest.split_once('}')) {
             Some((labels, _)) => {

@@ -26,7 +26,7 @@ struct Expression {
 
 /// A metric in an expression.
 struct Selector<'a> {
-    row: &'static table::Row,
+    row: &'static table::MetricRow,
     /// The text before it.
     before: &'a str,
     /// Its label matchers: label, operator and value.
@@ -123,8 +123,9 @@ impl Expression {
 }
 
 /// Whether a name is that of a metric's samples.
-fn is_sample(row: &table::Row, name: &str) -> bool {
-    let endings: &[&str] = if row.kind == table::Kind::Histogram { &["_bucket", "_sum", "_count"] } else { &[""] };
+fn is_sample(row: &table::MetricRow, name: &str) -> bool {
+    let endings: &[&str] =
+        if row.kind == table::MetricKind::Histogram { &["_bucket", "_sum", "_count"] } else { &[""] };
     endings.iter().any(|ending| name == format!("{}{ending}", row.full_name()))
 }
 
@@ -140,7 +141,7 @@ fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
 }
 
 /// The possible values of a metric's label. `None` if any value is possible.
-fn values(row: &table::Row, label: &str) -> Option<Vec<String>> {
+fn values(row: &table::MetricRow, label: &str) -> Option<Vec<String>> {
     Some(match (row.name, label) {
         ("passes", "result") => words(PassResult::ALL.map(PassResult::label)),
         ("objects", "ready") => words(Readiness::ALL.map(Readiness::label)),
@@ -208,7 +209,7 @@ fn pods_that_are_scraped_twice_count_once() {
     for expression in all() {
         for Selector { row, before, .. } in expression.selectors() {
             // Duplicates cancel out in a division by the same metric, and so do the buckets of a histogram.
-            let is_share = expression.text.contains(") / sum by") || row.kind == table::Kind::Histogram;
+            let is_share = expression.text.contains(") / sum by") || row.kind == table::MetricKind::Histogram;
             let is_largest = before.rfind(" by (").is_some_and(|by| before[..by].ends_with("max"));
             let is_one = before.ends_with("max(") || before.ends_with("absent(");
             assert!(is_share || is_largest || is_one, "{}: {} adds up", expression.of, row.name);

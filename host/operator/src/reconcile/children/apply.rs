@@ -15,13 +15,13 @@ use crate::reconcile::{
     children::child::make,
     children::decide::applied_digest,
     children::final_manifest::{Wanted, held, rank},
+    children::memory::ChildrenMemory,
     children::rejected::{Rejected, tried},
     children::replicas::{as_scaled, leave_replicas},
     children::sight::{Done, Made, Sight, sight},
     error::{CallError, Class},
+    event_text::EventText,
     mark::{Mark, child_mark},
-    memory::Memory,
-    status::times::Transition,
     subject::Subject,
 };
 use crate::status::Hindrance;
@@ -97,13 +97,13 @@ pub(crate) async fn apply_all(
     longest_retry: Duration,
     subject: &mut Subject<'_>,
     plan: &[Value],
-    memory: &mut Memory,
+    memory: &mut ChildrenMemory,
 ) -> ChildrenResult {
     let mut applied = ChildrenResult::default();
-    memory.children.write_limit.tidy(Instant::now());
+    memory.write_limit.tidy(Instant::now());
     let there = access.watch.children(&subject.uid);
     let there = there.iter().map(|child| child_mark(&child.reference())).collect();
-    memory.children.keep(&plan.iter().map(|child| child_mark(&Reference::of_object(child))).collect(), &there);
+    memory.keep(&plan.iter().map(|child| child_mark(&Reference::of_object(child))).collect(), &there);
     let mut ordered: Vec<(u8, &Value)> = plan.iter().map(|manifest| (rank_of(manifest), manifest)).collect();
     ordered.sort_by_key(|(rank, _)| *rank);
     let mut reached = 0;
@@ -121,16 +121,16 @@ pub(crate) async fn apply_all(
             let manifest = as_scaled(manifest, &subject.object);
             // Recorded in this pass, or in an earlier one that did not reach the workloads.
             if let Some(live) = live.filter(|live| is_config_map(live) && applied_digest(live).is_none()) {
-                memory.children.of(child_mark(&child)).found = Some(held(live));
+                memory.of(child_mark(&child)).found = Some(held(live));
             }
             let was_like = |config: &Value| {
-                memory.children.get(child_mark(&Reference::of_object(config))).and_then(|child| child.found)
+                memory.get(child_mark(&Reference::of_object(config))).and_then(|child| child.found)
                     == Some(held(config))
             };
             let wanted = Wanted::new(&manifest, &subject.object, live, &was_like, plan);
             // The closure delays hashing everything that is tried. Only rejections need that hash.
             let tried = || tried(&wanted, there.as_deref(), &subject.object);
-            if let Some(rejected) = memory.children.get(child_mark(&child)).and_then(|child| child.rejected.as_deref())
+            if let Some(rejected) = memory.get(child_mark(&child)).and_then(|child| child.rejected.as_deref())
                 && let Some(error) = rejected.stands(tried(), Instant::now())
             {
                 applied.rejected(rejected.until, error);
@@ -160,10 +160,10 @@ pub(crate) async fn apply_all(
             break;
         }
     }
-    memory.children.conflicts = applied.conflicts.iter().cloned().collect();
+    memory.conflicts = applied.conflicts.iter().cloned().collect();
     // An Event, because the next write succeeds and the status would show the problem only now and then.
-    if let Some(message) = memory.children.undone.take() {
-        access.tell(&subject.object, &Transition { reason: "ChildUndone".to_owned(), message, warning: true }).await;
+    if let Some(message) = memory.undone.take() {
+        access.tell(&subject.object, &EventText { reason: "ChildUndone".to_owned(), message, warning: true }).await;
     }
     applied
 }
@@ -173,16 +173,16 @@ fn note(
     tried: impl FnOnce() -> Mark,
     done: Result<Done, CallError>,
     longest_retry: Duration,
-    memory: &mut Memory,
+    memory: &mut ChildrenMemory,
     applied: &mut ChildrenResult,
 ) {
     match done {
-        Ok(Done::Same) => memory.children.forget_rejection(child_mark(child)),
+        Ok(Done::Same) => memory.forget_rejection(child_mark(child)),
         Ok(Done::Written(reason, answer)) => {
             tracing::info!(child = %named(child), reason, "applied");
             applied.decisions.push(format!("{} was applied: {reason}", named(child)));
             applied.wrote = true;
-            memory.children.forget_rejection(child_mark(child));
+            memory.forget_rejection(child_mark(child));
             applied.answers.insert(child.clone(), answer);
         }
         Ok(Done::Scaled(live)) => {
@@ -210,10 +210,10 @@ fn note(
             applied.waits = true;
         }
         Err(error) if error.is_final() => {
-            let before = memory.children.get(child_mark(child)).and_then(|child| child.rejected.as_deref());
+            let before = memory.get(child_mark(child)).and_then(|child| child.rejected.as_deref());
             let rejected = Rejected::new(tried(), &error, before, longest_retry, Instant::now());
             applied.rejected(rejected.until, error);
-            memory.children.of(child_mark(child)).rejected = Some(Box::new(rejected));
+            memory.of(child_mark(child)).rejected = Some(Box::new(rejected));
         }
         Err(error) => applied.failed(error),
     }

@@ -9,12 +9,12 @@ use crate::reconcile::{
     children::final_manifest::Wanted,
     children::known::{Known, REPLICAS_FIELD, take_over},
     children::managed_fields::{self, entries_of},
+    children::memory::ChildrenMemory,
     children::sight::{Done, Live, Made, Sight, found_is_news, read},
     children::stale_children::{clear_away, has_its_owner},
     children::{immutable, repair},
     error::{CallError, Class},
     mark::child_mark,
-    memory::Memory,
 };
 
 /// The reason for creating a child that no look has found.
@@ -26,7 +26,7 @@ pub(crate) async fn make(
     wanted: &Wanted,
     sight: Sight,
     uid: &str,
-    memory: &mut Memory,
+    memory: &mut ChildrenMemory,
 ) -> Result<Made<Done>, CallError> {
     let live = match sight {
         Sight::There(live) => live,
@@ -55,7 +55,7 @@ async fn change(
     wanted: &Wanted,
     live: &Live,
     decision: Decision,
-    memory: &mut Memory,
+    memory: &mut ChildrenMemory,
 ) -> Result<Made<Done>, CallError> {
     let served = access.served(&wanted.of)?;
     let Live { object: live, fresh, .. } = live;
@@ -96,16 +96,16 @@ async fn change(
 async fn make_new(
     access: &Access,
     wanted: &Wanted,
-    memory: &mut Memory,
+    memory: &mut ChildrenMemory,
     reason: &str,
 ) -> Result<Made<Done>, CallError> {
     let child = child_mark(&wanted.reference());
-    memory.children.spend(wanted, reason)?;
+    memory.spend(wanted, reason)?;
     let writing = access.watch.writing(&wanted.body);
     let made = apply_unseen(access, wanted, false).await;
     if !matches!(made, Ok(Made::Done(_))) {
         // Nothing was written, or the next look finds the child.
-        memory.children.write_limit.give_back(child);
+        memory.write_limit.give_back(child);
     }
     Ok(match made? {
         Made::Done(answer) => Made::Done(repair::applied(wanted, memory, reason, answer, writing)),

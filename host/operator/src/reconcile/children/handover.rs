@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use kaos_policy::{contract::Reference, stamp::pod_template};
 use serde_json::Value;
 
-use crate::reconcile::{children::final_manifest::rank, status::times::Transition};
+use crate::reconcile::{children::final_manifest::rank, event_text::EventText};
 use crate::{
     timestamps::passed,
     watch::{Seen, Watch},
@@ -46,10 +46,10 @@ pub(crate) fn handover(watch: &Watch, now: Timestamp, leaving: &[Seen], plan: &[
 
 impl Handover {
     /// The Event that reports it.
-    pub(crate) fn told(&self) -> Transition {
+    pub(crate) fn told(&self) -> EventText {
         let Self { old, new, .. } = self;
         let message = format!("{} {} serves until {} {} does", old.kind, old.name, new.kind, new.name);
-        Transition { reason: "HandingOver".to_owned(), message, warning: false }
+        EventText { reason: "HandingOver".to_owned(), message, warning: false }
     }
 }
 

@@ -8,6 +8,7 @@
 //! | applies and repairs of an existing child | `known`, `repair` |
 //! | the decision about one child, without I/O | `decide`, `drift` |
 //! | manifests in their final form | `final_manifest` |
+//! | what is remembered of children between passes | `memory` |
 //! | managed fields; fields that an earlier plan left without a manager | `managed_fields`, `leftover_fields` |
 //! | fields that never change while a child exists | `immutable` |
 //! | manifests that the server rejected, and their retries | `rejected` |
@@ -26,6 +27,7 @@ pub(super) mod immutable;
 mod known;
 pub(super) mod leftover_fields;
 pub(super) mod managed_fields;
+pub(super) mod memory;
 pub(super) mod prune;
 pub(super) mod rejected;
 mod repair;

@@ -8,17 +8,18 @@ use kaos_policy::stamp::LAST_APPLIED;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::hashing::hash;
-use crate::reconcile::{
-    children::final_manifest::Wanted,
-    error::{CallError, Class},
-    mark::Mark,
+use crate::{
+    backoff::Backoff,
+    hashing::hash,
+    reconcile::{
+        children::final_manifest::Wanted,
+        error::{CallError, Class},
+        mark::Mark,
+    },
 };
 
-/// Time until the first retry. Each further wait is twice as long.
-const FIRST: Duration = Duration::from_mins(2);
-/// Maximum time between two retries.
-const LONGEST: Duration = Duration::from_hours(1);
+/// The times until the retries of one manifest.
+const BACKOFF: Backoff = Backoff { first: Duration::from_mins(2), max: Duration::from_hours(1) };
 
 /// A manifest that the server rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,13 +38,12 @@ impl Rejected {
     /// wait of any object.
     pub(crate) fn new(tried: Mark, error: &CallError, before: Option<&Self>, longest: Duration, now: Instant) -> Self {
         let times = before.filter(|before| before.tried == tried).map_or(1, |before| before.times.saturating_add(1));
-        let wait = FIRST.saturating_mul(2_u32.saturating_pow(times - 1));
         Self {
             tried,
             times,
             what: error.what.clone(),
             message: error.message.clone(),
-            until: now + wait.min(LONGEST).min(longest),
+            until: now + BACKOFF.full(times).min(longest),
         }
     }
 

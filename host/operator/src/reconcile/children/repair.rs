@@ -12,10 +12,10 @@ use crate::{
         children::known::Known,
         children::leftover_fields::{self, leftovers},
         children::managed_fields::{self, entries_of},
+        children::memory::{ChildrenMemory, Stored},
         children::sight::{Done, Made, found_is_news, read},
         error::CallError,
         mark::{Mark, child_mark},
-        memory::{Memory, children::Stored},
     },
     watch::WriteGuard,
 };
@@ -27,13 +27,13 @@ pub(super) async fn repair(
     known: &Known<'_>,
     live: &Value,
     path: &str,
-    memory: &mut Memory,
+    memory: &mut ChildrenMemory,
 ) -> Result<Made<Done>, CallError> {
     let Known { calls, wanted, uid } = known;
     let child = child_mark(&wanted.reference());
     let digest = hash(wanted.digest());
     let looks = looks_of(live);
-    match memory.children.get(child).and_then(|child| child.stored) {
+    match memory.get(child).and_then(|child| child.stored) {
         Some(Stored::Exactly(known)) if known == digest => {}
         Some(Stored::Otherwise(known, like)) if known == digest && like == looks => {
             return Ok(Made::Done(Done::Same));
@@ -45,7 +45,7 @@ pub(super) async fn repair(
                 tried => tried.ok().flatten(),
             };
             if tried.is_some_and(|tried| looks_of(&tried) == looks) {
-                memory.children.of(child).stored = Some(Stored::Otherwise(digest, looks));
+                memory.of(child).stored = Some(Stored::Otherwise(digest, looks));
                 return Ok(Made::Done(Done::Same));
             }
         }
@@ -60,24 +60,27 @@ pub(super) async fn clear(
     known: &Known<'_>,
     live: &Value,
     path: &str,
-    memory: &mut Memory,
+    memory: &mut ChildrenMemory,
 ) -> Result<Made<Done>, CallError> {
     let child = child_mark(&known.wanted.reference());
     let (digest, looks) = (hash(known.wanted.digest()), looks_of(live));
-    let is_known =
-        memory.children.get(child).is_some_and(|child| child.stored == Some(Stored::Otherwise(digest, looks)));
+    let is_known = memory.get(child).is_some_and(|child| child.stored == Some(Stored::Otherwise(digest, looks)));
     if is_known {
         return Ok(Made::Done(Done::Same));
     }
     if !found_is_news!(known.claim_leftovers(live).await?) {
-        memory.children.of(child).stored = Some(Stored::Otherwise(digest, looks));
+        memory.of(child).stored = Some(Stored::Otherwise(digest, looks));
         return Ok(Made::Done(Done::Same));
     }
     apply(access, known, memory, &format!("an earlier plan left {path}")).await
 }
 
 /// Removes the additions of other field managers from the spec.
-pub(super) async fn reduce(access: &Access, known: &Known<'_>, memory: &mut Memory) -> Result<Made<Done>, CallError> {
+pub(super) async fn reduce(
+    access: &Access,
+    known: &Known<'_>,
+    memory: &mut ChildrenMemory,
+) -> Result<Made<Done>, CallError> {
     let live = found_is_news!(known.read().await?);
     match managed_fields::seized(entries_of(&live), &known.wanted.of.api_version) {
         Some(entries) => drop(known.calls.manage(&live, &entries).await?),
@@ -93,7 +96,7 @@ pub(super) async fn reduce(access: &Access, known: &Known<'_>, memory: &mut Memo
 pub(super) async fn force(
     access: &Access,
     known: &Known<'_>,
-    memory: &mut Memory,
+    memory: &mut ChildrenMemory,
     reason: &str,
 ) -> Result<Made<Done>, CallError> {
     let error = match apply(access, known, memory, reason).await {
@@ -118,24 +121,24 @@ pub(super) async fn force(
 pub(super) async fn apply(
     access: &Access,
     known: &Known<'_>,
-    memory: &mut Memory,
+    memory: &mut ChildrenMemory,
     reason: &str,
 ) -> Result<Made<Done>, CallError> {
     let Known { calls, wanted, uid } = known;
-    memory.children.spend(wanted, reason)?;
+    memory.spend(wanted, reason)?;
     let writing = access.watch.writing(&wanted.body);
     if let Some(answer) = calls.apply(&wanted.name, &wanted.body, uid, false).await? {
         return Ok(Made::Done(applied(wanted, memory, reason, answer, writing)));
     }
     // Nothing was written.
-    memory.children.write_limit.give_back(child_mark(&wanted.reference()));
+    memory.write_limit.give_back(child_mark(&wanted.reference()));
     read(access, &wanted.reference()).await.map(Made::Found)
 }
 
 /// Records a successful apply: how the server stores the child.
 pub(super) fn applied(
     wanted: &Wanted,
-    memory: &mut Memory,
+    memory: &mut ChildrenMemory,
     reason: &str,
     answer: Value,
     writing: WriteGuard<'_>,
@@ -150,7 +153,7 @@ pub(super) fn applied(
             Stored::Otherwise(digest, looks_of(&answer))
         }
     };
-    memory.children.of(child_mark(&wanted.reference())).stored = Some(stored);
+    memory.of(child_mark(&wanted.reference())).stored = Some(stored);
     Done::Written(reason.to_owned(), answer)
 }
 

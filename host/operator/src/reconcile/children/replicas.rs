@@ -16,7 +16,7 @@ use crate::reconcile::{
     access::Access,
     api::{named, with_annotation},
     error::{CallError, Class},
-    status::times::Transition,
+    event_text::EventText,
     subject::Subject,
 };
 
@@ -52,6 +52,6 @@ pub(crate) async fn leave_replicas(
         live["spec"]["replicas"]
     );
     tracing::info!(object = %subject.key, message, "left the replicas as they are");
-    access.tell(&object, &Transition { reason: "ReplicasLeft".to_owned(), message, warning: false }).await;
+    access.tell(&object, &EventText { reason: "ReplicasLeft".to_owned(), message, warning: false }).await;
     Ok(object)
 }

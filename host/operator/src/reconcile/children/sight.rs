@@ -7,8 +7,8 @@ use crate::{
     reconcile::{
         access::Access,
         children::decide::{Owner, owner},
+        children::memory::ChildrenMemory,
         error::CallError,
-        memory::Memory,
     },
     watch::Watch,
 };
@@ -82,7 +82,7 @@ impl Sight {
 }
 
 /// Returns the child from the watches.
-pub(crate) fn sight(watch: &Watch, child: &Reference, uid: &str, memory: &Memory) -> Sight {
+pub(crate) fn sight(watch: &Watch, child: &Reference, uid: &str, memory: &ChildrenMemory) -> Sight {
     let namespace = child.namespace.as_deref().unwrap_or_default();
     if let Some(seen) = watch.live(&child.of(), namespace, &child.name)
         && let Some(object) = seen.object()
@@ -90,7 +90,7 @@ pub(crate) fn sight(watch: &Watch, child: &Reference, uid: &str, memory: &Memory
         return Sight::There(Live { object, fresh: false, shared: seen.shared });
     }
     // The watch follows a name that another owner has, until the name is free.
-    if memory.children.conflicts.contains(child)
+    if memory.conflicts.contains(child)
         && let Some(object) = watch.rival(child)
         && matches!(owner(&object, uid), Owner::Other(_))
     {

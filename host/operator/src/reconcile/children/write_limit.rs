@@ -21,7 +21,7 @@ const CHANGED: Rate = (200, Duration::from_secs(1));
 
 /// The recent writes of an object's children.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct WriteLimit(BTreeMap<Mark, Child>);
+pub(crate) struct WriteLimit(BTreeMap<Mark, ChildWrites>);
 
 /// The limit that blocks a write, and the remaining wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(crate) enum LimitReached {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Child {
+struct ChildWrites {
     same: Writes,
     changed: Writes,
     /// The last written plan, and the state before that write.
@@ -75,7 +75,7 @@ impl Writes {
 impl WriteLimit {
     /// Consumes a write token for the child, or returns the delay until one is free.
     pub(crate) fn spend(&mut self, child: Mark, plan: Mark, now: Instant) -> Result<(), LimitReached> {
-        let none = || Child { same: Writes::none(now), changed: Writes::none(now), plan, before: None };
+        let none = || ChildWrites { same: Writes::none(now), changed: Writes::none(now), plan, before: None };
         let child = self.0.entry(child).or_insert_with(none);
         let before = (child.same, child.changed, child.plan);
         if child.plan == plan {

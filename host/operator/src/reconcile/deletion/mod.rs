@@ -17,10 +17,10 @@ use crate::reconcile::{
     deletion::finalizers::{Finalizers, left_on, retire, take_off},
     ended::{Ended, Next},
     error::{CallError, Class},
+    event_text::EventText,
     memory::Memory,
     policy_runner::PolicyRunner,
     select::{Asked, ask},
-    status::times::Transition,
     subject::Subject,
 };
 use crate::{
@@ -128,7 +128,7 @@ async fn clean_up(
         let message = format!(
             "{problem}; removing the finalizer, and the garbage collector deletes them by their owner references"
         );
-        access.tell(object, &Transition { reason: "CleanupTimedOut".to_owned(), message, warning: true }).await;
+        access.tell(object, &EventText { reason: "CleanupTimedOut".to_owned(), message, warning: true }).await;
     }
     take_off(access, served, object, finalizer).await?;
     Ok(Next::Never)
@@ -137,7 +137,7 @@ async fn clean_up(
 /// Writes an Event that explains why an object's cleanup failed.
 async fn tell_cleanup_failed(access: &Access, object: &Value, error: &CallError) {
     let message = format!("cleanup failed: {error}");
-    access.tell(object, &Transition { reason: "CleanupFailed".to_owned(), message, warning: true }).await;
+    access.tell(object, &EventText { reason: "CleanupFailed".to_owned(), message, warning: true }).await;
 }
 
 /// Deletes the children in order: Services and routes, then workloads, then their configuration. A rank starts only

@@ -5,10 +5,7 @@
 //! For a Secret, the operator keeps only a digest keyed with its own key, and the hash contains only a digest of that.
 //! If some content is unreadable, its changes are unknown, so otherwise unchanged pods keep running.
 
-use std::{
-    cell::RefCell,
-    collections::{BTreeMap, BTreeSet},
-};
+use std::{cell::RefCell, collections::BTreeSet};
 
 use kaos_policy::{
     contract::{Need, Reference, Target},
@@ -18,7 +15,7 @@ use kaos_policy::{
 };
 use serde_json::{Value, json};
 
-use crate::reconcile::children::drift;
+use crate::reconcile::{children::drift, memory::Read};
 
 /// Returns the references of a plan's pods to objects outside the plan.
 pub(crate) fn needs(plan: &[Value]) -> Vec<Need> {
@@ -36,17 +33,14 @@ pub(crate) fn needs(plan: &[Value]) -> Vec<Need> {
         .collect()
 }
 
-/// The last read digest of each reference, or `None` for a missing object.
-pub(crate) type Read = BTreeMap<Reference, Option<String>>;
-
 /// The content of a referenced object.
-enum Content {
+enum ReferencedContent {
     Is(String),
     Absent,
     Unreadable,
 }
 
-impl From<Option<String>> for Content {
+impl From<Option<String>> for ReferencedContent {
     fn from(digest: Option<String>) -> Self {
         digest.map_or(Self::Absent, Self::Is)
     }
@@ -62,7 +56,7 @@ pub(crate) fn stamped(
     is_pending: &dyn Fn() -> bool,
     live: &dyn Fn(&Reference) -> Option<Value>,
 ) -> Option<Vec<Value>> {
-    let content = |reference: &Reference| -> Content {
+    let content = |reference: &Reference| -> ReferencedContent {
         if let Some(own) = emitted(plan, reference) {
             // The server merges both fields into one.
             let whole = json!({"data": [own["data"], own["stringData"]]});
@@ -75,10 +69,10 @@ pub(crate) fn stamped(
                     objects.first().map(|config| Digest::of_json(&json!([config["data"], config["binaryData"]])).hex());
                 digest.into()
             }
-            Sighting::Unserved => Content::Absent,
+            Sighting::Unserved => ReferencedContent::Absent,
             Sighting::Forbidden(_) => match read.get(reference) {
                 Some(known) => known.clone().into(),
-                None => Content::Unreadable,
+                None => ReferencedContent::Unreadable,
             },
         }
     };
@@ -88,9 +82,9 @@ pub(crate) fn stamped(
         let (mut contents, mut unreadable, mut changed) = (Vec::new(), false, false);
         for reference in references(&manifest) {
             let digest = match content(&reference) {
-                Content::Is(digest) => Some(digest),
-                Content::Absent => None,
-                Content::Unreadable => {
+                ReferencedContent::Is(digest) => Some(digest),
+                ReferencedContent::Absent => None,
+                ReferencedContent::Unreadable => {
                     unreadable = true;
                     continue;
                 }

@@ -2,7 +2,6 @@
 //! the watch.
 
 pub(super) mod config_hash;
-pub(super) mod dry_run;
 pub(super) mod gates;
 pub(super) mod startup_grace;
 

@@ -5,7 +5,6 @@
 //! | collects the live children | `live_children` |
 //! | the delay while a controller has not observed a child's generation | `observed_generation` |
 //! | asks the policy, and composes the status; no client | `assess` |
-//! | the conditions of a pass that did not finish | `pass_failed` |
 //! | transition times, and the transitions that get an Event | `times` |
 //! | the fields that the kind declares | `declared_fields` |
 //! | the write, only if the status differs | `publish`, `write` |
@@ -16,7 +15,6 @@ mod assess;
 pub(super) mod declared_fields;
 mod live_children;
 mod observed_generation;
-pub(super) mod pass_failed;
 pub(super) mod publish;
 pub(super) mod report;
 pub(super) mod times;

@@ -12,9 +12,8 @@ use crate::{
         children::decide::is_going,
         error::{CallError, Class},
         memory::{Memories, Memory},
-        status::{
-            assess::Composed, declared_fields::DeclaredFields, pass_failed::PassFailed, times, write::write_status,
-        },
+        pass_failed::PassFailed,
+        status::{assess::Composed, declared_fields::DeclaredFields, times, write::write_status},
     },
     status::conditions::READY,
     timestamps::written,

@@ -2,17 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::status::conditions::{ACCEPTED, APPLIED, POLICY_FALLBACK, READY, RESOLVED, reason};
-
-/// The content of an Event: a transition of a condition, or the result of a cleanup.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Transition {
-    /// The condition's current reason.
-    pub(crate) reason: String,
-    pub(crate) message: String,
-    /// Whether the Event is a warning.
-    pub(crate) warning: bool,
-}
+use crate::{
+    reconcile::event_text::EventText,
+    status::conditions::{ACCEPTED, APPLIED, POLICY_FALLBACK, READY, RESOLVED, reason},
+};
 
 /// Conditions whose transitions get Events.
 const TOLD: [&str; 5] = [ACCEPTED, RESOLVED, APPLIED, READY, POLICY_FALLBACK];
@@ -31,7 +24,7 @@ pub(crate) fn stamp(status: &mut Value, before: &Value, now: &str) {
 
 /// Returns the transitions between two statuses. The normal first steps of a new object get no Event; its first
 /// problems do.
-pub(crate) fn transitions(status: &Value, before: &Value) -> Vec<Transition> {
+pub(crate) fn transitions(status: &Value, before: &Value) -> Vec<EventText> {
     let text = |condition: &Value, field: &str| condition[field].as_str().unwrap_or_default().to_owned();
     let changed = |of: &&str| {
         let new = find(status, of)?;
@@ -48,7 +41,7 @@ pub(crate) fn transitions(status: &Value, before: &Value) -> Vec<Transition> {
         // A refusal shows in three conditions. The first one reports it.
         let echo =
             matches!(&*why, reason::REFUSED | reason::UNAVAILABLE) || (*of == RESOLVED && why == reason::WAITING);
-        (told && !echo).then(|| Transition { reason: why, message: text(new, "message"), warning: !ordinary })
+        (told && !echo).then(|| EventText { reason: why, message: text(new, "message"), warning: !ordinary })
     };
     TOLD.iter().filter_map(changed).collect()
 }

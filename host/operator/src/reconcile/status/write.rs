@@ -18,7 +18,7 @@ use crate::{hashing::hash, status::conditions::ACCEPTED, watch::Served};
 
 /// How the live status relates to the computed one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Difference {
+enum StatusDifference {
     None,
     /// The live status has more than the computed one. Holds each extra field as `fieldsV1` writes it.
     More(Vec<Vec<String>>),
@@ -44,8 +44,8 @@ pub(super) async fn write_status(
         return Ok(false);
     }
     match difference(status, before) {
-        Difference::None => return Ok(false),
-        Difference::More(paths) => {
+        StatusDifference::None => return Ok(false),
+        StatusDifference::More(paths) => {
             // Only the managed fields tell whether the operator or another client wrote these fields.
             let Some(live) = calls.get(name).await? else { return Ok(false) };
             let entries = entries_of(&live);
@@ -61,13 +61,13 @@ pub(super) async fn write_status(
         }
         // The earlier operator may have written the status. Take over its fields before the first apply: later, they
         // would look like fields of another controller.
-        Difference::Different if !before.is_null() && !memory.status.is_ours && !has_ours(before) => {
+        StatusDifference::Different if !before.is_null() && !memory.status.is_ours && !has_ours(before) => {
             let Some(live) = calls.get(name).await? else { return Ok(false) };
             if live["metadata"]["uid"] == metadata["uid"] {
                 take_over_status(access, of, &calls, &live).await?;
             }
         }
-        Difference::Different => {}
+        StatusDifference::Different => {}
     }
     let body = json!({
         "apiVersion": of.api_version,
@@ -78,7 +78,7 @@ pub(super) async fn write_status(
     });
     let answer = apply_status(access, declared_fields, of, &calls, name, &body).await?;
     memory.status.is_ours = true;
-    if difference(status, &answer["status"]) != Difference::None {
+    if difference(status, &answer["status"]) != StatusDifference::None {
         // Other writers write here too, or the server stores the status in its own form.
         memory.status.settled = Some(hash((status, &answer["status"])));
     }
@@ -129,7 +129,7 @@ fn has_ours(status: &Value) -> bool {
     !status["policy"].is_null() || times::find(status, ACCEPTED).is_some()
 }
 
-fn difference(wanted: &Value, live: &Value) -> Difference {
+fn difference(wanted: &Value, live: &Value) -> StatusDifference {
     let empty = Map::new();
     let (wanted, live) = (wanted.as_object().unwrap_or(&empty), live.as_object().unwrap_or(&empty));
     let mut more = Vec::new();
@@ -137,23 +137,23 @@ fn difference(wanted: &Value, live: &Value) -> Difference {
     for (of, live) in &live_conditions {
         match conditions.get(of) {
             Some(condition) if condition == live => {}
-            Some(_) => return Difference::Different,
+            Some(_) => return StatusDifference::Different,
             None => {
                 more.push(vec!["f:status".to_owned(), "f:conditions".to_owned(), format!("k:{}", json!({"type": of}))]);
             }
         }
     }
     if conditions.keys().any(|of| !live_conditions.contains_key(of)) {
-        return Difference::Different;
+        return StatusDifference::Different;
     }
     for (field, value) in wanted {
         if field != "conditions" && live.get(field).unwrap_or(&Value::Null) != value {
-            return Difference::Different;
+            return StatusDifference::Different;
         }
     }
     let extra = live.keys().filter(|field| *field != "conditions" && !wanted.contains_key(*field));
     more.extend(extra.map(|field| vec!["f:status".to_owned(), format!("f:{field}")]));
-    if more.is_empty() { Difference::None } else { Difference::More(more) }
+    if more.is_empty() { StatusDifference::None } else { StatusDifference::More(more) }
 }
 
 fn by_type(status: &Map<String, Value>) -> std::collections::BTreeMap<&str, &Value> {
@@ -177,23 +177,23 @@ mod tests {
     fn the_order_of_conditions_is_no_difference() {
         let a = status(&[("A", "True"), ("B", "False")], json!({"phase": "x"}));
         let b = status(&[("B", "False"), ("A", "True")], json!({"phase": "x"}));
-        assert_eq!(difference(&a, &b), Difference::None);
+        assert_eq!(difference(&a, &b), StatusDifference::None);
     }
 
     #[test]
     fn additions_of_others_are_more_and_missing_fields_are_different() {
         let wanted = status(&[("A", "True")], json!({"phase": "x"}));
         let live = status(&[("A", "True"), ("Theirs", "True")], json!({"phase": "x", "old": 1}));
-        let Difference::More(paths) = difference(&wanted, &live) else { panic!("more") };
+        let StatusDifference::More(paths) = difference(&wanted, &live) else { panic!("more") };
         assert_eq!(paths[0], ["f:status", "f:conditions", r#"k:{"type":"Theirs"}"#]);
         assert_eq!(paths[1], ["f:status", "f:old"]);
-        assert_eq!(difference(&live, &wanted), Difference::Different);
-        assert_eq!(difference(&wanted, &Value::Null), Difference::Different);
+        assert_eq!(difference(&live, &wanted), StatusDifference::Different);
+        assert_eq!(difference(&wanted, &Value::Null), StatusDifference::Different);
     }
 
     #[test]
     fn a_changed_condition_is_different() {
         let wanted = status(&[("A", "True")], json!({}));
-        assert_eq!(difference(&wanted, &status(&[("A", "False")], json!({}))), Difference::Different);
+        assert_eq!(difference(&wanted, &status(&[("A", "False")], json!({}))), StatusDifference::Different);
     }
 }

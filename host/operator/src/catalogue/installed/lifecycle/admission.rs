@@ -6,21 +6,22 @@ use kaos_crds::{PolicyRevisionStatus, RevisionState};
 use kaos_policy::{policy::Policy, settings::Layer};
 use tokio::time::Instant;
 
-use super::{Found, Held, LOOK_AGAIN, Lifecycle, PATIENCE, StepError, Transition, plan::Action};
+use super::{BACKOFF, Found, Held, LOOK_AGAIN, Lifecycle, StepError, Transition, plan::Action};
 use crate::{
     catalogue::{
-        OPERATOR_CONFIG, Overreach, Reach,
+        Overreach, Reach,
         installed::{
             Tools,
             background::Stand,
             questions::Missing,
-            revision_set::{Content, Entry, Unfit},
+            revision_set::{AdmittedRevision, Content, Unfit},
             rights,
             sources::{MOST, NoPackage},
             store::Taken,
         },
         reach,
     },
+    config_maps::OPERATOR_CONFIG,
     package::Package,
     timestamps::{passed, written},
 };
@@ -171,7 +172,7 @@ impl Lifecycle {
         if !self.waiting.contains_key(name) {
             return LOOK_AGAIN;
         }
-        passed(self.records.status(name).since.as_deref(), self.tools.clock.now()).clamp(PATIENCE.0, LOOK_AGAIN)
+        passed(self.records.status(name).since.as_deref(), self.tools.clock.now()).clamp(BACKOFF.first, LOOK_AGAIN)
     }
 
     /// Makes all checks that do not depend on other serving revisions. Returns `None` while the API server is asked
@@ -181,7 +182,7 @@ impl Lifecycle {
         name: &str,
         found: &Found,
         package: &Package,
-    ) -> Result<Option<Result<Entry, NotAdmitted>>, StepError> {
+    ) -> Result<Option<Result<AdmittedRevision, NotAdmitted>>, StepError> {
         let reach = match self.reach(package) {
             Ok(reach) => reach,
             Err(refused) => return Ok(Some(Err(refused))),
@@ -207,7 +208,7 @@ impl Lifecycle {
                 return Ok(Some(Err(NotAdmitted { transition, again: true })));
             }
         }
-        Ok(Some(Ok(Entry {
+        Ok(Some(Ok(AdmittedRevision {
             source: found.source.clone(),
             age: found.age.clone(),
             reach,
@@ -283,7 +284,7 @@ impl Lifecycle {
         name: &str,
         found: &Found,
         package: &Package,
-        mut entry: Entry,
+        mut entry: AdmittedRevision,
     ) -> Result<Option<Result<(), NotAdmitted>>, StepError> {
         let serving = self.facts().serving();
         let before: Vec<String> = self.facts().others_of(name, &found.source).cloned().collect();
@@ -366,7 +367,7 @@ impl Lifecycle {
 }
 
 /// Writes the policy, version, kinds and other facts of a revision into its status.
-fn describe(status: &mut PolicyRevisionStatus, entry: &Entry) {
+fn describe(status: &mut PolicyRevisionStatus, entry: &AdmittedRevision) {
     match &entry.content {
         Content::Policy(policy, _) => {
             status.policy = Some(policy.id().name.clone());

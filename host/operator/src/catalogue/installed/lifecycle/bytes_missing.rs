@@ -14,15 +14,15 @@ use kaos_policy::{
 };
 
 use super::{
-    Found, Lifecycle, PATIENCE, StepError, Transition,
-    restoring::{Loaded, age_of, held_now},
+    Found, Lifecycle, StepError, Transition,
+    restoring::{LoadResult, age_of, held_now},
 };
 use crate::{
     catalogue::{
         Reach,
         installed::{
             records::{NOT_LOADED, Revision, kinds_of, was_not_loaded},
-            revision_set::{Content, Entry, Unfit},
+            revision_set::{AdmittedRevision, Content, Unfit},
         },
     },
     timestamps::parsed,
@@ -40,7 +40,7 @@ impl Lifecycle {
         tracing::error!(revision = name, why, "active revision cannot be loaded; its predecessor serves in its place");
         let status = revision.status.clone().unwrap_or_default();
         let kinds = if digest.is_some() { kinds_of(&status).collect() } else { Vec::new() };
-        let entry = Entry {
+        let entry = AdmittedRevision {
             source: source.clone(),
             age: age_of(revision, found),
             reach: Reach::of_package(&source.namespace, &scope.namespaces, &self.tools.duties.operator_namespace),
@@ -50,7 +50,7 @@ impl Lifecycle {
                 kinds,
                 why: why.clone(),
                 bytes_are_gone,
-                wait: PATIENCE.0,
+                failures: 1,
             },
             on_refusal: OnRefusal::default(),
             since: parsed(status.since.as_deref()),
@@ -79,7 +79,7 @@ impl Lifecycle {
     }
 
     /// Loads one revision that was not loaded before, and lets it serve.
-    pub(super) async fn load_again(&mut self, revision: &Revision, found: &[Found]) -> Result<Loaded, StepError> {
+    pub(super) async fn load_again(&mut self, revision: &Revision, found: &[Found]) -> Result<LoadResult, StepError> {
         let name = revision.metadata.name.as_deref().unwrap_or_default();
         let before = self.revisions.entries.get(name).cloned();
         let loaded = self.load_and_let_back(revision, found).await;
@@ -90,9 +90,9 @@ impl Lifecycle {
         loaded
     }
 
-    async fn load_and_let_back(&mut self, revision: &Revision, found: &[Found]) -> Result<Loaded, StepError> {
+    async fn load_and_let_back(&mut self, revision: &Revision, found: &[Found]) -> Result<LoadResult, StepError> {
         let loaded = self.reload(revision, found).await?;
-        if matches!(loaded, Loaded::Serves) && was_not_loaded(revision) {
+        if matches!(loaded, LoadResult::Serves) && was_not_loaded(revision) {
             self.let_back(std::slice::from_ref(revision), found).await?;
         }
         Ok(loaded)

@@ -12,7 +12,7 @@ use super::{
     Found, LOOK_AGAIN, Lifecycle, StepError, Transition,
     facts::Facts,
     plan::{Action, Observed, SourceRevision, plan},
-    restoring::{Loaded, age_of},
+    restoring::{LoadResult, age_of},
 };
 
 /// The reason for a quarantine.
@@ -151,7 +151,7 @@ impl Lifecycle {
         let Some(revision) = self.records.get(name).cloned() else { return Ok(()) };
         let was_open = self.is_held_open(name);
         match self.reload(&revision, found).await? {
-            Loaded::Serves => {
+            LoadResult::Serves => {
                 if was_open {
                     // The answers change, although the same revisions serve.
                     self.installed = None;
@@ -162,12 +162,12 @@ impl Lifecycle {
                 let restored = Transition::new(RevisionState::Active, "Restored", message);
                 self.enter_or_owe(name, restored, |status| status.claimed = claimed).await;
             }
-            Loaded::Never | Loaded::Withheld => {
+            LoadResult::Never | LoadResult::Withheld => {
                 if self.is_held_open(name) {
                     self.revisions.entries.remove(name);
                 }
             }
-            Loaded::NotYet(error) => {
+            LoadResult::NotYet(error) => {
                 self.due.insert(name.to_owned(), Instant::now() + LOOK_AGAIN);
                 return Err(error);
             }

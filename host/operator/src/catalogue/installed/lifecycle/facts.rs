@@ -6,7 +6,7 @@ use kaos_crds::{PolicyRevisionStatus, PolicySource, RevisionState};
 
 use crate::catalogue::installed::{
     records::Revision,
-    revision_set::{BACK, Entry, RevisionSet},
+    revision_set::{AdmittedRevision, BACK, RevisionSet},
 };
 
 /// The records and the admitted revisions.
@@ -35,11 +35,12 @@ impl<'a> Facts<'a> {
 
     /// Returns the serving revisions of a source, except the named one.
     pub(super) fn others_of(self, name: &str, source: &PolicySource) -> impl Iterator<Item = &'a String> {
-        let is_other = move |(other, entry): &(&String, &Entry)| *other != name && self.serves(other, entry, source);
+        let is_other =
+            move |(other, entry): &(&String, &AdmittedRevision)| *other != name && self.serves(other, entry, source);
         self.revisions.entries.iter().filter(is_other).map(|(other, _)| other)
     }
 
-    fn serves(self, name: &str, entry: &Entry, source: &PolicySource) -> bool {
+    fn serves(self, name: &str, entry: &AdmittedRevision, source: &PolicySource) -> bool {
         entry.source == *source && self.state(name).is_let_in()
     }
 

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::{
     Found, LOOK_AGAIN, Lifecycle, StepError, Transition,
-    restoring::{Loaded, age_of},
+    restoring::{LoadResult, age_of},
 };
 use crate::{
     catalogue::{
@@ -24,14 +24,11 @@ use crate::{
         installed::{
             background::Stand,
             records::{NOT_LOADED, Revision, kinds_of},
-            revision_set::{Content, Entry},
+            revision_set::{AdmittedRevision, Content},
         },
     },
     timestamps::parsed,
 };
-
-/// The maximum delay before another attempt to load a policy. An attempt can take a processor for minutes.
-const SELDOM: Duration = Duration::from_hours(1);
 
 impl Lifecycle {
     /// Starts to load an admitted policy of a tenant, after its possible fallbacks. Returns whether the revision is
@@ -173,20 +170,19 @@ impl Lifecycle {
         let is_first = self.loading.remove(name).is_some();
         match self.load_again(revision, found).await {
             // The answers change, although the same revisions serve.
-            Ok(Loaded::Serves | Loaded::Withheld) => self.installed = None,
-            Ok(Loaded::Never) => drop(self.revisions.entries.remove(name)),
-            Err(error) | Ok(Loaded::NotYet(error)) if is_first => {
+            Ok(LoadResult::Serves | LoadResult::Withheld) => self.installed = None,
+            Ok(LoadResult::Never) => drop(self.revisions.entries.remove(name)),
+            Err(error) | Ok(LoadResult::NotYet(error)) if is_first => {
                 self.installed = None;
                 if let Err(error) = self.put_off(revision, found, error).await {
                     tracing::warn!(revision = name, %error, "revision cannot be loaded yet");
                 }
             }
-            Err(error) | Ok(Loaded::NotYet(error)) => {
+            Err(error) | Ok(LoadResult::NotYet(error)) => {
                 tracing::warn!(revision = name, %error, "revision cannot be loaded yet; retrying");
                 let entry = self.revisions.entries.get_mut(name);
-                if let Some(wait) = entry.and_then(|entry| entry.content.wait()) {
-                    *wait = SELDOM.min(*wait * 2);
-                    self.due.insert(name.to_owned(), Instant::now() + *wait);
+                if let Some(wait) = entry.and_then(|entry| entry.content.failed_again()) {
+                    self.due.insert(name.to_owned(), Instant::now() + wait);
                 }
             }
         }
@@ -200,7 +196,7 @@ impl Lifecycle {
                 if !self.is_compiled(&before, &revision, found).await {
                     return false;
                 }
-                if let Err(error) | Ok(Loaded::NotYet(error)) = self.reload(&revision, found).await {
+                if let Err(error) | Ok(LoadResult::NotYet(error)) = self.reload(&revision, found).await {
                     tracing::warn!(%error, "predecessor cannot be loaded as a fallback");
                 }
             }
@@ -258,18 +254,18 @@ impl Lifecycle {
 }
 
 /// Returns the entry for a tenant's policy that is not loaded, from its record.
-fn unloaded(revision: &Revision, found: &[Found]) -> Entry {
+fn unloaded(revision: &Revision, found: &[Found]) -> AdmittedRevision {
     let PolicyRevisionSpec { source, scope, .. } = &revision.spec;
     let status = revision.status.clone().unwrap_or_default();
     // One that an older package keeps out holds no place.
     let is_kept_out = status.state == RevisionState::Conflict;
     let kinds = if is_kept_out { Vec::new() } else { kinds_of(&status).collect() };
-    Entry {
+    AdmittedRevision {
         source: source.clone(),
         age: age_of(revision, found),
         reach: Reach::Own(source.namespace.clone()),
         pinned: scope.pinned,
-        content: Content::Unloaded(status.policy.unwrap_or_default(), kinds, LOOK_AGAIN),
+        content: Content::Unloaded(status.policy.unwrap_or_default(), kinds, 1),
         on_refusal: OnRefusal::default(),
         since: parsed(status.since.as_deref()),
         predecessor: status.predecessor,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use kaos_crds::{PolicyRevisionStatus, RevisionState};
 use tokio::time::Instant;
 
-use super::{ATTEMPTS, Found, LOOK_AGAIN, Lifecycle, PATIENCE, StepError, Transition};
+use super::{ATTEMPTS, BACKOFF, Found, LOOK_AGAIN, Lifecycle, StepError, Transition};
 use crate::catalogue::installed::background::Stand;
 
 /// What decides about the next step with a package.
@@ -174,7 +174,7 @@ impl Lifecycle {
             self.enter_or_owe(name, Transition::new(RevisionState::Refused, "EndedTheOperator", message), |_| {}).await;
             return Ok(false);
         }
-        let wait = PATIENCE.0 * u32::try_from(attempts * 10).unwrap_or(1);
+        let wait = BACKOFF.first * u32::try_from(attempts * 10).unwrap_or(1);
         let message = format!("the operator ended during the check ({attempts} of {ATTEMPTS}), and checks it again");
         self.due.insert(name.to_owned(), Instant::now() + wait);
         self.enter(name, Transition::new(RevisionState::Pending, "Interrupted", message), |_| {}).await?;

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{Found, Lifecycle, PATIENCE, StepError};
+use super::{BACKOFF, Found, Lifecycle, StepError};
 use crate::{catalogue::installed::store::Taken, package::Package};
 
 impl Lifecycle {
@@ -46,7 +46,7 @@ impl Lifecycle {
                     self.unkept.remove(&name);
                 }
             }
-            self.keep_due = Some(Instant::now() + PATIENCE.0 * 10);
+            self.keep_due = Some(Instant::now() + BACKOFF.first * 10);
         }
         let due = self.keep_due.filter(|_| !self.unkept.is_empty());
         due.map(|due| due.saturating_duration_since(Instant::now()))

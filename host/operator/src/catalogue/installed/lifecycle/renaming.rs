@@ -10,7 +10,7 @@ use super::Lifecycle;
 use crate::{
     catalogue::{
         Reach,
-        installed::revision_set::{Content, Entry},
+        installed::revision_set::{AdmittedRevision, Content},
     },
     timestamps::written,
 };
@@ -20,7 +20,7 @@ const RENAMING: SignedDuration = SignedDuration::from_mins(10);
 
 /// The place of a revision. A revision with the same place replaces it.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Place<'a> {
+struct RevisionPlace<'a> {
     reach: &'a Reach,
     pinned: bool,
     kinds: Vec<String>,
@@ -32,8 +32,8 @@ struct Place<'a> {
 /// last.
 type Left<'a> = (Option<&'a str>, &'a str);
 
-impl<'a> Place<'a> {
-    fn of(entry: &'a Entry) -> Self {
+impl<'a> RevisionPlace<'a> {
+    fn of(entry: &'a AdmittedRevision) -> Self {
         let settings_for = match &entry.content {
             Content::Settings(policy, _) => Some(policy.as_str()),
             Content::Lost { policy, kinds, .. } => kinds.is_empty().then_some(policy.as_str()),
@@ -56,15 +56,15 @@ impl Lifecycle {
 
     /// Returns the predecessor for a new source: the newest revision of the same place whose source was deleted
     /// recently.
-    pub(super) fn served_before(&self, name: &str, entry: &Entry) -> Option<String> {
-        let place = Place::of(entry);
+    pub(super) fn served_before(&self, name: &str, entry: &AdmittedRevision) -> Option<String> {
+        let place = RevisionPlace::of(entry);
         let left = self.left_lately().filter(|(left, (_, other))| *left == place && *other != name);
         left.map(|(_, left)| left).max().map(|(_, name)| name.to_owned())
     }
 
     /// Returns the revisions that would become the predecessor of a package that came now, in any place.
     pub(super) fn awaited(&self) -> BTreeSet<String> {
-        let mut newest: BTreeMap<Place<'_>, Left<'_>> = BTreeMap::new();
+        let mut newest: BTreeMap<RevisionPlace<'_>, Left<'_>> = BTreeMap::new();
         for (place, left) in self.left_lately() {
             let known = newest.entry(place).or_insert(left);
             *known = left.max(*known);
@@ -74,7 +74,7 @@ impl Lifecycle {
 
     /// Returns the places whose sources were deleted recently. A revision whose source was deleted long ago is no
     /// predecessor.
-    fn left_lately(&self) -> impl Iterator<Item = (Place<'_>, Left<'_>)> {
+    fn left_lately(&self) -> impl Iterator<Item = (RevisionPlace<'_>, Left<'_>)> {
         let lately = self.tools.clock.now().checked_sub(RENAMING).ok().map(written);
         self.records.all().iter().filter_map(move |(name, revision)| {
             let status = revision.status.as_ref().filter(|status| {
@@ -83,7 +83,7 @@ impl Lifecycle {
                     && status.since >= lately
             })?;
             let entry = self.revisions.entries.get(name)?;
-            Some((Place::of(entry), (status.since.as_deref(), name.as_str())))
+            Some((RevisionPlace::of(entry), (status.since.as_deref(), name.as_str())))
         })
     }
 }

@@ -14,7 +14,7 @@ use crate::{
         installed::{
             self,
             records::{Revision, was_not_loaded},
-            revision_set::Entry,
+            revision_set::AdmittedRevision,
         },
     },
     package::Package,
@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// The result of loading a revision.
-pub(super) enum Loaded {
+pub(super) enum LoadResult {
     Serves,
     /// The revision cannot be loaded. The PolicyRevision contains the reason.
     Never,
@@ -47,14 +47,14 @@ impl Lifecycle {
                 continue;
             }
             match self.reload(&revision, found).await {
-                Err(error) | Ok(Loaded::NotYet(error)) => self.put_off(&revision, found, error).await?,
-                Ok(Loaded::Serves) if was_not_loaded(&revision) => back.push(revision),
-                Ok(Loaded::Serves | Loaded::Never | Loaded::Withheld) => {}
+                Err(error) | Ok(LoadResult::NotYet(error)) => self.put_off(&revision, found, error).await?,
+                Ok(LoadResult::Serves) if was_not_loaded(&revision) => back.push(revision),
+                Ok(LoadResult::Serves | LoadResult::Never | LoadResult::Withheld) => {}
             }
             for before in self.facts().before(&name) {
                 // An error with a predecessor must not delay the serving revision.
                 if let Some(before) = self.records.get(&before).cloned()
-                    && let Err(error) | Ok(Loaded::NotYet(error)) = self.reload(&before, found).await
+                    && let Err(error) | Ok(LoadResult::NotYet(error)) = self.reload(&before, found).await
                 {
                     tracing::warn!(%error, "predecessor cannot be loaded as a fallback");
                 }
@@ -79,17 +79,17 @@ impl Lifecycle {
 
     /// Loads one revision. If this fails, records the reason, and lets the predecessor replace an active revision. The
     /// caller has to call `let_back` for a revision that was not loaded before.
-    pub(super) async fn reload(&mut self, revision: &Revision, found: &[Found]) -> Result<Loaded, StepError> {
+    pub(super) async fn reload(&mut self, revision: &Revision, found: &[Found]) -> Result<LoadResult, StepError> {
         let name = revision.metadata.name.clone().unwrap_or_default();
         if self.revisions.entries.get(&name).is_some_and(|entry| entry.content.is_loaded()) {
-            return Ok(Loaded::Serves);
+            return Ok(LoadResult::Serves);
         }
         let serves = revision.status.as_ref().is_some_and(|status| status.state == RevisionState::Active);
         let Some(mut package) = self.package_of(revision, found).await? else {
             let lost = "its stored bytes are missing or were changed";
             if serves {
                 self.withhold(revision, found, &format!("BytesLost: {lost}"), true).await;
-                return Ok(Loaded::Withheld);
+                return Ok(LoadResult::Withheld);
             }
             // The bytes may still be in the ConfigMap that they came from.
             let may_come = found.iter().any(|found| found.source == revision.spec.source && found.held.is_none());
@@ -103,7 +103,7 @@ impl Lifecycle {
                 Transition::new(RevisionState::Refused, "BytesLost", format!("{lost}: apply its ConfigMap again"))
             };
             self.enter_or_owe(&name, transition, |_| {}).await;
-            return Ok(Loaded::Never);
+            return Ok(LoadResult::Never);
         };
         if package.namespace != revision.spec.source.namespace {
             Arc::make_mut(&mut package).namespace.clone_from(&revision.spec.source.namespace);
@@ -120,19 +120,19 @@ impl Lifecycle {
             // Settings whose policy does not exist have no effect.
             Err(NotAdmitted { transition, again: false }) if serves && transition.reason != NO_SUCH_POLICY => {
                 self.withhold(revision, found, &format!("{}: {}", transition.reason, transition.message), false).await;
-                Ok(Loaded::Withheld)
+                Ok(LoadResult::Withheld)
             }
             Err(NotAdmitted { transition, again: false }) => {
                 self.enter_or_owe(&name, transition, |_| {}).await;
-                Ok(Loaded::Never)
+                Ok(LoadResult::Never)
             }
             Err(NotAdmitted { transition, again: true }) => {
                 let what = format!("load PolicyRevision {name}");
-                Ok(Loaded::NotYet(StepError { what, message: transition.message, is_answered: true }))
+                Ok(LoadResult::NotYet(StepError { what, message: transition.message, is_answered: true }))
             }
             Ok((reach, content)) => {
                 let status = revision.status.clone().unwrap_or_default();
-                let entry = Entry {
+                let entry = AdmittedRevision {
                     source: revision.spec.source.clone(),
                     age: age_of(revision, found),
                     reach,
@@ -143,7 +143,7 @@ impl Lifecycle {
                     predecessor: status.predecessor,
                 };
                 self.revisions.entries.insert(name, entry);
-                Ok(Loaded::Serves)
+                Ok(LoadResult::Serves)
             }
         }
     }

@@ -10,8 +10,11 @@ use std::{
 use kaos_crds::RevisionState;
 use kaos_policy::settings::Layer;
 
-use super::{Lifecycle, PATIENCE, StepError, Transition};
-use crate::catalogue::{Conflict, OPERATOR_CONFIG, installed::revision_set::Unfit};
+use super::{BACKOFF, Lifecycle, StepError, Transition};
+use crate::{
+    catalogue::{Conflict, installed::revision_set::Unfit},
+    config_maps::OPERATOR_CONFIG,
+};
 
 impl Lifecycle {
     /// Swaps in the revisions that should serve, if they or the settings changed.
@@ -151,7 +154,7 @@ impl Lifecycle {
     pub(super) async fn keep_last_good(&mut self) -> Option<Duration> {
         let (_, config) = self.installed.as_ref()?;
         let error = self.last_good.keep(config.as_ref()).await.err()?;
-        let wait = PATIENCE.0 * 10;
+        let wait = BACKOFF.first * 10;
         tracing::warn!(%error, "last good settings could not be stored for the next process; retrying in {wait:?}");
         Some(wait)
     }

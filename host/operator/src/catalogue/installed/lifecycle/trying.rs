@@ -10,7 +10,7 @@ use crate::catalogue::{
     Arranged, Kind, Reach,
     installed::{
         records::NOT_LOADED,
-        revision_set::{Content, Entry, Unfit},
+        revision_set::{AdmittedRevision, Content, Unfit},
         settings_trials::Case,
     },
     lasting,
@@ -45,7 +45,7 @@ impl Lifecycle {
         &mut self,
         name: &str,
         policy: &str,
-        entry: &Entry,
+        entry: &AdmittedRevision,
         serving: &BTreeSet<String>,
         arranged: Arranged,
     ) -> Option<Result<(), NotAdmitted>> {
@@ -109,7 +109,7 @@ impl Lifecycle {
     fn unloaded_for(&self, policy: &str, reach: &Reach, serving: &BTreeSet<String>) -> Option<&String> {
         let claimed = self.revisions.claimed_by(policy);
         let entries = serving.iter().chain(self.held_open()).filter_map(|name| self.revisions.entries.get(name));
-        let concerns = |entry: &Entry| matches!(reach, Reach::Own(_)) && entry.reach == *reach;
+        let concerns = |entry: &AdmittedRevision| matches!(reach, Reach::Own(_)) && entry.reach == *reach;
         entries.filter(|entry| concerns(entry)).find_map(|entry| match &entry.content {
             Content::Unloaded(name, kinds, _) if name == policy || kinds.iter().any(|of| claimed.contains(of)) => {
                 Some(name)
@@ -149,7 +149,13 @@ fn of_cluster(arranged: &Arranged) -> Vec<Case> {
 
 /// Returns the cases for the settings of a package: the policies of this name that answer where the settings apply. For
 /// settings from outside of a namespace, leaves out the policies and settings that the namespace installed itself.
-fn cases(arranged: &Arranged, name: &str, policy: &str, entry: &Entry, serving: &BTreeSet<String>) -> Vec<Case> {
+fn cases(
+    arranged: &Arranged,
+    name: &str,
+    policy: &str,
+    entry: &AdmittedRevision,
+    serving: &BTreeSet<String>,
+) -> Vec<Case> {
     let Content::Settings(_, tree) = &entry.content else { return Vec::new() };
     let (own, is_local) = (entry.layer(policy, tree), matches!(entry.reach, Reach::Own(_)));
     let counts = |layer: &&Layer| is_local || !matches!(layer.origin, Origin::NamespacePolicy(_));

@@ -89,14 +89,14 @@ mod tests {
         Reach,
         installed::{
             records::revision_resource,
-            revision_set::{Content, Entry},
+            revision_set::{AdmittedRevision, Content},
         },
     };
 
     /// Returns the entry of settings for a policy, from a ConfigMap of this name that was created in this year.
-    fn entry(name: &str, created: u16, scope: &[&str], settings: Value) -> Entry {
+    fn entry(name: &str, created: u16, scope: &[&str], settings: Value) -> AdmittedRevision {
         let created = format!("{created}-01-01T00:00:00Z");
-        Entry {
+        AdmittedRevision {
             source: PolicySource { namespace: "home".to_owned(), config_map: name.to_owned() },
             age: Age { created, namespace: "home".to_owned(), name: name.to_owned(), ..Age::default() },
             reach: Reach::Namespaces(scope.iter().map(|place| (*place).to_owned()).collect()),
@@ -116,7 +116,7 @@ mod tests {
             Self(RevisionSet { own: Vec::new(), entries: BTreeMap::new() }, BTreeSet::new())
         }
 
-        fn in_at(&mut self, second: i64, revision: &str, entry: Entry) {
+        fn in_at(&mut self, second: i64, revision: &str, entry: AdmittedRevision) {
             let Self(revisions, serving) = self;
             let replaces: Vec<String> =
                 serving.iter().filter(|it| revisions.entries[*it].source == entry.source).cloned().collect();

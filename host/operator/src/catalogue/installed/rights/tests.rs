@@ -29,8 +29,8 @@ fn new_kinds() -> Vec<Rule> {
     ]
 }
 
-fn in_namespaces(count: usize, rules: &[Rule]) -> Vec<Wanted> {
-    let wanted = |number| Wanted { namespace: Some(format!("n{number:03}")), rules: rules.to_vec() };
+fn in_namespaces(count: usize, rules: &[Rule]) -> Vec<WantedRights> {
+    let wanted = |number| WantedRights { namespace: Some(format!("n{number:03}")), rules: rules.to_vec() };
     (0..count).map(wanted).collect()
 }
 
@@ -69,7 +69,7 @@ async fn grant(client: &Client, namespace: Option<&str>, rules: Value) {
     put(client, bound).await;
 }
 
-async fn missing_of(client: &Client, wanted: &[Wanted]) -> Vec<String> {
+async fn missing_of(client: &Client, wanted: &[WantedRights]) -> Vec<String> {
     missing(client, wanted, &Semaphore::new(4)).await.unwrap()
 }
 
@@ -116,8 +116,8 @@ async fn a_role_of_one_namespace_gives_nothing_everywhere() {
     let every = json!([{"apiGroups": ["test.io"], "resources": ["widgets"], "verbs": ["*"]}]);
     grant(&admin, Some("home"), every.clone()).await;
     let rules = vec![rule("test.io", &["widgets"], &["list"], &[])];
-    let here = Wanted { namespace: Some("home".to_owned()), rules: rules.clone() };
-    let everywhere = Wanted { namespace: None, rules };
+    let here = WantedRights { namespace: Some("home".to_owned()), rules: rules.clone() };
+    let everywhere = WantedRights { namespace: None, rules };
     let both = [everywhere, here];
     assert_eq!(missing_of(&operator, &both).await, ["list widgets.test.io"]);
     grant(&admin, None, every).await;
@@ -167,6 +167,6 @@ async fn every_name_of_a_rule_is_asked_for() {
     let (cluster, operator, _) = cluster();
     cluster.authorise(|attempt: &Attempt| attempt.name != "b");
     let rules = vec![rule("", &["secrets"], &["get"], &["a", "b"])];
-    let wanted = [Wanted { namespace: Some("home".to_owned()), rules }];
+    let wanted = [WantedRights { namespace: Some("home".to_owned()), rules }];
     assert_eq!(missing_of(&operator, &wanted).await, ["get secrets in home"]);
 }

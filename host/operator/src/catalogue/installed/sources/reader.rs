@@ -24,7 +24,7 @@ use tokio::time::Instant;
 
 use super::held::{Held, NoPackage};
 use crate::{
-    catalogue::installed::{StepError, pace::PATIENCE},
+    catalogue::installed::{StepError, pace::BACKOFF},
     package::{self, Package},
 };
 
@@ -62,8 +62,8 @@ struct Unpacked {
 struct Failed {
     /// The time of the next attempt.
     due: Instant,
-    /// The delay after another failure.
-    patience: Duration,
+    /// The number of failures in a row.
+    times: u32,
 }
 
 impl Seen {
@@ -191,9 +191,9 @@ impl Reader {
             }
         }
         let now = Instant::now();
-        let failed = self.failed.entry(source.clone()).or_insert(Failed { due: now, patience: PATIENCE.0 });
-        failed.due = now + failed.patience;
-        failed.patience = (failed.patience * 2).min(PATIENCE.1);
+        let failed = self.failed.entry(source.clone()).or_insert(Failed { due: now, times: 0 });
+        failed.times = failed.times.saturating_add(1);
+        failed.due = now + BACKOFF.full(failed.times);
     }
 }
 

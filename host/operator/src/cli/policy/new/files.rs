@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kube::core::{ApiResource, GroupVersionKind};
 
-use super::{sdk::Sdk, shipped::Shipped};
+use super::{sdk::Sdk, shipped::ShippedSources};
 
 /// The names to put into the template.
 pub(super) struct Names<'a> {
@@ -41,7 +41,7 @@ pub(super) fn from_template(names: &Names<'_>, sdk: &Sdk) -> anyhow::Result<File
 }
 
 /// Returns the files of a project that starts from a default policy.
-pub(super) fn from_shipped(shipped: &Shipped, name: &str, sdk: &Sdk) -> anyhow::Result<Files> {
+pub(super) fn from_shipped(shipped: &ShippedSources, name: &str, sdk: &Sdk) -> anyhow::Result<Files> {
     let names = Names { name, kind: "", api_version: "" };
     let mut files = surroundings(&names, include_str!("project/README-from.md"));
     files.extend(shipped.project(name, sdk)?);

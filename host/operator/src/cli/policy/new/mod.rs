@@ -17,7 +17,7 @@ use kaos_policy::{describe::is_policy_name, names::is_label};
 use super::output::complain;
 use files::Names;
 use sdk::Sdk;
-use shipped::Shipped;
+use shipped::ShippedSources;
 
 /// Arguments of `policy new`.
 #[derive(Debug, Args)]
@@ -52,10 +52,10 @@ impl New {
         }
         let sdk = Sdk::located(&sdk)?;
         let files = match (from, kind.as_deref(), api_version.as_deref()) {
-            (Some(from), ..) => files::from_shipped(&Shipped::named(&from)?, &name, &sdk)?,
+            (Some(from), ..) => files::from_shipped(&ShippedSources::named(&from)?, &name, &sdk)?,
             (None, kind, api_version) => {
                 let (kind, api_version) = (kind.unwrap_or_default(), api_version.unwrap_or_default());
-                if let Some(shipped) = Shipped::of_kind(api_version, kind) {
+                if let Some(shipped) = ShippedSources::of_kind(api_version, kind) {
                     let start = format!("policy new {name} --from {shipped}");
                     complain(
                         "note",

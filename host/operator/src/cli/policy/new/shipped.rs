@@ -16,7 +16,7 @@ const PREFIX: &str = "kaos-";
 
 /// The sources of a default policy.
 #[derive(Debug, Deserialize)]
-pub(super) struct Shipped {
+pub(super) struct ShippedSources {
     package: String,
     features: BTreeMap<String, Vec<String>>,
     dependencies: Vec<Dependency>,
@@ -36,7 +36,7 @@ struct Dependency {
     near: Option<String>,
 }
 
-impl Shipped {
+impl ShippedSources {
     /// Returns the sources of all default policies.
     fn all() -> anyhow::Result<Vec<Self>> {
         serde_json::from_str(SHIPPED).context("the embedded sources")
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn every_default_policy_becomes_a_project_under_its_new_name() {
-        let all = Shipped::all().unwrap();
+        let all = ShippedSources::all().unwrap();
         assert_eq!(all.len(), crate::embedded::DEFAULTS.len());
         for shipped in all {
             let from = shipped.name();

@@ -2,21 +2,21 @@
 
 use super::{
     super::{
-        answering::{Shipped, Standing},
+        answering::{PolicySet, Shipped},
         compatibility::Compatibility,
     },
     sides::Sides,
 };
 
 /// A change to plan for.
-pub(super) enum Change {
+pub(super) enum ProposedChange {
     /// A package is shipped.
     Package(Box<Shipped>),
     /// Another preset holds.
     Preset(Compatibility),
 }
 
-impl Change {
+impl ProposedChange {
     /// Namespace and name of the ConfigMap that the change replaces.
     pub(super) fn source(&self) -> Option<&(String, String)> {
         match self {
@@ -26,7 +26,7 @@ impl Change {
     }
 
     /// Returns the policies and settings before and after the change.
-    pub(super) fn sides(self, standing: &Standing) -> anyhow::Result<Sides> {
+    pub(super) fn sides(self, standing: &PolicySet) -> anyhow::Result<Sides> {
         match self {
             Self::Package(shipped) => Sides::of(standing, *shipped),
             Self::Preset(compatibility) => Sides::with_preset(standing, &compatibility),

@@ -11,10 +11,10 @@ use kube::Client;
 use super::{
     super::{in_force::standing, output::complain},
     Place, Planned, Sides,
-    change::Change,
+    change::ProposedChange,
 };
 use crate::{
-    live::{Gathered, Tried},
+    live::{DryRunAnswer, Gathered},
     plan::{Child, Difference},
     policies::{Loaded, Loader},
 };
@@ -27,7 +27,7 @@ pub(super) async fn planned(
     client: Client,
     loader: &Loader,
     own: &[Loaded],
-    new: Change,
+    new: ProposedChange,
     place: &Place,
 ) -> anyhow::Result<Planned> {
     let home = &place.started.cluster.operator_namespace;
@@ -86,12 +86,12 @@ async fn try_children(gathered: &mut Gathered, differences: &mut [Difference]) -
     for child in children.into_iter().take(TRIED) {
         let Some(manifest) = &child.manifest else { continue };
         match gathered.try_apply(manifest).await? {
-            Tried::Taken => child.refused = None,
-            Tried::Refused(why) => {
+            DryRunAnswer::Taken => child.refused = None,
+            DryRunAnswer::Refused(why) => {
                 let known = child.refused.take();
                 child.refused = Some(known.map_or(why.clone(), |known| format!("{known}; the API server says: {why}")));
             }
-            Tried::Open(why) => drop(open.entry(ResourceType::of_object(manifest)).or_insert(why)),
+            DryRunAnswer::Open(why) => drop(open.entry(ResourceType::of_object(manifest)).or_insert(why)),
         }
     }
     for (of, why) in open {

@@ -18,7 +18,7 @@ use super::{
     Beside, Form, HELD_BACK, UNUSABLE,
     compatibility::Compatibility,
     connection::{Connection, for_server},
-    facts::Facts,
+    facts::ClusterFacts,
     grantable::GrantableFlags,
     objects::{catalogue, documents, warn_of_strangers},
     on_cluster, or_held_back,
@@ -27,12 +27,12 @@ use super::{
     shipment::{Shipment, agreed},
 };
 use crate::{
-    input::Sources,
+    input::InputPaths,
     offline::Started,
     plan::{Child, Difference, Said, Side},
     policies::Loader,
 };
-use change::Change;
+use change::ProposedChange;
 pub(super) use live::compared;
 pub(super) use planned::{Place, Planned};
 pub(super) use sides::Sides;
@@ -81,7 +81,7 @@ pub(super) struct Plan {
     #[arg(short, long, value_enum, default_value_t)]
     output: Form,
     #[command(flatten)]
-    facts: Facts,
+    facts: ClusterFacts,
     #[command(flatten)]
     grantable: GrantableFlags,
 }
@@ -119,10 +119,10 @@ impl Plan {
         let ready = || shipment.clone().ready_beside(&loader, &own, place.clone());
         let is_live = filenames.is_empty();
         let new = if compatibility.is_some() {
-            Change::Preset(Compatibility::of(compatibility))
+            ProposedChange::Preset(Compatibility::of(compatibility))
         } else {
             let ready = if is_live { for_server(&loader, &connection, ready)? } else { ready()? };
-            Change::Package(Box::new(ready.shipped(&home, &grantable)?))
+            ProposedChange::Package(Box::new(ready.shipped(&home, &grantable)?))
         };
         if is_live {
             let place = Place { started, namespace };
@@ -130,7 +130,7 @@ impl Plan {
         }
         let Some(catalogue) = catalogue(&crds)? else { bail!("the CRDs cannot be used") };
         let namespace = namespace.as_deref().unwrap_or("default");
-        let sources = Sources { paths: &filenames, recursive, namespace };
+        let sources = InputPaths { paths: &filenames, recursive, namespace };
         let Some(documents) = documents(sources, &catalogue) else { bail!("the objects cannot be used") };
         let mut layers = settings::layers(&own, None, &[])?;
         layers.extend(settings::held(&documents, &home, &own)?);

@@ -6,14 +6,14 @@ use anyhow::Context as _;
 use kaos_policy::{contract::ResourceType, lookup::Sighting};
 
 use super::super::{
-    answering::{Installed, PLANNED, Shipped, Standing},
+    answering::{Installed, PLANNED, PolicySet, Shipped},
     compatibility::Compatibility,
     output::complain,
 };
 use crate::{
     catalogue::{Catalogue, Kind, Snapshot},
     input::Document,
-    offline::{At, Bound, Started, Stored, answer, named_in_vain},
+    offline::{At, Bound, Started, StoredObjects, answer, named_in_vain},
     plan::{Comparison, compare},
 };
 
@@ -30,7 +30,7 @@ pub(in crate::cli::policy) struct Sides {
 impl Sides {
     /// Compares without and with a package that is shipped. Prints notes about other revisions that would start or stop
     /// serving.
-    pub(super) fn of(standing: &Standing, new: Shipped) -> anyhow::Result<Self> {
+    pub(super) fn of(standing: &PolicySet, new: Shipped) -> anyhow::Result<Self> {
         standing.has_policy_for(&new)?;
         let catalogue = Catalogue::default();
         let before = standing.install(&catalogue).context("the policies that serve now")?;
@@ -52,7 +52,7 @@ impl Sides {
     }
 
     /// Compares with and without these revisions. Prints notes about other revisions that would start serving.
-    pub(in crate::cli::policy) fn without(standing: &Standing, gone: BTreeSet<Arc<str>>) -> anyhow::Result<Self> {
+    pub(in crate::cli::policy) fn without(standing: &PolicySet, gone: BTreeSet<Arc<str>>) -> anyhow::Result<Self> {
         let catalogue = Catalogue::default();
         let before = standing.install(&catalogue).context("the policies that serve now")?;
         let then = standing.without(&gone);
@@ -63,7 +63,7 @@ impl Sides {
     }
 
     /// Compares with another preset.
-    pub(super) fn with_preset(standing: &Standing, compatibility: &Compatibility) -> anyhow::Result<Self> {
+    pub(super) fn with_preset(standing: &PolicySet, compatibility: &Compatibility) -> anyhow::Result<Self> {
         let catalogue = Catalogue::default();
         let before = standing.install(&catalogue).context("what serves now")?;
         let then = standing.under(compatibility.over(standing.shared().to_vec())?);
@@ -124,7 +124,7 @@ impl Sides {
         started: &Started,
         hidden: &(dyn Fn(&ResourceType) -> Option<Sighting> + Sync),
     ) -> anyhow::Result<Comparison> {
-        let stored = Stored::new(documents);
+        let stored = StoredObjects::new(documents);
         let mut bound = Bound::default();
         for snapshot in self.snapshots() {
             let objects = documents.iter().map(|document| &document.object);
@@ -165,7 +165,7 @@ impl Sides {
 }
 
 /// Prints the conflicts before the change, and those that it would add or end.
-fn tell_conflicts(before: &Installed, after: &Installed, then: &Standing) {
+fn tell_conflicts(before: &Installed, after: &Installed, then: &PolicySet) {
     for (revision, why) in &before.conflicts {
         complain("note", format_args!("PolicyRevision {revision} does not serve: {why}"));
     }

@@ -12,14 +12,14 @@ use crate::plan::{Change, Child, Difference, Field, Side};
 const MANY: usize = 4;
 
 /// A line without its object.
-type Line = [String; 4];
+type TableLine = [String; 4];
 
 pub(super) fn of(differences: &[Difference]) -> String {
     let changed: Vec<&Difference> = differences.iter().filter(|difference| difference.is_change()).collect();
     if changed.is_empty() {
         return String::new();
     }
-    let mut same: BTreeMap<(String, Line), usize> = BTreeMap::new();
+    let mut same: BTreeMap<(String, TableLine), usize> = BTreeMap::new();
     for (object, line) in changed.iter().flat_map(|difference| lines(difference)) {
         *same.entry((object.kind.clone(), folded(&line))).or_default() += 1;
     }
@@ -54,12 +54,12 @@ fn place(object: &Reference) -> String {
 }
 
 /// Removes the name of the child, which differs between objects.
-fn folded(line: &Line) -> Line {
+fn folded(line: &TableLine) -> TableLine {
     let [child, field, before, after] = line.clone();
     [child.split('/').next().unwrap_or_default().to_owned(), field, before, after]
 }
 
-fn lines(difference: &Difference) -> Vec<(&Reference, Line)> {
+fn lines(difference: &Difference) -> Vec<(&Reference, TableLine)> {
     let Difference { object, before, after, children } = difference;
     let said = |side: &Option<Side>| side.as_ref().map_or_else(|| "no policy".to_owned(), |side| side.said.to_string());
     let mut lines = Vec::new();

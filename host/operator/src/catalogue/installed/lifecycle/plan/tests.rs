@@ -9,7 +9,7 @@ use super::*;
 use crate::catalogue::{
     Age, Reach,
     installed::{
-        Content, Entry, RevisionSet,
+        AdmittedRevision, Content, RevisionSet,
         records::{Revision, revision_resource},
     },
 };
@@ -48,7 +48,7 @@ impl Random {
 #[derive(Clone)]
 struct Model {
     records: BTreeMap<String, Revision>,
-    entries: BTreeMap<String, Entry>,
+    entries: BTreeMap<String, AdmittedRevision>,
     packages: Vec<(PolicySource, Option<String>)>,
     deleted: BTreeSet<String>,
     failed: BTreeMap<String, String>,
@@ -67,9 +67,9 @@ fn spec(source: PolicySource, digest: usize) -> PolicyRevisionSpec {
     PolicyRevisionSpec { source, package_digest: format!("d{digest}"), ..PolicyRevisionSpec::default() }
 }
 
-fn entry(revision: &Revision) -> Entry {
+fn entry(revision: &Revision) -> AdmittedRevision {
     let status = revision.status.clone().unwrap_or_default();
-    Entry {
+    AdmittedRevision {
         source: revision.spec.source.clone(),
         age: Age::default(),
         reach: Reach::Cluster,

@@ -7,18 +7,22 @@ use futures_util::StreamExt as _;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header, request::Parts};
 use http_body_util::{BodyExt as _, StreamBody};
 
+use super::{
+    answer::{error, failure, render},
+    body::{Body, Disconnected},
+    stream::Watcher,
+};
 use crate::{
     api::{self, Answer, Call, Context, Form, Options, Route, Target},
     clock,
     faults::{Attempt, Entry, Failure, Outcome},
-    http::{Body, Disconnected, Watcher, error, failure, render},
     inner::Inner,
     lock::lock,
     status::ApiError,
 };
 
 /// Answers a request.
-pub(crate) async fn respond(
+pub(super) async fn respond(
     cluster: &Arc<Inner>,
     parts: Parts,
     body: Bytes,

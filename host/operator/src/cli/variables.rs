@@ -8,7 +8,7 @@ use kaos_policy::{
     settings::Path,
 };
 
-use super::super::{output::Output, table::Table};
+use super::{output::Output, table::Table};
 use crate::{
     input::Document,
     masking::{MASK, is_secret},

@@ -1,14 +1,12 @@
 //! The operator's memory of each object between passes. It is small, and a restart may lose all of it.
 
-pub(super) mod children;
-
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
 };
 
 use kaos_policy::{
-    contract::{Need, ResourceType},
+    contract::{Need, Reference, ResourceType},
     policy::PolicyId,
 };
 use tokio::time::Instant;
@@ -16,7 +14,7 @@ use tokio::time::Instant;
 use crate::{
     locking::lock,
     metrics::{Readiness, Tally, Unserved},
-    reconcile::{mark::Mark, memory::children::ChildrenMemory, resolve::config_hash::Read},
+    reconcile::{children::memory::ChildrenMemory, mark::Mark},
     watch::ObjectKey,
 };
 
@@ -36,6 +34,9 @@ pub(crate) struct Memory {
     pub(crate) since: u64,
     pub(crate) last: Option<Last>,
 }
+
+/// The last read digest of each reference, or `None` for a missing object.
+pub(crate) type Read = BTreeMap<Reference, Option<String>>;
 
 /// The memory of how the plan came about.
 #[derive(Debug, Clone, Default)]

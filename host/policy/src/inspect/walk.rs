@@ -13,7 +13,7 @@ const BEGINNING: usize = 40;
 
 /// The counts and names collected during the walk.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct Walked {
     level: u64,
     pub(super) contract: Option<String>,
     pub(super) imports: Vec<String>,
@@ -31,8 +31,8 @@ pub(super) struct Seen {
 }
 
 /// Reads the component up to the end, or to the first part that exceeds a bound.
-pub(super) fn walk(component: &[u8], bounds: &Bounds) -> Result<Seen, InspectError> {
-    let mut seen = Seen::default();
+pub(super) fn walk(component: &[u8], bounds: &Bounds) -> Result<Walked, InspectError> {
+    let mut seen = Walked::default();
     for payload in Parser::new(0).parse_all(component) {
         seen.payload(&payload?, bounds)?;
         for (part, count, limit) in [
@@ -57,7 +57,7 @@ fn at_most(part: Part, count: u64, limit: u64) -> Result<(), InspectError> {
     if count > limit { Err(InspectError::TooMany { part, count, limit }) } else { Ok(()) }
 }
 
-impl Seen {
+impl Walked {
     fn payload(&mut self, payload: &Payload<'_>, bounds: &Bounds) -> Result<(), InspectError> {
         match payload {
             Payload::Version { encoding, .. } => {

@@ -2,7 +2,6 @@
 //! it.
 
 use kaos_policy::{contract::Reference, render::Rendered};
-
 use serde_json::Value;
 
 use crate::hashing::hash;
@@ -41,7 +40,7 @@ pub(crate) async fn rehearse(
     }
     for manifest in plan {
         let child = Reference::of_object(manifest);
-        let mut seen = sight(&access.watch, &child, &subject.uid, memory);
+        let mut seen = sight(&access.watch, &child, &subject.uid, &memory.children);
         for look in 0.. {
             match attempt(access, subject, manifest, plan, seen).await {
                 Ok(None) => break,

@@ -17,7 +17,7 @@ pub use self::{
 };
 use self::{
     version::HOST,
-    walk::{Seen, walk},
+    walk::{Walked, walk},
 };
 use crate::{code::World, digest::Digest};
 
@@ -108,7 +108,7 @@ fn features() -> WasmFeatures {
 }
 
 /// Returns the contract's version that the policy uses, if this host supports it.
-fn version(seen: &Seen) -> Result<String, InspectError> {
+fn version(seen: &Walked) -> Result<String, InspectError> {
     let exported = seen.interfaces().map(|(_, version)| version).next();
     let (section, exports) = match (&seen.contract, exported) {
         (None, None) => return Err(InspectError::NotAPolicy),
@@ -131,7 +131,7 @@ fn minor(version: &str) -> &str {
     version.rsplit_once('.').map_or(version, |(minor, _)| minor)
 }
 
-fn world(seen: &Seen) -> Result<World, InspectError> {
+fn world(seen: &Walked) -> Result<World, InspectError> {
     let has = |name: &str| seen.interfaces().any(|(interface, _)| interface == name);
     match (has(SHARED), has(POLICY), has(OVERLAY)) {
         (true, true, false) => Ok(World::Policy),

@@ -9,15 +9,15 @@ use std::{
 
 use serde::Serialize;
 
+use super::{Asked, Verdict};
 use crate::{
     contract::{Found, Need, Subject},
     digest::Digest,
-    render::{Asked, Verdict},
 };
 
 /// A complete answer.
 #[derive(Debug, Clone)]
-pub(crate) struct Answer {
+pub(crate) struct MemoAnswer {
     pub(crate) fuel: u64,
     pub(crate) needs: Vec<Need>,
     pub(crate) subject: Arc<Subject>,
@@ -31,7 +31,7 @@ pub(crate) struct Remembered {
     pub(crate) asked: Vec<Vec<Need>>,
     /// The digest of the found objects.
     pub(crate) found: Digest,
-    pub(crate) answer: Answer,
+    pub(crate) answer: MemoAnswer,
 }
 
 /// A bounded store of answers, shared by all renderers.
@@ -66,7 +66,7 @@ impl Memo {
         entries.touch(key)
     }
 
-    pub(crate) fn keep_pass(&self, key: Digest, answer: &Answer, asked: Vec<Asked>) {
+    pub(crate) fn keep_pass(&self, key: Digest, answer: &MemoAnswer, asked: Vec<Asked>) {
         let (needs, found): (Vec<_>, Vec<_>) = asked.into_iter().map(|asked| (asked.needs, asked.found)).unzip();
         let bytes = weight(answer);
         let remembered = Remembered { asked: needs, found: digest_found(&found), answer: answer.clone() };
@@ -111,7 +111,7 @@ impl Entries {
 }
 
 /// The approximate bytes of an answer.
-fn weight(answer: &Answer) -> usize {
+fn weight(answer: &MemoAnswer) -> usize {
     let Subject { object, found, settings, .. } = &*answer.subject;
     let planned = match &answer.verdict {
         // Parsed JSON takes several times the memory of its text.

@@ -1,0 +1,41 @@
+//! Generates the CustomResourceDefinitions from the types.
+//!
+//! The description of an enum replaces the description of its field, so both have the same text.
+
+mod tidy;
+
+use std::io;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::CustomResourceExt;
+use serde_json::Value;
+
+pub use crate::agent::Agent;
+pub use crate::mcpserver::MCPServer;
+pub use crate::memorystore::MemoryStore;
+pub use crate::modelapi::ModelAPI;
+
+const HEADER: &str = "# Generated from the types in crds/src by:\n\
+                      #   cargo run -p kaos-crds --features schema --bin crdgen\n";
+
+/// The definitions of the four kinds that users write, as sent to the API server.
+pub fn definitions() -> serde_json::Result<[Value; 4]> {
+    let made = |crd: CustomResourceDefinition| serde_json::to_value(crd).map(tidy::tidy);
+    Ok([made(Agent::crd())?, made(ModelAPI::crd())?, made(MCPServer::crd())?, made(MemoryStore::crd())?])
+}
+
+/// The definition of PolicyRevision.
+pub fn revision() -> serde_json::Result<Value> {
+    serde_json::to_value(crate::PolicyRevision::crd()).map(tidy::tidy)
+}
+
+/// The generated files, by name and text.
+pub fn files() -> io::Result<Vec<(String, String)>> {
+    let mut files = Vec::new();
+    for crd in definitions()?.into_iter().chain([revision()?]) {
+        let name = crd["spec"]["names"]["plural"].as_str().unwrap_or_default();
+        let yaml = serde_saphyr::to_string(&crd).map_err(io::Error::other)?;
+        files.push((format!("{name}.yaml"), format!("{HEADER}{yaml}")));
+    }
+    Ok(files)
+}

@@ -1,0 +1,11 @@
+//! What an Event about an object says.
+
+/// The content of an Event: a transition of a condition, or the result of a cleanup.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EventText {
+    /// The condition's current reason.
+    pub(crate) reason: String,
+    pub(crate) message: String,
+    /// Whether the Event is a warning.
+    pub(crate) warning: bool,
+}

@@ -1,0 +1,76 @@
+//! A compiler that fails on some components and hangs on others, as a test says.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use kaos_policy::compile::{Compilation, Compile, CompileError, Order};
+
+use super::once::Once;
+
+/// The components on which the compiler fails, if any.
+pub(super) type Hindered = Arc<Mutex<Option<Hindrance>>>;
+
+/// A text that marks components, the compiler's error for them, and how many components it has hit.
+pub(super) struct Hindrance {
+    pub(super) text: &'static str,
+    pub(super) why: CompileError,
+    pub(super) hits: usize,
+}
+
+/// A compiler in this process. It fails on some components, and hangs on others until the test releases them.
+pub(super) struct Mortal {
+    pub(super) compiler: Once,
+    pub(super) hindered: Hindered,
+    pub(super) held: Held,
+}
+
+/// The components on which the compiler hangs.
+pub(super) type Held = Arc<Mutex<Stall>>;
+
+/// A text that marks components, how many of them the compiler hangs on now, and how many it ever did.
+#[derive(Default)]
+pub(super) struct Stall {
+    pub(super) text: Option<&'static str>,
+    pub(super) now: usize,
+    pub(super) ever: usize,
+}
+
+impl Mortal {
+    /// The error planned for a component, if any. Counts the hit.
+    fn hindered_over(&self, component: &[u8]) -> Option<CompileError> {
+        let mut hindered = lock(&self.hindered);
+        let hindrance = hindered.as_mut().filter(|hindrance| holds(component, hindrance.text))?;
+        hindrance.hits += 1;
+        Some(hindrance.why.clone())
+    }
+
+    /// Blocks while the test holds the component and the order is not cancelled.
+    fn wait(&self, order: &Order<'_>) -> Result<(), CompileError> {
+        let is_held = || lock(&self.held).text.is_some_and(|text| holds(order.component, text));
+        if !is_held() {
+            return Ok(());
+        }
+        lock(&self.held).now += 1;
+        lock(&self.held).ever += 1;
+        while is_held() && (order.is_wanted)() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        lock(&self.held).now -= 1;
+        if (order.is_wanted)() { Ok(()) } else { Err(CompileError::Unwanted) }
+    }
+}
+
+fn holds(component: &[u8], text: &str) -> bool {
+    component.windows(text.len()).any(|at| at == text.as_bytes())
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Compile for Mortal {
+    fn compile(&self, order: &Order<'_>) -> Result<Compilation, CompileError> {
+        self.wait(order)?;
+        self.hindered_over(order.component).map_or_else(|| self.compiler.compile(order), Err)
+    }
+}

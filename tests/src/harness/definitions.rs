@@ -1,0 +1,62 @@
+//! The definitions of the kinds that tests use.
+
+use std::sync::OnceLock;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use super::World;
+use super::read::condition;
+use super::samples;
+
+/// The group and the plural of CustomResourceDefinitions.
+const DEFINING: &str = "apiextensions.k8s.io";
+const DEFINITIONS: &str = "customresourcedefinitions";
+
+/// The definitions of all KAOS kinds and of the test kinds.
+pub fn definitions() -> Result<Vec<Value>> {
+    static READ: OnceLock<Vec<Value>> = OnceLock::new();
+    if let Some(read) = READ.get() {
+        return Ok(read.clone());
+    }
+    let texts = kaos_crds::manifests::ALL.iter().copied().chain([crate::gadget::DEFINITION]);
+    let read = texts.map(|text| Ok(serde_saphyr::from_str(text)?)).collect::<Result<Vec<_>>>()?;
+    Ok(READ.get_or_init(|| read).clone())
+}
+
+/// The part of the Gateway API's definition that an HTTPRoute needs.
+pub fn routes() -> Value {
+    let mut routes = samples::definition("gateway.networking.k8s.io", "httproutes", "HTTPRoute");
+    let approved = "https://github.com/kubernetes-sigs/gateway-api/pull/2466";
+    routes["metadata"]["annotations"] = json!({"api-approved.kubernetes.io": approved});
+    routes
+}
+
+impl World {
+    /// Installs the definitions, and waits until they are served.
+    pub async fn install_definitions(&self, gateway: bool) -> Result<()> {
+        let mut all = definitions()?;
+        if gateway {
+            all.push(routes());
+        }
+        for definition in &all {
+            let name = definition["metadata"]["name"].as_str().unwrap_or_default();
+            match self.try_embedded() {
+                // Plants large definitions directly, because every test installs them.
+                Some(cluster) if cluster.object(DEFINING, DEFINITIONS, "", name).is_none() => {
+                    let mut definition = definition.clone();
+                    // The server would set this generation. The operator rereads a definition without a generation
+                    // after every change.
+                    definition["metadata"]["generation"] = json!(1);
+                    drop(cluster.plant(DEFINING, DEFINITIONS, definition));
+                }
+                _ => drop(self.try_apply(definition).await?),
+            }
+            self.until("it is served", &format!("CustomResourceDefinition/{name}"), |crd| {
+                condition(crd, "Established")["status"] == "True"
+            })
+            .await;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,118 @@
+//! The settings with which the operators of a world start.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
+
+use anyhow::Result;
+use kaos_operator::catalogue::{Gatekeeper, Installing, Offer};
+use kaos_operator::operator::{Clock, Compute, Options};
+use kaos_operator::watch::Scope;
+use kaos_policy::contract::ResourceType;
+use kaos_policy::engine::Engine;
+use kaos_policy::policy::{Policy, Stack};
+use kaos_policy::settings::{Layer, Origin};
+use kube::Config;
+
+use super::compiler::{Held, Hindered, Mortal, lock};
+use super::once::Once;
+use super::scenario::{SYSTEM, Scenario};
+use crate::gadget::{self, Edition};
+use crate::policies;
+
+/// The settings with which operators of a world start.
+pub(super) struct Setting {
+    pub(super) environment: RefCell<BTreeMap<String, String>>,
+    pub(super) edition: Cell<Edition>,
+    clock: Clock,
+    seed: u64,
+    tune: fn(&mut Options),
+    pub(super) installing: Option<bool>,
+    pub(super) only: Option<(BTreeSet<String>, Config)>,
+    pub(super) hindered: Hindered,
+    pub(super) held: Held,
+    /// How many replicas have started so far.
+    pub(super) lives: Cell<u32>,
+}
+
+impl Setting {
+    pub(super) fn new(scenario: &Scenario, clock: Clock) -> Self {
+        let Scenario { environment, seed, tune, installing, .. } = scenario;
+        Self {
+            environment: RefCell::new(environment.clone()),
+            edition: Cell::new(Edition::First),
+            clock,
+            seed: *seed,
+            tune: *tune,
+            installing: *installing,
+            only: None,
+            hindered: Hindered::default(),
+            held: Held::default(),
+            lives: Cell::new(0),
+        }
+    }
+
+    /// On a shared cluster, the operator watches only its test's namespace.
+    pub(super) fn only_in(&mut self, namespace: &str, config: Config) {
+        self.only = Some((BTreeSet::from([namespace.to_owned()]), config));
+    }
+
+    pub(super) fn options(&self) -> Options {
+        let mut options = Options { operator_namespace: SYSTEM.to_owned(), seed: self.seed + 1, ..Options::default() };
+        match &self.only {
+            None => {
+                // An operator that starts late reads the same clock as the cluster: both follow tokio's time.
+                options.compute = Compute::Inline;
+                options.clock = self.clock;
+            }
+            Some((namespaces, _)) => options.namespaces = Scope::Listed(namespaces.clone()),
+        }
+        (self.tune)(&mut options);
+        options
+    }
+
+    /// The components on which the compiler was to fail, if it has met none so far.
+    pub(super) fn spared(&self) -> Option<String> {
+        let hindered = lock(&self.hindered);
+        let spared = hindered.as_ref().filter(|hindrance| hindrance.hits == 0);
+        spared.map(|hindrance| format!("the compiler fails over {}: {}", hindrance.text, hindrance.why))
+    }
+
+    pub(super) fn layers(&self) -> Vec<Layer> {
+        vec![Layer::env(Origin::Environment, self.environment.borrow().clone())]
+    }
+
+    /// The policies for each kind.
+    pub(super) fn stacks(&self) -> Result<BTreeMap<ResourceType, Stack>> {
+        let mut stacks = BTreeMap::new();
+        for policy in self.policies()? {
+            for claim in &policy.descriptor().claims {
+                stacks.insert(claim.primary.clone(), Stack::single(Arc::clone(&policy))?);
+            }
+        }
+        Ok(stacks)
+    }
+
+    /// The services for policies that the test installs.
+    pub(super) fn installing(&self, in_namespaces: bool) -> Result<Installing> {
+        let engine = Engine::new()?;
+        let (hindered, held) = (Arc::clone(&self.hindered), Arc::clone(&self.held));
+        let compiler = Box::new(Mortal { compiler: Once::new(engine.clone()), hindered, held });
+        let cluster = kaos_policy::contract::Cluster { operator_namespace: SYSTEM.to_owned(), ..Default::default() };
+        let own = self.stacks()?.iter().flat_map(|(of, stack)| Offer::of_process(of, stack)).collect();
+        let gatekeeper = Gatekeeper::new(engine, compiler, cluster);
+        Ok(Installing { own, settings: self.layers(), gatekeeper, in_namespaces })
+    }
+
+    pub(super) fn policies(&self) -> Result<Vec<Arc<Policy>>> {
+        static NATIVE: OnceLock<Vec<Arc<Policy>>> = OnceLock::new();
+        let mut policies = if let Some(native) = NATIVE.get() {
+            native.clone()
+        } else {
+            let native = policies::native()?;
+            NATIVE.get_or_init(|| native).clone()
+        };
+        policies.push(gadget::policy(self.edition.get())?);
+        Ok(policies)
+    }
+}
