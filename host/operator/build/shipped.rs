@@ -20,9 +20,12 @@ fn shipped(policy: &Policy) -> Result<Value> {
     let mut files = Map::new();
     for name in FILES {
         let path = policy.directory.join(name);
-        println!("cargo::rerun-if-changed={}", path.display());
         if path.exists() {
+            println!("cargo::rerun-if-changed={}", path.display());
             read(&policy.directory, &path, &mut files)?;
+        } else if let Some(folder) = path.parent().filter(|folder| folder.exists()) {
+            // Cargo would run this script in every build if a path that it watches did not exist.
+            println!("cargo::rerun-if-changed={}", folder.display());
         }
     }
     let root = policy.directory.ancestors().nth(2).unwrap_or(&policy.directory);
