@@ -43,7 +43,7 @@ pub use modelapi::ModelAPISpec;
 #[cfg(feature = "schema")]
 pub use revision::PolicyRevision;
 pub use revision::{PolicyRevisionSpec, PolicyRevisionStatus, PolicyScope, PolicySource, RevisionState};
-pub use status::{Condition, DeploymentStatus, Phase, PolicyStatus, Status};
+pub use status::{Condition, DeploymentStatus, NOT_OBSERVED, Phase, PolicyStatus, Status};
 
 /// The API group of the KAOS kinds.
 pub const GROUP: &str = "kaos.tools";

@@ -8,6 +8,8 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Condition;
+
 /// The identity of the package. Never changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(CustomResource, KubeSchema))]
@@ -121,6 +123,16 @@ pub struct PolicyRevisionStatus {
     /// The last value of the annotation kaos.tools/retry that the operator acted on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retried: Option<String>,
+    /// The generation that this status describes. -1 before the operator has seen the revision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// Reconciling while the operator checks the revision or waits, and Stalled while the revision needs a person.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))
+    )]
+    pub conditions: Vec<Condition>,
 }
 
 /// The state of a revision.

@@ -8,6 +8,10 @@ use alloc::{string::String, vec::Vec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// `observedGeneration` of an object that had no pass yet. The definitions give a new object this value, so that tools
+/// do not take the object for current.
+pub const NOT_OBSERVED: i64 = -1;
+
 /// The observed state. Only the operator writes it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -40,7 +44,7 @@ pub struct Status {
     /// The label selector of the pods, as text. The scale subresource and autoscalers read it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selector: Option<String>,
-    /// The generation of the object that this status describes.
+    /// The generation of the object that this status describes. -1 before the first pass.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
     /// The last generation with all children applied. After the first one, missing or unready dependencies are reported
@@ -51,7 +55,8 @@ pub struct Status {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicyStatus>,
     /// The state in detail, one entry for each type: Accepted, Resolved, Applied, Ready, and types of the policy, such
-    /// as DependenciesReady or Deprecated.
+    /// as DependenciesReady or Deprecated. Reconciling is present while the operator progresses or waits, and Stalled
+    /// while the object needs a person.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(
         feature = "schema",
@@ -109,7 +114,7 @@ pub struct DeploymentStatus {
 }
 
 /// A condition of the object.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {

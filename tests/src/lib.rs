@@ -18,4 +18,5 @@ pub mod shipped;
 pub mod stage;
 pub mod typed;
 pub mod usage;
+pub mod verdicts;
 pub mod widgets;

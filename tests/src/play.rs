@@ -19,6 +19,8 @@ pub struct Ended {
     pub outcome: Value,
     /// The conditions of the first primary.
     pub conditions: BTreeMap<String, String>,
+    /// The primaries, each with the status that the host would write.
+    pub objects: Vec<Value>,
     /// Zero for native policies, which use no fuel.
     pub fuel: u64,
 }
@@ -65,7 +67,8 @@ pub fn play(case: &Case, wanted: &Value, renderers: BTreeMap<String, Renderer>) 
     }
     let conditions = conditions(&stage.status_of(&primaries[0]));
     let fuel = stage.fuel.get(&primaries[0]).copied().unwrap_or_default();
-    Ok(Ended { outcome: Value::Object(outcome), conditions, fuel })
+    let objects = primaries.iter().filter_map(|primary| stage.as_written(primary)).collect();
+    Ok(Ended { outcome: Value::Object(outcome), conditions, objects, fuel })
 }
 
 /// The types and statuses of the conditions.

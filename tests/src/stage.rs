@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, bail};
+use kaos_operator::status::{self, Hindrance, Standing};
 use kaos_policy::contract::{Child, Outcome, Reference};
 use kaos_policy::lookup::Fixed;
 use kaos_policy::render::{Rendered, Renderer, Verdict};
@@ -26,6 +27,8 @@ pub struct Stage {
     applied: BTreeSet<Key>,
     /// The statuses of Deployments by name. Every other Deployment has the status of one whose pods have just started.
     deployments: BTreeMap<String, Value>,
+    /// The statuses that the host would write. Other objects do not see them: the recordings know no conditions.
+    composed: BTreeMap<Key, Value>,
     /// Fuel of the last pass over each object.
     pub fuel: BTreeMap<Key, u64>,
 }
@@ -39,6 +42,7 @@ impl Stage {
             children: BTreeMap::new(),
             applied: BTreeSet::new(),
             deployments: BTreeMap::new(),
+            composed: BTreeMap::new(),
             fuel: BTreeMap::new(),
         }
     }
@@ -98,6 +102,13 @@ impl Stage {
         self.objects.get(key).and_then(|object| object.get("status")).cloned().unwrap_or_else(|| json!({}))
     }
 
+    /// One object with the status that the host would write.
+    pub fn as_written(&self, key: &Key) -> Option<Value> {
+        let mut object = self.objects.get(key)?.clone();
+        object["status"] = self.composed.get(key)?.clone();
+        Some(object)
+    }
+
     fn pass(&mut self, key: &Key) -> Result<()> {
         let object = self.objects[key].clone();
         let lookup = Fixed::new(self.objects.values().cloned());
@@ -119,7 +130,21 @@ impl Stage {
                 self.children.insert(self::key(&live), live);
             }
         }
-        let assessed = renderer.assess(&rendered, outcome, self.seen(&rendered, key))?;
+        let assessed = renderer.assess(&rendered, outcome.clone(), self.seen(&rendered, key))?;
+        let generation = object["metadata"]["generation"].as_i64().unwrap_or_default();
+        let before = self.composed.get(key);
+        let applied_before = before.and_then(|before| before["appliedGeneration"].as_i64());
+        let standing = Standing {
+            outcome: &outcome,
+            hindrance: Hindrance::ApplyFailed,
+            missing: &status::missing(&rendered, &lookup),
+            generation,
+            applied_generation: if outcome == Outcome::Applied { Some(generation) } else { applied_before },
+            before,
+            fallback: None,
+        };
+        let composed = status::compose(&rendered, Ok(assessed.clone()), standing);
+        self.composed.insert(key.clone(), composed);
         let mut status = assessed.fields.clone();
         status.insert("phase".into(), json!(assessed.report.phase));
         status.insert("ready".into(), json!(assessed.report.ready));

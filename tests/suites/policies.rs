@@ -4,6 +4,7 @@
 
 mod contract;
 mod corpus;
+mod gitops;
 mod hostile;
 mod parity;
 mod settings;

@@ -8,7 +8,7 @@ use std::io;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub use crate::agent::Agent;
 pub use crate::mcpserver::MCPServer;
@@ -20,13 +20,24 @@ const HEADER: &str = "# Generated from the types in crds/src by:\n\
 
 /// The definitions of the four kinds that users write, as sent to the API server.
 pub fn definitions() -> serde_json::Result<[Value; 4]> {
-    let made = |crd: CustomResourceDefinition| serde_json::to_value(crd).map(tidy::tidy);
+    let made = |crd: CustomResourceDefinition| serde_json::to_value(crd).map(tidy::tidy).map(with_new_status);
     Ok([made(Agent::crd())?, made(ModelAPI::crd())?, made(MCPServer::crd())?, made(MemoryStore::crd())?])
 }
 
 /// The definition of PolicyRevision.
 pub fn revision() -> serde_json::Result<Value> {
-    serde_json::to_value(crate::PolicyRevision::crd()).map(tidy::tidy)
+    serde_json::to_value(crate::PolicyRevision::crd()).map(tidy::tidy).map(with_new_status)
+}
+
+/// Gives a new object a status that says that the operator has not seen it yet. A default of the field alone would not
+/// apply, because a new object has no status.
+fn with_new_status(mut crd: Value) -> Value {
+    for version in crd["spec"]["versions"].as_array_mut().into_iter().flatten() {
+        if let Some(status) = version.pointer_mut("/schema/openAPIV3Schema/properties/status") {
+            status["default"] = json!({"observedGeneration": crate::NOT_OBSERVED});
+        }
+    }
+    crd
 }
 
 /// The generated files, by name and text.

@@ -58,6 +58,25 @@ async fn old_objects_get_the_defaults_of_a_newer_schema_when_they_are_read() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_new_object_has_the_default_of_the_status_and_not_the_status_that_a_user_sent() {
+    let (cluster, client) = start().await;
+    let mut definition = definition(&json!({"type": "object"}));
+    definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"] = json!({"type": "object",
+        "default": {"observedGeneration": -1}, "properties": {"observedGeneration": {"type": "integer"},
+            "ready": {"type": "boolean", "default": false}}});
+    let definitions = api_of(&client, "apiextensions.k8s.io", "v1", "CustomResourceDefinition", None);
+    apply(&definitions, "widgets.test.io", "test", definition).await.unwrap();
+    cluster.settled().await;
+    let api = widgets(&client);
+    let wanted = json!({"observedGeneration": -1, "ready": false});
+    let mut sent = widget("w", &json!({}));
+    sent["status"] = json!({"observedGeneration": 7, "ready": true});
+    let made = apply(&api, "w", "one", sent).await.unwrap();
+    assert_eq!((&made.data["status"], &api.get("w").await.unwrap().data["status"]), (&wanted, &wanted));
+    assert_eq!(cluster.objects("test.io", "widgets")[0]["status"], wanted, "so do watches");
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_object_that_an_older_schema_left_behind_can_be_planted_and_read() {
     let (cluster, client) = start().await;
     install(&cluster, &client, &json!({"type": "object", "properties": {"n": {"type": "integer"}}})).await;

@@ -3,6 +3,15 @@
 
 use std::{error::Error, iter::successors};
 
+/// The server's message if an applied manifest has a field that the schema does not have, or a value of another type.
+/// The server answers 500, although the same manifest will fail again.
+const MISFIT: &str = "failed to create typed patch object";
+
+/// Whether the server's message says that an applied manifest does not fit the schema.
+pub fn is_misfit(message: &str) -> bool {
+    message.contains(MISFIT)
+}
+
 /// Formats an error with its causes.
 pub fn told(error: &(dyn Error + 'static)) -> String {
     let mut text = String::new();

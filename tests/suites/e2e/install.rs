@@ -143,6 +143,6 @@ async fn with_listed_namespaces_roles_suffice_and_others_stay_untouched() {
     until_ready(&one, &team()).await;
     assert_eq!(release.refused_since(mark), Vec::<String>::new(), "rights are missing");
     until("it says so", &operator, || operator.is_ready()).await;
-    assert!(other.look("ModelAPI/llm").await["status"].is_null());
+    assert_eq!(other.look("ModelAPI/llm").await["status"], json!({"observedGeneration": -1, "ready": false}));
     assert!(other.list("Deployment").await.is_empty());
 }

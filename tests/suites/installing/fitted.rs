@@ -120,7 +120,7 @@ fn without_last_good_settings_the_operator_waits_and_says_why() {
         };
         world.until_true("it says what it waits for", waits).await;
         world.until_warned(OWN, "BadSettings").await;
-        assert!(world.look("ModelAPI/llm").await["status"].is_null());
+        assert_eq!(world.look("ModelAPI/llm").await["status"], json!({"observedGeneration": -1, "ready": false}));
         world.apply(&says(THIRD, true)).await;
         until_agent_runs(world, THIRD).await;
     });

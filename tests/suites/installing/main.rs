@@ -17,6 +17,7 @@
 //! | `assembled` | packages in chunks, several kinds in one component, overlays |
 //! | `monitored` | the metrics about policies that fail |
 //! | `packages` | half-written, emptied, renamed and deleted ConfigMaps |
+//! | `progress` | the conditions that other tools understand |
 //! | `withheld` | an active policy that can no longer be loaded |
 //! | `unwritable` | a record that cannot be written or removed does not delay others |
 //! | `starting` | an operator starts while policies take long to load |
@@ -36,6 +37,7 @@ mod last_good;
 mod monitored;
 mod packages;
 mod places;
+mod progress;
 mod put_aside;
 mod refusals;
 mod refusing;

@@ -16,6 +16,7 @@
 //! | `unset` | B11: fields that a user removes from an object |
 //! | `takeover` | C8: objects that the Go operator left |
 //! | `status` | D: the status |
+//! | `progress` | D: the conditions that other tools understand |
 //! | `behind` | D: the status while the running generation is not the newest |
 //! | `errors` | E: errors, and how long they last |
 //! | `backoff` | E: when the operator retries |
@@ -45,6 +46,7 @@ mod operations;
 mod order;
 mod ownership;
 mod passes;
+mod progress;
 mod recorded;
 mod refusals;
 mod replicas;

@@ -140,7 +140,10 @@ fn g7_roles_in_the_listed_namespaces_suffice() {
             elsewhere["metadata"]["namespace"] = json!("default");
             w.apply(&elsewhere).await;
             w.pass_time(Duration::from_mins(1)).await;
-            assert!(w.look("default:ModelAPI/elsewhere").await["status"].is_null());
+            assert_eq!(
+                w.look("default:ModelAPI/elsewhere").await["status"],
+                json!({"observedGeneration": -1, "ready": false})
+            );
         },
     );
 }

@@ -51,7 +51,7 @@ fn d3_accepted_and_ready_are_set_after_the_first_pass() {
         w.pods(PodFate::NotReady);
         w.apply_all(&[web(), model_api("llm"), agent("a", "llm", &json!({}))]).await;
         for at in ["Gadget/web", "ModelAPI/llm", "Agent/a"] {
-            let first = w.until("there is a status", at, |object| !object["status"].is_null()).await;
+            let first = w.until("there is a status", at, |object| !object["status"]["conditions"].is_null()).await;
             assert!(!condition(&first, "Accepted").is_null(), "{at}: {first:#}");
             assert!(["False", "Unknown"].contains(&text(&condition(&first, "Ready")["status"])), "{at}: {first:#}");
         }

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     apply::Managed,
     catalogue::{Family, Resource},
-    kinds,
+    kinds, schema,
     state::State,
     status::{ApiError, Cause},
     storage::{GroupResource, Key, key_of, meta},
@@ -73,6 +73,10 @@ pub(super) fn insert(state: &mut State, request: &Request<'_>, mut object: Value
     }
     if request.call.options.dry_run {
         return Ok(Arc::new(object));
+    }
+    if resource.family == Family::Custom {
+        // The server fills in the defaults of what it stored: a new object gets the default of the status that it lost.
+        schema::defaults::fill(&mut object, &resource.node);
     }
     Ok(state.store.put(&resource.storage(), &key, object))
 }

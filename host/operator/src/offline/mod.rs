@@ -25,7 +25,7 @@ use kaos_policy::{
 };
 use serde_json::Value;
 
-use crate::input::is_cluster_scoped;
+use crate::{input::is_cluster_scoped, status::is_unwritten};
 pub use answering::Answering;
 pub use bound::Started;
 pub(crate) use bound::{At, Bound, answer, named_in_vain, renderer};
@@ -163,7 +163,7 @@ impl<'a> World<'a> {
     /// Returns an object as others see it. If its status is not known yet, returns it without one and records that.
     fn seen(&self, position: usize) -> Arc<Value> {
         let object = &self.stored.objects[position];
-        if !object["status"].is_null() || self.renderer(position).is_none() {
+        if !is_unwritten(&object["status"]) || self.renderer(position).is_none() {
             return Arc::clone(object);
         }
         let memory = &self.memory.borrow()[position];

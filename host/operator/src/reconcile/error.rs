@@ -4,11 +4,7 @@ use std::time::Duration;
 
 use kaos_policy::cut::{NOTE, cut};
 
-use crate::error_text::told;
-
-/// The server's message if an applied manifest has a field that the schema does not have, or a value of another type.
-/// The server answers 500, although the same manifest will fail again.
-const MISFIT: &str = "failed to create typed patch object";
+use crate::error_text::{is_misfit, told};
 
 /// Number of API server failures in a row from which the status shows them. A shorter series is not worth reporting.
 pub(crate) const SHOWN_FROM: u32 = 3;
@@ -62,10 +58,6 @@ impl CallError {
     pub(crate) fn is_misfit(&self) -> bool {
         is_misfit(&self.message)
     }
-}
-
-fn is_misfit(message: &str) -> bool {
-    message.contains(MISFIT)
 }
 
 fn class_of(status: &kube::core::Status) -> Class {

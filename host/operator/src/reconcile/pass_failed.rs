@@ -16,6 +16,14 @@ pub(crate) enum PassFailed {
 }
 
 impl PassFailed {
+    /// Whether the object stays as it is until a person acts. A late pass may be in time the next time.
+    pub(crate) fn is_lasting(&self) -> bool {
+        match self {
+            Self::NoPolicy | Self::Panicked(_) => true,
+            Self::Late(_) => false,
+        }
+    }
+
     /// Returns the condition that reports it: type, reason and message.
     pub(crate) fn condition(&self) -> (&'static str, &'static str, String) {
         match self {

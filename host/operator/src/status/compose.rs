@@ -13,6 +13,7 @@ use kaos_policy::{
 use serde_json::{Map, Value, json};
 
 use super::conditions::{self, Condition, Hindrance, reason, written};
+use super::progress::{is_progress, progress};
 
 /// The host's own facts about an object, in addition to the policy's report.
 #[derive(Debug, Clone, Copy)]
@@ -76,7 +77,10 @@ pub fn compose(
             status.insert("phase".to_owned(), "Failed".into());
             status.insert("ready".to_owned(), false.into());
             status.insert("message".to_owned(), cut(&failure.to_string(), STATUS).into());
-            is_ready = ready(false, &Outcome::Failed(String::new()), failure.to_string());
+            // A policy that fails on the children fails on them again. If it made no plan, `Applied` says why.
+            let unavailable = ready(false, &Outcome::Failed(String::new()), failure.to_string());
+            let is_lasting = !matches!(rendered.verdict, Verdict::Failed(_));
+            is_ready = Condition { is_lasting, ..unavailable };
             status
         }
     };
@@ -85,11 +89,13 @@ pub fn compose(
     let is_ready = in_its_words(is_ready, &own);
     let mut all: Vec<Value> = conditions
         .iter()
-        .map(|Condition { of, status, reason, message }| written(of, *status, reason, message, generation))
+        .map(|Condition { of, status, reason, message, .. }| written(of, *status, reason, message, generation))
         .collect();
     all.push(written(is_ready.of, is_ready.status, &is_ready.reason, &is_ready.message, of_pods));
     conditions.push(is_ready);
-    for extra in own.iter().filter(|extra| conditions.iter().all(|common| common.of != extra.type_)) {
+    all.extend(progress(&conditions, generation));
+    let is_hosts = |of: &str| is_progress(of) || conditions.iter().any(|common| common.of == of);
+    for extra in own.iter().filter(|extra| !is_hosts(&extra.type_)) {
         all.push(written(&extra.type_, extra.status, &extra.reason, &extra.message, generation));
     }
     status.insert("conditions".to_owned(), all.into());
@@ -135,6 +141,10 @@ fn write_out(field: &mut Value) {
 }
 
 fn accepted(rendered: &Rendered) -> Condition {
+    let is_lasting = match &rendered.verdict {
+        Verdict::Planned(_) | Verdict::Refused(Refusal::Waiting(_)) => false,
+        Verdict::Refused(Refusal::Invalid(_) | Refusal::Unsupported(_)) | Verdict::Failed(_) => true,
+    };
     let (status, reason, message) = match &rendered.verdict {
         Verdict::Planned(_) => (Truth::Yes, reason::ACCEPTED, format!("policy {} took the spec", rendered.policy.name)),
         Verdict::Refused(Refusal::Invalid(violations)) => (Truth::No, reason::INVALID_SPEC, violated(violations)),
@@ -142,7 +152,7 @@ fn accepted(rendered: &Rendered) -> Condition {
         Verdict::Refused(Refusal::Waiting(blockers)) => (Truth::Unknown, reason::WAITING, blocked(blockers)),
         Verdict::Failed(failure) => (Truth::No, reason::POLICY_FAILED, failure.to_string()),
     };
-    Condition { of: conditions::ACCEPTED, status, reason: reason.into(), message }
+    Condition { of: conditions::ACCEPTED, status, reason: reason.into(), message, is_lasting }
 }
 
 fn resolved(rendered: &Rendered, missing: &[Reference]) -> Condition {
@@ -163,6 +173,7 @@ fn resolved(rendered: &Rendered, missing: &[Reference]) -> Condition {
             status: Truth::No,
             reason: reason::NOT_FOUND.into(),
             message: format!("{} not found", names.join(", ")),
+            is_lasting: false,
         };
     }
     if !forbidden.is_empty() {
@@ -171,15 +182,17 @@ fn resolved(rendered: &Rendered, missing: &[Reference]) -> Condition {
             status: Truth::No,
             reason: reason::NOT_PERMITTED.into(),
             message: forbidden.join("; "),
+            is_lasting: true,
         };
     }
     if let Verdict::Refused(Refusal::Waiting(blockers)) = &rendered.verdict {
         let is_too_many = blockers.iter().any(|blocker| blocker.reason == reason::TOO_MANY_NEEDS);
         let reason = if is_too_many { reason::TOO_MANY_NEEDS } else { reason::WAITING };
-        return Condition { of, status: Truth::No, reason: reason.into(), message: blocked(blockers) };
+        let message = blocked(blockers);
+        return Condition { of, status: Truth::No, reason: reason.into(), message, is_lasting: is_too_many };
     }
     let message = "all referenced objects exist".to_owned();
-    Condition { of, status: Truth::Yes, reason: reason::RESOLVED.into(), message }
+    Condition { of, status: Truth::Yes, reason: reason::RESOLVED.into(), message, is_lasting: false }
 }
 
 fn applied(rendered: &Rendered, outcome: &Outcome, hindrance: Hindrance) -> Condition {
@@ -204,7 +217,12 @@ fn applied(rendered: &Rendered, outcome: &Outcome, hindrance: Hindrance) -> Cond
         (Outcome::Failed(message), Verdict::Failed(_)) => (Truth::No, reason::POLICY_FAILED, message.clone()),
         (Outcome::Failed(message), _) => (Truth::No, hindrance.reason(), message.clone()),
     };
-    Condition { of: conditions::APPLIED, status, reason: reason.into(), message }
+    let is_lasting = match (outcome, &rendered.verdict) {
+        (Outcome::Failed(_), Verdict::Failed(_)) => true,
+        (Outcome::Failed(_), _) => hindrance.is_lasting(),
+        (Outcome::Applied | Outcome::Gated | Outcome::Refused(_), _) => false,
+    };
+    Condition { of: conditions::APPLIED, status, reason: reason.into(), message, is_lasting }
 }
 
 fn fell_back(why: &str) -> Condition {
@@ -213,6 +231,7 @@ fn fell_back(why: &str) -> Condition {
         status: Truth::Yes,
         reason: reason::FELL_BACK.into(),
         message: why.to_owned(),
+        is_lasting: false,
     }
 }
 
@@ -224,7 +243,7 @@ fn ready(ready: bool, outcome: &Outcome, message: String) -> Condition {
         Outcome::Refused(_) => (Truth::No, reason::REFUSED),
         Outcome::Failed(_) => (Truth::No, reason::UNAVAILABLE),
     };
-    Condition { of: conditions::READY, status, reason: reason.into(), message }
+    Condition { of: conditions::READY, status, reason: reason.into(), message, is_lasting: false }
 }
 
 /// Returns the phase of an object whose pods serve an older spec than the newest.

@@ -20,6 +20,11 @@ pub(crate) const READY: &str = "Ready";
 /// Whether an older policy answers than expected. The only condition that is bad when it is true.
 pub(crate) const POLICY_FALLBACK: &str = "PolicyFallback";
 
+/// Whether the operator progresses or waits. Absent otherwise. Tools such as Flux and kpt know this type.
+pub(crate) const RECONCILING: &str = "Reconciling";
+/// Whether the object needs a person. Absent otherwise. Tools such as Flux and kpt know this type.
+pub(crate) const STALLED: &str = "Stalled";
+
 /// The reasons of these conditions.
 pub(crate) mod reason {
     pub(crate) const ACCEPTED: &str = "Accepted";
@@ -52,12 +57,16 @@ pub(super) struct Condition {
     pub(super) status: Truth,
     pub(super) reason: Cow<'static, str>,
     pub(super) message: String,
+    /// Whether the operator cannot make the condition true without a person.
+    pub(super) is_lasting: bool,
 }
 
 /// Why the children differ from the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hindrance {
-    /// The API server refused a child.
+    /// A child is not written yet, and the operator tries again by itself.
+    Retried,
+    /// The API server refused a child, and will refuse it again.
     ApplyFailed,
     /// An object of the same name has another owner.
     OwnershipConflict,
@@ -71,10 +80,18 @@ impl Hindrance {
     /// Returns the reason for a condition.
     pub fn reason(self) -> &'static str {
         match self {
-            Self::ApplyFailed => reason::APPLY_FAILED,
+            Self::Retried | Self::ApplyFailed => reason::APPLY_FAILED,
             Self::OwnershipConflict => reason::OWNERSHIP_CONFLICT,
             Self::NotPermitted => reason::NOT_PERMITTED,
             Self::PolicyNotFound => reason::POLICY_NOT_FOUND,
+        }
+    }
+
+    /// Whether the hindrance stays until a person acts. A pinned policy may be part of the same apply as the object.
+    pub(super) fn is_lasting(self) -> bool {
+        match self {
+            Self::Retried | Self::PolicyNotFound => false,
+            Self::ApplyFailed | Self::OwnershipConflict | Self::NotPermitted => true,
         }
     }
 }

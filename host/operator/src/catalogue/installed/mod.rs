@@ -20,6 +20,7 @@
 //! | `last_good_settings` | keeps the last content of the operator's own ConfigMap that fitted |
 //! | `tenant_fairness` | chooses the namespace whose package is checked next |
 //! | `lifecycle` | moves revisions from state to state |
+//! | `observed` | the conditions of a revision, from its state |
 //! | `events` | writes Events |
 //! | `tools`, `step_error`, `pace` | the clients that all steps use, their error, and the intervals between attempts |
 
@@ -29,6 +30,7 @@ mod events;
 mod gatekeeper;
 mod last_good_settings;
 mod lifecycle;
+mod observed;
 mod pace;
 mod questions;
 mod records;

@@ -19,11 +19,13 @@ use kube::{
 use serde_json::json;
 use tokio::{sync::Notify, task::JoinSet};
 
+pub(crate) use super::observed::NOT_LOADED;
 use super::{
     StepError,
+    observed::{observed, unobserved},
     sources::{is_listed, keep, whole},
 };
-use crate::watch::Watch;
+use crate::{error_text::is_misfit, watch::Watch};
 
 /// The annotation with which a user requests another attempt. Any new value counts.
 pub(crate) const RETRY: &str = "kaos.tools/retry";
@@ -34,9 +36,6 @@ pub(crate) fn retry_command(name: &str, namespace: &str, last: Option<&str>) -> 
     let next = last.and_then(|last| last.parse::<u64>().ok()).unwrap_or_default().saturating_add(1);
     format!("kubectl annotate policyrevision {name} -n {namespace} --overwrite {RETRY}={next}")
 }
-
-/// The reason for an active revision that does not answer now.
-pub(crate) const NOT_LOADED: &str = "NotLoaded";
 
 /// The field manager of the records.
 pub(super) const MANAGER: &str = "kaos-operator-policies";
@@ -57,6 +56,10 @@ pub(super) struct Records {
     owed: BTreeMap<String, StepError>,
     confirmed: BTreeSet<String>,
     opened: bool,
+    /// Records of an earlier version of the operator, whose statuses lack conditions.
+    unobserved: BTreeSet<String>,
+    /// Whether the definition in the cluster comes from an earlier version and declares no conditions.
+    is_old_definition: bool,
     _watches: JoinSet<()>,
 }
 
@@ -80,8 +83,19 @@ impl Records {
         let told = (watch.beside(of, "what became of packages"), &changed);
         let seen = keep(api.clone(), watcher::Config::default(), revision_resource(), whole, told, &mut watches);
         let (book, deleted, confirmed) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
-        let owed = BTreeMap::new();
-        Self { api, seen, changed, book, deleted, owed, confirmed, opened: false, _watches: watches }
+        Self {
+            api,
+            seen,
+            changed,
+            book,
+            deleted,
+            owed: BTreeMap::new(),
+            confirmed,
+            opened: false,
+            unobserved: BTreeSet::new(),
+            is_old_definition: false,
+            _watches: watches,
+        }
     }
 
     /// Waits for the next change.
@@ -105,6 +119,10 @@ impl Records {
         if !self.opened {
             self.opened = true;
             self.book = seen.iter().map(|(name, revision)| (name.clone(), (**revision).clone())).collect();
+            let is_unobserved =
+                |revision: &Revision| revision.status.as_ref().is_some_and(|it| it.observed_generation.is_none());
+            let unobserved = self.book.iter().filter(|(_, revision)| is_unobserved(revision));
+            self.unobserved = unobserved.map(|(name, _)| name.clone()).collect();
         }
         // A record that the watch reported and no longer has was deleted by a user. The watch may not have reported a
         // new record yet.
@@ -195,6 +213,7 @@ impl Records {
     /// Writes a status if it differs. Returns whether the record now has this status: a user may have deleted the
     /// record.
     pub(super) async fn write(&mut self, name: &str, status: PolicyRevisionStatus) -> Result<bool, StepError> {
+        let status = self.completed(name, status);
         let Some(known) = self.book.get_mut(name) else { return Ok(false) };
         if known.status.as_ref() == Some(&status) && !self.owed.contains_key(name) {
             return Ok(true);
@@ -216,13 +235,30 @@ impl Records {
                 self.owed.remove(name);
                 Ok(false)
             }
+            Err(kube::Error::Api(answer)) if is_misfit(&answer.message) && !self.is_old_definition => {
+                self.is_old_definition = true;
+                tracing::warn!(
+                    "revisions get no conditions, because the definition of PolicyRevision in the cluster is older than the operator: apply the operator's definitions, and restart the operator"
+                );
+                Box::pin(self.write(name, status)).await
+            }
             Err(error) => Err(StepError::new(format!("write the status of PolicyRevision {name}"), &error)),
         }
+    }
+
+    /// Adds the conditions that follow from the state, if the definition declares them.
+    fn completed(&self, name: &str, status: PolicyRevisionStatus) -> PolicyRevisionStatus {
+        if self.is_old_definition {
+            return unobserved(status);
+        }
+        let generation = self.get(name).and_then(|revision| revision.metadata.generation);
+        observed(status, generation.unwrap_or(1))
     }
 
     /// Writes a status that counts even if the write fails: it can be computed again, and other revisions must not wait
     /// for this record. Returns whether the record exists.
     pub(super) async fn write_or_owe(&mut self, name: &str, status: PolicyRevisionStatus) -> bool {
+        let status = self.completed(name, status);
         // If the API server does not answer, do not try each record in turn.
         let silent = self.owed.values().find(|error| !error.is_answered).cloned();
         let written = match silent {
@@ -241,10 +277,13 @@ impl Records {
         }
     }
 
-    /// Writes the statuses that could not be written before.
+    /// Writes the statuses that could not be written before, and completes those of an earlier version.
     pub(super) async fn settle(&mut self) {
-        for name in self.owed.keys().cloned().collect::<Vec<_>>() {
-            if let Err(error) = self.write(&name, self.status(&name)).await {
+        let due: BTreeSet<String> = self.unobserved.iter().chain(self.owed.keys()).cloned().collect();
+        for name in due {
+            let written = self.write(&name, self.status(&name)).await;
+            self.unobserved.remove(&name);
+            if let Err(error) = written {
                 let is_answered = error.is_answered;
                 self.owed.insert(name, error);
                 if !is_answered {

@@ -81,7 +81,11 @@ impl ChildrenResult {
 
     /// Records a failed call, for a child or on the way to the children.
     pub(crate) fn failed(&mut self, error: CallError) {
-        let by = if error.class == Class::Forbidden { Hindrance::NotPermitted } else { Hindrance::ApplyFailed };
+        let by = match error.class {
+            Class::Forbidden => Hindrance::NotPermitted,
+            Class::Permanent => Hindrance::ApplyFailed,
+            Class::Transient(_) | Class::Gone => Hindrance::Retried,
+        };
         self.hindered(by, error.to_string());
         // If one of the errors may be gone at a retry, it decides the time of the retry.
         if self.error.as_ref().is_none_or(CallError::is_final) {
@@ -204,7 +208,7 @@ fn note(
         }
         Ok(Done::Going) => {
             applied.hindered(
-                Hindrance::ApplyFailed,
+                Hindrance::Retried,
                 format!("{} is being deleted and will be created again afterwards", named(child)),
             );
             applied.waits = true;

@@ -11,10 +11,9 @@ use kaos_policy::{
     lookup::{Lookup as _, Sighting},
     render::Rendered,
 };
-use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use crate::{catalogue::Catalogue, reconcile::memory::Memory, watch::Watch};
+use crate::{catalogue::Catalogue, reconcile::memory::Memory, status::is_unwritten, watch::Watch};
 
 /// Maximum wait. Clients send the objects of a file one after the other.
 const STARTUP_GRACE: Duration = Duration::from_secs(2);
@@ -26,7 +25,7 @@ pub(crate) fn wait(catalogue: &Catalogue, watch: &Watch, rendered: &Rendered, me
     let lookup = watch.lookup();
     let comes = |target: &Target| match target {
         Target::Named(named) if catalogue.of(&named.of()).is_some() => match lookup.look_up(target) {
-            Sighting::Objects(found) => found.first().is_none_or(|object| had_no_pass(object)),
+            Sighting::Objects(found) => found.first().is_none_or(|object| is_unwritten(&object["status"])),
             Sighting::Secret(_) | Sighting::Unserved | Sighting::Forbidden(_) => false,
         },
         Target::Named(_) | Target::Labelled(_) => false,
@@ -36,8 +35,4 @@ pub(crate) fn wait(catalogue: &Catalogue, watch: &Watch, rendered: &Rendered, me
     }
     let since = memory.plan.waits_since.get_or_insert_with(Instant::now);
     STARTUP_GRACE.checked_sub(since.elapsed()).filter(|left| !left.is_zero())
-}
-
-fn had_no_pass(object: &Value) -> bool {
-    object["status"].as_object().is_none_or(Map::is_empty)
 }

@@ -20,8 +20,9 @@ pub(crate) struct Composed(Value);
 impl Composed {
     /// The status of a pass that did not finish: the live status with its conditions.
     pub(crate) fn unfinished(applied: &Applied, object: &Value) -> Option<Self> {
-        let (of, reason, message) = applied.why_unfinished()?.condition();
-        Some(Self(status::amend(object, of, reason, &message)))
+        let why = applied.why_unfinished()?;
+        let (of, reason, message) = why.condition();
+        Some(Self(status::amend(object, of, reason, &message, why.is_lasting())))
     }
 
     /// Takes the content out, to write it.

@@ -14,7 +14,11 @@ use crate::reconcile::{
     memory::Memory,
     status::{declared_fields::DeclaredFields, times},
 };
-use crate::{hashing::hash, status::conditions::ACCEPTED, watch::Served};
+use crate::{
+    hashing::hash,
+    status::{conditions::ACCEPTED, is_unwritten},
+    watch::Served,
+};
 
 /// How the live status relates to the computed one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +65,7 @@ pub(super) async fn write_status(
         }
         // The earlier operator may have written the status. Take over its fields before the first apply: later, they
         // would look like fields of another controller.
-        StatusDifference::Different if !before.is_null() && !memory.status.is_ours && !has_ours(before) => {
+        StatusDifference::Different if !is_unwritten(before) && !memory.status.is_ours && !has_ours(before) => {
             let Some(live) = calls.get(name).await? else { return Ok(false) };
             if live["metadata"]["uid"] == metadata["uid"] {
                 take_over_status(access, of, &calls, &live).await?;

@@ -1,0 +1,97 @@
+//! The conditions and the observed generation of a PolicyRevision, from its state. Tools such as Flux and kpt decide by
+//! them whether to wait for a revision or to give up. At most one of the conditions is present, and it is true.
+
+use kaos_crds::{Condition, PolicyRevisionStatus, RevisionState};
+
+use crate::status::conditions::{RECONCILING, STALLED};
+
+/// The reason for an active revision that does not answer now.
+pub(crate) const NOT_LOADED: &str = "NotLoaded";
+
+/// Completes a status. Keeps the time of a condition that stays.
+pub(super) fn observed(mut status: PolicyRevisionStatus, generation: i64) -> PolicyRevisionStatus {
+    let before = std::mem::take(&mut status.conditions);
+    status.observed_generation = Some(generation);
+    status.conditions = of_state(&status).into_iter().map(|of| condition(of, &status, &before, generation)).collect();
+    status
+}
+
+/// Removes what [`observed`] adds.
+pub(super) fn unobserved(status: PolicyRevisionStatus) -> PolicyRevisionStatus {
+    PolicyRevisionStatus { observed_generation: None, conditions: Vec::new(), ..status }
+}
+
+/// Returns the type of the condition in this state.
+fn of_state(status: &PolicyRevisionStatus) -> Option<&'static str> {
+    match status.state {
+        RevisionState::Pending | RevisionState::Checking => Some(RECONCILING),
+        RevisionState::Active => (status.reason.as_deref() == Some(NOT_LOADED)).then_some(STALLED),
+        RevisionState::Superseded => None,
+        RevisionState::Refused | RevisionState::NotPermitted | RevisionState::Conflict | RevisionState::Quarantined => {
+            Some(STALLED)
+        }
+    }
+}
+
+fn condition(of: &str, status: &PolicyRevisionStatus, before: &[Condition], generation: i64) -> Condition {
+    let known = before.iter().find(|condition| condition.type_ == of);
+    Condition {
+        type_: of.to_owned(),
+        status: "True".to_owned(),
+        reason: status.reason.clone().unwrap_or_else(|| status.state.name().to_owned()),
+        message: status.message.clone().unwrap_or_default(),
+        last_transition_time: known.and_then(|it| it.last_transition_time.clone()).or_else(|| status.since.clone()),
+        observed_generation: Some(generation),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn in_state(state: RevisionState, reason: Option<&str>) -> PolicyRevisionStatus {
+        PolicyRevisionStatus { state, reason: reason.map(str::to_owned), ..PolicyRevisionStatus::default() }
+    }
+
+    #[test]
+    fn every_state_has_the_condition_that_tools_understand() {
+        let told = RevisionState::ALL.map(|state| {
+            let status = observed(in_state(state, None), 1);
+            assert_eq!(status.observed_generation, Some(1));
+            (state.name(), status.conditions.first().map_or("", |it| &it.type_).to_owned())
+        });
+        let told: Vec<(&str, &str)> = told.iter().map(|(state, of)| (*state, of.as_str())).collect();
+        let wanted = [
+            ("Pending", RECONCILING),
+            ("Checking", RECONCILING),
+            ("Active", ""),
+            ("Superseded", ""),
+            ("Refused", STALLED),
+            ("NotPermitted", STALLED),
+            ("Conflict", STALLED),
+            ("Quarantined", STALLED),
+        ];
+        assert_eq!(told, wanted);
+        let unloaded = observed(in_state(RevisionState::Active, Some(NOT_LOADED)), 1);
+        assert_eq!(
+            (unloaded.conditions[0].type_.as_str(), unloaded.conditions[0].reason.as_str()),
+            (STALLED, NOT_LOADED)
+        );
+    }
+
+    #[test]
+    fn a_condition_that_stays_keeps_its_time_and_a_new_one_begins_with_the_state() {
+        let at = |since: &str, status: PolicyRevisionStatus| PolicyRevisionStatus {
+            since: Some(since.to_owned()),
+            ..status
+        };
+        let time =
+            |status: &PolicyRevisionStatus| status.conditions[0].last_transition_time.clone().unwrap_or_default();
+        let pending = observed(at("t1", in_state(RevisionState::Pending, None)), 1);
+        let checking = observed(PolicyRevisionStatus { state: RevisionState::Checking, ..at("t2", pending) }, 1);
+        assert_eq!(time(&checking), "t1");
+        assert_eq!(observed(checking.clone(), 1), checking, "a second time changes nothing");
+        let refused = observed(PolicyRevisionStatus { state: RevisionState::Refused, ..at("t3", checking) }, 1);
+        assert_eq!((time(&refused).as_str(), refused.conditions.len()), ("t3", 1));
+    }
+}

@@ -1,0 +1,48 @@
+//! What other tools have to make of every recorded case: the statuses of the host, and the verdicts on them. `tests/gitops`
+//! asks the tools' own libraries.
+//!
+//! The phase that the Go operator recorded states the verdict. `DIFFERENT` lists the cases in which the host knows better.
+
+use kaos_tests::case;
+use kaos_tests::play;
+use kaos_tests::policies;
+use kaos_tests::verdicts::{Verdict, compare};
+use serde_json::{Map, Value};
+
+/// Objects with another verdict than the recorded phase has, and the reason.
+const DIFFERENT: [(&str, Verdict, &str); 0] = [];
+
+#[test]
+fn every_recorded_case_has_the_status_that_other_tools_are_asked_about() {
+    let native = policies::native().unwrap();
+    let (mut records, mut counts) = (Map::new(), [0; 3]);
+    for case in case::all().unwrap() {
+        let wanted = case.wanted().unwrap();
+        if wanted.get("rejected").is_some() {
+            continue;
+        }
+        let renderers = policies::renderers(&native, &case).unwrap();
+        let ended = play::play(&case, &wanted, renderers).unwrap_or_else(|error| panic!("{}: {error:#}", case.name));
+        for (at, object) in case.about.primary.iter().zip(&ended.objects) {
+            let name = format!("{} {at}", case.name);
+            let phase = wanted["statuses"].get(at).unwrap_or(&wanted["status"])["phase"].as_str().unwrap_or_default();
+            let verdict = stated(&name, phase);
+            counts[verdict as usize] += 1;
+            records.insert(name, verdict.record(object));
+        }
+    }
+    assert!(counts.iter().all(|count| *count > 4), "there are cases of every verdict: {counts:?}");
+    compare("cases", &Value::Object(records));
+}
+
+fn stated(name: &str, phase: &str) -> Verdict {
+    if let Some((_, verdict, _)) = DIFFERENT.iter().find(|(of, ..)| *of == name) {
+        return *verdict;
+    }
+    match phase {
+        "Ready" => Verdict::Done,
+        "Pending" | "Waiting" => Verdict::Waits,
+        "Failed" => Verdict::Fails,
+        other => panic!("{name}: the phase {other} is unknown"),
+    }
+}
