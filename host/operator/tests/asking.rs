@@ -85,6 +85,32 @@ async fn plan_changes_nothing_for_objects_pinned_to_earlier_or_unknown_policies(
     );
 }
 
+/// Returns settings for Agents that only a policy with large answers can take.
+fn long_annotations() -> String {
+    format!("extraAnnotations: {{note: {}}}\n", "x".repeat(150_000))
+}
+
+/// Adds a policy for Agents in namespace `canary`. Its answers are too small for [`long_annotations`].
+fn terse_canary_serves(stage: &Stage) {
+    let mut canary = edition(1, "{answerBytes: 200000}");
+    canary.file.scope.namespaces = vec!["canary".to_owned()];
+    stage.revision("agents-1", &canary, 1, &json!({"state": "Active", "policy": "agent"}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn plan_tries_settings_on_the_policies_that_answer_in_their_scope() {
+    let stage = Stage::start("plan-scopes").await;
+    team(&stage);
+    terse_canary_serves(&stage);
+    let settings = stage.folder.write("long.yaml", long_annotations());
+    for (scope, code) in [(&["--scope", "team"][..], 2), (&["--scope", "canary"], 1), (&[], 1)] {
+        let ran = stage.policy(&[&["plan", "--settings", &settings, "--for", "agent"][..], scope].concat()).await;
+        assert_eq!(ran.code, code, "{scope:?}: {}", ran.stderr);
+        let told = ran.stderr.contains("sample minimal of Agent: ") && ran.stderr.contains("answer");
+        assert_eq!(told, code == 1, "{scope:?}: {}", ran.stderr);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn plan_fails_on_conflicts_of_the_new_package_not_of_others() {
     let stage = Stage::start("plan-conflict").await;

@@ -324,32 +324,6 @@ impl RevisionSet {
         }))
     }
 
-    /// Returns the loaded policies of this name that settings with this scope may affect, each with the settings that
-    /// ship with it. Uses the revisions in `serving`, or else the policies that the process loaded at startup. A
-    /// namespace's own policy does not restrict the settings of others.
-    pub(crate) fn loaded(
-        &self,
-        name: &str,
-        reach: &Reach,
-        serving: &BTreeSet<String>,
-    ) -> Vec<(Arc<Policy>, Option<Layer>)> {
-        let is_it = |policy: &&Arc<Policy>| policy.id().name == name;
-        let policy = |entry: &Entry| match &entry.content {
-            Content::Policy(policy, tree) if !matches!(entry.reach, Reach::Own(_)) || entry.reach == *reach => {
-                let settings = (!tree.is_null()).then(|| entry.layer(name, tree));
-                Some(policy).filter(is_it).map(|policy| (Arc::clone(policy), settings))
-            }
-            _ => None,
-        };
-        let entries = serving.iter().filter_map(|revision| self.entries.get(revision));
-        let mut loaded: Vec<_> = entries.filter_map(policy).collect();
-        if loaded.is_empty() {
-            loaded
-                .extend(self.own.iter().map(|offer| &offer.member.policy).find(is_it).cloned().map(|own| (own, None)));
-        }
-        loaded
-    }
-
     /// Returns the kinds that loaded policies of this name claim.
     pub(super) fn claimed_by(&self, name: &str) -> BTreeSet<&ResourceType> {
         let own = self.own.iter().map(|offer| &offer.member.policy);

@@ -9,27 +9,10 @@ use tokio::time::Instant;
 
 use super::{
     background::{Background, Stand},
+    cases::{Case, Tried, try_all},
     gatekeeper::Gatekeeper,
 };
-use crate::{catalogue::lasting, processors::Processors, server::Asked};
-
-/// The result of a trial.
-pub(super) type Tried = Result<(), LoadError>;
-
-/// A policy with the settings that it would have in a place.
-#[derive(Clone)]
-pub(super) struct Case {
-    pub(super) policy: Arc<Policy>,
-    pub(super) layers: Vec<Layer>,
-    /// The settings without the ones that are tried.
-    pub(super) without: Vec<Layer>,
-}
-
-impl PartialEq for Case {
-    fn eq(&self, other: &Self) -> bool {
-        self.policy.id() == other.policy.id() && self.layers == other.layers && self.without == other.without
-    }
-}
+use crate::{processors::Processors, server::Asked};
 
 /// Runs trials.
 #[derive(Clone)]
@@ -56,29 +39,15 @@ struct Trial {
 }
 
 impl Trier {
-    /// Tries settings from a namespace. Returns an error only if the plans for the samples are valid without these
-    /// settings.
+    /// Tries the cases of a package of a namespace.
     pub(super) async fn try_all(&self, cases: &[Case], namespace: &str) -> Tried {
-        let mut tried = Ok(());
-        for Case { policy, layers, without } in cases {
-            let Err(error) = self.plans_are_valid(policy, layers, namespace).await else { continue };
-            if !error.is_lasting() {
-                // The others may show that the settings are wrong.
-                tried = Err(error);
-                continue;
-            }
-            let before = self.plans_are_valid(policy, without, namespace).await.map_err(lasting);
-            if !matches!(before, Err(Some(_))) {
-                return Err(error);
-            }
-        }
-        tried
+        try_all(cases, |policy, layers| self.plans_are_valid(policy, layers, namespace)).await
     }
 
-    async fn plans_are_valid(&self, policy: &Arc<Policy>, layers: &[Layer], namespace: &str) -> Tried {
+    async fn plans_are_valid(&self, policy: Arc<Policy>, layers: Vec<Layer>, namespace: &str) -> Result<(), LoadError> {
         let Self { gatekeeper, processors, server, home } = self;
         let permit = processors.permit(namespace != home).await;
-        gatekeeper.try_settings(Arc::clone(policy), layers.to_vec(), server, permit).await
+        gatekeeper.try_settings(policy, layers, server, permit).await
     }
 }
 

@@ -316,7 +316,7 @@ impl Lifecycle {
             }
         };
         if let Content::Settings(policy, _) = &entry.content {
-            let tried = self.tried(name, policy, &entry, &trial, arranged).await;
+            let tried = self.tried(name, policy, &entry, &trial, &arranged).await;
             if !matches!(tried, Some(Ok(()))) {
                 self.revisions.put_back(name, kept);
                 return Ok(tried);

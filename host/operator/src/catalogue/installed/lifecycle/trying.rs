@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 
 use kaos_crds::RevisionState;
-use kaos_policy::settings::{Layer, Origin};
+use kaos_policy::settings::Layer;
 
 use super::{Lifecycle, Transition, Trial, admission::NotAdmitted};
 use crate::catalogue::{
-    Arranged, Kind, Reach,
+    Arranged, Reach,
     installed::{
+        cases::{Case, Misfit, of_cluster},
         records::NOT_LOADED,
         revision_set::{Content, Entry, Unfit},
-        settings_trials::Case,
     },
     lasting,
 };
@@ -33,7 +33,8 @@ impl Lifecycle {
             return trial.unfit.clone().map_or(Ok(()), Err);
         }
         let tried = self.trier.try_all(&of_cluster(arranged), &self.trier.home).await;
-        let unfit = tried.err().and_then(lasting).map(|error| Unfit::of_settings(error.to_string()));
+        let misfit = tried.err().and_then(|misfit| lasting(misfit.error));
+        let unfit = misfit.map(|error| Unfit::of_settings(error.to_string()));
         self.trial = Some(Trial { config: config.cloned(), serving: serving.clone(), unfit: unfit.clone() });
         unfit.map_or(Ok(()), Err)
     }
@@ -47,7 +48,7 @@ impl Lifecycle {
         policy: &str,
         entry: &Entry,
         serving: &BTreeSet<String>,
-        arranged: Arranged,
+        arranged: &Arranged,
     ) -> Option<Result<(), NotAdmitted>> {
         if let Some(unloaded) = self.unloaded_for(policy, &entry.reach, serving) {
             let message =
@@ -55,8 +56,8 @@ impl Lifecycle {
             let transition = Transition::new(RevisionState::Pending, NOT_LOADED, message);
             return Some(Err(NotAdmitted { transition, again: true }));
         }
-        let cases = match self.arranged_for_trial(name, serving, arranged) {
-            Ok(arranged) => cases(&arranged, name, policy, entry, serving),
+        let cases = match self.cases_of(name, serving, arranged) {
+            Ok(cases) => cases,
             Err(Unfit { reason, message, .. }) => return Some(Err(NotAdmitted::refused(reason, message))),
         };
         if cases.is_empty() {
@@ -73,7 +74,7 @@ impl Lifecycle {
             }
             return None;
         };
-        let Err(error) = tried else { return Some(Ok(())) };
+        let Err(Misfit { error, .. }) = tried else { return Some(Ok(())) };
         if error.is_lasting() {
             return Some(Err(NotAdmitted::refused("BadSettings", error.to_string())));
         }
@@ -83,25 +84,15 @@ impl Lifecycle {
         Some(Err(NotAdmitted { transition, again: true }))
     }
 
-    /// Returns the arrangement for a trial: under the settings that are in effect, and as if no older package set the
-    /// same values, because that package may go at any time.
-    fn arranged_for_trial(
-        &mut self,
-        name: &str,
-        serving: &BTreeSet<String>,
-        arranged: Arranged,
-    ) -> Result<Arranged, Unfit> {
+    /// Returns the cases in which a revision is tried, under the settings that are in effect. `arranged` are the answers
+    /// under the current content of the operator's own ConfigMap.
+    fn cases_of(&mut self, name: &str, serving: &BTreeSet<String>, arranged: &Arranged) -> Result<Vec<Case>, Unfit> {
         let held = self.held_config();
         if held == self.config() && !arranged.conflicts.contains_key(name) {
-            return Ok(arranged);
+            return Ok(self.revisions.cases(name, serving, arranged));
         }
         let shared = self.shared(held.as_ref());
-        let age = self.revisions.entries.get_mut(name).map(|entry| std::mem::take(&mut entry.age));
-        let arranged = self.revisions.arrange_with(Some(name), serving, &shared);
-        if let (Some(entry), Some(age)) = (self.revisions.entries.get_mut(name), age) {
-            entry.age = age;
-        }
-        arranged
+        self.revisions.cases_as_first(name, serving, &shared)
     }
 
     /// Returns a policy that settings of a namespace apply to and that is not loaded: one that they are for, or one that
@@ -129,52 +120,5 @@ impl Lifecycle {
         let before = self.due.len();
         self.due.retain(|name, _| !waits(name));
         self.due.len() < before
-    }
-}
-
-/// Returns the cases for the operator's own ConfigMap: the policies that answer for the cluster. Policies of single
-/// namespaces do not count here.
-fn of_cluster(arranged: &Arranged) -> Vec<Case> {
-    let mut cases = Vec::new();
-    for kind in arranged.answers.values().filter_map(|answers| answers.of_cluster()) {
-        for policy in kind.policies() {
-            let layers = kind.layers().to_vec();
-            let mut without = layers.clone();
-            without.retain(|layer| layer.origin != Origin::OperatorConfig);
-            add(&mut cases, Case { policy: policy.clone(), layers, without });
-        }
-    }
-    cases
-}
-
-/// Returns the cases for the settings of a package: the policies of this name that answer where the settings apply. What
-/// a namespace installed itself says nothing about settings for others.
-fn cases(arranged: &Arranged, name: &str, policy: &str, entry: &Entry, serving: &BTreeSet<String>) -> Vec<Case> {
-    let Content::Settings(_, tree) = &entry.content else { return Vec::new() };
-    let (own, is_local) = (entry.layer(policy, tree), matches!(entry.reach, Reach::Own(_)));
-    let counts = |layer: &&Layer| is_local || !matches!(layer.origin, Origin::NamespacePolicy(_));
-    let serves = |kind: &&Kind| {
-        let base = kind.members().first().and_then(|base| base.revision.as_deref());
-        base.is_none_or(|base| serving.contains(base))
-    };
-    let mut cases = Vec::new();
-    for answers in arranged.answers.values() {
-        // Predecessors of serving policies answer only for objects that name them by digest.
-        let kinds = answers.in_place().map(|kind| &**kind).chain(answers.pinned().filter(serves));
-        for kind in kinds.filter(|kind| kind.revisions().any(|revision| &**revision == name)) {
-            let members = kind.members().iter().filter(|member| member.policy.id().name == policy);
-            for member in members.filter(|member| is_local || !member.is_local) {
-                let layers: Vec<Layer> = kind.layers().iter().filter(counts).cloned().collect();
-                let without = layers.iter().filter(|layer| **layer != own).cloned().collect();
-                add(&mut cases, Case { policy: member.policy.clone(), layers, without });
-            }
-        }
-    }
-    cases
-}
-
-fn add(cases: &mut Vec<Case>, case: Case) {
-    if !cases.contains(&case) {
-        cases.push(case);
     }
 }
