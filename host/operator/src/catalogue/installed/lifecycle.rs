@@ -8,7 +8,7 @@
 //! | `execute` | carries out actions, one after another |
 //! | `reconcile_packages` | decides the next step with each package |
 //! | `admission` | checks a package and lets it serve |
-//! | `trying`, `trial` | tries settings before they take effect |
+//! | `trying` | tries settings before they take effect |
 //! | `serving` | swaps in the serving revisions and the settings |
 //! | `quarantine` | finds the revisions that failed in service |
 //! | `restoring` | loads recorded revisions |
@@ -36,7 +36,6 @@ mod restoring;
 mod revision_history;
 mod serving;
 mod transition;
-mod trial;
 mod trying;
 
 use std::{
@@ -50,7 +49,7 @@ use kaos_policy::settings::{Layer, Origin};
 use tokio::time::Instant;
 
 pub(crate) use self::bytes_missing::is_withheld;
-use self::{transition::Transition, trial::Trial};
+use self::transition::Transition;
 use super::{
     Installing, StepError, Tools,
     checks::Checks,
@@ -65,7 +64,7 @@ use super::{
     store::Store,
     tenant_fairness::TenantFairness,
 };
-use crate::{package::Package, server::Asked};
+use crate::{catalogue::OPERATOR_CONFIG, package::Package, server::Asked};
 
 /// The state of all installed policies.
 pub(super) struct Lifecycle {
@@ -74,7 +73,6 @@ pub(super) struct Lifecycle {
     /// The content of the operator's own ConfigMap at startup.
     began_with: Option<Layer>,
     checks: Checks,
-    trier: Trier,
     trials: SettingsTrials,
     questions: Questions,
     sources: Sources,
@@ -99,8 +97,6 @@ pub(super) struct Lifecycle {
     looked_under: Option<Layer>,
     /// Why that ConfigMap is not used, as last reported.
     misfit: Option<String>,
-    /// The last trial of that ConfigMap.
-    trial: Option<Trial>,
     /// The variables of that ConfigMap that are probably misspelled, as last reported.
     misspelt: String,
     /// Revisions whose check this process started.
@@ -140,7 +136,7 @@ impl Lifecycle {
         let (home, processors) = (tools.duties.operator_namespace.clone(), tools.processors.clone());
         let checks = Checks::new(gatekeeper.clone(), processors.clone(), server.clone(), &home);
         let trier = Trier { gatekeeper, processors, server, home };
-        let trials = SettingsTrials::new(trier.clone());
+        let trials = SettingsTrials::new(trier);
         let questions = Questions::new(tools.client.clone(), &tools.duties.operator_namespace);
         let revisions = RevisionSet { own, entries: BTreeMap::new() };
         Self {
@@ -148,7 +144,6 @@ impl Lifecycle {
             settings,
             began_with,
             checks,
-            trier,
             trials,
             questions,
             sources,
@@ -164,7 +159,6 @@ impl Lifecycle {
             installed: None,
             looked_under: None,
             misfit: None,
-            trial: None,
             misspelt: String::new(),
             checking: BTreeSet::new(),
             waiting: BTreeMap::new(),
@@ -266,7 +260,7 @@ impl Lifecycle {
         self.records.settle().await;
         let current = self.current(found);
         self.questions.keep(|name| current.contains(name));
-        self.trials.keep(|name| current.contains(name));
+        self.trials.keep(|name| name == OPERATOR_CONFIG || current.contains(name));
         self.forget_what_loads_no_more();
         let restoring = std::mem::take(&mut self.restoring);
         self.checks.keep(|name| {

@@ -1,5 +1,5 @@
 //! Tries settings on the samples of the policies that they affect: Kubernetes may refuse a value that the schema
-//! accepts. Settings of packages are tried in the background. Of the namespaces other than the operator's, one package
+//! accepts. All trials run in the background. Of the namespaces other than the operator's, one package
 //! is tried at a time.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -24,7 +24,8 @@ pub(super) struct Trier {
     pub(super) home: String,
 }
 
-/// The trials of the settings of packages.
+/// The trials of the settings of packages, by the name of their revision, and of the operator's own ConfigMap, by its
+/// name.
 pub(super) struct SettingsTrials {
     trier: Trier,
     trials: BTreeMap<String, Trial>,
@@ -40,7 +41,7 @@ struct Trial {
 
 impl Trier {
     /// Tries the cases of a package of a namespace.
-    pub(super) async fn try_all(&self, cases: &[Case], namespace: &str) -> Tried {
+    async fn try_all(&self, cases: &[Case], namespace: &str) -> Tried {
         try_all(cases, |policy, layers| self.plans_are_valid(policy, layers, namespace)).await
     }
 
@@ -74,8 +75,12 @@ impl SettingsTrials {
         namespace == home || !self.background.running().any(is_local)
     }
 
-    /// Starts to try settings on these cases.
+    /// Starts to try settings on these cases, unless that is under way. Ends a trial on other cases.
     pub(super) fn begin(&mut self, revision: &str, namespace: &str, cases: Vec<Case>) {
+        let is_same = self.trials.get(revision).is_some_and(|trial| trial.cases == cases);
+        if is_same && matches!(self.stand(revision), Stand::UnderWay) {
+            return;
+        }
         let trial = Trial { namespace: namespace.to_owned(), cases: cases.clone(), tried: None };
         self.trials.insert(revision.to_owned(), trial);
         let (trier, namespace) = (self.trier.clone(), namespace.to_owned());

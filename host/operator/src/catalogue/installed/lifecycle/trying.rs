@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use kaos_crds::RevisionState;
 use kaos_policy::settings::Layer;
 
-use super::{Lifecycle, Transition, Trial, admission::NotAdmitted};
+use super::{Lifecycle, Transition, admission::NotAdmitted};
 use crate::catalogue::{
-    Arranged, Reach,
+    Arranged, OPERATOR_CONFIG, Reach,
     installed::{
         cases::{Case, Misfit, of_cluster},
         records::NOT_LOADED,
@@ -16,27 +16,34 @@ use crate::catalogue::{
     lasting,
 };
 
+/// What a trial of the operator's own ConfigMap says.
+pub(super) enum ConfigTrial {
+    Fits,
+    Unfit(Unfit),
+    /// The trial runs in the background. Its end starts a new round.
+    UnderWay,
+}
+
 impl Lifecycle {
-    /// Tries the content of the operator's own ConfigMap, if it changed. The same content is tried once.
-    pub(super) async fn try_config(
-        &mut self,
-        config: Option<&Layer>,
-        serving: &BTreeSet<String>,
-        arranged: &Arranged,
-    ) -> Result<(), Unfit> {
+    /// Tries the content of the operator's own ConfigMap in the background, if it changed. The same content is tried
+    /// once with the same policies.
+    pub(super) async fn try_config(&mut self, config: Option<&Layer>, arranged: &Arranged) -> ConfigTrial {
         let holds = self.installed.as_ref().is_some_and(|(_, before)| before.as_ref() == config);
-        if holds || config.is_none() {
-            return Ok(());
+        let cases = if holds || config.is_none() { Vec::new() } else { of_cluster(arranged) };
+        if cases.is_empty() {
+            return ConfigTrial::Fits;
         }
-        let is_known = |trial: &&Trial| trial.config.as_ref() == config && trial.serving == *serving;
-        if let Some(trial) = self.trial.as_ref().filter(is_known) {
-            return trial.unfit.clone().map_or(Ok(()), Err);
+        // The owner's trials take no turn of a namespace.
+        let _time = self.trials.take_up(OPERATOR_CONFIG).await;
+        let Some(tried) = self.trials.result(OPERATOR_CONFIG, &cases).cloned() else {
+            let home = self.tools.duties.operator_namespace.clone();
+            self.trials.begin(OPERATOR_CONFIG, &home, cases);
+            return ConfigTrial::UnderWay;
+        };
+        match tried.err().and_then(|misfit| lasting(misfit.error)) {
+            Some(error) => ConfigTrial::Unfit(Unfit::of_settings(error.to_string())),
+            None => ConfigTrial::Fits,
         }
-        let tried = self.trier.try_all(&of_cluster(arranged), &self.trier.home).await;
-        let misfit = tried.err().and_then(|misfit| lasting(misfit.error));
-        let unfit = misfit.map(|error| Unfit::of_settings(error.to_string()));
-        self.trial = Some(Trial { config: config.cloned(), serving: serving.clone(), unfit: unfit.clone() });
-        unfit.map_or(Ok(()), Err)
     }
 
     /// Tries the settings of a package without a component in the background, on the policies that answer in its scope
