@@ -112,6 +112,28 @@ async fn plan_tries_settings_on_the_policies_that_answer_in_their_scope() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn plan_refuses_a_version_that_active_settings_break() {
+    let stage = Stage::start("plan-unfit").await;
+    team(&stage);
+    stage.revision("agents-1", &edition(1, "{}"), 1, &json!({"state": "Active", "policy": "agent"}));
+    let mut long = package("x:1");
+    long.file.settings = json!({"extraAnnotations": {"note": "x".repeat(150_000)}});
+    long.file.scope.namespaces = vec!["canary".to_owned()];
+    stage.revision("long-1", &long, 2, &json!({"state": "Active", "policy": "agent"}));
+    let terse = edition(2, "{answerBytes: 200000}");
+    let component = stage.folder.write("agents.wasm", terse.component.unwrap());
+    stage.folder.write("policy.yaml", serde_json::to_string(&terse.file).unwrap());
+    let plan = ["plan", component.as_str(), "--name", "agents"];
+    let ran = stage.policy(&plan).await;
+    let told =
+        "with the settings of policy ConfigMap policy-agent-settings of the operator's namespace: sample minimal";
+    assert!(ran.code == 1 && ran.stderr.contains(told), "{}{}", ran.stdout, ran.stderr);
+    // Settings for other places do not matter.
+    let ran = stage.policy(&[&plan[..], &["--scope", "team"]].concat()).await;
+    assert!(ran.code != 1 && !ran.stderr.contains("sample"), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn plan_fails_on_conflicts_of_the_new_package_not_of_others() {
     let stage = Stage::start("plan-conflict").await;
     team(&stage);

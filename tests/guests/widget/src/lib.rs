@@ -9,7 +9,7 @@ use kaos::policy::types::*;
 struct Widgets;
 
 /// A digit, which is the edition, and what is special about it: what it does to Widgets whose spec says `fragile`, `and
-/// kites`, `breaks at 5`, for one whose plan is invalid at that size, or
+/// kites`, `breaks at 5`, for one whose plan is invalid at that size or another one, or
 /// `keeps`, for one that makes a second ConfigMap of others and traps on fragile ones; overwritten in the
 /// module's bytes before it becomes a component.
 #[used]
@@ -112,7 +112,7 @@ impl translation::GuestPass for Pass {
         let number = if field(&subject.object, "edition") == Some("any") { '0' } else { number };
         let mut more = String::new();
         let (mut key, mut beside) = ("edition", "");
-        if does == "breaks at 5" && size == "5" {
+        if does.strip_prefix("breaks at ") == Some(size) {
             beside = r#","immutabel":true"#;
         } else if fragile {
             match does.as_str() {

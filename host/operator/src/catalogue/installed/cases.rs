@@ -12,6 +12,11 @@ use kaos_policy::{
 use super::revision_set::{Content, Entry, RevisionSet, Unfit};
 use crate::catalogue::{Arranged, Kind, Member, Reach, lasting};
 
+/// The reason for settings that do not fit the policies of their place.
+pub(crate) const BAD_SETTINGS: &str = "BadSettings";
+/// The reason for a policy that does not fit active settings of its place.
+pub(crate) const SETTINGS_DO_NOT_FIT: &str = "SettingsDoNotFit";
+
 /// A policy with the settings that it would have in a place.
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
@@ -28,6 +33,34 @@ pub(crate) struct Misfit {
     pub(crate) error: LoadError,
     /// The settings that are the cause.
     pub(crate) cause: Origin,
+}
+
+impl Misfit {
+    /// Returns the reason and the message for the refusal of a revision.
+    pub(crate) fn told_of(&self, content: &Content) -> (&'static str, String) {
+        let Self { error, cause } = self;
+        match content {
+            Content::Policy(..) => {
+                (SETTINGS_DO_NOT_FIT, not_with(&format!("it fails with the settings of {cause}: {error}")))
+            }
+            _ => (BAD_SETTINGS, error.to_string()),
+        }
+    }
+}
+
+impl Unfit {
+    /// Returns the reason and the message for the refusal of a revision. The gate knows that a policy fits the settings
+    /// that ship with it.
+    pub(crate) fn told_of(self, content: &Content) -> (&'static str, String) {
+        match content {
+            Content::Policy(..) if self.reason == BAD_SETTINGS => (SETTINGS_DO_NOT_FIT, not_with(&self.message)),
+            _ => (self.reason, self.message),
+        }
+    }
+}
+
+fn not_with(what: &str) -> String {
+    format!("{what}; the policy does not fit these active settings: correct or delete them, before or with the policy")
 }
 
 /// The result of trying cases.
@@ -130,8 +163,9 @@ impl RevisionSet {
         Ok(self.cases(name, serving, &arranged?))
     }
 
-    /// Returns the cases for a revision: for settings, the policies of their name that answer where they apply. What a
-    /// namespace installed itself says nothing about settings for others.
+    /// Returns the cases for a revision. Settings are tried on the policies of their name that answer where they apply, a
+    /// policy with the settings that apply where it answers. What a namespace installed itself says nothing about
+    /// policies and settings for others.
     pub(crate) fn cases(&self, name: &str, serving: &BTreeSet<String>, arranged: &Arranged) -> Vec<Case> {
         let Some(entry) = self.entries.get(name) else { return Vec::new() };
         let is_local = matches!(entry.reach, Reach::Own(_));
@@ -147,7 +181,7 @@ impl RevisionSet {
             for kind in kinds.filter(|kind| kind.revisions().any(|revision| &**revision == name)) {
                 for member in kind.members().iter().filter(|member| is_local || !member.is_local) {
                     let layers = kind.layers().iter().filter(counts);
-                    add(&mut cases, case(entry, member, layers));
+                    add(&mut cases, case(name, entry, member, layers));
                 }
             }
         }
@@ -155,14 +189,21 @@ impl RevisionSet {
     }
 }
 
-/// Returns the case for settings of a package with one of the policies of their place.
-fn case<'a>(entry: &Entry, member: &Member, layers: impl Iterator<Item = &'a Layer>) -> Option<Case> {
-    let Content::Settings(policy, tree) = &entry.content else { return None };
-    if member.policy.id().name != *policy {
-        return None;
-    }
-    let own = entry.layer(policy, tree);
-    let (given, base) = layers.cloned().partition(|layer| *layer == own);
+/// Returns the case for a revision with one of the policies of a place, if one of them is the revision or is for it.
+fn case<'a>(name: &str, entry: &Entry, member: &Member, layers: impl Iterator<Item = &'a Layer>) -> Option<Case> {
+    let of = &member.policy.id().name;
+    let (given, base) = match &entry.content {
+        Content::Settings(policy, tree) if policy == of => {
+            let own = entry.layer(policy, tree);
+            layers.cloned().partition(|layer| *layer == own)
+        }
+        // The gate tried the policy with the settings that ship with it.
+        Content::Policy(..) if member.revision.as_deref() == Some(name) => {
+            let concerns = |layer: &&Layer| layer.policy.as_ref().is_none_or(|policy| policy == of);
+            layers.filter(concerns).cloned().partition(|layer| !member.settings.contains(layer))
+        }
+        _ => return None,
+    };
     Case::new(&member.policy, base, given)
 }
 

@@ -7,7 +7,9 @@
 //! | `plan` | computes the actions that are due; pure |
 //! | `execute` | carries out actions, one after another |
 //! | `reconcile_packages` | decides the next step with each package |
-//! | `admission` | checks a package and lets it serve |
+//! | `admission` | checks a package |
+//! | `activating` | lets checked revisions serve if they fit together |
+//! | `overtaken` | decides when a refused package is looked at again |
 //! | `trying` | tries settings before they take effect |
 //! | `serving` | swaps in the serving revisions and the settings |
 //! | `quarantine` | finds the revisions that failed in service |
@@ -19,6 +21,7 @@
 //! | `revision_history` | counts objects, and decides which records are kept |
 //! | `naming`, `transition` | names of revisions, and their changes of state |
 
+mod activating;
 mod admission;
 mod bytes_missing;
 mod enter;
@@ -27,6 +30,7 @@ mod execute;
 mod facts;
 mod naming;
 mod not_loadable;
+mod overtaken;
 mod plan;
 mod quarantine;
 mod reconcile_packages;
@@ -103,6 +107,10 @@ pub(super) struct Lifecycle {
     checking: BTreeSet<String>,
     /// Revisions that passed the gate and wait for something other than their content.
     waiting: BTreeMap<String, Content>,
+    /// Revisions that may do what they claim, while they are being tried.
+    permitted: BTreeSet<String>,
+    /// The policies or settings on which the refusal of a revision depends, as they were then.
+    refused_under: BTreeMap<String, BTreeSet<String>>,
     /// The time of the next attempt, for revisions that wait for something other than their own content.
     due: BTreeMap<String, Instant>,
     /// The retry annotation of a revision when it was last loaded again. A new value of the annotation causes an
@@ -162,6 +170,8 @@ impl Lifecycle {
             misspelt: String::new(),
             checking: BTreeSet::new(),
             waiting: BTreeMap::new(),
+            permitted: BTreeSet::new(),
+            refused_under: BTreeMap::new(),
             due: BTreeMap::new(),
             tried_for: BTreeMap::new(),
             unkept: BTreeMap::new(),
@@ -261,6 +271,8 @@ impl Lifecycle {
         let current = self.current(found);
         self.questions.keep(|name| current.contains(name));
         self.trials.keep(|name| name == OPERATOR_CONFIG || current.contains(name));
+        self.permitted.retain(|name| current.contains(name));
+        self.refused_under.retain(|name, _| current.contains(name));
         self.forget_what_loads_no_more();
         let restoring = std::mem::take(&mut self.restoring);
         self.checks.keep(|name| {

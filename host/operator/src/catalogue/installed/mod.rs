@@ -48,7 +48,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use cases::{Misfit, try_all};
+pub(crate) use cases::try_all;
 pub use gatekeeper::Gatekeeper;
 pub(crate) use lifecycle::is_withheld;
 pub(crate) use records::{NOT_LOADED, RETRY, retry_command, revision_resource};

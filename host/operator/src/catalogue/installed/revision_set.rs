@@ -15,7 +15,7 @@ use serde_json::Value;
 
 pub(crate) use self::claims::age_of;
 pub(crate) use super::unfit::Unfit;
-use super::unfit::fit;
+use super::unfit::{drop_unfit_predecessors, fit};
 use crate::catalogue::{Age, Arranged, Conflict, Given, Member, Missed, Offer, Reach, Tuning, Without, arrange};
 
 /// The maximum number of revisions in a chain of predecessors.
@@ -143,6 +143,7 @@ impl RevisionSet {
         let mut bare: BTreeSet<String> = BTreeSet::new();
         loop {
             let mut arranged = self.arrange_all(&left, &bare, shared);
+            drop_unfit_predecessors(&mut arranged.answers, &left);
             let Err(unfit) = fit(&arranged.answers) else {
                 arranged.conflicts.extend(gave_way);
                 return Ok(arranged);

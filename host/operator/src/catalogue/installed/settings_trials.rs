@@ -28,11 +28,15 @@ pub(super) struct Trier {
 /// name.
 pub(super) struct SettingsTrials {
     trier: Trier,
-    trials: BTreeMap<String, Trial>,
+    trials: BTreeMap<String, Vec<Trial>>,
     background: Background<(Tried, Duration)>,
 }
 
-/// The trial of one revision.
+/// The number of trials of a revision whose results are kept: a policy may be tried with active settings, and with
+/// settings that wait for it.
+const KEPT: usize = 2;
+
+/// A trial of a revision.
 struct Trial {
     namespace: String,
     cases: Vec<Case>,
@@ -71,18 +75,21 @@ impl SettingsTrials {
     /// Returns whether a trial for this namespace would start at once.
     pub(super) fn has_room_for(&self, namespace: &str) -> bool {
         let home = &self.trier.home;
-        let is_local = |revision: &String| self.trials.get(revision).is_some_and(|trial| trial.namespace != *home);
+        let is_local = |revision: &String| self.last(revision).is_some_and(|trial| trial.namespace != *home);
         namespace == home || !self.background.running().any(is_local)
     }
 
     /// Starts to try settings on these cases, unless that is under way. Ends a trial on other cases.
     pub(super) fn begin(&mut self, revision: &str, namespace: &str, cases: Vec<Case>) {
-        let is_same = self.trials.get(revision).is_some_and(|trial| trial.cases == cases);
+        let is_same = self.last(revision).is_some_and(|trial| trial.cases == cases);
         if is_same && matches!(self.stand(revision), Stand::UnderWay) {
             return;
         }
         let trial = Trial { namespace: namespace.to_owned(), cases: cases.clone(), tried: None };
-        self.trials.insert(revision.to_owned(), trial);
+        let trials = self.trials.entry(revision.to_owned()).or_default();
+        trials.retain(|trial| trial.tried.is_some());
+        trials.drain(..trials.len().saturating_sub(KEPT - 1));
+        trials.push(trial);
         let (trier, namespace) = (self.trier.clone(), namespace.to_owned());
         self.background.begin(revision, async move {
             let began = Instant::now();
@@ -93,7 +100,7 @@ impl SettingsTrials {
     /// Returns how long the trial of a revision took, if it ended since the last call.
     pub(super) async fn take_up(&mut self, revision: &str) -> Option<Duration> {
         let (tried, time) = self.background.take(revision).await?;
-        if let Some(trial) = self.trials.get_mut(revision) {
+        if let Some(trial) = self.trials.get_mut(revision).and_then(|trials| trials.last_mut()) {
             trial.tried = Some(tried);
         }
         Some(time)
@@ -101,7 +108,11 @@ impl SettingsTrials {
 
     /// Returns the result for a revision, if it was tried on exactly these cases.
     pub(super) fn result(&self, revision: &str, cases: &[Case]) -> Option<&Tried> {
-        self.trials.get(revision).filter(|trial| trial.cases == cases)?.tried.as_ref()
+        self.trials.get(revision)?.iter().find(|trial| trial.cases == cases)?.tried.as_ref()
+    }
+
+    fn last(&self, revision: &str) -> Option<&Trial> {
+        self.trials.get(revision)?.last()
     }
 
     /// Forgets the trial of a revision.

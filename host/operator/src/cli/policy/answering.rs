@@ -23,7 +23,7 @@ use serde_json::Value;
 use crate::{
     catalogue::{
         Age, Arranged, Catalogue, Conflict, Offer, Reach, Snapshot,
-        installed::{Content, Entry, Misfit, RevisionSet, Unfit, try_all},
+        installed::{Content, Entry, RevisionSet, Unfit, try_all},
     },
     offline::{Answering, At},
     policies::{Loaded, Loader, select},
@@ -122,12 +122,13 @@ impl Standing {
     /// for their own samples become invalid.
     pub(super) fn try_package(&self, revision: &str, loader: &Loader) -> anyhow::Result<()> {
         let (mut revisions, serving) = self.revisions();
+        let Some(content) = revisions.entries.get(revision).map(|entry| entry.content.clone()) else { return Ok(()) };
         let cases = revisions.cases_as_first(revision, &serving, &self.shared)?;
         let is_valid = |policy: Arc<Policy>, layers: Vec<Layer>| {
             ready(gate::try_settings(&policy, &layers, &loader.cluster, &loader.server()))
         };
         match try_all(&cases, is_valid).now_or_never() {
-            Some(Err(Misfit { error, .. })) => Err(error.into()),
+            Some(Err(misfit)) => bail!("{}", misfit.told_of(&content).1),
             // The trial above waits for nothing.
             Some(Ok(())) | None => Ok(()),
         }
@@ -171,6 +172,13 @@ impl Standing {
         self.arranged().err().map(|unfit| unfit.message)
     }
 
+    /// Returns why the policies and settings do not fit together with a package that is one of these.
+    pub(super) fn misfit_with(&self, revision: &str) -> Option<String> {
+        let unfit = self.arranged().err()?;
+        let new = self.shipped.iter().find(|shipped| *shipped.revision == *revision)?;
+        Some(unfit.told_of(&new.entry(&self.home).content).1)
+    }
+
     /// Returns all revisions in the operator's form, and the names of those that serve.
     fn revisions(&self) -> (RevisionSet, BTreeSet<String>) {
         let entry = |shipped: &Shipped| (shipped.revision.to_string(), shipped.entry(&self.home));
@@ -194,6 +202,9 @@ impl Standing {
     /// Installs the resulting policy table into a catalogue. Fails if the planned package would not serve. Conflicts of
     /// other packages are returned, not treated as an error.
     pub(in crate::cli) fn install(&self, catalogue: &Catalogue) -> anyhow::Result<Installed> {
+        if let Some(why) = self.misfit_with(PLANNED) {
+            bail!("{why}");
+        }
         let Arranged { answers, conflicts } = self.arranged()?;
         if let Some(why) = conflicts.get(PLANNED) {
             bail!("{PLANNED} would not serve: {why}");

@@ -116,7 +116,7 @@ impl Standing {
         self.has_policy_for(&new)?;
         let revision = Arc::clone(&new.revision);
         let with = self.with(new);
-        if let Some(why) = with.misfit() {
+        if let Some(why) = with.misfit_with(&revision) {
             bail!("{why}");
         }
         with.try_package(&revision, loader)?;

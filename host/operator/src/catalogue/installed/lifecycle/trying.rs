@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use kaos_crds::RevisionState;
+use kaos_crds::{PolicySource, RevisionState};
 use kaos_policy::settings::Layer;
 
 use super::{Lifecycle, Transition, admission::NotAdmitted};
 use crate::catalogue::{
     Arranged, OPERATOR_CONFIG, Reach,
     installed::{
-        cases::{Case, Misfit, of_cluster},
+        cases::{Case, Tried, of_cluster},
         records::NOT_LOADED,
         revision_set::{Content, Entry, Unfit},
     },
@@ -46,54 +46,44 @@ impl Lifecycle {
         }
     }
 
-    /// Tries the settings of a package without a component in the background, on the policies that answer in its scope
-    /// after `arranged`. `serving` are the revisions that serve then. Returns `None` while the trial runs or waits for
-    /// its turn.
-    pub(super) async fn tried(
-        &mut self,
-        name: &str,
-        policy: &str,
-        entry: &Entry,
-        serving: &BTreeSet<String>,
-        arranged: &Arranged,
-    ) -> Option<Result<(), NotAdmitted>> {
-        if let Some(unloaded) = self.unloaded_for(policy, &entry.reach, serving) {
-            let message =
-                format!("policy {unloaded} of this namespace is not loaded yet, and the settings apply to it");
-            let transition = Transition::new(RevisionState::Pending, NOT_LOADED, message);
-            return Some(Err(NotAdmitted { transition, again: true }));
-        }
-        let cases = match self.cases_of(name, serving, arranged) {
-            Ok(cases) => cases,
-            Err(Unfit { reason, message, .. }) => return Some(Err(NotAdmitted::refused(reason, message))),
-        };
-        if cases.is_empty() {
-            return Some(Ok(()));
-        }
-        let namespace = &entry.source.namespace;
-        if let Some(time) = self.trials.take_up(name).await {
-            self.fairness.took(namespace, time);
-        }
-        let Some(tried) = self.trials.result(name, &cases).cloned() else {
-            if self.trials.has_room_for(namespace) && !self.waits_for_loading(&entry.source) {
-                self.fairness.take(namespace);
-                self.trials.begin(name, namespace, cases);
+    /// Lets settings wait for a policy of their namespace that is not loaded yet.
+    pub(super) fn waits_for_policy(&self, entry: &Entry, serving: &BTreeSet<String>) -> Option<NotAdmitted> {
+        let Content::Settings(policy, _) = &entry.content else { return None };
+        let unloaded = self.unloaded_for(policy, &entry.reach, serving)?;
+        let message = format!("policy {unloaded} of this namespace is not loaded yet, and the settings apply to it");
+        Some(NotAdmitted { transition: Transition::new(RevisionState::Pending, NOT_LOADED, message), again: true })
+    }
+
+    /// Tries cases for a revision in the background. Returns `None` while the trial runs or waits for its turn.
+    pub(super) async fn tried(&mut self, name: &str, source: &PolicySource, cases: Vec<Case>) -> Option<Tried> {
+        let namespace = &source.namespace;
+        if !cases.is_empty() {
+            if let Some(time) = self.trials.take_up(name).await {
+                self.fairness.took(namespace, time);
             }
-            return None;
-        };
-        let Err(Misfit { error, .. }) = tried else { return Some(Ok(())) };
-        if error.is_lasting() {
-            return Some(Err(NotAdmitted::refused("BadSettings", error.to_string())));
+            let Some(tried) = self.trials.result(name, &cases) else {
+                if self.trials.has_room_for(namespace) && !self.waits_for_loading(source) {
+                    self.fairness.take(namespace);
+                    self.trials.begin(name, namespace, cases);
+                }
+                return None;
+            };
+            if tried.is_err() {
+                return Some(tried.clone());
+            }
+            self.fairness.take(namespace);
         }
-        // The next attempt is a new trial.
-        self.trials.forget(name);
-        let transition = Transition::new(RevisionState::Pending, error.reason(), error.to_string());
-        Some(Err(NotAdmitted { transition, again: true }))
+        Some(Ok(()))
     }
 
     /// Returns the cases in which a revision is tried, under the settings that are in effect. `arranged` are the answers
     /// under the current content of the operator's own ConfigMap.
-    fn cases_of(&mut self, name: &str, serving: &BTreeSet<String>, arranged: &Arranged) -> Result<Vec<Case>, Unfit> {
+    pub(super) fn cases_of(
+        &mut self,
+        name: &str,
+        serving: &BTreeSet<String>,
+        arranged: &Arranged,
+    ) -> Result<Vec<Case>, Unfit> {
         let held = self.held_config();
         if held == self.config() && !arranged.conflicts.contains_key(name) {
             return Ok(self.revisions.cases(name, serving, arranged));
