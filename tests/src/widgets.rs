@@ -19,7 +19,9 @@ fn module() -> Result<&'static [u8]> {
 }
 
 /// An edition of the Widgets' policy. `edition` is a digit and the behaviour on fragile Widgets, or `and kites` for an
-/// edition that also claims Kites. The plan of an edition that `breaks at 5` is invalid at that size. The behaviour `keeps` adds a second ConfigMap, and traps on fragile Widgets.
+/// edition that also claims Kites. The plan of an edition that `breaks at 5`
+/// is invalid at that size, or at another digit. The behaviour `keeps` adds a second ConfigMap, and traps on fragile
+/// Widgets.
 pub fn component(edition: &str) -> Result<Vec<u8>> {
     guests::component(&guests::told(module()?, "EDITION=", 32, edition)?)
 }

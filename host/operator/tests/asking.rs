@@ -85,6 +85,54 @@ async fn plan_changes_nothing_for_objects_pinned_to_earlier_or_unknown_policies(
     );
 }
 
+/// Returns settings for Agents that only a policy with large answers can take.
+fn long_annotations() -> String {
+    format!("extraAnnotations: {{note: {}}}\n", "x".repeat(150_000))
+}
+
+/// Adds a policy for Agents in namespace `canary`. Its answers are too small for [`long_annotations`].
+fn terse_canary_serves(stage: &Stage) {
+    let mut canary = edition(1, "{answerBytes: 200000}");
+    canary.file.scope.namespaces = vec!["canary".to_owned()];
+    stage.revision("agents-1", &canary, 1, &json!({"state": "Active", "policy": "agent"}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn plan_tries_settings_on_the_policies_that_answer_in_their_scope() {
+    let stage = Stage::start("plan-scopes").await;
+    team(&stage);
+    terse_canary_serves(&stage);
+    let settings = stage.folder.write("long.yaml", long_annotations());
+    for (scope, code) in [(&["--scope", "team"][..], 2), (&["--scope", "canary"], 1), (&[], 1)] {
+        let ran = stage.policy(&[&["plan", "--settings", &settings, "--for", "agent"][..], scope].concat()).await;
+        assert_eq!(ran.code, code, "{scope:?}: {}", ran.stderr);
+        let told = ran.stderr.contains("sample minimal of Agent: ") && ran.stderr.contains("answer");
+        assert_eq!(told, code == 1, "{scope:?}: {}", ran.stderr);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn plan_refuses_a_version_that_active_settings_break() {
+    let stage = Stage::start("plan-unfit").await;
+    team(&stage);
+    stage.revision("agents-1", &edition(1, "{}"), 1, &json!({"state": "Active", "policy": "agent"}));
+    let mut long = package("x:1");
+    long.file.settings = json!({"extraAnnotations": {"note": "x".repeat(150_000)}});
+    long.file.scope.namespaces = vec!["canary".to_owned()];
+    stage.revision("long-1", &long, 2, &json!({"state": "Active", "policy": "agent"}));
+    let terse = edition(2, "{answerBytes: 200000}");
+    let component = stage.folder.write("agents.wasm", terse.component.unwrap());
+    stage.folder.write("policy.yaml", serde_json::to_string(&terse.file).unwrap());
+    let plan = ["plan", component.as_str(), "--name", "agents"];
+    let ran = stage.policy(&plan).await;
+    let told =
+        "with the settings of policy ConfigMap policy-agent-settings of the operator's namespace: sample minimal";
+    assert!(ran.code == 1 && ran.stderr.contains(told), "{}{}", ran.stdout, ran.stderr);
+    // Settings for other places do not matter.
+    let ran = stage.policy(&[&plan[..], &["--scope", "team"]].concat()).await;
+    assert!(ran.code != 1 && !ran.stderr.contains("sample"), "{}{}", ran.stdout, ran.stderr);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn plan_fails_on_conflicts_of_the_new_package_not_of_others() {
     let stage = Stage::start("plan-conflict").await;

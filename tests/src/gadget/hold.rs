@@ -1,54 +1,57 @@
 //! Lets a test hold the policy while it computes a plan under certain settings.
 
 use std::{
-    sync::atomic::{AtomicBool, Ordering},
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 use serde_json::Value;
 
-/// The policy can be held only under settings with this port.
-pub const PORT: u16 = 4999;
-
 /// The longest time that the policy is held, so that a failed test ends. It is longer than a test waits for anything.
 const LIMIT: Duration = Duration::from_mins(10);
 
-static IS_HELD: AtomicBool = AtomicBool::new(false);
-static IS_MET: AtomicBool = AtomicBool::new(false);
+/// The ports that hold the policy, and whether it was held.
+static HELD: Mutex<BTreeMap<u16, bool>> = Mutex::new(BTreeMap::new());
 
-/// Holds the policy until it is dropped. One test of a process can use it.
+fn held() -> MutexGuard<'static, BTreeMap<u16, bool>> {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Holds the policy under settings with a port until it is dropped. Each test of a process needs a port of its own.
 #[derive(Debug)]
 pub struct Hold {
-    is_met: &'static AtomicBool,
+    port: u16,
 }
 
 impl Hold {
-    /// Holds the policy from now on.
+    /// Holds the policy under settings with this port from now on.
     #[must_use]
-    pub fn begin() -> Self {
-        IS_HELD.store(true, Ordering::SeqCst);
-        Self { is_met: &IS_MET }
+    pub fn at(port: u16) -> Self {
+        held().insert(port, false);
+        Self { port }
     }
 
     /// Returns whether the policy was held.
     #[must_use]
     pub fn is_met(&self) -> bool {
-        self.is_met.load(Ordering::SeqCst)
+        held().get(&self.port) == Some(&true)
     }
 }
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        IS_HELD.store(false, Ordering::SeqCst);
+        held().remove(&self.port);
     }
 }
 
 /// Waits while the policy is held under these settings.
 pub(super) fn wait_for(settings: &str) {
     let settings: Value = serde_json::from_str(settings).unwrap_or_default();
+    let Some(port) = settings["port"].as_u64().and_then(|port| u16::try_from(port).ok()) else { return };
     let began = Instant::now();
-    while settings["port"] == PORT && IS_HELD.load(Ordering::SeqCst) && began.elapsed() < LIMIT {
-        IS_MET.store(true, Ordering::SeqCst);
+    let is_held = || held().get_mut(&port).map(|is_met| *is_met = true).is_some();
+    while is_held() && began.elapsed() < LIMIT {
         std::thread::sleep(Duration::from_millis(1));
     }
 }

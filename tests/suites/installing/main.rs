@@ -31,6 +31,7 @@ mod candidates;
 mod erased;
 mod finalizers;
 mod fitted;
+mod fitting;
 mod interrupted;
 mod isolation;
 mod last_good;

@@ -1,6 +1,6 @@
 //! The operator tries settings before they serve, and refuses settings that would break every object.
 
-use kaos_tests::gadget::{gadget, hold};
+use kaos_tests::gadget::{gadget, hold::Hold};
 use kaos_tests::harness::samples::{agent, model_api};
 use kaos_tests::harness::{World, play};
 use serde_json::json;
@@ -196,8 +196,8 @@ fn settings_of_a_namespace_wait_for_its_policy_to_be_loaded() {
 fn a_trial_of_a_namespaces_settings_delays_nobody_else() {
     play(scenario().installing(true), async |world| {
         own_edition_serves(world).await;
-        let hold = hold::Hold::begin();
-        let mut ports = settings("ports", &format!("{{name: gadget, settings: {{port: {}}}}}", hold::PORT));
+        let hold = Hold::at(4999);
+        let mut ports = settings("ports", "{name: gadget, settings: {port: 4999}}");
         ports["metadata"]["namespace"] = json!("test");
         world.apply(&ports).await;
         world.until_meanwhile("they are being tried", async || hold.is_met()).await;
@@ -210,6 +210,38 @@ fn a_trial_of_a_namespaces_settings_delays_nobody_else() {
         drop(hold);
         until_state(world, "ports", "Active").await;
         world.apply(&gadget("g", &json!({}))).await;
-        until_served_at(world, "Service/g", u32::from(hold::PORT)).await;
+        until_served_at(world, "Service/g", 4999).await;
+    });
+}
+
+#[test]
+fn a_trial_of_the_operators_settings_delays_nothing_else() {
+    play(scenario(), async |world| {
+        define(world).await;
+        port_is(world, "8080").await;
+        world.apply_all(&[gadget("g", &json!({})), package("widgets", "1", "")]).await;
+        until_served_at(world, "Service/g", 8080).await;
+        until_state(world, "widgets", "Active").await;
+        let hold = Hold::at(4998);
+        port_is(world, "4998").await;
+        world.until_meanwhile("they are being tried", async || hold.is_met()).await;
+        // A new version of another package serves meanwhile, and goes when its package does.
+        world.apply(&package("widgets", "2", "")).await;
+        let is = async |state: &str| {
+            let all = crate::support::revisions(world, "widgets").await;
+            all.iter().any(|it| it["status"]["state"] == state && it["status"]["version"] == "2.0.0")
+        };
+        world.until_meanwhile("another package serves", async || is("Active").await).await;
+        world.delete("kaos-system:ConfigMap/widgets").await;
+        world.until_meanwhile("it is gone", async || is("Superseded").await).await;
+        // The settings that are in effect stay in effect.
+        world.apply(&gadget("later", &json!({}))).await;
+        let is_served = async || world.look("Service/later").await["spec"]["ports"][0]["port"] == 8080;
+        world.until_meanwhile("the last good settings hold", is_served).await;
+        drop(hold);
+        until_served_at(world, "Service/g", 4998).await;
+        until_served_at(world, "Service/later", 4998).await;
+        world.quiet().await;
+        restart_writes_nothing(world).await;
     });
 }

@@ -183,6 +183,11 @@ impl Kind {
         self.renderer_on(cluster, self.served(is_served))
     }
 
+    /// Returns whether the policies accept their settings.
+    pub(super) fn fits(&self) -> bool {
+        Renderer::new(&self.stack, &self.layers, Cluster::default()).is_ok()
+    }
+
     /// Returns the settings layers for these policies, in no particular order.
     pub fn layers(&self) -> &[Layer] {
         &self.layers
@@ -293,7 +298,8 @@ impl Kind {
             }
             _ => return None,
         };
-        let left = Self::new(self.of.clone(), members, tunings, Arc::clone(&self.shared));
+        // A predecessor need not fit the settings of today.
+        let left = Self::new(self.of.clone(), members, tunings, Arc::clone(&self.shared)).filter(Self::fits);
         Some((blamed, on_refusal, left.map(|left| left.above(below))))
     }
 

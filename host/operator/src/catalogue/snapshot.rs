@@ -197,6 +197,11 @@ impl Answers {
         self.pins.iter().map(|(_, kind)| &**kind)
     }
 
+    /// Removes policies for objects that name them.
+    pub(super) fn keep_pinned(&mut self, keeps: impl Fn(&Kind) -> bool) {
+        self.pins.retain(|(_, kind)| keeps(kind));
+    }
+
     /// Returns all policies that may have to answer.
     pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Kind>> {
         self.in_place().chain(self.pins.iter().map(|(_, kind)| kind))

@@ -72,6 +72,11 @@ impl Package {
         Digest::of_json(&json!({"file": file, "component": component}))
     }
 
+    /// Returns whether the package contains only settings, and they are for this policy.
+    pub fn is_settings_for(&self, policy: &str) -> bool {
+        self.component.is_none() && self.file.name.as_deref() == Some(policy)
+    }
+
     /// Returns the digest of the unpacked component.
     pub fn component_digest(&self) -> Option<Digest> {
         let bytes = self.component.as_deref()?;

@@ -112,7 +112,7 @@ impl translation::GuestPass for Pass {
         let number = if field(&subject.object, "edition") == Some("any") { '0' } else { number };
         let mut more = String::new();
         let (mut key, mut beside) = ("edition", "");
-        if does == "breaks at 5" && size == "5" {
+        if does.strip_prefix("breaks at ") == Some(size) {
             beside = r#","immutabel":true"#;
         } else if fragile {
             match does.as_str() {

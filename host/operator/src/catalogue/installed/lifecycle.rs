@@ -7,8 +7,10 @@
 //! | `plan` | computes the actions that are due; pure |
 //! | `execute` | carries out actions, one after another |
 //! | `reconcile_packages` | decides the next step with each package |
-//! | `admission` | checks a package and lets it serve |
-//! | `trying`, `trial` | tries settings before they take effect |
+//! | `admission` | checks a package |
+//! | `activating` | lets checked revisions serve if they fit together |
+//! | `overtaken` | decides when a refused package is looked at again |
+//! | `trying` | tries settings before they take effect |
 //! | `serving` | swaps in the serving revisions and the settings |
 //! | `quarantine` | finds the revisions that failed in service |
 //! | `restoring` | loads recorded revisions |
@@ -20,6 +22,7 @@
 //! | `enter` | records the state that a revision enters, and writes an Event |
 //! | `naming`, `transition` | names of revisions, and their changes of state |
 
+mod activating;
 mod admission;
 mod bytes_missing;
 mod enter;
@@ -27,6 +30,7 @@ mod execute;
 mod facts;
 mod naming;
 mod not_loadable;
+mod overtaken;
 mod plan;
 mod quarantine;
 mod reconcile_packages;
@@ -36,7 +40,6 @@ mod restoring;
 mod revision_history;
 mod serving;
 mod transition;
-mod trial;
 mod trying;
 
 use std::{
@@ -50,7 +53,7 @@ use kaos_policy::settings::{Layer, Origin};
 use tokio::time::Instant;
 
 pub(crate) use self::bytes_missing::is_withheld;
-use self::{transition::Transition, trial::Trial};
+use self::transition::Transition;
 use super::{
     Installing, StepError, Tools,
     checks::Checks,
@@ -65,7 +68,7 @@ use super::{
     store::Store,
     tenant_fairness::TenantFairness,
 };
-use crate::{package::Package, server::TargetServer};
+use crate::{config_maps::OPERATOR_CONFIG, package::Package, server::TargetServer};
 
 /// The state of all installed policies.
 pub(super) struct Lifecycle {
@@ -74,7 +77,6 @@ pub(super) struct Lifecycle {
     /// The content of the operator's own ConfigMap at startup.
     began_with: Option<Layer>,
     checks: Checks,
-    trier: Trier,
     trials: SettingsTrials,
     questions: Questions,
     sources: Sources,
@@ -99,14 +101,16 @@ pub(super) struct Lifecycle {
     looked_under: Option<Layer>,
     /// Why that ConfigMap is not used, as last reported.
     misfit: Option<String>,
-    /// The last trial of that ConfigMap.
-    trial: Option<Trial>,
     /// The variables of that ConfigMap that are probably misspelled, as last reported.
     misspelt: String,
     /// Revisions whose check this process started.
     checking: BTreeSet<String>,
     /// Revisions that passed the gate and wait for something other than their content.
     waiting: BTreeMap<String, Content>,
+    /// Revisions that may do what they claim, while they are being tried.
+    permitted: BTreeSet<String>,
+    /// The policies or settings on which the refusal of a revision depends, as they were then.
+    refused_under: BTreeMap<String, BTreeSet<String>>,
     /// The time of the next attempt, for revisions that wait for something other than their own content.
     due: BTreeMap<String, Instant>,
     /// The retry annotation of a revision when it was last loaded again. A new value of the annotation causes an
@@ -140,7 +144,7 @@ impl Lifecycle {
         let (home, processors) = (tools.duties.operator_namespace.clone(), tools.processors.clone());
         let checks = Checks::new(gatekeeper.clone(), processors.clone(), server.clone(), &home);
         let trier = Trier { gatekeeper, processors, server, home };
-        let trials = SettingsTrials::new(trier.clone());
+        let trials = SettingsTrials::new(trier);
         let questions = Questions::new(tools.client.clone(), &tools.duties.operator_namespace);
         let revisions = RevisionSet { own, entries: BTreeMap::new() };
         Self {
@@ -148,7 +152,6 @@ impl Lifecycle {
             settings,
             began_with,
             checks,
-            trier,
             trials,
             questions,
             sources,
@@ -164,10 +167,11 @@ impl Lifecycle {
             installed: None,
             looked_under: None,
             misfit: None,
-            trial: None,
             misspelt: String::new(),
             checking: BTreeSet::new(),
             waiting: BTreeMap::new(),
+            permitted: BTreeSet::new(),
+            refused_under: BTreeMap::new(),
             due: BTreeMap::new(),
             tried_for: BTreeMap::new(),
             unkept: BTreeMap::new(),
@@ -266,7 +270,9 @@ impl Lifecycle {
         self.records.settle().await;
         let current = self.current(found);
         self.questions.keep(|name| current.contains(name));
-        self.trials.keep(|name| current.contains(name));
+        self.trials.keep(|name| name == OPERATOR_CONFIG || current.contains(name));
+        self.permitted.retain(|name| current.contains(name));
+        self.refused_under.retain(|name, _| current.contains(name));
         self.forget_what_loads_no_more();
         let restoring = std::mem::take(&mut self.restoring);
         self.checks.keep(|name| {

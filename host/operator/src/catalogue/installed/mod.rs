@@ -13,6 +13,7 @@
 //! | `background` | work in the background, one piece for each revision |
 //! | `checks` | runs the gate in the background |
 //! | `questions` | asks the API server about rights in the background |
+//! | `cases` | the policies and settings with which a revision is tried before it serves |
 //! | `settings_trials` | tries settings on the samples of policies in the background |
 //! | `rights` | checks whether the operator may do what a policy claims |
 //! | `revision_set` | the admitted revisions, and the answers that they give |
@@ -25,6 +26,7 @@
 //! | `tools`, `step_error`, `pace` | the clients that all steps use, their error, and the intervals between attempts |
 
 mod background;
+mod cases;
 mod checks;
 mod events;
 mod gatekeeper;
@@ -48,6 +50,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use cases::try_all;
 pub use gatekeeper::Gatekeeper;
 pub(crate) use lifecycle::is_withheld;
 pub(crate) use records::{NOT_LOADED, RETRY, Revision, retry_command, revision_resource};

@@ -17,7 +17,7 @@ pub(crate) use self::claims::age_of;
 pub(crate) use super::unfit::Unfit;
 use super::{
     pace::{BACKOFF, LOAD_BACKOFF},
-    unfit::fit,
+    unfit::{drop_unfit_predecessors, fit},
 };
 use crate::{
     backoff::Backoff,
@@ -153,6 +153,7 @@ impl RevisionSet {
         let mut bare: BTreeSet<String> = BTreeSet::new();
         loop {
             let mut arranged = self.arrange_all(&left, &bare, shared);
+            drop_unfit_predecessors(&mut arranged.answers, &left);
             let Err(unfit) = fit(&arranged.answers) else {
                 arranged.conflicts.extend(gave_way);
                 return Ok(arranged);
@@ -332,32 +333,6 @@ impl RevisionSet {
             since: entry.since,
             predecessor,
         }))
-    }
-
-    /// Returns the loaded policies of this name that settings with this scope may affect, each with the settings that
-    /// ship with it. Uses the revisions in `serving`, or else the policies that the process loaded at startup. A
-    /// namespace's own policy does not restrict the settings of others.
-    pub(crate) fn loaded(
-        &self,
-        name: &str,
-        reach: &Reach,
-        serving: &BTreeSet<String>,
-    ) -> Vec<(Arc<Policy>, Option<Layer>)> {
-        let is_it = |policy: &&Arc<Policy>| policy.id().name == name;
-        let policy = |entry: &AdmittedRevision| match &entry.content {
-            Content::Policy(policy, tree) if !matches!(entry.reach, Reach::Own(_)) || entry.reach == *reach => {
-                let settings = (!tree.is_null()).then(|| entry.layer(name, tree));
-                Some(policy).filter(is_it).map(|policy| (Arc::clone(policy), settings))
-            }
-            _ => None,
-        };
-        let entries = serving.iter().filter_map(|revision| self.entries.get(revision));
-        let mut loaded: Vec<_> = entries.filter_map(policy).collect();
-        if loaded.is_empty() {
-            loaded
-                .extend(self.own.iter().map(|offer| &offer.member.policy).find(is_it).cloned().map(|own| (own, None)));
-        }
-        loaded
     }
 
     /// Returns the kinds that loaded policies of this name claim.

@@ -1,5 +1,5 @@
 //! Tries settings on the samples of the policies that they affect: Kubernetes may refuse a value that the schema
-//! accepts. Settings of packages are tried in the background. Of the namespaces other than the operator's, one package
+//! accepts. All trials run in the background. Of the namespaces other than the operator's, one package
 //! is tried at a time.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -9,27 +9,10 @@ use tokio::time::Instant;
 
 use super::{
     background::{Background, Stand},
+    cases::{Case, Tried, try_all},
     gatekeeper::Gatekeeper,
 };
-use crate::{catalogue::lasting, processors::Processors, server::TargetServer};
-
-/// The result of a trial.
-pub(super) type Tried = Result<(), LoadError>;
-
-/// A policy with the settings that it would have in a place.
-#[derive(Clone)]
-pub(super) struct Case {
-    pub(super) policy: Arc<Policy>,
-    pub(super) layers: Vec<Layer>,
-    /// The settings without the ones that are tried.
-    pub(super) without: Vec<Layer>,
-}
-
-impl PartialEq for Case {
-    fn eq(&self, other: &Self) -> bool {
-        self.policy.id() == other.policy.id() && self.layers == other.layers && self.without == other.without
-    }
-}
+use crate::{processors::Processors, server::TargetServer};
 
 /// Runs trials.
 #[derive(Clone)]
@@ -41,14 +24,19 @@ pub(super) struct Trier {
     pub(super) home: String,
 }
 
-/// The trials of the settings of packages.
+/// The trials of the settings of packages, by the name of their revision, and of the operator's own ConfigMap, by its
+/// name.
 pub(super) struct SettingsTrials {
     trier: Trier,
-    trials: BTreeMap<String, RunningTrial>,
+    trials: BTreeMap<String, Vec<RunningTrial>>,
     background: Background<(Tried, Duration)>,
 }
 
-/// The trial of one revision.
+/// The number of trials of a revision whose results are kept: a policy may be tried with active settings, and with
+/// settings that wait for it.
+const KEPT: usize = 2;
+
+/// A trial of a revision.
 struct RunningTrial {
     namespace: String,
     cases: Vec<Case>,
@@ -56,29 +44,15 @@ struct RunningTrial {
 }
 
 impl Trier {
-    /// Tries settings from a namespace. Returns an error only if the plans for the samples are valid without these
-    /// settings.
-    pub(super) async fn try_all(&self, cases: &[Case], namespace: &str) -> Tried {
-        let mut tried = Ok(());
-        for Case { policy, layers, without } in cases {
-            let Err(error) = self.plans_are_valid(policy, layers, namespace).await else { continue };
-            if !error.is_lasting() {
-                // The others may show that the settings are wrong.
-                tried = Err(error);
-                continue;
-            }
-            let before = self.plans_are_valid(policy, without, namespace).await.map_err(lasting);
-            if !matches!(before, Err(Some(_))) {
-                return Err(error);
-            }
-        }
-        tried
+    /// Tries the cases of a package of a namespace.
+    async fn try_all(&self, cases: &[Case], namespace: &str) -> Tried {
+        try_all(cases, |policy, layers| self.plans_are_valid(policy, layers, namespace)).await
     }
 
-    async fn plans_are_valid(&self, policy: &Arc<Policy>, layers: &[Layer], namespace: &str) -> Tried {
+    async fn plans_are_valid(&self, policy: Arc<Policy>, layers: Vec<Layer>, namespace: &str) -> Result<(), LoadError> {
         let Self { gatekeeper, processors, server, home } = self;
         let permit = processors.permit(namespace != home).await;
-        gatekeeper.try_settings(Arc::clone(policy), layers.to_vec(), server, permit).await
+        gatekeeper.try_settings(policy, layers, server, permit).await
     }
 }
 
@@ -101,14 +75,21 @@ impl SettingsTrials {
     /// Returns whether a trial for this namespace would start at once.
     pub(super) fn has_room_for(&self, namespace: &str) -> bool {
         let home = &self.trier.home;
-        let is_local = |revision: &String| self.trials.get(revision).is_some_and(|trial| trial.namespace != *home);
+        let is_local = |revision: &String| self.last(revision).is_some_and(|trial| trial.namespace != *home);
         namespace == home || !self.background.running().any(is_local)
     }
 
-    /// Starts to try settings on these cases.
+    /// Starts to try settings on these cases, unless that is under way. Ends a trial on other cases.
     pub(super) fn begin(&mut self, revision: &str, namespace: &str, cases: Vec<Case>) {
+        let is_same = self.last(revision).is_some_and(|trial| trial.cases == cases);
+        if is_same && matches!(self.stand(revision), Stand::UnderWay) {
+            return;
+        }
         let trial = RunningTrial { namespace: namespace.to_owned(), cases: cases.clone(), tried: None };
-        self.trials.insert(revision.to_owned(), trial);
+        let trials = self.trials.entry(revision.to_owned()).or_default();
+        trials.retain(|trial| trial.tried.is_some());
+        trials.drain(..trials.len().saturating_sub(KEPT - 1));
+        trials.push(trial);
         let (trier, namespace) = (self.trier.clone(), namespace.to_owned());
         self.background.begin(revision, async move {
             let began = Instant::now();
@@ -119,7 +100,7 @@ impl SettingsTrials {
     /// Returns how long the trial of a revision took, if it ended since the last call.
     pub(super) async fn take_up(&mut self, revision: &str) -> Option<Duration> {
         let (tried, time) = self.background.take(revision).await?;
-        if let Some(trial) = self.trials.get_mut(revision) {
+        if let Some(trial) = self.trials.get_mut(revision).and_then(|trials| trials.last_mut()) {
             trial.tried = Some(tried);
         }
         Some(time)
@@ -127,7 +108,11 @@ impl SettingsTrials {
 
     /// Returns the result for a revision, if it was tried on exactly these cases.
     pub(super) fn result(&self, revision: &str, cases: &[Case]) -> Option<&Tried> {
-        self.trials.get(revision).filter(|trial| trial.cases == cases)?.tried.as_ref()
+        self.trials.get(revision)?.iter().find(|trial| trial.cases == cases)?.tried.as_ref()
+    }
+
+    fn last(&self, revision: &str) -> Option<&RunningTrial> {
+        self.trials.get(revision)?.last()
     }
 
     /// Forgets the trial of a revision.

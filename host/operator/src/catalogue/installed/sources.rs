@@ -27,7 +27,7 @@ use self::{
 use crate::{
     catalogue::{Age, operator_config},
     config_maps::OPERATOR_CONFIG,
-    package,
+    package::{self, Package},
     watch::{ForeignWatch, Watch},
 };
 
@@ -39,6 +39,13 @@ pub(super) struct Found {
     /// The content of the package. `None` while it cannot be read. The package still exists then, so its revision goes
     /// on serving.
     pub(super) held: Option<Held>,
+}
+
+impl Found {
+    /// Returns the package, if it is read and valid.
+    pub(super) fn package(&self) -> Option<&Arc<Package>> {
+        self.held.as_ref()?.package.as_ref().ok()
+    }
 }
 
 /// The maximum number of packages that a namespace other than the operator's may have. The operator keeps the bytes of

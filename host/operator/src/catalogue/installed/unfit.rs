@@ -32,6 +32,18 @@ impl Unfit {
     }
 }
 
+/// Removes predecessors that objects could name and that do not fit the settings of today. `serving` are the revisions
+/// that serve.
+pub(super) fn drop_unfit_predecessors(answers: &mut BTreeMap<ResourceType, Answers>, serving: &BTreeSet<String>) {
+    let serves = |kind: &Kind| {
+        let base = kind.members().first().and_then(|base| base.revision.as_deref());
+        base.is_none_or(|base| serving.contains(base))
+    };
+    for of in answers.values_mut() {
+        of.keep_pinned(|kind| serves(kind) || kind.fits());
+    }
+}
+
 /// Checks that the answers fit together: the settings fit their schemas, and no policy emits a kind that another policy
 /// answers for.
 pub(super) fn fit(answers: &BTreeMap<ResourceType, Answers>) -> Result<(), Unfit> {

@@ -2,28 +2,31 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    future::ready,
     sync::Arc,
 };
 
 use anyhow::{Context, bail};
+use futures_util::FutureExt as _;
 use jiff::Timestamp;
 use kaos_crds::PolicySource;
 use kaos_policy::{
+    gate,
     manifest::{PolicyFile, Scope},
     near::nearest,
     policy::Policy,
     render::Renderer,
-    settings::Layer,
+    settings::{Layer, Origin, SettingsErrors},
 };
 use serde_json::Value;
 
 use crate::{
     catalogue::{
         Age, Arranged, Catalogue, Conflict, Offer, Reach, Snapshot,
-        installed::{AdmittedRevision, Content, RevisionSet, Unfit},
+        installed::{AdmittedRevision, Content, RevisionSet, Unfit, try_all},
     },
     offline::{Answering, At},
-    policies::{Loaded, select},
+    policies::{Loaded, Loader, select},
 };
 
 /// Stands for the name of the revision of a package that is not shipped yet. No real name contains blanks.
@@ -40,6 +43,8 @@ pub(in crate::cli) struct Shipped {
     pub(super) policy: Option<Arc<Policy>>,
     /// Its `policy.yaml`.
     pub(super) file: PolicyFile,
+    /// Where its settings were written, if they come from a file.
+    pub(super) written_in: Option<Origin>,
     /// Its age.
     pub(super) age: Age,
     /// When it became active. If two revisions may be the reason for a failure, the operator blames the newer one.
@@ -113,17 +118,37 @@ impl PolicySet {
         }
     }
 
-    /// Returns the policies whose settings the package would change, each with all settings layers that it would then
-    /// have. `shared` are the layers for the whole cluster.
-    pub(super) fn tuned_by(&self, new: &Shipped, shared: &[Layer]) -> Vec<(Arc<Policy>, Vec<Layer>)> {
-        let AdmittedRevision { content: Content::Settings(of, tree), reach, .. } = new.entry(&self.home) else {
-            return Vec::new();
+    /// Tries a package that is one of these, as the operator does before the package serves. Fails if policies' plans
+    /// for their own samples become invalid.
+    pub(super) fn try_package(&self, revision: &str, loader: &Loader) -> anyhow::Result<()> {
+        let (mut revisions, serving) = self.revisions();
+        let Some(content) = revisions.entries.get(revision).map(|entry| entry.content.clone()) else { return Ok(()) };
+        let cases = revisions.cases_as_first(revision, &serving, &self.shared)?;
+        let is_valid = |policy: Arc<Policy>, layers: Vec<Layer>| {
+            ready(gate::try_settings(&policy, &layers, &loader.cluster, &loader.server()))
         };
-        let (namespace, name) = &new.source;
-        let layer = Layer::tree(reach.origin(namespace, name), &of, tree);
-        let (revisions, serving) = self.revisions();
-        let with = |own: Option<Layer>| shared.iter().cloned().chain(own).chain([layer.clone()]).collect();
-        revisions.loaded(&of, &reach, &serving).into_iter().map(|(policy, own)| (policy, with(own))).collect()
+        match try_all(&cases, is_valid).now_or_never() {
+            Some(Err(misfit)) => bail!("{}", misfit.told_of(&content).1),
+            // The trial above waits for nothing.
+            Some(Ok(())) | None => Ok(()),
+        }
+    }
+
+    /// Fails if settings from a file fit the schema of no policy that they are for. The message names the file.
+    pub(super) fn accepts(&self, new: &Shipped) -> Result<(), SettingsErrors> {
+        let (Some(name), Some(origin), None) = (&new.file.name, &new.written_in, &new.policy) else { return Ok(()) };
+        let layer = [Layer::tree(origin.clone(), name, new.file.settings.clone())];
+        let own = self.own.iter().map(|offer| &offer.member.policy);
+        let all = own.chain(self.shipped.iter().filter_map(|shipped| shipped.policy.as_ref()));
+        let named = all.filter(|policy| policy.id().name == *name);
+        let mut result = Ok(());
+        for policy in named {
+            match policy.schema().resolve(name, &layer) {
+                Ok(_) => return Ok(()),
+                Err(errors) => result = Err(errors),
+            }
+        }
+        result
     }
 
     /// Returns the old and the new namespaces if the package would replace a package that holds in other namespaces.
@@ -145,6 +170,13 @@ impl PolicySet {
     /// Returns why the policies and settings do not fit together, if they do not.
     pub(super) fn misfit(&self) -> Option<String> {
         self.arranged().err().map(|unfit| unfit.message)
+    }
+
+    /// Returns why the policies and settings do not fit together with a package that is one of these.
+    pub(super) fn misfit_with(&self, revision: &str) -> Option<String> {
+        let unfit = self.arranged().err()?;
+        let new = self.shipped.iter().find(|shipped| *shipped.revision == *revision)?;
+        Some(unfit.told_of(&new.entry(&self.home).content).1)
     }
 
     /// Returns all revisions in the operator's form, and the names of those that serve.
@@ -170,6 +202,9 @@ impl PolicySet {
     /// Installs the resulting policy table into a catalogue. Fails if the planned package would not serve. Conflicts of
     /// other packages are returned, not treated as an error.
     pub(in crate::cli) fn install(&self, catalogue: &Catalogue) -> anyhow::Result<Installed> {
+        if let Some(why) = self.misfit_with(PLANNED) {
+            bail!("{why}");
+        }
         let Arranged { answers, conflicts } = self.arranged()?;
         if let Some(why) = conflicts.get(PLANNED) {
             bail!("{PLANNED} would not serve: {why}");
@@ -201,7 +236,7 @@ pub(in crate::cli) struct Installed {
 impl Shipped {
     /// Converts the package to the form that the operator uses for packages that passed the gate.
     fn entry(&self, home: &str) -> AdmittedRevision {
-        let Self { revision: _, source: (namespace, config_map), policy, file, age, since, predecessor } = self;
+        let Self { source: (namespace, config_map), policy, file, age, since, predecessor, .. } = self;
         let content = match policy {
             Some(policy) => Content::Policy(Arc::clone(policy), file.settings.clone()),
             None => Content::Settings(file.name.clone().unwrap_or_default(), file.settings.clone()),

@@ -1,7 +1,7 @@
 //! Packages among objects from files. The files stand for a cluster: a simulated operator activates the packages that
 //! pass.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use anyhow::{Context, bail};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -71,7 +71,7 @@ impl Beside<'_> {
             let taken = unpack(index, chunk)
                 .map_err(anyhow::Error::from)
                 .and_then(|package| self.shipped(package, age))
-                .and_then(|new| standing.let_in(new, shared, self.loader));
+                .and_then(|new| standing.let_in(new, self.loader));
             match taken {
                 Ok(with) => standing = with,
                 Err(why) => {
@@ -104,23 +104,23 @@ impl Beside<'_> {
         }
         let since = age.claimed;
         let revision = format!("{namespace}/{name}").into();
-        Ok(Shipped { revision, source: (namespace, name), policy, file, age, since, predecessor: None })
+        let source = (namespace, name);
+        Ok(Shipped { revision, source, policy, file, written_in: None, age, since, predecessor: None })
     }
 }
 
 impl PolicySet {
     /// Returns a copy with one more package. Fails if the policies would not fit together, or if settings do not fit
     /// their policy.
-    fn let_in(&self, new: Shipped, shared: &[Layer], loader: &Loader) -> anyhow::Result<Self> {
+    fn let_in(&self, new: Shipped, loader: &Loader) -> anyhow::Result<Self> {
         self.has_policy_for(&new)?;
-        for (policy, layers) in self.tuned_by(&new, shared) {
-            gate::try_settings(&policy, &layers, &loader.cluster, &loader.server())?;
-        }
+        let revision = Arc::clone(&new.revision);
         let with = self.with(new);
-        match with.misfit() {
-            Some(why) => bail!("{why}"),
-            None => Ok(with),
+        if let Some(why) = with.misfit_with(&revision) {
+            bail!("{why}");
         }
+        with.try_package(&revision, loader)?;
+        Ok(with)
     }
 }
 

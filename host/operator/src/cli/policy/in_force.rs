@@ -155,6 +155,7 @@ async fn shipped(
         source: (source.namespace, source.config_map),
         policy,
         file: package.file,
+        written_in: None,
         age: revisions.age(revision).await?,
         since: parsed(since.as_deref()),
         predecessor,

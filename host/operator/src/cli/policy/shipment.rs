@@ -61,6 +61,8 @@ pub(super) struct Ready {
     pub(super) file: PolicyFile,
     /// The component that passed the gate; none if the package contains settings only.
     pub(super) policy: Option<Loaded>,
+    /// Where its settings were written, if it contains settings only.
+    pub(super) written_in: Option<Given>,
     /// Its ConfigMaps.
     pub(super) packed: Packed,
     /// Whether the user gave its name or its scope in flags.
@@ -71,7 +73,7 @@ impl Ready {
     /// Converts the package for the simulation of an operator in namespace `home`. Fails if its grants or claims exceed
     /// `grantable`, or if its scope is not allowed there.
     pub(super) fn shipped(self, home: &str, grantable: &Grantable) -> anyhow::Result<Shipped> {
-        let Self { file, policy, packed, is_placed: _ } = self;
+        let Self { file, policy, written_in, packed, is_placed: _ } = self;
         let metadata = packed.index.metadata;
         let (namespace, name) = (metadata.namespace.unwrap_or_default(), metadata.name.unwrap_or_default());
         grantable.covers_grants(&file.grants)?;
@@ -82,7 +84,7 @@ impl Ready {
         let age = Age::new(None, namespace.clone(), name.clone());
         let (policy, since) = (policy.map(|loaded| loaded.policy), Some(Timestamp::MAX));
         let source = (namespace, name);
-        Ok(Shipped { revision: PLANNED.into(), source, policy, file, age, since, predecessor: None })
+        Ok(Shipped { revision: PLANNED.into(), source, policy, file, written_in, age, since, predecessor: None })
     }
 }
 
@@ -120,7 +122,7 @@ impl Shipment {
         place: impl FnOnce(Option<&str>) -> anyhow::Result<String>,
     ) -> anyhow::Result<Ready> {
         self.checked(loader, place, |policy, settings| {
-            if !fits(loader, &loader.load(&[])?, policy, settings)? {
+            if !fits(loader, policy, settings)? {
                 let later = "is not a default policy: the operator checks these settings in the cluster";
                 complain("note", format_args!("policy {policy} {later}"));
             }
@@ -128,17 +130,13 @@ impl Shipment {
         })
     }
 
-    /// Like [`Self::ready`], for a caller that knows the policies `there` and looks for others itself.
-    pub(super) fn ready_beside(
+    /// Like [`Self::ready`], for a caller that tries settings on the policies that answer in their scope.
+    pub(super) fn ready_untried(
         self,
         loader: &Loader,
-        there: &[Loaded],
         place: impl FnOnce(Option<&str>) -> anyhow::Result<String>,
     ) -> anyhow::Result<Ready> {
-        self.checked(loader, place, |policy, settings| {
-            fits(loader, there, policy, settings)?;
-            Ok(())
-        })
+        self.checked(loader, place, |_, _| Ok(()))
     }
 
     /// Like [`Self::ready`], but calls `check` for settings without a component, with the name of their policy.
@@ -168,6 +166,7 @@ impl Shipment {
             file.scope = Scope { namespaces: scope, ..file.scope };
         }
         let told = path.or(settings).unwrap_or_default();
+        let mut only_settings_in = None;
         let policy = if let Some(bytes) = component {
             let inner = gate::Candidate { bytes: bytes.clone(), file: file.clone(), settings_from };
             let policy = admitted(loader, &told, inner)?;
@@ -180,7 +179,8 @@ impl Shipment {
                 bail!("{}: {what}: add `name`, or use --for", told.display());
             };
             let origin = settings_from.unwrap_or_else(|| written_in(&told));
-            check(name, Layer::tree(origin, name, file.settings.clone()))?;
+            check(name, Layer::tree(origin.clone(), name, file.settings.clone()))?;
+            only_settings_in = Some(origin);
             None
         };
         let of = file.name.clone().unwrap_or_default();
@@ -188,7 +188,8 @@ impl Shipment {
         let usual = name_for(&usual, &scoped);
         let component = policy.as_ref().map(|(_, bytes)| bytes.as_slice());
         let packed = pack(&name.or(packed_name).unwrap_or(usual), &namespace, &file, component)?;
-        Ok(Ready { file, policy: policy.map(|(policy, _)| policy), packed, is_placed })
+        let policy = policy.map(|(policy, _)| policy);
+        Ok(Ready { file, policy, written_in: only_settings_in, packed, is_placed })
     }
 }
 
@@ -284,9 +285,10 @@ fn admitted(loader: &Loader, path: &Path, inner: gate::Candidate) -> anyhow::Res
     Ok(Loaded { origin: candidate.origin, policy, settings: candidate.inner.file.settings })
 }
 
-/// Whether the settings are for one of these policies. Fails if they do not fit the policy, or if the policy's plans
-/// for its own samples are invalid with them.
-fn fits(loader: &Loader, there: &[Loaded], policy: &str, settings: Layer) -> anyhow::Result<bool> {
+/// Whether the settings are for a default policy. Fails if they do not fit the policy, or if the policy's plans for its
+/// own samples are invalid with them.
+fn fits(loader: &Loader, policy: &str, settings: Layer) -> anyhow::Result<bool> {
+    let there = loader.load(&[])?;
     let Some(loaded) = there.iter().rfind(|loaded| loaded.policy.id().name == policy) else { return Ok(false) };
     gate::try_settings(&loaded.policy, &[settings], &sample_cluster(), &loader.server())?;
     Ok(true)

@@ -1,12 +1,15 @@
-//! Turns a package into a serving revision.
+//! Turns a package into a checked revision that may serve.
 
 use std::{sync::Arc, time::Duration};
 
-use kaos_crds::{PolicyRevisionStatus, RevisionState};
-use kaos_policy::{policy::Policy, settings::Layer};
+use kaos_crds::RevisionState;
+use kaos_policy::policy::Policy;
 use tokio::time::Instant;
 
-use super::{BACKOFF, Found, Held, LOOK_AGAIN, Lifecycle, StepError, Transition, plan::Action};
+use super::{
+    BACKOFF, Found, Held, LOOK_AGAIN, Lifecycle, StepError, Transition,
+    activating::{Candidate, entry_of},
+};
 use crate::{
     catalogue::{
         Overreach, Reach,
@@ -14,16 +17,15 @@ use crate::{
             Tools,
             background::Stand,
             questions::Missing,
-            revision_set::{AdmittedRevision, Content, Unfit},
+            revision_set::{AdmittedRevision, Content},
             rights,
             sources::{MOST, NoPackage},
-            store::Taken,
         },
         reach,
     },
     config_maps::OPERATOR_CONFIG,
     package::Package,
-    timestamps::{passed, written},
+    timestamps::passed,
 };
 
 /// The reason for refusing settings whose policy does not exist yet.
@@ -56,6 +58,7 @@ impl Lifecycle {
         found: &Found,
         held: &Held,
         asked: Option<String>,
+        all: &[Found],
     ) -> Result<bool, StepError> {
         let package = match &held.package {
             Ok(package) => Arc::clone(package),
@@ -99,12 +102,15 @@ impl Lifecycle {
         let admitted = match examined {
             Ok(entry) => {
                 let content = entry.content.clone();
-                let activated = self.activate(name, found, &package, entry).await;
+                let activated = self.activate(Candidate::new(name, entry, Arc::clone(&package)), all).await;
+                if !matches!(activated, Ok(None)) {
+                    self.permitted.remove(name);
+                }
                 if activated.is_err() {
                     // Keep the checked content: passing the gate again would take time.
                     self.waiting.insert(name.to_owned(), content);
                 }
-                // The end of the trial of the settings starts a new round.
+                // The end of the trial starts a new round.
                 let Some(activated) = activated? else { return Ok(false) };
                 activated
             }
@@ -119,8 +125,15 @@ impl Lifecycle {
                 self.due.remove(name);
                 false
             }
-            Err(NotAdmitted { transition, again }) => {
-                self.enter_or_owe(name, transition, |status| status.retried = asked).await;
+            Err(not_admitted) => {
+                let NotAdmitted { transition, again } = self.or_waits(not_admitted, &package, found, all);
+                let of = self.waiting.get(name).and_then(|content| content.policy()).map(|of| of.id().name.clone());
+                self.remember_refusal(name, &transition, &package, of.as_deref(), all);
+                self.enter_or_owe(name, transition, |status| {
+                    status.retried = asked;
+                    status.policy = of.or(status.policy.take());
+                })
+                .await;
                 if again {
                     self.due.insert(name.to_owned(), Instant::now() + self.patience_with(name));
                 } else {
@@ -198,8 +211,12 @@ impl Lifecycle {
         if let Content::Policy(policy, _) = &content {
             // Keep the checked content: passing the gate again would take time.
             self.waiting.insert(name.to_owned(), content.clone());
-            let Some(missing) = self.missing(name, policy, found).await else { return Ok(None) };
-            let missing = missing?;
+            let missing = if self.permitted.contains(name) {
+                Vec::new()
+            } else {
+                let Some(missing) = self.missing(name, policy, found).await else { return Ok(None) };
+                missing?
+            };
             if !missing.is_empty() {
                 let duties = &self.tools.duties;
                 let remedy = rights::remedy(duties) + &rights::unbound(duties, policy);
@@ -208,16 +225,8 @@ impl Lifecycle {
                 return Ok(Some(Err(NotAdmitted { transition, again: true })));
             }
         }
-        Ok(Some(Ok(AdmittedRevision {
-            source: found.source.clone(),
-            age: found.age.clone(),
-            reach,
-            pinned: package.file.scope.pinned,
-            content,
-            on_refusal: package.file.on_refusal,
-            since: None,
-            predecessor: None,
-        })))
+        self.permitted.insert(name.to_owned());
+        Ok(Some(Ok(entry_of(found, package, reach, content))))
     }
 
     /// Returns the rights that the policy lacks. Returns `None` while the API server is asked, which starts here.
@@ -233,12 +242,6 @@ impl Lifecycle {
         }
         self.questions.begin(name, &found.source.namespace, wanted);
         None
-    }
-
-    /// Returns whether the reason for refusing a package is gone.
-    pub(super) fn is_overtaken(&self, held: &Held, status: &PolicyRevisionStatus) -> bool {
-        let named = held.package.as_ref().ok().and_then(|package| package.file.name.as_deref());
-        status.reason.as_deref() == Some(NO_SUCH_POLICY) && named.is_some_and(|name| self.revisions.knows_policy(name))
     }
 
     /// Returns the scope of a package. Refuses grants that the owner does not allow.
@@ -276,109 +279,4 @@ impl Lifecycle {
         }
         Ok(Content::Settings(policy, package.file.settings.clone()))
     }
-
-    /// Lets a revision serve if all serving revisions then fit together. The earlier revision of the same source stops
-    /// serving. Returns `None` while the settings of the package are tried.
-    async fn activate(
-        &mut self,
-        name: &str,
-        found: &Found,
-        package: &Package,
-        mut entry: AdmittedRevision,
-    ) -> Result<Option<Result<(), NotAdmitted>>, StepError> {
-        let serving = self.facts().serving();
-        let before: Vec<String> = self.facts().others_of(name, &found.source).cloned().collect();
-        entry.predecessor = before.first().cloned().or_else(|| self.served_before(name, &entry));
-        entry.since = Some(self.tools.clock.now());
-        let kept = self.revisions.entries.insert(name.to_owned(), entry.clone());
-        let mut trial = serving;
-        trial.retain(|other| !before.contains(other));
-        trial.insert(name.to_owned());
-        let (earlier, waiting) = (self.revisions.claimed(&before), self.waiting_for_a_place());
-        self.revisions.claim(name, earlier, &trial, &waiting, self.tools.clock.now());
-        if let Some(claiming) = self.revisions.entries.get(name) {
-            entry.age.clone_from(&claiming.age);
-        }
-        let config = self.config();
-        let arrange = |shared: &[Layer]| self.revisions.arrange_with(Some(name), &trial, shared);
-        let arranged = match arrange(&self.shared(config.as_ref())) {
-            Ok(arranged) => arranged,
-            Err(Unfit { reason, message, .. }) => {
-                let fits_alone = arrange(&self.settings).is_ok();
-                self.revisions.put_back(name, kept);
-                if !fits_alone {
-                    return Ok(Some(Err(NotAdmitted::refused(reason, message))));
-                }
-                // The revision and the serving ones are valid. The revision waits until the owner corrects the settings.
-                self.waiting.insert(name.to_owned(), entry.content);
-                let transition =
-                    Transition::new(RevisionState::Pending, reason, format!("ConfigMap {OPERATOR_CONFIG}: {message}"));
-                return Ok(Some(Err(NotAdmitted { transition, again: true })));
-            }
-        };
-        if let Content::Settings(policy, _) = &entry.content {
-            let tried = self.tried(name, policy, &entry, &trial, arranged).await;
-            if !matches!(tried, Some(Ok(()))) {
-                self.revisions.put_back(name, kept);
-                return Ok(tried);
-            }
-            self.fairness.take(&found.source.namespace);
-        }
-        if let Some(revision) = self.records.get(name).cloned()
-            && let Err(Taken(config_map)) = self.store.keep(&revision, package).await?
-        {
-            self.revisions.put_back(name, kept);
-            self.waiting.insert(name.to_owned(), entry.content);
-            let message = format!(
-                "the operator cannot store this revision: ConfigMap {config_map} exists and does not belong to the \
-                 revision: delete the ConfigMap"
-            );
-            let transition = Transition::new(RevisionState::Pending, "NameTaken", message);
-            return Ok(Some(Err(NotAdmitted { transition, again: true })));
-        }
-        let asked = self.asked(name);
-        self.counted.insert(name.to_owned());
-        // A revision that replaces a serving one keeps its place.
-        let replaces = before.iter().any(|other| self.records.status(other).state == RevisionState::Active);
-        let kept_out = if replaces { None } else { self.revisions.kept_out(&entry, &trial) };
-        let transition = match kept_out {
-            Some(why) => Transition::new(RevisionState::Conflict, why.reason, why.message),
-            None => Transition::new(RevisionState::Active, "Active", entry.content.remarks().join("; ")),
-        };
-        let is_there = self.enter(name, transition, |status| {
-            describe(status, &entry);
-            status.retried = asked;
-        });
-        if !is_there.await? {
-            // A revision without a record is not admitted: if it replaced the serving one, no policy would serve.
-            self.revisions.put_back(name, kept);
-            self.waiting.insert(name.to_owned(), entry.content);
-            let message = "its record was deleted during the check, which starts again";
-            let transition = Transition::new(RevisionState::Pending, "Interrupted", message);
-            return Ok(Some(Err(NotAdmitted { transition, again: true })));
-        }
-        self.checking.remove(name);
-        // Two revisions of a source never serve together, so these actions do not wait for the next plan.
-        for other in before {
-            self.execute(Action::Replace { name: other, by: name.to_owned() }, &[]).await?;
-        }
-        Ok(Some(Ok(())))
-    }
-}
-
-/// Writes the policy, version, kinds and other facts of a revision into its status.
-fn describe(status: &mut PolicyRevisionStatus, entry: &AdmittedRevision) {
-    match &entry.content {
-        Content::Policy(policy, _) => {
-            status.policy = Some(policy.id().name.clone());
-            status.version = Some(policy.id().version.clone());
-        }
-        Content::Settings(policy, _) | Content::Unloaded(policy, ..) | Content::Lost { policy, .. } => {
-            status.policy = Some(policy.clone());
-        }
-    }
-    status.kinds = entry.content.kinds();
-    status.predecessor.clone_from(&entry.predecessor);
-    status.since = entry.since.map(written);
-    status.claimed = entry.age.claimed.map(|claimed| claimed.to_string());
 }

@@ -154,7 +154,7 @@ impl Lifecycle {
             LoadResult::Serves => {
                 if was_open {
                     // The answers change, although the same revisions serve.
-                    self.installed = None;
+                    self.swap_again();
                     self.wake_settings(&revision.spec.source.namespace);
                 }
                 let claimed = self.claim_of(failed, name, found);

@@ -170,10 +170,10 @@ impl Lifecycle {
         let is_first = self.loading.remove(name).is_some();
         match self.load_again(revision, found).await {
             // The answers change, although the same revisions serve.
-            Ok(LoadResult::Serves | LoadResult::Withheld) => self.installed = None,
+            Ok(LoadResult::Serves | LoadResult::Withheld) => self.swap_again(),
             Ok(LoadResult::Never) => drop(self.revisions.entries.remove(name)),
             Err(error) | Ok(LoadResult::NotYet(error)) if is_first => {
-                self.installed = None;
+                self.swap_again();
                 if let Err(error) = self.put_off(revision, found, error).await {
                     tracing::warn!(revision = name, %error, "revision cannot be loaded yet");
                 }

@@ -66,9 +66,9 @@ impl Lifecycle {
         let (mut wait, mut advanced) = (self.sources.again(), Ok(()));
         let sources: Vec<_> = found.iter().map(|found| &found.source).collect();
         for package in self.fairness.begin(&sources).into_iter().map(|at| &found[at]) {
-            let mut step = self.advance(package).await;
+            let mut step = self.advance(package, found).await;
             while is_fresh && self.until_checked(package).await {
-                step = self.advance(package).await;
+                step = self.advance(package, found).await;
             }
             match step {
                 Ok(false) => {}
@@ -125,13 +125,14 @@ impl Lifecycle {
 
     /// Takes the next step with a package. Returns whether to look at it again when it is due, although nothing
     /// changes.
-    async fn advance(&mut self, found: &Found) -> Result<bool, StepError> {
+    async fn advance(&mut self, found: &Found, all: &[Found]) -> Result<bool, StepError> {
         // A package that was not read yet cannot be checked. One without a record has to get that first.
         let (Some(name), Some(held)) = (self.name_of(found), &found.held) else { return Ok(false) };
         if self.records.get(&name).is_none() {
             return Ok(false);
         }
         let (status, asked) = (self.records.status(&name), self.asked(&name));
+        let is_overtaken = self.is_overtaken(&name, held, &status, all);
         let entry = self.revisions.entries.get(&name);
         let is_retried = self.is_asked_for(&name);
         let facts = PackageFacts {
@@ -139,8 +140,9 @@ impl Lifecycle {
             attempts: status.attempts,
             is_retried,
             is_loaded: entry.map(|entry| entry.content.is_loaded()),
-            is_overtaken: self.is_overtaken(held, &status),
-            is_due: self.due.get(&name).is_none_or(|due| Instant::now() >= *due),
+            is_overtaken,
+            is_due: self.due.get(&name).is_none_or(|due| Instant::now() >= *due)
+                || self.has_awaited(held, &status, found, all),
             is_checked_here: self.checking.contains(&name),
         };
         if is_retried {
@@ -158,7 +160,7 @@ impl Lifecycle {
                 if is_retried {
                     self.due.remove(&name);
                 }
-                self.admit(&name, found, held, asked).await
+                self.admit(&name, found, held, asked, all).await
             }
         }
     }

@@ -10,9 +10,9 @@ use std::{
 use kaos_crds::RevisionState;
 use kaos_policy::settings::Layer;
 
-use super::{BACKOFF, Lifecycle, StepError, Transition};
+use super::{BACKOFF, Lifecycle, StepError, Transition, trying::ConfigTrial};
 use crate::{
-    catalogue::{Conflict, installed::revision_set::Unfit},
+    catalogue::{Arranged, Conflict, installed::revision_set::Unfit},
     config_maps::OPERATOR_CONFIG,
 };
 
@@ -36,33 +36,8 @@ impl Lifecycle {
         let kept_out = self.kept_out(&serving);
         let answering: BTreeSet<String> =
             serving.iter().filter(|name| !kept_out.contains_key(name.as_str())).cloned().collect();
-        let mut arranged = self.revisions.arrange(&answering, &self.shared(config.as_ref()));
-        if let Ok(fit) = &arranged
-            && let Err(unfit) = self.try_config(config.as_ref(), &answering, fit).await
-        {
-            arranged = Err(unfit);
-        }
-        let (mut arranged, config) = match arranged {
-            Ok(arranged) => {
-                self.fits();
-                (arranged, config)
-            }
-            Err(unfit) => {
-                self.tell_misfit(unfit).await;
-                let fitted = match &self.installed {
-                    Some((before, _)) if *before == serving => return Ok(()),
-                    // The serving revisions can change all the same, under the settings that fitted last.
-                    Some((_, fitted)) => fitted.clone(),
-                    // A process that just started reads the kept settings of the process before it.
-                    None => match self.last_good.get().await? {
-                        Some(fitted) => Some(fitted),
-                        None => return Ok(()),
-                    },
-                };
-                let arranged = self.revisions.arrange(&answering, &self.shared(fitted.as_ref()));
-                let Ok(arranged) = arranged else { return Ok(()) };
-                (arranged, fitted)
-            }
+        let Some((mut arranged, config)) = self.arranged_under(config, &serving, &answering).await? else {
+            return Ok(());
         };
         arranged.conflicts.extend(kept_out);
         // The swap does not wait for status writes. A write that fails is made later.
@@ -93,6 +68,49 @@ impl Lifecycle {
         self.tell_misspelt(config.as_ref()).await;
         self.installed = Some((serving, config));
         Ok(())
+    }
+
+    /// Returns the answers of the revisions in `answering`, and the content of the operator's own ConfigMap under which
+    /// they answer. While the current content does not fit or is being tried, the last good one holds. Returns `None` if
+    /// there is nothing to swap in.
+    async fn arranged_under(
+        &mut self,
+        config: Option<Layer>,
+        serving: &BTreeSet<String>,
+        answering: &BTreeSet<String>,
+    ) -> Result<Option<(Arranged, Option<Layer>)>, StepError> {
+        let trial = match self.revisions.arrange(answering, &self.shared(config.as_ref())) {
+            Ok(arranged) => match self.try_config(config.as_ref(), &arranged).await {
+                ConfigTrial::Fits => {
+                    self.fits();
+                    return Ok(Some((arranged, config)));
+                }
+                other => other,
+            },
+            Err(unfit) => ConfigTrial::Unfit(unfit),
+        };
+        let is_first = self.installed.is_none();
+        match trial {
+            ConfigTrial::Unfit(unfit) => self.tell_misfit(unfit).await,
+            // A process that just started waits: otherwise pods could roll to the last good settings and back.
+            _ if is_first => {
+                self.tools.catalogue.waits_for(format!("the settings of ConfigMap {OPERATOR_CONFIG} are being tried"));
+                return Ok(None);
+            }
+            _ => {}
+        }
+        let fitted = match &self.installed {
+            Some((before, _)) if before == serving => return Ok(None),
+            // The serving revisions can change all the same, under the settings that fitted last.
+            Some((_, fitted)) => fitted.clone(),
+            // A process that just started reads the kept settings of the process before it.
+            None => match self.last_good.get().await? {
+                Some(fitted) => Some(fitted),
+                None => return Ok(None),
+            },
+        };
+        let arranged = self.revisions.arrange(answering, &self.shared(fitted.as_ref()));
+        Ok(arranged.ok().map(|arranged| (arranged, fitted)))
     }
 
     /// Reports variables of the operator's own ConfigMap that are probably misspelled. Reports the same ones only once.
@@ -177,17 +195,23 @@ impl Lifecycle {
         waiting
     }
 
+    /// Makes the next round swap in the answers, although the same revisions serve. The settings stay in effect.
+    pub(super) fn swap_again(&mut self) {
+        if let Some((serving, _)) = &mut self.installed {
+            serving.clear();
+        }
+    }
+
     /// Returns the settings of the operator's own ConfigMap. If it is gone, returns its content at startup.
     pub(super) fn config(&self) -> Option<Layer> {
         self.sources.config().or_else(|| self.began_with.clone())
     }
 
-    /// Returns the settings of the operator's own ConfigMap that are in effect. If they do not fit, returns those that
-    /// fitted last.
+    /// Returns the settings of the operator's own ConfigMap that are in effect: the last good ones.
     pub(super) fn held_config(&self) -> Option<Layer> {
         match &self.installed {
-            Some((_, config)) if self.misfit.is_some() => config.clone(),
-            _ => self.config(),
+            Some((_, config)) => config.clone(),
+            None => self.config(),
         }
     }
 

@@ -7,6 +7,7 @@ use super::{
     },
     sides::Sides,
 };
+use crate::policies::Loader;
 
 /// A change to plan for.
 pub(super) enum ProposedChange {
@@ -25,10 +26,10 @@ impl ProposedChange {
         }
     }
 
-    /// Returns the policies and settings before and after the change.
-    pub(super) fn sides(self, standing: &PolicySet) -> anyhow::Result<Sides> {
+    /// Returns the policies and settings before and after the change. `loader` knows the API server.
+    pub(super) fn sides(self, standing: &PolicySet, loader: &Loader) -> anyhow::Result<Sides> {
         match self {
-            Self::Package(shipped) => Sides::of(standing, *shipped),
+            Self::Package(shipped) => Sides::of(standing, *shipped, loader),
             Self::Preset(compatibility) => Sides::with_preset(standing, &compatibility),
         }
     }

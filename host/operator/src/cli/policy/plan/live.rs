@@ -31,7 +31,7 @@ pub(super) async fn planned(
     place: &Place,
 ) -> anyhow::Result<Planned> {
     let home = &place.started.cluster.operator_namespace;
-    let sides = new.sides(&standing(&client, loader, own, home).await?)?;
+    let sides = new.sides(&standing(&client, loader, own, home).await?, loader)?;
     let mut started = place.started.clone();
     if loader.server().is_newer {
         started.checks = Checks::Values;

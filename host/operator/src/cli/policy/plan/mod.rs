@@ -116,7 +116,7 @@ impl Plan {
         let loader = Loader::cached(started.cluster.clone())?;
         let own = loader.load(&policies)?;
         let place = |packed: Option<&str>| agreed("--into", into, packed, &home);
-        let ready = || shipment.clone().ready_beside(&loader, &own, place.clone());
+        let ready = || shipment.clone().ready_untried(&loader, place.clone());
         let is_live = filenames.is_empty();
         let new = if compatibility.is_some() {
             ProposedChange::Preset(Compatibility::of(compatibility))
@@ -138,7 +138,7 @@ impl Plan {
         let beside = Beside { loader: &loader, own: &own, home: &home, grantable: &grantable, in_namespaces };
         // The files may contain this package already, or its former version. `standing` leaves out its ConfigMap.
         let standing = beside.standing(&documents, &layers, new.source())?;
-        let sides = new.sides(&standing)?;
+        let sides = new.sides(&standing, &loader)?;
         warn_of_strangers(&documents, &catalogue, &sides.kinds());
         if !sides.answer_for(&documents) {
             bail!("nothing to plan for: no object is of a kind that a policy claims");

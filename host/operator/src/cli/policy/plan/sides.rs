@@ -15,6 +15,7 @@ use crate::{
     input::Document,
     offline::{At, Bound, Started, StoredObjects, answer, named_in_vain},
     plan::{Comparison, compare},
+    policies::Loader,
 };
 
 /// The policy tables before and after a change.
@@ -28,10 +29,11 @@ pub(in crate::cli::policy) struct Sides {
 }
 
 impl Sides {
-    /// Compares without and with a package that is shipped. Prints notes about other revisions that would start or stop
-    /// serving.
-    pub(super) fn of(standing: &PolicySet, new: Shipped) -> anyhow::Result<Self> {
+    /// Compares without and with a package that is shipped. Fails if the operator would refuse the package. Prints notes
+    /// about other revisions that would start or stop serving.
+    pub(super) fn of(standing: &PolicySet, new: Shipped, loader: &Loader) -> anyhow::Result<Self> {
         standing.has_policy_for(&new)?;
+        standing.accepts(&new)?;
         let catalogue = Catalogue::default();
         let before = standing.install(&catalogue).context("the policies that serve now")?;
         if let Some((from, to)) = standing.moved_by(&new) {
@@ -46,6 +48,7 @@ impl Sides {
         }
         let then = standing.with(new);
         let after = then.install(&catalogue).context("the policies with the planned package")?;
+        then.try_package(PLANNED, loader).context("the policies with the planned package")?;
         tell_conflicts(&before, &after, &then);
         let (meant, at) = (Some(BTreeSet::from([PLANNED.into()])), Arc::clone(&after.snapshot));
         Ok(Self { before: before.snapshot, after: after.snapshot, meant, at })

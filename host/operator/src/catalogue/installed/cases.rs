@@ -1,0 +1,212 @@
+//! The cases in which a revision is tried before it serves: policies with the settings that they would have in a place.
+//! Kubernetes may refuse a value that the schema accepts. The operator and the command line use the same cases.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use kaos_policy::{
+    gate::LoadError,
+    policy::Policy,
+    settings::{Layer, Origin},
+};
+
+use super::revision_set::{AdmittedRevision, Content, RevisionSet, Unfit};
+use crate::catalogue::{Arranged, Kind, Member, Reach, lasting};
+
+/// The reason for settings that do not fit the policies of their place.
+pub(crate) const BAD_SETTINGS: &str = "BadSettings";
+/// The reason for a policy that does not fit active settings of its place.
+pub(crate) const SETTINGS_DO_NOT_FIT: &str = "SettingsDoNotFit";
+
+/// A policy with the settings that it would have in a place.
+#[derive(Debug, Clone)]
+pub(crate) struct Case {
+    policy: Arc<Policy>,
+    /// The settings that are not in question.
+    base: Vec<Layer>,
+    /// The settings in question, the weakest first.
+    given: Vec<Layer>,
+}
+
+/// Why a policy's plans for its samples are invalid with settings.
+#[derive(Debug, Clone)]
+pub(crate) struct Misfit {
+    pub(crate) error: LoadError,
+    /// The settings that are the cause.
+    pub(crate) cause: Origin,
+}
+
+impl Misfit {
+    /// Returns the reason and the message for the refusal of a revision.
+    pub(crate) fn told_of(&self, content: &Content) -> (&'static str, String) {
+        let Self { error, cause } = self;
+        match content {
+            Content::Policy(..) => {
+                (SETTINGS_DO_NOT_FIT, not_with(&format!("it fails with the settings of {cause}: {error}")))
+            }
+            _ => (BAD_SETTINGS, error.to_string()),
+        }
+    }
+}
+
+impl Unfit {
+    /// Returns the reason and the message for the refusal of a revision. The gate knows that a policy fits the settings
+    /// that ship with it.
+    pub(crate) fn told_of(self, content: &Content) -> (&'static str, String) {
+        match content {
+            Content::Policy(..) if self.reason == BAD_SETTINGS => (SETTINGS_DO_NOT_FIT, not_with(&self.message)),
+            _ => (self.reason, self.message),
+        }
+    }
+}
+
+fn not_with(what: &str) -> String {
+    format!("{what}; the policy does not fit these active settings: correct or delete them, before or with the policy")
+}
+
+/// The result of trying cases.
+pub(crate) type Tried = Result<(), Misfit>;
+
+impl PartialEq for Case {
+    fn eq(&self, other: &Self) -> bool {
+        let (one, two) = (&self.policy, &other.policy);
+        let is_same = one.id() == two.id() && one.limits() == two.limits() && one.grants() == two.grants();
+        is_same && self.base == other.base && self.given == other.given
+    }
+}
+
+impl Case {
+    /// Returns the case for a policy with settings in question. Returns `None` if they set nothing for this policy.
+    fn new(policy: &Arc<Policy>, base: Vec<Layer>, given: Vec<Layer>) -> Option<Self> {
+        let case = Self { policy: Arc::clone(policy), base, given };
+        let resolved = |layers: &[Layer]| policy.schema().resolve(&policy.id().name, layers).ok();
+        let sets_nothing = resolved(&case.base).is_some_and(|base| resolved(&case.layers()) == Some(base));
+        (!sets_nothing).then_some(case)
+    }
+
+    fn layers(&self) -> Vec<Layer> {
+        self.base.iter().chain(&self.given).cloned().collect()
+    }
+
+    /// Finds the settings in question that are the cause of an error: the weakest with which the plans become invalid.
+    /// Returns `None` if the plans are invalid also without all of them.
+    async fn blamed<F: Future<Output = Result<(), LoadError>>>(
+        &self,
+        error: LoadError,
+        is_valid: &impl Fn(Arc<Policy>, Vec<Layer>) -> F,
+    ) -> Option<Misfit> {
+        let mut layers = self.base.clone();
+        let without = is_valid(Arc::clone(&self.policy), layers.clone()).await;
+        if without.err().and_then(lasting).is_some() {
+            return None;
+        }
+        let (last, others) = self.given.split_last()?;
+        for layer in others {
+            layers.push(layer.clone());
+            let with = is_valid(Arc::clone(&self.policy), layers.clone()).await;
+            if let Some(error) = with.err().and_then(lasting) {
+                return Some(Misfit { error, cause: layer.origin.clone() });
+            }
+        }
+        Some(Misfit { error, cause: last.origin.clone() })
+    }
+}
+
+/// Tries cases. `is_valid` checks that the plans of a policy for its own samples are valid with settings. Returns an
+/// error only if the plans are valid without the settings in question.
+pub(crate) async fn try_all<F: Future<Output = Result<(), LoadError>>>(
+    cases: &[Case],
+    is_valid: impl Fn(Arc<Policy>, Vec<Layer>) -> F,
+) -> Tried {
+    let mut tried = Ok(());
+    for case in cases {
+        let Err(error) = is_valid(Arc::clone(&case.policy), case.layers()).await else { continue };
+        if error.is_lasting() {
+            if let Some(misfit) = case.blamed(error, &is_valid).await {
+                return Err(misfit);
+            }
+        } else if let Some(last) = case.given.last() {
+            // The other cases may show that the settings are wrong.
+            tried = Err(Misfit { error, cause: last.origin.clone() });
+        }
+    }
+    tried
+}
+
+/// Returns the cases for the operator's own ConfigMap: the policies that answer for the cluster. Policies of single
+/// namespaces do not count here.
+pub(super) fn of_cluster(arranged: &Arranged) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for kind in arranged.answers.values().filter_map(|answers| answers.of_cluster()) {
+        for policy in kind.policies() {
+            let layers = kind.layers().iter().cloned();
+            let (given, base) = layers.partition(|layer| layer.origin == Origin::OperatorConfig);
+            add(&mut cases, Case::new(policy, base, given));
+        }
+    }
+    cases
+}
+
+impl RevisionSet {
+    /// Returns the cases for a revision, if the revisions in `serving` serve, under settings for the whole cluster. The
+    /// revision is tried as if no older package had its place, because that package may go at any time.
+    pub(crate) fn cases_as_first(
+        &mut self,
+        name: &str,
+        serving: &BTreeSet<String>,
+        shared: &[Layer],
+    ) -> Result<Vec<Case>, Unfit> {
+        let age = self.entries.get_mut(name).map(|entry| std::mem::take(&mut entry.age));
+        let arranged = self.arrange_with(Some(name), serving, shared);
+        if let (Some(entry), Some(age)) = (self.entries.get_mut(name), age) {
+            entry.age = age;
+        }
+        Ok(self.cases(name, serving, &arranged?))
+    }
+
+    /// Returns the cases for a revision. Settings are tried on the policies of their name that answer where they apply, a
+    /// policy with the settings that apply where it answers. What a namespace installed itself says nothing about
+    /// policies and settings for others.
+    pub(crate) fn cases(&self, name: &str, serving: &BTreeSet<String>, arranged: &Arranged) -> Vec<Case> {
+        let Some(entry) = self.entries.get(name) else { return Vec::new() };
+        let is_local = matches!(entry.reach, Reach::Own(_));
+        let counts = |layer: &&Layer| is_local || !matches!(layer.origin, Origin::NamespacePolicy(_));
+        let serves = |kind: &&Kind| {
+            let base = kind.members().first().and_then(|base| base.revision.as_deref());
+            base.is_none_or(|base| serving.contains(base))
+        };
+        let mut cases = Vec::new();
+        for answers in arranged.answers.values() {
+            // Predecessors of serving policies answer only for objects that name them by digest.
+            let kinds = answers.in_place().map(|kind| &**kind).chain(answers.pinned().filter(serves));
+            for kind in kinds.filter(|kind| kind.revisions().any(|revision| &**revision == name)) {
+                for member in kind.members().iter().filter(|member| is_local || !member.is_local) {
+                    let layers = kind.layers().iter().filter(counts);
+                    add(&mut cases, case(name, entry, member, layers));
+                }
+            }
+        }
+        cases
+    }
+}
+
+/// Returns the case for a revision with one of the policies of a place, if one of them is the revision or is for it.
+fn case<'a>(name: &str, entry: &AdmittedRevision, member: &Member, layers: impl Iterator<Item = &'a Layer>) -> Option<Case> {
+    let of = &member.policy.id().name;
+    let (given, base) = match &entry.content {
+        Content::Settings(policy, tree) if policy == of => {
+            let own = entry.layer(policy, tree);
+            layers.cloned().partition(|layer| *layer == own)
+        }
+        // The gate tried the policy with the settings that ship with it.
+        Content::Policy(..) if member.revision.as_deref() == Some(name) => {
+            let concerns = |layer: &&Layer| layer.policy.as_ref().is_none_or(|policy| policy == of);
+            layers.filter(concerns).cloned().partition(|layer| !member.settings.contains(layer))
+        }
+        _ => return None,
+    };
+    Case::new(&member.policy, base, given)
+}
+
+fn add(cases: &mut Vec<Case>, case: Option<Case>) {
+    cases.extend(case.filter(|case| !cases.contains(case)));
+}

@@ -1,0 +1,292 @@
+//! Lets checked revisions serve, if all revisions and settings then fit together.
+//!
+//! A policy and settings that fit only each other serve together: the settings replace active ones of the same
+//! ConfigMap, so neither of the two could come first.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use kaos_crds::{PolicyRevisionStatus, RevisionState};
+use kaos_policy::settings::{Layer, Origin};
+
+use super::{Found, Lifecycle, StepError, Transition, admission::NotAdmitted, plan::Action};
+use crate::{
+    catalogue::{
+        OPERATOR_CONFIG, Reach,
+        installed::{
+            cases::{BAD_SETTINGS, Misfit, SETTINGS_DO_NOT_FIT},
+            revision_set::{AdmittedRevision, Content, Unfit},
+            store::Taken,
+        },
+    },
+    package::Package,
+    timestamps::written,
+};
+
+/// A checked revision that is to serve.
+#[derive(Clone)]
+pub(super) struct Candidate {
+    name: String,
+    entry: AdmittedRevision,
+    package: Arc<Package>,
+    /// The serving revisions of the same source.
+    before: Vec<String>,
+    /// The entry of this name before the revision became a candidate.
+    kept: Option<AdmittedRevision>,
+}
+
+/// Whether candidates may serve together.
+enum Verdict {
+    /// They fit. These revisions serve then.
+    Fit(BTreeSet<String>),
+    /// A trial runs or waits for its turn.
+    Open,
+    Unfit(NotAdmitted),
+}
+
+impl Candidate {
+    pub(super) fn new(name: &str, entry: AdmittedRevision, package: Arc<Package>) -> Self {
+        Self { name: name.to_owned(), entry, package, before: Vec::new(), kept: None }
+    }
+}
+
+impl Lifecycle {
+    /// Lets a revision serve if all serving revisions then fit together. The earlier revision of the same source stops
+    /// serving. Returns `None` while settings are tried.
+    pub(super) async fn activate(
+        &mut self,
+        candidate: Candidate,
+        found: &[Found],
+    ) -> Result<Option<Result<(), NotAdmitted>>, StepError> {
+        let mut alone = vec![candidate.clone()];
+        let unfit = match self.weigh(&mut alone).await {
+            Verdict::Fit(serving) => return self.let_in(alone, &serving).await.map(Some),
+            Verdict::Open => return Ok(None),
+            Verdict::Unfit(unfit) => unfit,
+        };
+        let mut together = self.settings_for(&candidate, found);
+        if unfit.transition.reason != SETTINGS_DO_NOT_FIT || together.is_empty() {
+            return Ok(Some(Err(unfit)));
+        }
+        together.push(candidate);
+        match self.weigh(&mut together).await {
+            // The settings come first: if this process ends in between, the next one still checks the policy.
+            Verdict::Fit(serving) => self.let_in(together, &serving).await.map(Some),
+            Verdict::Open => Ok(None),
+            Verdict::Unfit(_) => Ok(Some(Err(unfit))),
+        }
+    }
+
+    /// Returns refused or waiting settings for a policy that would replace active ones of the same ConfigMap.
+    fn settings_for(&self, Candidate { entry, .. }: &Candidate, found: &[Found]) -> Vec<Candidate> {
+        let Content::Policy(policy, _) = &entry.content else { return Vec::new() };
+        let settings = found.iter().filter(|found| found.source.namespace == entry.source.namespace);
+        let next = settings.filter_map(|found| {
+            let (name, package) = (self.name_of(found)?, found.package()?);
+            let status = &self.records.get(&name)?.status.clone().unwrap_or_default();
+            let waits = match status.state {
+                RevisionState::Pending => true,
+                RevisionState::Refused => status.reason.as_deref() == Some(BAD_SETTINGS),
+                _ => false,
+            };
+            let replaces = self.facts().others_of(&name, &found.source).next().is_some();
+            if !package.is_settings_for(&policy.id().name) || !waits || !replaces {
+                return None;
+            }
+            let content = Content::Settings(policy.id().name.clone(), package.file.settings.clone());
+            let entry = entry_of(found, package, self.reach(package).ok()?, content);
+            Some(Candidate::new(&name, entry, Arc::clone(package)))
+        });
+        next.collect()
+    }
+
+    /// Returns whether candidates may serve together. If they may not, forgets them. The last one is in question.
+    async fn weigh(&mut self, candidates: &mut [Candidate]) -> Verdict {
+        let serving = self.propose(candidates);
+        let verdict = self.judge(candidates, serving).await;
+        if !matches!(verdict, Verdict::Fit(_)) {
+            self.withdraw(candidates);
+        }
+        verdict
+    }
+
+    /// Adds candidates to the admitted revisions, with their claims. Returns the revisions that serve then.
+    fn propose(&mut self, candidates: &mut [Candidate]) -> BTreeSet<String> {
+        let (mut serving, now) = (self.facts().serving(), self.tools.clock.now());
+        for Candidate { name, entry, before, .. } in &mut *candidates {
+            *before = self.facts().others_of(name, &entry.source).cloned().collect();
+            entry.predecessor = before.first().cloned().or_else(|| self.served_before(name, entry));
+            entry.since = Some(now);
+            serving.retain(|other| !before.contains(other));
+        }
+        let waiting = self.waiting_for_a_place();
+        for Candidate { name, entry, kept, .. } in &mut *candidates {
+            *kept = self.revisions.entries.insert(name.clone(), entry.clone());
+            serving.insert(name.clone());
+        }
+        for Candidate { name, entry, before, .. } in candidates {
+            let earlier = self.revisions.claimed(before);
+            self.revisions.claim(name, earlier, &serving, &waiting, now);
+            if let Some(claiming) = self.revisions.entries.get(name) {
+                entry.age.clone_from(&claiming.age);
+            }
+        }
+        serving
+    }
+
+    fn withdraw(&mut self, candidates: &mut [Candidate]) {
+        for Candidate { name, kept, .. } in candidates {
+            self.revisions.put_back(name, kept.take());
+        }
+    }
+
+    /// Returns whether candidates that were proposed fit: first all schemas, then the samples.
+    async fn judge(&mut self, candidates: &[Candidate], serving: BTreeSet<String>) -> Verdict {
+        let Some(Candidate { name, entry, .. }) = candidates.last() else { return Verdict::Fit(serving) };
+        let config = self.config();
+        let arrange = |shared: &[Layer]| self.revisions.arrange_with(Some(name), &serving, shared);
+        let arranged = match arrange(&self.shared(config.as_ref())) {
+            Ok(arranged) => arranged,
+            // The revision and the serving ones are valid. The revision waits until the owner corrects the settings.
+            Err(Unfit { reason, message, .. }) if arrange(&self.settings).is_ok() => {
+                return Verdict::Unfit(self.waits_for_config(name, entry, reason, &message));
+            }
+            Err(unfit) => {
+                let (reason, message) = unfit.told_of(&entry.content);
+                return Verdict::Unfit(NotAdmitted::refused(reason, message));
+            }
+        };
+        if let Some(waits) = self.waits_for_policy(entry, &serving) {
+            return Verdict::Unfit(waits);
+        }
+        let mut cases = Vec::new();
+        for Candidate { name, entry, .. } in candidates {
+            match self.cases_of(name, &serving, &arranged) {
+                Ok(more) => cases.extend(more),
+                // A policy that waits for a place is tried only if it fits there.
+                Err(_) if matches!(entry.content, Content::Policy(..)) => {}
+                Err(Unfit { reason, message, .. }) => {
+                    return Verdict::Unfit(NotAdmitted::refused(reason, message));
+                }
+            }
+        }
+        match self.tried(name, &entry.source, cases).await {
+            None => Verdict::Open,
+            Some(Ok(())) => Verdict::Fit(serving),
+            Some(Err(misfit)) if !misfit.error.is_lasting() => {
+                // The next attempt is a new trial.
+                self.trials.forget(name);
+                let error = misfit.error;
+                let transition = Transition::new(RevisionState::Pending, error.reason(), error.to_string());
+                Verdict::Unfit(NotAdmitted { transition, again: true })
+            }
+            Some(Err(Misfit { error, cause: Origin::OperatorConfig })) => {
+                Verdict::Unfit(self.waits_for_config(name, entry, BAD_SETTINGS, &error.to_string()))
+            }
+            Some(Err(misfit)) => {
+                let (reason, message) = misfit.told_of(&entry.content);
+                Verdict::Unfit(NotAdmitted::refused(reason, message))
+            }
+        }
+    }
+
+    /// Lets a revision wait until the operator's own ConfigMap fits.
+    fn waits_for_config(&mut self, name: &str, entry: &AdmittedRevision, reason: &'static str, message: &str) -> NotAdmitted {
+        self.waiting.insert(name.to_owned(), entry.content.clone());
+        let message = format!("ConfigMap {OPERATOR_CONFIG}: {message}");
+        NotAdmitted { transition: Transition::new(RevisionState::Pending, reason, message), again: true }
+    }
+
+    /// Lets candidates serve, one after another. They were proposed and fit.
+    async fn let_in(
+        &mut self,
+        candidates: Vec<Candidate>,
+        serving: &BTreeSet<String>,
+    ) -> Result<Result<(), NotAdmitted>, StepError> {
+        for (at, candidate) in candidates.iter().enumerate() {
+            let done = self.let_one_in(candidate, serving).await;
+            if matches!(done, Ok(Err(_))) {
+                for Candidate { name, kept, .. } in &candidates[at..] {
+                    self.revisions.put_back(name, kept.clone());
+                }
+            }
+            if !matches!(done, Ok(Ok(()))) {
+                return done;
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    async fn let_one_in(
+        &mut self,
+        Candidate { name, entry, package, before, .. }: &Candidate,
+        serving: &BTreeSet<String>,
+    ) -> Result<Result<(), NotAdmitted>, StepError> {
+        let waits = |this: &mut Self, reason, message: String| {
+            this.waiting.insert(name.clone(), entry.content.clone());
+            Ok(Err(NotAdmitted { transition: Transition::new(RevisionState::Pending, reason, message), again: true }))
+        };
+        if let Some(revision) = self.records.get(name).cloned()
+            && let Err(Taken(config_map)) = self.store.keep(&revision, package).await?
+        {
+            let message = format!(
+                "the operator stores a serving revision in a ConfigMap, but another one has the name {config_map}: delete it"
+            );
+            return waits(self, "NameTaken", message);
+        }
+        let asked = self.asked(name);
+        self.counted.insert(name.clone());
+        // A revision that replaces a serving one keeps its place.
+        let replaces = before.iter().any(|other| self.records.status(other).state == RevisionState::Active);
+        let kept_out = if replaces { None } else { self.revisions.kept_out(entry, serving) };
+        let transition = match kept_out {
+            Some(why) => Transition::new(RevisionState::Conflict, why.reason, why.message),
+            None => Transition::new(RevisionState::Active, "Active", entry.content.remarks().join("; ")),
+        };
+        let is_there = self.enter(name, transition, |status| {
+            describe(status, entry);
+            status.retried = asked;
+        });
+        if !is_there.await? {
+            // A revision without a record is not admitted: if it replaced the serving one, no policy would serve.
+            let message = "its record was deleted during the check, which starts again";
+            return waits(self, "Interrupted", message.to_owned());
+        }
+        self.checking.remove(name);
+        // Two revisions of a source never serve together, so these actions do not wait for the next plan.
+        for other in before {
+            self.execute(Action::Replace { name: other.clone(), by: name.clone() }, &[]).await?;
+        }
+        Ok(Ok(()))
+    }
+}
+
+/// Returns the entry for a package that was checked.
+pub(super) fn entry_of(found: &Found, package: &Package, reach: Reach, content: Content) -> AdmittedRevision {
+    AdmittedRevision {
+        source: found.source.clone(),
+        age: found.age.clone(),
+        reach,
+        pinned: package.file.scope.pinned,
+        content,
+        on_refusal: package.file.on_refusal,
+        since: None,
+        predecessor: None,
+    }
+}
+
+/// Writes the policy, version, kinds and other facts of a revision into its status.
+fn describe(status: &mut PolicyRevisionStatus, entry: &AdmittedRevision) {
+    match &entry.content {
+        Content::Policy(policy, _) => {
+            status.policy = Some(policy.id().name.clone());
+            status.version = Some(policy.id().version.clone());
+        }
+        Content::Settings(policy, _) | Content::Unloaded(policy, ..) | Content::Lost { policy, .. } => {
+            status.policy = Some(policy.clone());
+        }
+    }
+    status.kinds = entry.content.kinds();
+    status.predecessor.clone_from(&entry.predecessor);
+    status.since = entry.since.map(written);
+    status.claimed = entry.age.claimed.map(|claimed| claimed.to_string());
+}
