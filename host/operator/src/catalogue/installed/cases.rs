@@ -190,7 +190,12 @@ impl RevisionSet {
 }
 
 /// Returns the case for a revision with one of the policies of a place, if one of them is the revision or is for it.
-fn case<'a>(name: &str, entry: &AdmittedRevision, member: &Member, layers: impl Iterator<Item = &'a Layer>) -> Option<Case> {
+fn case<'a>(
+    name: &str,
+    entry: &AdmittedRevision,
+    member: &Member,
+    layers: impl Iterator<Item = &'a Layer>,
+) -> Option<Case> {
     let of = &member.policy.id().name;
     let (given, base) = match &entry.content {
         Content::Settings(policy, tree) if policy == of => {

@@ -62,7 +62,7 @@ pub(super) struct Ready {
     /// The component that passed the gate; none if the package contains settings only.
     pub(super) policy: Option<Loaded>,
     /// Where its settings were written, if it contains settings only.
-    pub(super) written_in: Option<Given>,
+    pub(super) written_in: Option<Origin>,
     /// Its ConfigMaps.
     pub(super) packed: Packed,
     /// Whether the user gave its name or its scope in flags.

@@ -11,13 +11,14 @@ use kaos_policy::settings::{Layer, Origin};
 use super::{Found, Lifecycle, StepError, Transition, admission::NotAdmitted, plan::Action};
 use crate::{
     catalogue::{
-        OPERATOR_CONFIG, Reach,
+        Reach,
         installed::{
             cases::{BAD_SETTINGS, Misfit, SETTINGS_DO_NOT_FIT},
             revision_set::{AdmittedRevision, Content, Unfit},
             store::Taken,
         },
     },
+    config_maps::OPERATOR_CONFIG,
     package::Package,
     timestamps::written,
 };
@@ -190,7 +191,13 @@ impl Lifecycle {
     }
 
     /// Lets a revision wait until the operator's own ConfigMap fits.
-    fn waits_for_config(&mut self, name: &str, entry: &AdmittedRevision, reason: &'static str, message: &str) -> NotAdmitted {
+    fn waits_for_config(
+        &mut self,
+        name: &str,
+        entry: &AdmittedRevision,
+        reason: &'static str,
+        message: &str,
+    ) -> NotAdmitted {
         self.waiting.insert(name.to_owned(), entry.content.clone());
         let message = format!("ConfigMap {OPERATOR_CONFIG}: {message}");
         NotAdmitted { transition: Transition::new(RevisionState::Pending, reason, message), again: true }

@@ -23,7 +23,6 @@ use crate::{
         },
         reach,
     },
-    config_maps::OPERATOR_CONFIG,
     package::Package,
     timestamps::passed,
 };

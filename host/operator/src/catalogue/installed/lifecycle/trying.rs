@@ -6,14 +6,17 @@ use kaos_crds::{PolicySource, RevisionState};
 use kaos_policy::settings::Layer;
 
 use super::{Lifecycle, Transition, admission::NotAdmitted};
-use crate::catalogue::{
-    Arranged, OPERATOR_CONFIG, Reach,
-    installed::{
-        cases::{Case, Tried, of_cluster},
-        records::NOT_LOADED,
-        revision_set::{AdmittedRevision, Content, Unfit},
+use crate::{
+    catalogue::{
+        Arranged, Reach,
+        installed::{
+            cases::{Case, Tried, of_cluster},
+            records::NOT_LOADED,
+            revision_set::{AdmittedRevision, Content, Unfit},
+        },
+        lasting,
     },
-    lasting,
+    config_maps::OPERATOR_CONFIG,
 };
 
 /// What a trial of the operator's own ConfigMap says.
