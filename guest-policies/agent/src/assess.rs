@@ -6,6 +6,7 @@ use kaos_policy_sdk::{SubjectExt, Violations, condition};
 use kaos_workload::{assess, notes};
 use serde_json::{Map, Value};
 
+use crate::ignored;
 use crate::linked::Linked;
 use crate::memory::Remembering;
 use crate::request::{self, workload};
@@ -33,6 +34,7 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
         said.conditions.extend(memory.conditions(&spec));
         said.conditions.extend(peers_resolved(&links, &linked.absent_peers));
         said.conditions.extend(request::telemetry(&spec, settings).condition());
+        said.conditions.extend(ignored::condition(&seen.notes));
         let notes = request::notes(&object, &spec, settings);
         said.conditions.extend(notes::deprecated_condition(&notes));
     }

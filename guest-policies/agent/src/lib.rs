@@ -10,6 +10,7 @@
 //! | everything about one subject | `request` |
 //! | variables | `mapping` |
 //! | manifests | `translate` |
+//! | variables that the image ignores | `ignored` |
 //! | status | `assess` |
 #![cfg_attr(all(target_arch = "wasm32", target_os = "unknown"), no_std)]
 
@@ -19,6 +20,7 @@ extern crate alloc;
 mod account;
 mod assess;
 mod harness;
+mod ignored;
 mod linked;
 mod mapping;
 mod memory;
@@ -35,7 +37,10 @@ use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Observation, Plan,
 use kaos_policy_sdk::{Policy, include_json, json};
 use kaos_workload::{ROUTE_API, ROUTE_KIND};
 
-pub use settings::{AccountSettings, AgentIdentity, HarnessSettings, LocalMemorySettings, MemorySettings, Settings};
+pub use ignored::KAOS_IMAGE;
+pub use settings::{
+    AccountSettings, AgentIdentity, HarnessSettings, ImageVariables, LocalMemorySettings, MemorySettings, Settings,
+};
 
 /// The default policy of the kind `Agent`.
 #[derive(Debug)]

@@ -26,7 +26,7 @@ const KIND: &str = "MemoryStore";
 /// The field with the widest scope that the Agent may read.
 const SCOPE: &str = "spec.config.memory.maxReadScope";
 /// The field with the name of the store.
-const STORE: &str = "spec.config.memory.memoryStore";
+pub(crate) const STORE: &str = "spec.config.memory.memoryStore";
 /// The variable with the store's address.
 pub(crate) const ENDPOINT: &str = "MEMORY_STORE_ENDPOINT";
 /// The type of the condition on the store.

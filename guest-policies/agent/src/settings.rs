@@ -7,6 +7,7 @@ use alloc::{borrow::ToOwned, string::String};
 use kaos_policy_sdk::Decode;
 use kaos_workload::settings::{Gateway, Probe, PullPolicy, Raw, ServiceType, TelemetrySettings};
 use kaos_workload::{Extra, PodDefaults};
+use serde_json::Value;
 #[cfg(feature = "schema")]
 use {schemars::JsonSchema, serde::Serialize};
 
@@ -70,6 +71,12 @@ pub struct Settings {
     pub agent_identity: AgentIdentity,
     /// Where the variables of users stand among those of the policy.
     pub user_variables: UserVariables,
+    /// For each known image, the variables that not all of its versions read, each with the versions that do: `0.4` for
+    /// this version and newer ones, `<0.3` for older ones, or `never`. The policy tells an Agent that asks for a variable
+    /// which its image ignores. A name that ends in `*` stands for all that begin so. The name of an image may lack the
+    /// registry. The policy knows KAOS's image, unless it has an entry here; an empty text tells nothing.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::image_variables"))]
+    pub image_variables: ImageVariables,
     /// Finalizer for cleanup in order, for example `kaos.tools/agent-finalizer`; empty leaves it to owner
     /// references.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::any_finalizer"))]
@@ -144,6 +151,24 @@ pub struct LocalMemorySettings {
     pub scope: bool,
 }
 
+/// The setting `imageVariables`. The module `ignored` reads it from the settings of a pass, and only for an Agent that asks
+/// for a variable, because each value that a pass decodes costs fuel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ImageVariables;
+
+impl Decode for ImageVariables {
+    fn decode(_: &Value) -> Result<Self, kaos_policy_sdk::DecodeError> {
+        Ok(Self)
+    }
+}
+
+#[cfg(feature = "schema")]
+impl Serialize for ImageVariables {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Raw::new().serialize(serializer)
+    }
+}
+
 /// The agents that get their identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
@@ -210,6 +235,7 @@ impl Default for Settings {
             },
             agent_identity: AgentIdentity::Store,
             user_variables: UserVariables::Instructions,
+            image_variables: ImageVariables,
             finalizer: String::new(),
         }
     }

@@ -7,6 +7,7 @@ use kaos_workload::PodParts;
 
 use crate::account;
 use crate::harness;
+use crate::ignored;
 use crate::request::{self, Request, workload};
 
 /// Builds the Deployment, and for an exposed Agent also the Service and the HTTPRoute.
@@ -34,6 +35,7 @@ pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refus
     }
     let image = request.harness.as_ref().map_or(&settings.image, |harness| &harness.image);
     let deployment = parts.deployment(&workload, &settings.pod(image), env, &mut notes)?;
+    notes.extend(ignored::notes(subject, &request.object, &deployment.manifest, &deployment.env));
     let mut manifests = Vec::new();
     if settings.service_account.enabled {
         manifests.push(account::manifest(&workload, &settings.extra()));

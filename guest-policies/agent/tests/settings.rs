@@ -118,6 +118,8 @@ fn accounts_and_memory() -> Vec<(&'static str, Value, Vec<String>)> {
             json!("/run/other"),
             vec![token("path"), main("volumeMounts.0.mountPath"), env("AGENT_AUTH_TOKEN_FILE")],
         ),
+        // `told.rs` tests the effect of this setting.
+        ("imageVariables", json!({"axsauze/kaos-agent": "MODEL_NAME 9.9"}), Vec::new()),
         // `mapping.rs` tests the order. Here the variables are found by name.
         ("userVariables", json!("merged"), Vec::new()),
         // `memory.rs` tests the effect of this setting.

@@ -12,7 +12,7 @@ pub const DEPRECATED: &str = "Deprecated";
 pub fn deprecated(old: &str, now: Option<&str>) -> Note {
     let message = match now {
         Some(now) => format!("{old} is an older field and still works: use {now}"),
-        None => format!("{old} is an older field and still works; it has no successor"),
+        None => format!("{old} is an older field without a successor"),
     };
     note::at(old, note::warning(DEPRECATED, message))
 }

@@ -75,6 +75,15 @@ fn keyed(value: &Value) -> Schema {
     })
 }
 
+/// The variables of images, each with the versions that read it.
+pub fn image_variables(_: &mut SchemaGenerator) -> Schema {
+    let entry = "[-._a-zA-Z0-9]+\\*? (never|<?[0-9]+\\.[0-9]+(\\.[0-9]+)?)";
+    json_schema!({
+        "type": "object",
+        "additionalProperties": {"type": "string", "pattern": format!("^({entry}(, {entry})*)?$"), "maxLength": 10_000},
+    })
+}
+
 /// Labels.
 pub fn labels(_: &mut SchemaGenerator) -> Schema {
     keyed(&json!({"type": "string", "pattern": format!("^({WORD})?$"), "maxLength": 63}))

@@ -27,12 +27,14 @@ const fn of_cluster(api_version: &'static str, kind: &'static str, plural: &'sta
     Kind { api_version, kind, plural, namespaced: false }
 }
 
-const KINDS: [Kind; 29] = [
+const KINDS: [Kind; 31] = [
     kind("kaos.tools/v1alpha1", "Agent", "agents"),
     kind("kaos.tools/v1alpha1", "ModelAPI", "modelapis"),
     kind("kaos.tools/v1alpha1", "MCPServer", "mcpservers"),
     kind("kaos.tools/v1alpha1", "MemoryStore", "memorystores"),
     kind("kaos.tools/v1alpha1", "PolicyRevision", "policyrevisions"),
+    // A kind of KAOS 0.8 that this operator does not have.
+    kind("kaos.tools/v1alpha1", "AccessGrant", "accessgrants"),
     kind("test.example.com/v1", "Gadget", "gadgets"),
     kind("test.example.com/v1", "Widget", "widgets"),
     kind("sky.io/v1", "Kite", "kites"),
@@ -47,6 +49,7 @@ const KINDS: [Kind; 29] = [
     kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims"),
     kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets"),
     kind("gateway.networking.k8s.io/v1", "HTTPRoute", "httproutes"),
+    kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies"),
     kind("coordination.k8s.io/v1", "Lease", "leases"),
     kind("batch/v1", "Job", "jobs"),
     kind("rbac.authorization.k8s.io/v1", "Role", "roles"),

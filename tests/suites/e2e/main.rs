@@ -19,6 +19,7 @@ mod restricted;
 mod rights;
 mod samples;
 mod support;
+mod today;
 mod trouble;
 mod uninstall;
 mod upgrade;

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::support::{CHART, LEASE, RELEASE, Release, SYSTEM, at, moved, recorded, until, until_image, until_ready};
 
 /// The field manager of the Go operator, which writes by create and update.
-const GO: &str = "manager";
+pub(crate) const GO: &str = "manager";
 const IMAGES: [&str; 10] = [
     "--set",
     "compatibility=kaos-0.1",
@@ -39,11 +39,11 @@ fn registry(folder: &Path) -> String {
     file.display().to_string()
 }
 
-fn api(world: &World, object: &Value) -> Api<DynamicObject> {
+pub(crate) fn api(world: &World, object: &Value) -> Api<DynamicObject> {
     Api::namespaced_with(world.client.clone(), &world.namespace, &At::of(object, &world.namespace).kind.resource())
 }
 
-async fn create(world: &World, object: &Value) -> Value {
+pub(crate) async fn create(world: &World, object: &Value) -> Value {
     let params = PostParams { field_manager: Some(GO.to_owned()), ..PostParams::default() };
     let typed: DynamicObject = serde_json::from_value(object.clone()).unwrap();
     let created = api(world, object).create(&params, &typed).await;
@@ -113,13 +113,13 @@ async fn installed() -> Release {
     Release::install(&[&IMAGES[..], &["--values", &values]].concat()).await
 }
 
-async fn pods(world: &World) -> BTreeMap<String, String> {
+pub(crate) async fn pods(world: &World) -> BTreeMap<String, String> {
     let pods = world.list("Pod").await;
     pods.iter().map(|pod| (uid(pod).to_owned(), text(&pod["metadata"]["name"]).to_owned())).collect()
 }
 
 /// Whether the Go operator manages any field of an object.
-fn is_of_go(object: &Value) -> bool {
+pub(crate) fn is_of_go(object: &Value) -> bool {
     object["metadata"]["managedFields"].as_array().into_iter().flatten().any(|entry| entry["manager"] == GO)
 }
 

@@ -209,6 +209,26 @@ fn c8_finalizers_of_the_go_operator_are_removed_also_from_deleting_objects() {
 }
 
 #[test]
+fn c8_the_finalizer_of_a_client_comes_off_a_deleting_object_only_and_is_told() {
+    play(Scenario::default().idle(), async |w| {
+        const CLIENT: &str = "kaos.tools/oidc-client-finalizer";
+        let mut object = agent("a", "llm", &json!({}));
+        object["metadata"]["finalizers"] = json!(["kaos.tools/agent-finalizer", CLIENT, "example.com/foreign"]);
+        w.apply(&object).await;
+        w.apply(&model_api("llm")).await;
+        w.start().await;
+        w.until_ready("Agent/a").await;
+        w.quiet().await;
+        assert_eq!(finalizers(&w.look("Agent/a").await), [CLIENT, "example.com/foreign"]);
+        w.delete("Agent/a").await;
+        w.until("it is off", "Agent/a", |object| finalizers(object) == ["example.com/foreign"]).await;
+        let told =
+            |events: &[Value]| events.iter().any(|event| event["reason"] == "ClientLeft" && event["type"] == "Warning");
+        w.until_true("it is told", async || told(&w.list("Event").await)).await;
+    });
+}
+
+#[test]
 fn c8_running_children_of_a_refused_object_are_reported() {
     play(Scenario::default().idle(), async |w| {
         let owner = w.apply(&gadget("web", &json!({"does": "refuse"}))).await;

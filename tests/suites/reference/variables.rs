@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use kaos_agent::KAOS_IMAGE;
 use kaos_tests::case::{self, Case};
 use serde_json::Value;
 
@@ -35,6 +36,7 @@ pub(crate) fn check() {
     let (chapters, of_images) = page.split_once("## Read by the images").expect("a chapter about images");
     let told = rows(chapters);
     compare_with_images(&told, of_images);
+    compare_with_versions(of_images);
     let missing: Vec<_> = set.difference(&told).collect();
     assert!(missing.is_empty(), "docs/reference/variables.md has no row for: {missing:?}");
     let unset: Vec<_> = told.difference(&set).collect();
@@ -67,6 +69,45 @@ fn compare_with_images(told: &BTreeSet<(String, String)>, chapter: &str) {
     // Of LiteLLM, `reads.json` has only the variables of the page.
     let unset: BTreeSet<_> = read.difference(told).filter(|(kind, _)| kind != "ModelAPI").cloned().collect();
     assert_eq!(tables[1], unset, "variables that an image reads and no policy sets");
+}
+
+/// Fails unless the chapter has the table by which the policy tells what an image ignores, and the table is right about
+/// the packages.
+fn compare_with_versions(chapter: &str) {
+    let (image, known) = KAOS_IMAGE;
+    let reads = fs::read_to_string(Path::new(ROOT).join("tests/runtimes/reads.json")).unwrap();
+    let reads: Value = serde_json::from_str(&reads).unwrap();
+    let is_used = |name: &str| reads["agent"][name] == "used";
+    let covers = |entry: &str, name: &str| {
+        entry.strip_suffix('*').map_or(entry == name, |beginning| name.starts_with(beginning))
+    };
+    assert!(chapter.contains(&format!("`{image}`")), "the image has another name");
+    let mut table = "| Variables | Read by |\n|---|---|\n".to_owned();
+    for (entry, versions) in known {
+        let told = match versions.strip_prefix('<') {
+            Some(before) => format!("versions before {before}"),
+            None if versions == "never" => "no version".to_owned(),
+            None => format!("{versions} and newer"),
+        };
+        table += &format!("| `{entry}` | {told} |\n");
+        let names = reads["agent"].as_object().unwrap().keys();
+        let all: Vec<&String> = names.filter(|name| covers(entry, name)).collect();
+        let is_right = if told.ends_with("newer") {
+            !all.is_empty() && all.iter().all(|name| is_used(name))
+        } else {
+            all.iter().all(|name| !is_used(name))
+        };
+        assert!(is_right, "{entry}: the packages say otherwise of {all:?}");
+    }
+    assert!(chapter.contains(&table), "docs/reference/variables.md needs this table:\n{table}");
+    // A field sets these, and the image does nothing with them.
+    let of_fields = ["AGENTIC_LOOP_", "MEMORY_", "TASK_", "AUTONOMOUS_"];
+    for (kind, name) in of_kinds(chapter.split("|---|---|---|").nth(1).unwrap()) {
+        let is_of_field = kind == "Agent" && of_fields.iter().any(|beginning| name.starts_with(beginning));
+        // KAOS sets this one for every memory.
+        let is_known = name == "MEMORY_TYPE" || known.iter().any(|(entry, _)| covers(entry, &name));
+        assert!(!is_of_field || is_known, "{name} is missing in the policy's table");
+    }
 }
 
 /// The variables of a table whose second column is the kind.

@@ -160,7 +160,7 @@ async fn set_finalizer(
     if subject.selected.stands_in() {
         return Ok(held);
     }
-    let known = Finalizers { ours, retired: Vec::new() };
+    let known = Finalizers { ours, ..Finalizers::default() };
     let left = left_on(access, &subject.served, &subject.object, &known, memory).await?;
     Ok(retire(access, &subject.served, &mut subject.object, &left).await? || held)
 }

@@ -52,7 +52,11 @@ mod subject;
 mod sync_gate;
 
 pub(crate) use access::Access;
-pub(crate) use children::{immutable::never_changes, leftover_fields::leftovers, managed_fields::put_on};
+pub(crate) use children::{
+    immutable::never_changes,
+    leftover_fields::{leftovers, pull_policy},
+    managed_fields::put_on,
+};
 pub(crate) use context::{Context, Rules};
 pub(crate) use ended::{Ended, Next};
 pub(crate) use explain::explain;

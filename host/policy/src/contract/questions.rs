@@ -7,6 +7,8 @@ use super::Json;
 
 /// The API group of KAOS's own kinds.
 const KAOS: &str = "kaos.tools";
+/// See [`Claim::client_finalizer`].
+const CLIENT_FINALIZER: &str = "kaos.tools/oidc-client-finalizer";
 
 /// A sample: an object as a user would write it, and the other objects in the cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +47,12 @@ impl Claim {
     pub fn earlier_finalizer(&self) -> Option<String> {
         let ResourceType { kind, .. } = &self.primary;
         (self.primary.group() == KAOS).then(|| format!("{KAOS}/{}-finalizer", kind.to_ascii_lowercase()))
+    }
+
+    /// The finalizer of KAOS 0.8 for the object's client at an identity provider. Only that operator can delete the
+    /// client, so the finalizer stays until the object is deleted. `None` for kinds of other groups.
+    pub fn client_finalizer(&self) -> Option<&'static str> {
+        (self.primary.group() == KAOS).then_some(CLIENT_FINALIZER)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Lists names and values in messages, up to a number that people read.
 
-/// The most texts that a message lists.
-pub(super) const LISTED: usize = 24;
+/// The most texts that a message lists. The settings of a default policy fit.
+pub(super) const LISTED: usize = 32;
 
 /// Joins the texts with commas, and counts the texts beyond the limit.
 pub(crate) fn listed(texts: &[impl AsRef<str>]) -> String {

@@ -12,6 +12,7 @@ mod logs;
 mod signals;
 #[cfg(feature = "otlp")]
 mod traces;
+mod unanswered;
 
 use std::{convert::Infallible, process::ExitCode, sync::Arc, time::Duration};
 
@@ -136,6 +137,10 @@ impl Run {
         if is_newer {
             loader.expect_newer();
         }
+        let claims = || loaded.iter().flat_map(|loaded| &loaded.policy.descriptor().claims);
+        let answered = claims().map(|claim| claim.primary.kind.clone()).collect();
+        let told = unanswered::tell_unanswered(&client, &answered);
+        let Some(()) = stop.run_until_cancelled(told).await else { return Ok(ExitCode::SUCCESS) };
         let installing =
             tokio::task::spawn_blocking(move || installing(&loader, &loaded, settings, namespace_policies));
         // The settings are tried on samples, which takes a while: a signal must interrupt it.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use kaos_crds::{API_VERSION, GROUP};
+use kaos_policy::contract::Claim;
 use serde_json::Value;
 
 use super::report::{Sort, UpgradeFinding};
@@ -14,11 +15,17 @@ pub(super) fn findings(documents: &[Document], snapshot: &Snapshot) -> Vec<Upgra
     let answered: BTreeSet<&str> = claims().map(|claim| &*claim.primary.kind).collect();
     let retired: BTreeSet<String> =
         claims().flat_map(|claim| claim.earlier_finalizer().into_iter().chain(claim.finalizer.clone())).collect();
+    let clients: BTreeSet<&str> = claims().filter_map(Claim::client_finalizer).collect();
     let of_group = documents.iter().filter(|document| document.identity.group == GROUP);
-    of_group.flat_map(|document| about(document, &answered, &retired)).collect()
+    of_group.flat_map(|document| about(document, &answered, &retired, &clients)).collect()
 }
 
-fn about(document: &Document, answered: &BTreeSet<&str>, retired: &BTreeSet<String>) -> Vec<UpgradeFinding> {
+fn about(
+    document: &Document,
+    answered: &BTreeSet<&str>,
+    retired: &BTreeSet<String>,
+    clients: &BTreeSet<&str>,
+) -> Vec<UpgradeFinding> {
     let Document { identity, object, .. } = document;
     let about = identity.to_string();
     let mut found = Vec::new();
@@ -45,8 +52,19 @@ fn about(document: &Document, answered: &BTreeSet<&str>, retired: &BTreeSet<Stri
     }
     let finalizers = object["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let is_left = |name: &&str| name.split('/').next() == Some(GROUP) && !retired.contains(*name);
-    for finalizer in finalizers.filter(is_left) {
-        found.push(UpgradeFinding::new(
+    found.extend(finalizers.filter(is_left).map(|finalizer| {
+        if clients.contains(finalizer) {
+            return UpgradeFinding::new(
+                Sort::Lost,
+                &about,
+                format!(
+                    "has the finalizer {finalizer}: this operator removes it when the object is deleted, and the \
+                     object's client stays at the identity provider"
+                ),
+                "let KAOS's operator delete the client before the upgrade, or delete it at the provider",
+            );
+        }
+        UpgradeFinding::new(
             Sort::Breaks,
             &about,
             format!(
@@ -57,8 +75,8 @@ fn about(document: &Document, answered: &BTreeSet<&str>, retired: &BTreeSet<Stri
                 "let KAOS's operator take it off before the upgrade, or remove it: kubectl edit {}",
                 kind.to_lowercase()
             ),
-        ));
-    }
+        )
+    }));
     found.extend(ignored(object).map(|fields| {
         let what = format!("KAOS ignored {fields}, and this operator honours it");
         UpgradeFinding::new(Sort::Note, &about, what, "remove it, if it is not wanted")

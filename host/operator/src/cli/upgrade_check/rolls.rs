@@ -14,6 +14,7 @@ use crate::{
     input::Document,
     offline::Entry,
     plan::{Field, fields},
+    reconcile::pull_policy,
 };
 
 /// Fields that the API server fills in, with its value.
@@ -107,6 +108,9 @@ fn plain(name: &str, value: &Value) -> Value {
                     kept.entry(field).or_insert_with(|| usual.into());
                 }
             }
+            if let Some(policy) = kept.get("image").and_then(Value::as_str).map(pull_policy) {
+                kept.entry("imagePullPolicy").or_insert_with(|| policy.into());
+            }
             Value::Object(kept)
         }
         Value::Array(items) => items.iter().map(|item| plain(name, item)).collect(),
@@ -146,6 +150,13 @@ mod tests {
             "livenessProbe": {"httpGet": {"path": "/", "port": 80, "scheme": "HTTP"}, "timeoutSeconds": 1,
                 "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}});
         assert_eq!(differences(&deployment(&planned), &deployment(&live)), []);
+        for (image, policy) in [("x:1", "IfNotPresent"), ("x", "Always"), ("x:latest", "Always")] {
+            let filled_in = json!({"name": "a", "image": image, "imagePullPolicy": policy});
+            let container = deployment(&json!({"name": "a", "image": image}));
+            assert_eq!(differences(&container, &deployment(&filled_in)), [], "{image}");
+            let never = json!({"name": "a", "image": image, "imagePullPolicy": "Never"});
+            assert_eq!(differences(&container, &deployment(&never)).len(), 1, "{image}");
+        }
         let mut other = live.clone();
         other["livenessProbe"]["timeoutSeconds"] = json!(3);
         other["env"] = json!([{"name": "A"}, {"name": "B", "value": "1"}]);

@@ -85,7 +85,7 @@ fn pull_policies(at: &[String], field: &str, wanted: &Value, live: &Value, group
 }
 
 /// The pull policy that the server derives from an image.
-fn pull_policy(image: &str) -> &'static str {
+pub(crate) fn pull_policy(image: &str) -> &'static str {
     let name = image.rsplit('/').next().unwrap_or(image);
     if name.contains('@') {
         return "IfNotPresent";

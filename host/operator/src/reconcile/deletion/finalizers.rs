@@ -1,4 +1,5 @@
-//! Finalizers. The operator adds its own before it makes children, and removes those of earlier operators on sight.
+//! Finalizers. The operator adds its own before it makes children, and removes those of earlier operators on sight. One
+//! of them stands for a client outside of the cluster, and comes off only while the object is being deleted.
 //!
 //! The settings or policies that named a finalizer may be gone, and so may the process that added it. The managed
 //! fields of the object record our finalizers, but the watch does not keep managed fields. So a finalizer without a
@@ -12,6 +13,7 @@ use serde_json::Value;
 use crate::reconcile::{
     access::Access,
     api::{with_finalizer, without_finalizer},
+    children::decide::is_going,
     children::managed_fields::{entries_of, put_on},
     error::CallError,
     memory::Memory,
@@ -26,6 +28,8 @@ pub(crate) struct Finalizers {
     pub(crate) ours: Option<String>,
     /// The finalizers to remove at once.
     pub(crate) retired: Vec<String>,
+    /// The finalizer of an object that is being deleted for its client at an identity provider. The client stays.
+    pub(crate) client: Option<String>,
 }
 
 impl Finalizers {
@@ -46,7 +50,10 @@ impl Finalizers {
                 held.ours = Some(ours.to_owned());
             }
             retired.extend(claim.earlier_finalizer());
+            let client = claim.client_finalizer().filter(|client| is_going(object) && present.contains(client));
+            held.client = held.client.or_else(|| client.map(str::to_owned));
         }
+        held.client = held.client.filter(|client| held.ours.as_ref() != Some(client));
         let comes_off = |finalizer: &&&str| retired.contains(**finalizer) && held.ours.as_deref() != Some(**finalizer);
         held.retired = present.iter().filter(comes_off).map(|finalizer| (*finalizer).to_owned()).collect();
         held
@@ -62,7 +69,7 @@ impl Finalizers {
     }
 
     fn names(&self, finalizer: &str) -> bool {
-        self.ours.iter().chain(&self.retired).any(|named| named == finalizer)
+        self.ours.iter().chain(&self.retired).chain(&self.client).any(|named| named == finalizer)
     }
 }
 
@@ -151,7 +158,7 @@ mod tests {
 
     fn held(finalizers: &[&str], claim: &Claim, asked: Option<&str>) -> (Option<String>, Vec<String>) {
         let object = json!({"metadata": {"finalizers": finalizers}});
-        let Finalizers { ours, retired } = Finalizers::of(&object, std::iter::once(claim), asked);
+        let Finalizers { ours, retired, .. } = Finalizers::of(&object, std::iter::once(claim), asked);
         (ours, retired)
     }
 
@@ -165,6 +172,22 @@ mod tests {
     }
 
     #[test]
+    fn the_finalizer_of_a_client_concerns_only_an_object_that_is_being_deleted() {
+        const CLIENT: &str = "kaos.tools/oidc-client-finalizer";
+        let client = |metadata: Value, claim: &Claim, asked: Option<&str>| {
+            let mut object = json!({"metadata": metadata});
+            object["metadata"]["finalizers"] = json!([CLIENT, EARLIER]);
+            Finalizers::of(&object, std::iter::once(claim), asked).client
+        };
+        let (claim, going) = (claim(None), json!({"deletionTimestamp": "2026-01-01T00:00:00Z"}));
+        assert_eq!(client(json!({}), &claim, None), None);
+        assert_eq!(client(going.clone(), &claim, None).as_deref(), Some(CLIENT));
+        assert_eq!(client(going.clone(), &claim, Some(CLIENT)), None, "the plan asks for it");
+        let other = Claim { primary: ResourceType::new("x.io/v1", "Widget"), ..claim };
+        assert_eq!(client(going, &other, None), None);
+    }
+
+    #[test]
     fn one_that_the_plan_asks_for_is_ours_also_if_it_is_of_earlier_operators() {
         let claim = claim(None);
         assert_eq!(held(&[EARLIER], &claim, Some(EARLIER)), (Some(EARLIER.to_owned()), vec![]));
@@ -173,9 +196,9 @@ mod tests {
     #[test]
     fn an_unnamed_finalizer_holds_the_object_only_without_a_current_one() {
         let left = || vec!["x.io/one".to_owned(), "x.io/two".to_owned()];
-        let Finalizers { ours, retired } = Finalizers::default().with_left(left());
+        let Finalizers { ours, retired, .. } = Finalizers::default().with_left(left());
         assert_eq!((ours.as_deref(), retired), (Some("x.io/one"), vec!["x.io/two".to_owned()]));
-        let held = Finalizers { ours: Some("x.io/hold".to_owned()), retired: Vec::new() }.with_left(left());
+        let held = Finalizers { ours: Some("x.io/hold".to_owned()), ..Finalizers::default() }.with_left(left());
         assert_eq!((held.ours.as_deref(), held.retired), (Some("x.io/hold"), left()));
     }
 

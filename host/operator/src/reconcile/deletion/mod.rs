@@ -111,6 +111,9 @@ async fn clean_up(
     held: &Finalizers,
 ) -> Result<Next, CallError> {
     retire(access, served, object, &held.retired).await?;
+    if let Some(client) = &held.client {
+        leave_client(access, served, key, object, client).await?;
+    }
     let Some(finalizer) = &held.ours else { return Ok(Next::Never) };
     let uid = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
     let left = time_left(access, rules, object);
@@ -132,6 +135,24 @@ async fn clean_up(
     }
     take_off(access, served, object, finalizer).await?;
     Ok(Next::Never)
+}
+
+/// Removes the finalizer of an object's client at an identity provider. Says so first: nothing deletes the client.
+async fn leave_client(
+    access: &Access,
+    served: &Served,
+    key: &ObjectKey,
+    object: &mut Arc<Value>,
+    finalizer: &str,
+) -> Result<(), CallError> {
+    let message = format!(
+        "removing the finalizer {finalizer}, which KAOS's operator set: the client of this object stays at the identity \
+         provider; delete it there"
+    );
+    tracing::warn!(object = %key, "{message}");
+    access.tell(object, &Transition { reason: "ClientLeft".to_owned(), message, warning: true }).await;
+    take_off(access, served, object, finalizer).await?;
+    Ok(())
 }
 
 /// Writes an Event that explains why an object's cleanup failed.

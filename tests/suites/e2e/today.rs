@@ -1,0 +1,324 @@
+//! The upgrade from KAOS 0.8. Each sample of `golden/today` gets the state that KAOS's operator leaves, and this operator
+//! takes it over under the preset `kaos-0.8`.
+//!
+//! There is no recording of KAOS 0.8. Sample 20 has a Deployment as that operator writes it. All other children are those
+//! that `golden/today/expected` holds to the description of KAOS 0.8: as rendered, without the marks of this operator, and
+//! with those of the other one.
+
+use std::collections::BTreeMap;
+
+use kaos_policy::stamp::APPLIED_DIGEST;
+use kaos_tests::case;
+use kaos_tests::harness::World;
+use kaos_tests::harness::read::{controller, entries, finalizers, name, text, uid};
+use kube::api::PostParams;
+use serde_json::{Value, json};
+
+use crate::support::{Release, at};
+use crate::upgrade::{GO, api, create, is_of_go, pods};
+
+/// All samples with objects, except 14, which API servers refuse, and 19, whose ConfigMaps belong to the release.
+const SAMPLES: [&str; 17] = [
+    "01-modelapi-proxy",
+    "02-modelapi-hosted",
+    "03-mcp-codemode",
+    "04-mcp-kubernetes",
+    "05-agent-plain",
+    "06-agent-autonomous",
+    "07-agent-memory-local",
+    "08-memorystore-local",
+    "09-memorystore-external",
+    "10-agents-memory-remote",
+    "11-agent-store-not-ready",
+    "12-accessgrant",
+    "13-team",
+    "15-agent-harness-pr",
+    "16-container-overrides",
+    "17-agent-telemetry",
+    "20-as-found",
+];
+const CLIENT: &str = "kaos.tools/oidc-client-finalizer";
+
+/// What KAOS's operator left of one sample.
+struct Left {
+    world: World,
+    sample: &'static str,
+    /// The objects of KAOS's kinds.
+    objects: Vec<String>,
+    /// The children that this operator takes over.
+    children: Vec<String>,
+    /// Objects that no operator looks after, and children whose loss would matter: their UIDs.
+    kept: BTreeMap<String, String>,
+    pods: BTreeMap<String, String>,
+}
+
+/// Reads a sample, moved to another namespace.
+fn documents(sample: &str, namespace: &str) -> Vec<Value> {
+    let file = |name: &str| case::golden().join(format!("today/{name}.yaml"));
+    let mut all = case::documents(&file(sample)).unwrap();
+    if sample == "20-as-found" {
+        all.extend(case::documents(&file("20-model")).unwrap());
+    }
+    let moved = |text: String| {
+        text.replace("\"namespace\":\"today\"", &format!("\"namespace\":\"{namespace}\""))
+            .replace(".today.svc", &format!(".{namespace}.svc"))
+            .replace("kaos://agent/today/", &format!("kaos://agent/{namespace}/"))
+    };
+    let here = all.into_iter().map(|object| serde_json::from_str(&moved(object.to_string())).unwrap());
+    here.filter(|object: &Value| object["metadata"]["namespace"] == namespace).collect()
+}
+
+fn is_of_kaos(object: &Value) -> bool {
+    object["apiVersion"] == "kaos.tools/v1alpha1" && object["kind"] != "AccessGrant"
+}
+
+/// Creates an object of a KAOS kind with the finalizer and the status of KAOS's operator.
+async fn leave(world: &World, object: &Value, rendered: &Value) {
+    let kind = text(&object["kind"]).to_lowercase();
+    let mut object = object.clone();
+    let status = object.as_object_mut().unwrap().remove("status");
+    if kind != "memorystore" && object["metadata"]["finalizers"].is_null() {
+        object["metadata"]["finalizers"] = json!([format!("kaos.tools/{kind}-finalizer")]);
+    }
+    let mut created = create(world, &object).await;
+    let endpoint = rendered["status"]["endpoint"].clone();
+    let ready = json!({"phase": "Ready", "ready": true, "endpoint": endpoint});
+    created["status"] = status.unwrap_or(if rendered["manifests"][0].is_null() {
+        json!({"phase": "Pending", "ready": false})
+    } else {
+        ready
+    });
+    let params = PostParams { field_manager: Some(GO.to_owned()), ..PostParams::default() };
+    let typed = serde_json::from_value(created).unwrap();
+    api(world, &object).replace_status(name(&object), &params, &typed).await.unwrap();
+}
+
+/// A rendered child as KAOS's operator writes it, without an owner's UID.
+fn as_kaos_writes(mut child: Value) -> Value {
+    let (is_account, is_deployment) = (child["kind"] == "ServiceAccount", child["kind"] == "Deployment");
+    let metadata = child["metadata"].as_object_mut().unwrap();
+    metadata.remove("annotations");
+    let labels = metadata["labels"].as_object_mut().unwrap();
+    if is_account {
+        labels.retain(|label, _| label == "app.kubernetes.io/managed-by" || label == "kaos.tools/agent");
+    } else {
+        labels.remove("app.kubernetes.io/managed-by");
+    }
+    if is_deployment {
+        child["spec"]["template"]["metadata"]["annotations"] = json!({"kaos.tools/pod-spec-hash": "0123456789abcdef"});
+    }
+    child
+}
+
+/// The owner reference of KAOS's operator on a child of `owner`.
+fn owned_by(owner: &Value) -> Value {
+    json!([{"apiVersion": "kaos.tools/v1alpha1", "kind": owner["kind"], "name": name(owner), "uid": uid(owner),
+        "controller": true, "blockOwnerDeletion": true}])
+}
+
+/// A volume for a claim, since no provisioner runs here.
+async fn bind(world: &World, claim: &Value) {
+    let volume = json!({"apiVersion": "v1", "kind": "PersistentVolume",
+        "metadata": {"name": format!("{}-{}", world.namespace, name(claim))},
+        "spec": {"capacity": {"storage": claim["spec"]["resources"]["requests"]["storage"]},
+            "accessModes": claim["spec"]["accessModes"], "hostPath": {"path": "/nowhere"}, "storageClassName": "",
+            "persistentVolumeReclaimPolicy": "Delete",
+            "claimRef": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": world.namespace,
+                "name": name(claim)}}});
+    world.apply(&volume).await;
+}
+
+/// Creates a sample and its children as KAOS's operator leaves them.
+async fn put(release: &Release, sample: &'static str) -> Left {
+    let world = release.world(&format!("today-{}", &sample[..2])).await;
+    let all = documents(sample, &world.namespace);
+    let file = release.cluster.folder().join(format!("{sample}.yaml"));
+    let text_of_all = all.iter().map(Value::to_string).collect::<Vec<_>>().join("\n---\n");
+    std::fs::write(&file, text_of_all).unwrap();
+    let harnesses = case::golden().join("today/harness-runtimes.yaml").display().to_string();
+    let asked = ["render", "--compatibility", "kaos-0.8", "--status", "-o", "json", "-f", &harnesses, "-f"];
+    // Refused objects end it with an error code.
+    let ran = release
+        .cluster
+        .operator(&release.cluster.kubeconfig(), &[&asked[..], &[file.display().to_string().as_str()]].concat());
+    // Without an object of a kind of this operator, it renders nothing.
+    let rendered: Vec<Value> = match serde_json::from_str(&ran.out) {
+        Ok(rendered) => rendered,
+        Err(_) if !all.iter().any(is_of_kaos) => Vec::new(),
+        Err(error) => panic!("{sample}: {error}: {}", ran.err),
+    };
+    let of = |object: &Value| {
+        let is_it = |entry: &&Value| {
+            entry["object"]["kind"] == object["kind"] && entry["object"]["name"] == object["metadata"]["name"]
+        };
+        rendered.iter().find(is_it).cloned().unwrap_or_default()
+    };
+    let mut left =
+        Left { world, sample, objects: Vec::new(), children: Vec::new(), kept: BTreeMap::new(), pods: BTreeMap::new() };
+    // Sample 20 holds children, which come after their owners.
+    let (own, others): (Vec<&Value>, Vec<&Value>) = all.iter().partition(|object| is_of_kaos(object));
+    for object in &own {
+        leave(&left.world, object, &of(object)).await;
+        left.objects.push(at(object));
+    }
+    for object in &others {
+        let mut object = (*object).clone();
+        if sample == "20-as-found" {
+            object["metadata"]["ownerReferences"] = owned_by(&left.world.look("Agent/plain").await);
+            left.children.push(at(&object));
+        } else {
+            left.kept.insert(at(&object), String::new());
+        }
+        create(&left.world, &object).await;
+    }
+    for object in &own {
+        let rendered = of(object);
+        if rendered["gates"].as_array().is_some_and(|gates| !gates.is_empty()) {
+            continue;
+        }
+        let owner = left.world.look(&at(object)).await;
+        for child in rendered["manifests"].as_array().into_iter().flatten() {
+            if left.children.contains(&at(child)) {
+                continue;
+            }
+            let mut child = as_kaos_writes(child.clone());
+            child["metadata"]["ownerReferences"] = owned_by(&owner);
+            if child["kind"] == "PersistentVolumeClaim" {
+                bind(&left.world, &child).await;
+            }
+            create(&left.world, &child).await;
+            left.children.push(at(&child));
+        }
+        if object["kind"] == "Agent" && !rendered["manifests"][0].is_null() {
+            let guard = json!({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy",
+                "metadata": {"name": format!("agent-{}", name(object)), "namespace": left.world.namespace,
+                    "ownerReferences": owned_by(&owner)},
+                "spec": {"podSelector": {"matchLabels": {"agent": name(object)}}, "policyTypes": ["Ingress"]}});
+            create(&left.world, &guard).await;
+            left.kept.insert(at(&guard), String::new());
+        }
+    }
+    left
+}
+
+/// What the operator must leave as it is: objects of nobody, accounts, and data.
+async fn remember(left: &mut Left) {
+    let is_dear = |at: &&String| ["ServiceAccount/", "PersistentVolumeClaim/"].iter().any(|kind| at.starts_with(kind));
+    let dear: Vec<String> = left.kept.keys().chain(left.children.iter().filter(is_dear)).cloned().collect();
+    for at in dear {
+        let object = left.world.look(&at).await;
+        left.kept.insert(at, uid(&object).to_owned());
+    }
+    left.pods = pods(&left.world).await;
+}
+
+/// Returns what changed that should not have.
+async fn lost(left: &Left) -> Vec<String> {
+    let (world, sample) = (&left.world, left.sample);
+    let mut wrong = Vec::new();
+    let sets = world.list("ReplicaSet").await;
+    for deployment in left.children.iter().filter_map(|at| at.strip_prefix("Deployment/")) {
+        let own = sets.iter().filter(|set| controller(set)["name"] == deployment).count();
+        if own != 1 {
+            wrong.push(format!("{sample}: Deployment {deployment} has {own} ReplicaSets"));
+        }
+    }
+    let deployments = world.list("Deployment").await.len();
+    let left_ones = left.children.iter().filter(|at| at.starts_with("Deployment/")).count();
+    if deployments != left_ones {
+        wrong.push(format!("{sample}: {deployments} Deployments of {left_ones}"));
+    }
+    let now = pods(world).await;
+    let gone = left.pods.iter().filter(|(uid, _)| !now.contains_key(*uid));
+    wrong.extend(gone.map(|(_, pod)| format!("{sample}: pod {pod} was restarted")));
+    for (at, before) in &left.kept {
+        if uid(&world.look(at).await) != before {
+            wrong.push(format!("{sample}: {at} is gone"));
+        }
+    }
+    for child in &left.children {
+        if is_of_go(&world.look(child).await) {
+            wrong.push(format!("{sample}: fields of {child} are still KAOS's operator's"));
+        }
+    }
+    for object in &left.objects {
+        let held = finalizers(&world.look(object).await).join(" ");
+        if held != if object == "Agent/plain" && sample == "20-as-found" { CLIENT } else { "" } {
+            wrong.push(format!("{sample}: {object} has the finalizers {held}"));
+        }
+    }
+    wrong
+}
+
+#[tokio::test]
+async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
+    let release = Release::install(&["--set", "compatibility=kaos-0.8"]).await;
+    // The release gets a kind that it does not have.
+    release.is_changed();
+    let grants = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "accessgrants.kaos.tools"},
+        "spec": {"group": "kaos.tools", "scope": "Namespaced",
+            "names": {"plural": "accessgrants", "singular": "accessgrant", "kind": "AccessGrant", "listKind": "AccessGrantList"},
+            "versions": [{"name": "v1alpha1", "served": true, "storage": true, "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}});
+    let system = release.over("default");
+    system.apply(&grants).await;
+    system
+        .until("it is served", "CustomResourceDefinition/accessgrants.kaos.tools", |crd| {
+            kaos_tests::harness::condition(crd, "Established")["status"] == "True"
+        })
+        .await;
+    let mut all = Vec::new();
+    for sample in SAMPLES {
+        all.push(put(&release, sample).await);
+    }
+    for left in &mut all {
+        let names: Vec<&str> =
+            left.children.iter().map(String::as_str).filter(|at| at.starts_with("Deployment/")).collect();
+        let run = |all: &[Value]| all.iter().all(|it| it["status"]["readyReplicas"] == it["spec"]["replicas"]);
+        left.world.until_all(&format!("{} runs", left.sample), &names, run).await;
+        remember(left).await;
+    }
+    let count = |prefix: &str| all.iter().flat_map(|left| &left.children).filter(|at| at.starts_with(prefix)).count();
+    assert!(count("Deployment/") > 30 && count("ServiceAccount/") > 15, "{} Deployments", count("Deployment/"));
+
+    // The check tells the leftovers, and that no pod is replaced.
+    let asked = release.cluster.operator(&release.cluster.kubeconfig(), &["upgrade-check", "-o", "json"]);
+    let told: Value = serde_json::from_str(&asked.out).unwrap_or_else(|_| panic!("{}", asked.err));
+    let findings = told["findings"].as_array().unwrap();
+    let of = |sort: &str, about: &str| {
+        findings.iter().filter(|it| it["sort"] == sort && it["about"].to_string().contains(about)).count()
+    };
+    assert_eq!((of("rolls", ""), of("lost", "AccessGrant"), of("lost", "Agent today-20/plain")), (0, 3, 1), "{told:#}");
+    assert_eq!(of("breaks", "NetworkPolicy"), 1, "{told:#}");
+
+    let operator = release.working_operator().await;
+    assert!(operator.log().contains("the cluster serves AccessGrant"), "{}", operator.log());
+    for left in &all {
+        for child in &left.children {
+            let what = format!("{}: {child} is ours", left.sample);
+            let is_ours = |child: &Value| entries(child, "annotations").contains_key(APPLIED_DIGEST);
+            left.world.until(&what, child, is_ours).await;
+        }
+    }
+    // A rollout would be visible by now.
+    all[0].world.quiet().await;
+    let mut wrong = Vec::new();
+    for left in &all {
+        wrong.extend(lost(left).await);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+
+    // The Agent with the finalizer of a client can be deleted, and its children go with it.
+    let found = all.last().unwrap();
+    found.world.delete("Agent/plain").await;
+    for gone in ["Agent/plain", "Deployment/agent-plain", "ServiceAccount/kaos-agent-plain"] {
+        found.world.until_gone(gone).await;
+    }
+    let told = found.world.list("Event").await.iter().any(|event| event["reason"] == "ClientLeft");
+    assert!(told, "nothing tells that the client stays");
+    system.delete("CustomResourceDefinition/accessgrants.kaos.tools").await;
+    for volume in system.list("PersistentVolume").await {
+        system.delete(&format!("PersistentVolume/{}", name(&volume))).await;
+    }
+}
