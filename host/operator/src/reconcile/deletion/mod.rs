@@ -150,7 +150,7 @@ async fn leave_client(
          provider; delete it there"
     );
     tracing::warn!(object = %key, "{message}");
-    access.tell(object, &Transition { reason: "ClientLeft".to_owned(), message, warning: true }).await;
+    access.tell(object, &EventText { reason: "ClientLeft".to_owned(), message, warning: true }).await;
     take_off(access, served, object, finalizer).await?;
     Ok(())
 }
