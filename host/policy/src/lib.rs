@@ -50,7 +50,7 @@ pub mod printable;
 pub mod render;
 pub mod settings;
 pub mod stamp;
-mod units;
+pub mod units;
 pub mod yaml;
 
 pub use kaos_objects::{digest, names};

@@ -21,6 +21,7 @@
 
 mod admission;
 mod bytes_missing;
+mod code_room;
 mod enter;
 
 mod execute;

@@ -14,6 +14,7 @@
 //! | `checks` | runs the gate in the background |
 //! | `questions` | asks the API server about rights in the background |
 //! | `settings_trials` | tries settings on the samples of policies in the background |
+//! | `code_share` | the memory that compiled code of tenants may take |
 //! | `rights` | checks whether the operator may do what a policy claims |
 //! | `revision_set` | the admitted revisions, and the answers that they give |
 //! | `unfit` | why revisions cannot serve together |
@@ -25,6 +26,7 @@
 
 mod background;
 mod checks;
+mod code_share;
 mod events;
 mod gatekeeper;
 mod last_good_settings;
@@ -46,6 +48,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 
+pub use code_share::CodeShare;
 pub use gatekeeper::Gatekeeper;
 pub(crate) use lifecycle::is_withheld;
 pub(crate) use records::{NOT_LOADED, RETRY, retry_command, revision_resource};
