@@ -37,6 +37,10 @@ impl World {
 pub trait Code: Send + Sync {
     /// The world that the code exports.
     fn world(&self) -> World;
+    /// The bytes of compiled code that this code keeps in memory; none for code of this process.
+    fn bytes(&self) -> usize {
+        0
+    }
     /// Opens a fresh sandbox that shares nothing with any other.
     fn open(&self, limits: &Limits) -> Result<Box<dyn Sandbox + '_>, Failure>;
 }

@@ -2,11 +2,13 @@
 //! ever costs one child process and nothing else.
 
 mod child;
+mod container;
 mod limits;
 
 use std::time::Duration;
 
 pub use child::{ChildCompiler, compile_child_main};
+pub use container::memory as container_memory;
 pub use limits::CompileLimits;
 
 use crate::{

@@ -52,7 +52,7 @@ pub mod render;
 mod rule;
 pub mod settings;
 pub mod stamp;
-mod units;
+pub mod units;
 pub mod yaml;
 
 pub use kaos_objects::{digest, names};

@@ -15,7 +15,7 @@ use crate::{
     failure::Failure,
     limits::Limits,
     manifest::{Grants, PolicyFile},
-    settings::Schema,
+    settings::{Effective, Layer, Resolved, Schema, SettingsErrors},
 };
 
 /// The identity of a policy, down to its bytes.
@@ -40,6 +40,7 @@ pub struct Policy {
     id: PolicyId,
     descriptor: Descriptor,
     schema: Schema,
+    resolved: Resolved,
     grants: Grants,
     limits: Limits,
     code: Arc<dyn Code>,
@@ -71,15 +72,16 @@ impl Policy {
         let descriptor = code.open(&limits)?.describe()?;
         let schema = describe::check(&descriptor, code.world(), file)?;
         let id = PolicyId { name: descriptor.name.clone(), version: descriptor.version.clone(), digest };
-        Ok(Self { id, descriptor, schema, grants: file.grants.clone(), limits, code, remarks: OnceLock::new() })
+        let (resolved, grants, remarks) = (Resolved::default(), file.grants.clone(), OnceLock::new());
+        Ok(Self { id, descriptor, schema, resolved, grants, limits, code, remarks })
     }
 
     /// Makes a policy of the host's own code, without checks.
     pub(crate) fn trusted(code: Arc<dyn Code>, descriptor: Descriptor, digest: Digest) -> Result<Self, DescribeError> {
         let id = PolicyId { name: descriptor.name.clone(), version: descriptor.version.clone(), digest };
         let schema = Schema::parse(&descriptor.settings_schema)?;
-        let (grants, limits, remarks) = (Grants::default(), Limits::default(), OnceLock::new());
-        Ok(Self { id, descriptor, schema, grants, limits, code, remarks })
+        let (resolved, grants, limits) = (Resolved::default(), Grants::default(), Limits::default());
+        Ok(Self { id, descriptor, schema, resolved, grants, limits, code, remarks: OnceLock::new() })
     }
 
     /// The policy's identity.
@@ -100,6 +102,11 @@ impl Policy {
     /// The policy's settings schema.
     pub fn schema(&self) -> &Schema {
         &self.schema
+    }
+
+    /// The policy's effective settings under these layers. Remembers the last results.
+    pub fn settings(&self, layers: &[Layer]) -> Result<Arc<Effective>, SettingsErrors> {
+        self.resolved.of(&self.schema, &self.id.name, layers)
     }
 
     /// The policy's grants.

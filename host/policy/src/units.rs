@@ -1,7 +1,7 @@
 //! Formats numbers for messages.
 
 /// A count: `40,000`.
-pub(crate) fn count(number: impl ToString + Copy) -> String {
+pub fn count(number: impl ToString + Copy) -> String {
     let digits = number.to_string();
     let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
@@ -14,7 +14,7 @@ pub(crate) fn count(number: impl ToString + Copy) -> String {
 }
 
 /// A size: `120 bytes`, `36.4 MiB`. Rounded up, so that a size above a limit never looks equal to it.
-pub(crate) fn bytes(number: usize) -> String {
+pub fn bytes(number: usize) -> String {
     let (unit, name) = match number {
         0..1024 => return format!("{number} bytes"),
         1024..1_048_576 => (1 << 10, "KiB"),

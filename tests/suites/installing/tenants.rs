@@ -1,17 +1,79 @@
 //! Packages of namespaces other than the operator's. The operator watches the metadata of all ConfigMaps there, and
 //! reads the ones that count.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use kaos_cluster::faults::Failure;
+use kaos_operator::catalogue::CodeShare;
+use kaos_operator::operator::Options;
+use kaos_policy::compile::{Compile as _, InProcessCompiler, Order};
+use kaos_policy::engine::Engine;
 use kaos_tests::harness::kinds::Kind;
 use kaos_tests::harness::{Fault, World, play};
+use kaos_tests::widgets::component;
 use serde_json::json;
 
 use crate::support::{
     define, namespace, own_edition_serves, package, package_in, read_in, revisions, scenario, states, until_edition,
     until_state, widget, widget_in,
 };
+
+/// The bytes of compiled code of an edition, in tenths. A namespace may have `CODE` of them, and all tenants ten more.
+static TENTH: AtomicUsize = AtomicUsize::new(0);
+static CODE: AtomicUsize = AtomicUsize::new(0);
+
+/// Limits the compiled code of the next operators of a namespace to this many tenths of an edition.
+fn limit_code(tenths: usize) {
+    let component = component("1").unwrap();
+    let compiled = InProcessCompiler(Engine::new().unwrap()).compile(&Order::new(&component)).unwrap();
+    TENTH.store(compiled.code.len().div_ceil(10), Ordering::Relaxed);
+    CODE.store(tenths, Ordering::Relaxed);
+}
+
+fn with_little_code(options: &mut Options) {
+    let of = |tenths: usize| tenths * TENTH.load(Ordering::Relaxed);
+    let code = CODE.load(Ordering::Relaxed);
+    options.code_share = CodeShare { namespace: of(code), tenants: of(code + 10) };
+}
+
+#[test]
+fn compiled_code_of_tenants_has_a_limit_also_after_a_restart() {
+    limit_code(25);
+    play(scenario().installing(true).tuned(with_little_code), async |world| {
+        define(world).await;
+        for other in ["other", "third"] {
+            world.apply(&namespace(other)).await;
+        }
+        world.apply(&package_in("test", "own-1", "1", "")).await;
+        until_state(world, "own-1", "Active").await;
+        world.apply(&package_in("test", "own-2", "2", "")).await;
+        until_state(world, "own-2", "Conflict").await;
+        world.apply(&package_in("test", "own-3", "3", "")).await;
+        let refused = until_state(world, "own-3", "Refused").await;
+        assert_eq!(refused["status"]["reason"], "TooMuchCode");
+        let told = refused["status"]["message"].as_str().unwrap();
+        for part in ["the policies of namespace test have ", " of compiled code, at most ", "delete one", "annotate"] {
+            assert!(told.contains(part), "{told}");
+        }
+        world.apply(&package_in("other", "theirs", "2", "")).await;
+        until_state(world, "theirs", "Active").await;
+        world.apply(&package_in("third", "last", "2", "")).await;
+        let refused = until_state(world, "last", "Refused").await;
+        let told = refused["status"]["message"].as_str().unwrap();
+        assert!(told.contains("the policies of all namespaces other than the operator's have "), "{told}");
+        world.apply(&widget("w", &json!({}))).await;
+        until_edition(world, "ConfigMap/w", "1").await;
+
+        limit_code(15);
+        world.restart().await;
+        until_state(world, "own-2", "Refused").await;
+        world.delete("ConfigMap/w").await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        assert_eq!(states(world, "own-1").await, ["Active"]);
+        assert_eq!(states(world, "theirs").await, ["Active"]);
+    });
+}
 
 fn own(number: usize) -> String {
     format!("own-{number:02}")

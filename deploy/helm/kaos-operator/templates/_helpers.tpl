@@ -63,6 +63,7 @@ does not, the operator would not match its rights. */ -}}
 {{- define "kaos-operator.free" -}}
 {{- $taken := dict
   "SYSTEM_NAMESPACE" "the namespace is the release's"
+  "OPERATOR_MEMORY_LIMIT" "controllerManager.manager.resources says it"
   "KUBERNETES_CLUSTER_DOMAIN" "kubernetesClusterDomain says it"
   "WATCH_NAMESPACES" "watchNamespaces says it, and gives the rights"
   "WATCH_SECRETS" "watchSecrets.enabled says it, and gives the rights"
@@ -94,6 +95,10 @@ env:
 - name: SYSTEM_NAMESPACE
   valueFrom:
     fieldRef: {fieldPath: metadata.namespace}
+# The container's limit, or the pod's. A container cannot read the limit of its pod.
+- name: OPERATOR_MEMORY_LIMIT
+  valueFrom:
+    resourceFieldRef: {resource: limits.memory}
 - name: KUBERNETES_CLUSTER_DOMAIN
   value: {{ $.Values.kubernetesClusterDomain | quote }}
 {{- range .env }}

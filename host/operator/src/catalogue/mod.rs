@@ -51,7 +51,7 @@ use tokio::sync::watch;
 
 pub use descent::Descent;
 pub use grantable::{Grantable, GroupKind, NotAKind};
-pub use installed::{Gatekeeper, Installing};
+pub use installed::{CodeShare, Gatekeeper, Installing};
 pub use kind::{Fallback, Kind, Member, Tuning};
 pub use ledger::{Book, Ledger, Without};
 pub use precedence::{Age, Arranged, Conflict, Given, Missed, Offer, Reach, arrange};

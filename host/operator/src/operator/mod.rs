@@ -208,6 +208,7 @@ fn install(
             namespace_policies: installing.as_ref().is_some_and(|installing| installing.in_namespaces),
         },
         grantable: options.grantable.clone(),
+        code_share: options.code_share,
         clock: options.clock,
         events: Arc::clone(&context.access.events),
     };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use kaos_policy::{contract::HOME, guard::UserPrivileges};
 
 use crate::{
-    catalogue::Grantable,
+    catalogue::{CodeShare, Grantable},
     clock::Clock,
     masking::Hidden,
     processors::Compute,
@@ -44,6 +44,8 @@ pub struct Options {
     pub user_privileges: UserPrivileges,
     /// The most that installed policies may be granted.
     pub grantable: Grantable,
+    /// The most compiled code of policies that namespaces installed.
+    pub code_share: CodeShare,
     /// Whether to use streaming lists if the API server supports them.
     pub streaming_lists: bool,
     /// The name of this process among its replicas.
@@ -75,6 +77,7 @@ impl Default for Options {
             secret_key: Hidden::default(),
             user_privileges: UserPrivileges::default(),
             grantable: Grantable::default(),
+            code_share: CodeShare::default(),
             streaming_lists: true,
             instance: "kaos-operator".to_owned(),
             compute: Compute::default(),

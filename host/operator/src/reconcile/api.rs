@@ -159,15 +159,17 @@ impl<'a> Calls<'a> {
 }
 
 /// Whether the server's error is about the object itself: it exists already, has another version, or has another UID.
-/// Quotas and admission webhooks answer 409 too, for other reasons.
+/// Quotas and admission webhooks answer 409 and 422 too, for other reasons and with causes of their own.
 fn is_another(status: &kube::core::Status, plural: &str, name: &str) -> bool {
-    let Some(details) = &status.details else { return false };
-    if status.code == 409 {
-        let is_meant = details.name == name && details.kind == plural;
-        let is_by_server = !status.message.starts_with(WEBHOOK);
-        return is_meant && is_by_server && matches!(status.reason.as_str(), "Conflict" | "AlreadyExists");
+    let Some(details) = status.details.as_ref().filter(|details| details.name == name) else { return false };
+    if status.message.starts_with(WEBHOOK) {
+        return false;
     }
-    details.causes.iter().any(|cause| cause.field == "metadata.uid")
+    match (status.code, status.reason.as_str()) {
+        (409, "Conflict" | "AlreadyExists") => details.kind == plural,
+        (422, "Invalid") => details.causes.iter().any(|cause| cause.field == "metadata.uid"),
+        _ => false,
+    }
 }
 
 fn applying(dry_run: bool) -> PatchParams {
@@ -254,6 +256,18 @@ mod tests {
         };
         assert!(is_another(cause("metadata.uid")));
         assert!(!is_another(cause("spec.selector")));
+        let changed = |field: &str, value: Value| {
+            let mut status = cause("metadata.uid");
+            status[field] = value;
+            status
+        };
+        let denied = "admission webhook \"uids.example.com\" denied the request: no such UID here";
+        assert!(!is_another(changed("message", json!(denied))), "the webhook's words reach the user");
+        assert!(!is_another(changed("code", json!(403))) && !is_another(changed("code", json!(500))));
+        assert!(!is_another(changed("reason", json!("Forbidden"))));
+        let mut other = cause("metadata.uid");
+        other["details"]["name"] = json!("other");
+        assert!(!is_another(other));
     }
 
     #[test]

@@ -18,6 +18,8 @@ use crate::{
 pub(crate) struct WasmCode {
     engine: wasmtime::Engine,
     linked: Linked,
+    /// The bytes of compiled code.
+    bytes: usize,
 }
 
 enum Linked {
@@ -40,11 +42,13 @@ struct WasmSandbox {
 
 impl WasmCode {
     pub(super) fn new(engine: wasmtime::Engine, linked: InstancePre<State>, world: World) -> wasmtime::Result<Self> {
+        let code = linked.component().image_range();
+        let bytes = code.end.addr().saturating_sub(code.start.addr());
         let linked = match world {
             World::Policy => Linked::Policy(policy::PolicyPre::new(linked)?),
             World::EnvironmentOverlay => Linked::Overlay(overlay::EnvironmentOverlayPre::new(linked)?),
         };
-        Ok(Self { engine, linked })
+        Ok(Self { engine, linked, bytes })
     }
 }
 
@@ -54,6 +58,10 @@ impl Code for WasmCode {
             Linked::Policy(_) => World::Policy,
             Linked::Overlay(_) => World::EnvironmentOverlay,
         }
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
     }
 
     fn open(&self, limits: &Limits) -> Result<Box<dyn Sandbox + '_>, Failure> {

@@ -112,7 +112,9 @@ pub enum LoadError {
         verb: crate::failure::Verb,
     },
     /// The samples together take too much fuel.
-    #[error("its samples used up {allowed} fuel before sample {before}: use fewer or smaller samples")]
+    #[error(
+        "its samples used up {allowed} fuel before sample {before}: use fewer or smaller samples, with fewer settings in annotations"
+    )]
     SamplesTooCostly {
         /// The fuel that all samples may use.
         allowed: u64,

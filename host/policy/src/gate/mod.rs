@@ -223,7 +223,7 @@ impl Run<'_> {
     }
 
     fn settings(&mut self, policy: &Policy, layers: &[Layer]) -> Result<(), LoadError> {
-        let settings = policy.schema().resolve(&policy.id().name, layers)?;
+        let settings = policy.settings(layers)?;
         self.passed(Step::Settings, format!("{} values", settings.sources().count()));
         Ok(())
     }

@@ -11,12 +11,13 @@ use crate::{
     settings::{ANNOTATION_PREFIX, Path, SettingsError},
 };
 
-/// Puts the object's annotations over the settings of each layer. Returns violations for annotations that no layer
-/// knows and for values that do not fit.
+/// Puts the object's annotations over the settings of each layer, and adds the steps of that work. Returns violations
+/// for annotations that no layer knows and for values that do not fit.
 pub(super) fn annotate<'a>(
     object: &Value,
     base: &mut PassLayer<'a>,
     overlays: &mut [PassLayer<'a>],
+    steps: &mut usize,
 ) -> Result<(), Vec<Violation>> {
     let given: BTreeMap<&str, &str> =
         annotations(object).into_iter().filter(|(key, _)| key.starts_with(ANNOTATION_PREFIX)).collect();
@@ -35,7 +36,9 @@ pub(super) fn annotate<'a>(
         }
     }
     for layer in layers {
-        match layer.bound.policy.schema().annotated(layer.name(), &layer.settings, &given) {
+        let (annotated, taken) = layer.bound.policy.schema().annotated(layer.name(), &layer.settings, &given);
+        *steps = steps.saturating_add(taken);
+        match annotated {
             Ok(settings) => layer.settings = Arc::new(settings),
             Err(errors) => violations.extend(errors.0.iter().map(violation)),
         }

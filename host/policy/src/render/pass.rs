@@ -53,8 +53,9 @@ pub(super) fn run(binding: &Binding, object: &Value, lookup: &dyn Lookup) -> Res
     let mut base = PassLayer::of(&binding.base, &of)?;
     let mut overlays = binding.overlays.iter().map(|bound| PassLayer::of(bound, &of)).collect::<Result<Vec<_>, _>>()?;
     let mut visible = stripped(object, true);
+    let mut steps = 0;
     let refusal = match size::check(&visible) {
-        Ok(()) => annotate(&visible, &mut base, &mut overlays).err(),
+        Ok(()) => annotate(&visible, &mut base, &mut overlays, &mut steps).err(),
         Err(violation) => {
             visible = size::name_alone(&visible);
             Some(vec![violation])
@@ -87,6 +88,7 @@ pub(super) fn run(binding: &Binding, object: &Value, lookup: &dyn Lookup) -> Res
         verdict: answer.verdict,
         subject: answer.subject,
         recalled,
+        steps,
         object: reference,
     })
 }

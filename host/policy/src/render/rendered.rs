@@ -31,6 +31,8 @@ pub struct Rendered {
     pub verdict: Verdict,
     pub(super) subject: Arc<Subject>,
     pub(super) recalled: bool,
+    /// The steps of checking the settings in the object's annotations. A step takes about 0.2 µs.
+    pub(crate) steps: usize,
 }
 
 impl Rendered {

@@ -27,7 +27,7 @@ impl Renderer {
     /// Binds a stack to settings and facts. Resolves and checks the settings of each layer once for all objects.
     pub fn new(stack: &Stack, settings: &[Layer], cluster: Cluster) -> Result<Self, SettingsErrors> {
         let bind = |policy: &Arc<Policy>| {
-            let settings = Arc::new(policy.schema().resolve(&policy.id().name, settings)?);
+            let settings = policy.settings(settings)?;
             Ok(Bound { policy: Arc::clone(policy), settings })
         };
         let base = bind(stack.base())?;

@@ -106,6 +106,39 @@ pub enum SchemaError {
         /// The most patterns allowed.
         limit: usize,
     },
+    /// A pattern is longer than settings need.
+    #[error(
+        "{path} of the settings schema has {bytes} bytes, at most {limit}: write a shorter one, and use maxLength or enum"
+    )]
+    PatternTooLong {
+        /// The place of the pattern.
+        path: String,
+        /// The number of bytes.
+        bytes: usize,
+        /// The most bytes allowed.
+        limit: usize,
+    },
+    /// The different patterns together are longer than settings need.
+    #[error(
+        "the patterns of the settings schema have {bytes} bytes together, at most {limit}: write shorter or fewer ones"
+    )]
+    PatternsTooLong {
+        /// The number of bytes.
+        bytes: usize,
+        /// The most bytes allowed.
+        limit: usize,
+    },
+    /// The different patterns together are too large when they are compiled.
+    #[error(
+        "the patterns of the settings schema come to more than {limit} bytes when they are compiled, the last one at \
+         {path}: use maxLength for lengths, and fewer patterns"
+    )]
+    PatternsTooLarge {
+        /// The place where the limit is reached.
+        path: String,
+        /// The most bytes allowed.
+        limit: usize,
+    },
     /// The schema has more settings or levels than policies need.
     #[error("the settings schema is too large: at most {limit} settings, nested at most {depth} deep")]
     TooLarge {

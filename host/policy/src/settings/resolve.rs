@@ -9,6 +9,8 @@ use super::{Content, Effective, Layer, Origin, Path, Schema, SettingsError, Sett
 
 /// The prefix of an annotation that overrides a setting. The setting's path follows.
 pub const ANNOTATION_PREFIX: &str = "settings.kaos.tools/";
+/// The bytes of settings that are merged and written in the time of one step of validation.
+const WRITTEN: usize = 8;
 
 impl Schema {
     /// Returns a policy's effective settings: the schema's defaults and over them each layer for this policy. Sorts the
@@ -29,17 +31,17 @@ impl Schema {
                 Content::Env(variables) => self.feed(&mut merged, &layer.origin, variables, &mut errors),
             }
         }
-        self.finish(policy, merged, errors)
+        self.finish(policy, merged, errors).0
     }
 
     /// Puts an object's annotations over the settings. Ignores annotations for settings that this schema does not have:
-    /// they are for another layer.
-    pub fn annotated(
+    /// they are for another layer. Also returns the steps of the work.
+    pub(crate) fn annotated(
         &self,
         policy: &str,
         settings: &Effective,
         annotations: &BTreeMap<&str, &str>,
-    ) -> Result<Effective, SettingsErrors> {
+    ) -> (Result<Effective, SettingsErrors>, usize) {
         let mut merged = merge::Merged::from(settings.clone());
         let mut errors = Vec::new();
         for (key, value) in annotations {
@@ -101,15 +103,17 @@ impl Schema {
         policy: &str,
         merged: merge::Merged,
         mut errors: Vec<SettingsError>,
-    ) -> Result<Effective, SettingsErrors> {
+    ) -> (Result<Effective, SettingsErrors>, usize) {
         let settings = merged.finish();
-        errors.extend(self.violations(&settings));
+        let (violations, steps) = self.violations(&settings);
+        let steps = steps.saturating_add(settings.text.len() / WRITTEN);
+        errors.extend(violations);
         if errors.is_empty() {
-            return Ok(settings);
+            return (Ok(settings), steps);
         }
         for error in &mut errors {
             policy.clone_into(&mut error.policy);
         }
-        Err(SettingsErrors(errors))
+        (Err(SettingsErrors(errors)), steps)
     }
 }

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value};
 
-use super::{Path, SchemaError, SettingsErrors, bounds};
+use super::{
+    Path, SchemaError, SettingsErrors, bounds,
+    patterns::{self, PATTERN, Patterns},
+};
 
 /// The most settings in one schema.
 const SETTINGS: usize = 2_000;
@@ -13,6 +16,8 @@ const SETTINGS: usize = 2_000;
 const DEPTH: usize = 16;
 /// The most parts of the schema that are followed for one setting.
 const HOPS: usize = 16;
+/// The most parts of the schema that describe one setting. Further alternatives only count for the validator.
+const FACETS: usize = 256;
 
 /// A checked schema, whose defaults are valid by it.
 pub struct Schema {
@@ -20,6 +25,7 @@ pub struct Schema {
     defaults: Value,
     variables: BTreeMap<String, Path>,
     pub(super) validator: jsonschema::Validator,
+    pub(super) patterns: Patterns,
 }
 
 impl std::fmt::Debug for Schema {
@@ -31,9 +37,11 @@ impl std::fmt::Debug for Schema {
 /// Formats a validator's error. For a pattern, adds that it may be too long: the validator does not say so.
 fn told(error: &jsonschema::ValidationError<'_>) -> String {
     let is_pattern = matches!(error.kind(), ValidationErrorKind::Format { format } if format == "regex");
-    let limit = bounds::PATTERN >> 10;
-    let remedy = format!(", or comes to more than {limit} KiB when it is compiled: use maxLength for lengths");
-    format!("{error}{}", if is_pattern { &remedy } else { "" })
+    if !is_pattern {
+        return error.to_string();
+    }
+    let (path, limit) = (error.instance_path().as_str(), PATTERN >> 10);
+    format!("#{path}: {error}, or comes to more than {limit} KiB when it is compiled: use maxLength for lengths")
 }
 
 impl Schema {
@@ -45,14 +53,10 @@ impl Schema {
             return Err(SchemaError::Invalid("it must be an object".to_owned()));
         }
         bounds::check(&root)?;
-        let validator = jsonschema::options()
-            .with_draft(jsonschema::Draft::Draft202012)
-            // Use an engine without backtracking: the cost of a match grows only with the text and the pattern.
-            .with_pattern_options(jsonschema::PatternOptions::regex().size_limit(bounds::PATTERN))
-            .offline()
-            .build(&root)
-            .map_err(|error| SchemaError::Invalid(told(&error)))?;
-        let mut schema = Self { root, defaults: Value::Object(Map::new()), variables: BTreeMap::new(), validator };
+        let patterns = Patterns::of(&root)?;
+        let validator = patterns::options().build(&root).map_err(|error| SchemaError::Invalid(told(&error)))?;
+        let (defaults, variables) = (Value::Object(Map::new()), BTreeMap::new());
+        let mut schema = Self { root, defaults, variables, validator, patterns };
         let mut walk = Walk { schema: &schema, variables: BTreeMap::new(), seen: 0 };
         let defaults = walk.node(&schema.root, &Path::default(), 0)?;
         schema.variables = walk.variables;
@@ -124,7 +128,7 @@ impl Schema {
                     .collect()
             };
             let next = if named.is_empty() { open() } else { named };
-            facets = next.into_iter().flat_map(|node| self.expand(node)).collect();
+            facets = next.into_iter().flat_map(|node| self.expand(node)).take(FACETS).collect();
         }
         facets
     }
@@ -139,7 +143,8 @@ impl Schema {
             let target = facet["$ref"].as_str().and_then(|target| self.root.pointer(target.strip_prefix('#')?));
             facets.extend(target);
             for several in ["allOf", "anyOf", "oneOf"] {
-                facets.extend(facet[several].as_array().into_iter().flatten());
+                let left = FACETS.saturating_sub(facets.len());
+                facets.extend(facet[several].as_array().into_iter().flatten().take(left));
             }
         }
         facets

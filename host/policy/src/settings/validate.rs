@@ -14,11 +14,11 @@ use crate::{
 const TOLD: usize = 20;
 
 impl Schema {
-    pub(super) fn violations(&self, settings: &Effective) -> Vec<SettingsError> {
-        if !work::is_bounded(self.document(), &settings.tree) {
-            return vec![too_long(settings)];
-        }
-        self.validator.iter_errors(&settings.tree).flat_map(|error| self.explain(&error, settings)).take(TOLD).collect()
+    /// The errors in the settings, and the steps of finding them.
+    pub(super) fn violations(&self, settings: &Effective) -> (Vec<SettingsError>, usize) {
+        let Some(steps) = work::steps(self, &settings.tree) else { return (vec![too_long(settings)], work::MOST) };
+        let errors = self.validator.iter_errors(&settings.tree).flat_map(|error| self.explain(&error, settings));
+        (errors.take(TOLD).collect(), steps)
     }
 
     fn explain(&self, error: &ValidationError<'_>, settings: &Effective) -> Vec<SettingsError> {

@@ -6,21 +6,29 @@
 
 use serde_json::{Map, Value};
 
-use super::bounds::times;
+use super::{Schema, bounds::times, patterns::Patterns};
 
-/// The most steps: one for each check of a value against a keyword, and one for each byte of text that a pattern
-/// checks.
-const STEPS: usize = 200_000;
+/// The most steps. A step takes about 0.2 µs: the check of a value against a keyword, or the match of a byte of text
+/// against 2 KiB of a compiled pattern.
+pub(super) const MOST: usize = 200_000;
+/// The bytes of text that a validator compares or counts in one step.
+const BYTES: usize = 64;
 
-/// Whether the validation of settings against a schema stays within the limit.
-pub(super) fn is_bounded(root: &Value, settings: &Value) -> bool {
-    Work { root, left: STEPS }.hold(settings, root).is_some()
+/// The steps of the validation of settings against a schema. `None` if they exceed the limit.
+pub(super) fn steps(schema: &Schema, settings: &Value) -> Option<usize> {
+    let mut work = Work { root: schema.document(), patterns: &schema.patterns, left: MOST, times: 1 };
+    work.hold(settings, schema.document())?;
+    Some(MOST - work.left)
 }
 
 /// The remaining steps.
 struct Work<'a> {
     root: &'a Value,
+    patterns: &'a Patterns,
     left: usize,
+    /// How often the validator may visit the present part. It first asks whether any alternative fits, and asks the
+    /// alternatives again for their errors if none does. Alternatives within alternatives are asked for each level.
+    times: usize,
 }
 
 impl Work<'_> {
@@ -40,20 +48,27 @@ impl Work<'_> {
         match keyword {
             "$ref" => {
                 let root = self.root;
-                let target = part.as_str().and_then(|target| root.pointer(target.strip_prefix('#')?));
+                let Some(target) = part.as_str() else { return Some(()) };
+                self.take(target.len() / BYTES)?;
+                let target = target.strip_prefix('#').and_then(|target| root.pointer(target));
                 target.map_or(Some(()), |target| self.hold(value, target))
             }
-            "not" | "if" | "then" | "else" => self.hold(value, part),
-            "allOf" | "anyOf" | "oneOf" | "dependentSchemas" | "dependencies" => {
-                below(part).try_for_each(|part| self.hold(value, part))
+            "anyOf" | "oneOf" => {
+                self.times += 1;
+                below(part).try_for_each(|part| self.hold(value, part))?;
+                self.times -= 1;
+                Some(())
             }
+            "not" | "if" | "then" | "else" => self.hold(value, part),
+            "allOf" | "dependentSchemas" | "dependencies" => below(part).try_for_each(|part| self.hold(value, part)),
             "properties" => fields(part).try_for_each(|(name, part)| match value.get(name) {
                 Some(value) => self.hold(value, part),
                 None => self.take(1),
             }),
-            "patternProperties" => fields(part).try_for_each(|(_, part)| {
+            "patternProperties" => fields(part).try_for_each(|(pattern, part)| {
                 fields(value).try_for_each(|(name, value)| {
-                    self.take(name.len())?;
+                    // A neighbour such as `additionalProperties` matches the name again.
+                    self.take(self.patterns.steps(pattern, name).saturating_mul(2))?;
                     self.hold(value, part)
                 })
             }),
@@ -65,14 +80,38 @@ impl Work<'_> {
             | "contains"
             | "additionalProperties"
             | "unevaluatedProperties" => below(value).try_for_each(|value| self.hold(value, part)),
-            "pattern" => self.take(value.as_str().map_or(0, str::len)),
-            "enum" => self.take(below(part).count()),
+            "pattern" => match (part.as_str(), value.as_str()) {
+                (Some(pattern), Some(text)) => self.take(self.patterns.steps(pattern, text)),
+                _ => Some(()),
+            },
+            // The validator walks the whole value, or compares it with each of these.
+            "enum" => below(part).try_for_each(|part| self.compare(value, part)),
+            "const" => self.compare(value, part),
+            "uniqueItems" => self.walk(value),
+            "minLength" | "maxLength" => self.take(value.as_str().map_or(0, str::len) / BYTES),
+            "required" | "dependentRequired" => self.walk(part),
             _ => Some(()),
         }
     }
 
+    /// Counts a comparison, which ends at the first difference.
+    fn compare(&mut self, value: &Value, part: &Value) -> Option<()> {
+        self.take(1)?;
+        match (value, part) {
+            (Value::String(one), Value::String(other)) => self.take(one.len().min(other.len()) / BYTES),
+            (Value::Array(_), Value::Array(_)) | (Value::Object(_), Value::Object(_)) => self.walk(value),
+            _ => Some(()),
+        }
+    }
+
+    /// Counts each part of a value.
+    fn walk(&mut self, value: &Value) -> Option<()> {
+        self.take(1 + value.as_str().map_or(0, str::len) / BYTES)?;
+        below(value).try_for_each(|value| self.walk(value))
+    }
+
     fn take(&mut self, steps: usize) -> Option<()> {
-        self.left = self.left.checked_sub(steps)?;
+        self.left = self.left.checked_sub(steps.checked_mul(self.times)?)?;
         Some(())
     }
 }
@@ -91,7 +130,7 @@ fn below(value: &Value) -> impl Iterator<Item = &Value> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use crate::settings::Schema;
 
@@ -104,7 +143,8 @@ mod tests {
         let settings = schema.resolve("widget", &[]).unwrap();
         let text = json!(vec![0; items]).to_string();
         let annotations = BTreeMap::from([("settings.kaos.tools/list", text.as_str())]);
-        schema.annotated("widget", &settings, &annotations).map(drop).map_err(|errors| errors.to_string())
+        let (told, _) = schema.annotated("widget", &settings, &annotations);
+        told.map(drop).map_err(|errors| errors.to_string())
     }
 
     #[test]
@@ -116,5 +156,44 @@ mod tests {
             "setting widget.list, given by settings.kaos.tools/list of an annotation of the object, is too long to be \
              checked against its schema: make it shorter"
         );
+    }
+    /// Whether a setting with this value may be checked against this schema.
+    fn is_bounded(schema: &Value, value: &Value) -> bool {
+        let schema = json!({"type": "object", "properties": {"x": schema}});
+        let schema = Schema::parse(&schema.to_string()).unwrap();
+        super::steps(&schema, &json!({"x": value})).is_some()
+    }
+
+    #[test]
+    fn a_match_counts_by_the_compiled_size_of_its_pattern() {
+        let text = |bytes: usize| json!("0".repeat(bytes));
+        let of = |pattern: &str| json!({"type": "string", "pattern": pattern});
+        assert!(is_bounded(&of("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"), &text(100_000)));
+        assert!(is_bounded(&of("^.{1,253}$"), &text(253)));
+        assert!(!is_bounded(&of("^[01]*1[01]{4000}$"), &text(10_000)));
+        let names = json!({"type": "object", "patternProperties": {"^[01]*1[01]{4000}$": {}}});
+        assert!(!is_bounded(&names, &json!({"0".repeat(10_000): 1})));
+    }
+
+    #[test]
+    fn rules_that_walk_a_whole_value_count_by_its_size() {
+        let (list, text) = (json!(vec![0; 10_000]), json!("0".repeat(1_000_000)));
+        let often = |rule: Value| json!({"allOf": vec![rule; 1_000]});
+        assert!(!is_bounded(&often(json!({"uniqueItems": true})), &list));
+        assert!(!is_bounded(&often(json!({"maxLength": 2_000_000})), &text));
+        assert!(!is_bounded(&often(json!({"const": vec![0; 10]})), &list));
+        for rule in [json!({"uniqueItems": true}), json!({"const": [0]}), json!({"enum": [[0], [1]]})] {
+            assert!(is_bounded(&rule, &list));
+        }
+    }
+
+    #[test]
+    fn nested_alternatives_count_once_more_for_each_level() {
+        let nested = |levels: usize| {
+            let innermost = json!({"allOf": vec![json!({"type": "integer"}); 5_000]});
+            (0..levels).fold(innermost, |inner, _| json!({"anyOf": [inner]}))
+        };
+        assert!(is_bounded(&nested(1), &json!("x")));
+        assert!(!is_bounded(&nested(25), &json!("x")));
     }
 }

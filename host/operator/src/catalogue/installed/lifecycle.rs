@@ -25,6 +25,7 @@
 mod activating;
 mod admission;
 mod bytes_missing;
+mod code_room;
 mod enter;
 mod execute;
 mod facts;

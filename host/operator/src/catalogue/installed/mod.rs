@@ -15,6 +15,7 @@
 //! | `questions` | asks the API server about rights in the background |
 //! | `cases` | the policies and settings with which a revision is tried before it serves |
 //! | `settings_trials` | tries settings on the samples of policies in the background |
+//! | `code_share` | the memory that compiled code of tenants may take |
 //! | `rights` | checks whether the operator may do what a policy claims |
 //! | `revision_set` | the admitted revisions, and the answers that they give |
 //! | `unfit` | why revisions cannot serve together |
@@ -28,6 +29,7 @@
 mod background;
 mod cases;
 mod checks;
+mod code_share;
 mod events;
 mod gatekeeper;
 mod last_good_settings;
@@ -51,6 +53,7 @@ use std::{sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use cases::try_all;
+pub use code_share::CodeShare;
 pub use gatekeeper::Gatekeeper;
 pub(crate) use lifecycle::is_withheld;
 pub(crate) use records::{NOT_LOADED, RETRY, Revision, retry_command, revision_resource};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kaos_policy::settings::Layer;
 use kube::Client;
 
-use super::Gatekeeper;
+use super::{CodeShare, Gatekeeper};
 use crate::{
     catalogue::{Catalogue, Grantable, Offer},
     clock::Clock,
@@ -38,6 +38,7 @@ pub(crate) struct Tools {
     pub(crate) processors: Processors,
     pub(crate) duties: Duties,
     pub(crate) grantable: Grantable,
+    pub(crate) code_share: CodeShare,
     pub(crate) clock: Clock,
     pub(crate) events: Arc<EventWriter>,
 }

@@ -3,10 +3,11 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, ValueEnum};
-use kaos_policy::guard::UserPrivileges;
+use kaos_policy::{compile::container_memory, guard::UserPrivileges};
 
 use super::super::{compatibility::Compatibility, connection::Connection, grantable::GrantableFlags, rbac::scope};
 use crate::{
+    catalogue::CodeShare,
     leader_election::{Timing, TimingError, identity},
     masking::Hidden,
     operator::Options,
@@ -184,6 +185,7 @@ impl Run {
                 Privileges::Refused => UserPrivileges::Forbidden,
             },
             grantable: self.grantable.grantable(),
+            code_share: CodeShare::of(container_memory()),
             streaming_lists: self.streaming_lists,
             instance: identity(),
             seed: fastrand::u64(..),

@@ -25,6 +25,8 @@ enum Fickle {
     Fields,
     /// No part differs, but a manifest has an unknown field.
     Newer,
+    /// No part differs, but each of three samples has an annotation with a long text and a costly pattern.
+    Annotated,
 }
 
 /// A policy for Widgets that counts its sandboxes.
@@ -60,16 +62,25 @@ fn text(text: &str) -> String {
 impl Sandbox for Opened {
     fn describe(&mut self) -> Result<Descriptor, Failure> {
         let object = r#"{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"}}"#;
+        let slow =
+            r#"{"type":"object","properties":{"x":{"type":"string","x-annotation":true,"pattern":"^1*1{100}$"}}}"#;
+        let annotations = format!(r#""annotations":{{"settings.kaos.tools/x":"{}"}}"#, "1".repeat(20_000));
+        let annotated = object.replace(r#""name":"w""#, &format!(r#""name":"w",{annotations}"#));
+        let sample = |name: &str, object: &str| Sample { name: text(name), object: text(object), beside: Vec::new() };
+        let (samples, settings_schema) = match self.0 {
+            Fickle::Annotated => (["one", "two", "three"].map(|name| sample(name, &annotated)).to_vec(), text(slow)),
+            _ => (vec![sample("one", object)], text("{}")),
+        };
         let claim = Claim {
             primary: ResourceType::new("example.com/v1", "Widget"),
             emits: vec![config_map()],
             reads: vec![config_map()],
             wishes: Vec::new(),
             finalizer: None,
-            samples: vec![Sample { name: text("one"), object: text(object), beside: Vec::new() }],
+            samples,
             extra: text("{}"),
         };
-        let (claims, settings_schema, extra) = (vec![claim], text("{}"), text("{}"));
+        let (claims, extra) = (vec![claim], text("{}"));
         Ok(Descriptor { name: text("counting"), version: text("0.1.0"), claims, settings_schema, extra })
     }
 
@@ -131,11 +142,23 @@ fn tried_for(fickle: Fickle, is_newer: bool) -> Result<Told, LoadError> {
 }
 
 fn tried_on(fickle: Fickle, server: &dyn Server) -> Result<Told, LoadError> {
+    tried_with(fickle, server, Limits::default().fuel)
+}
+
+fn tried_with(fickle: Fickle, server: &dyn Server, fuel: u64) -> Result<Told, LoadError> {
     let code = Arc::new(Counting(fickle, AtomicU64::new(0)));
     let limits = Limits::default();
     let policy = Policy::admit(code, Digest::of(b"counting"), &crate::manifest::PolicyFile::default(), limits)?;
-    let terms = Terms { fuel: limits.fuel, cluster: &Cluster::default(), turns: &AtOnce, server };
+    let terms = Terms { fuel, cluster: &Cluster::default(), turns: &AtOnce, server };
     run(&Arc::new(policy), &[], &terms)
+}
+
+#[test]
+fn settings_in_annotations_of_samples_count_against_the_time_of_a_check() {
+    let with = |fuel| tried_with(Fickle::Annotated, &Known::default(), fuel);
+    let Err(LoadError::SamplesTooCostly { before, .. }) = with(500_000) else { panic!("another result") };
+    assert_eq!(before, "two");
+    assert!(with(Limits::default().fuel).is_ok());
 }
 
 #[test]

@@ -262,6 +262,7 @@ impl Lifecycle {
             return match checked {
                 Ok(policy) => {
                     self.tools.grantable.covers_claims(&policy.descriptor().claims)?;
+                    self.make_room(name, &package.namespace, &policy)?;
                     Ok(Content::Policy(policy, package.file.settings.clone()))
                 }
                 Err(error) if error.is_lasting() => Err(NotAdmitted::refused(error.reason(), error.to_string())),

@@ -1,0 +1,87 @@
+//! The memory limit of the container that the program runs in.
+
+use std::fs;
+
+/// The variable with the limit in bytes, which the chart fills by the downward API. The limit of a pod is in the control
+/// group above the container's own, which a container with a namespace of control groups cannot read.
+const VARIABLE: &str = "OPERATOR_MEMORY_LIMIT";
+/// The folder of control groups, version 2. The root group of a machine has no limit file.
+const UNIFIED: &str = "/sys/fs/cgroup";
+/// The limit of the group itself, for version 1 of control groups.
+const LEGACY: &str = "/sys/fs/cgroup/memory/memory.limit_in_bytes";
+/// The statistics for version 1. They have the lowest limit of the group and of all groups above it.
+const LEGACY_ALL: (&str, &str) = ("/sys/fs/cgroup/memory/memory.stat", "hierarchical_memory_limit");
+/// The path of this process's own group, where it is visible.
+const OWN: &str = "/proc/self/cgroup";
+
+/// The bytes of memory that this container may use, by all limits that are visible to it. `None` if there is none.
+pub fn memory() -> Option<u64> {
+    lowest(|file| fs::read_to_string(file).ok(), std::env::var(VARIABLE).ok().as_deref())
+}
+
+/// The lowest of the limits in the control group files and in the variable.
+fn lowest(read: impl Fn(&str) -> Option<String>, variable: Option<&str>) -> Option<u64> {
+    let number = |text: &str| text.trim().parse::<u64>().ok().filter(|bytes| *bytes > 0);
+    let groups = groups(read(OWN).as_deref().unwrap_or_default());
+    let files = groups.iter().map(|group| format!("{UNIFIED}{group}/memory.max")).chain([LEGACY.to_owned()]);
+    let limits = files.filter_map(|file| number(&read(&file)?));
+    let (statistics, line) = LEGACY_ALL;
+    let all = read(statistics).and_then(|text| text.lines().find_map(|it| number(it.strip_prefix(line)?)));
+    limits.chain(all).chain(variable.and_then(number)).min()
+}
+
+/// The path of the process's own group of version 2, and of all groups above it.
+fn groups(own: &str) -> Vec<String> {
+    let mut groups = vec![String::new()];
+    let own = own.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or_default();
+    // A path that leads out of the namespace is not visible below the folder.
+    for name in own.split('/').filter(|name| !name.is_empty()).take_while(|name| *name != "..") {
+        let above = groups.last().cloned().unwrap_or_default();
+        groups.push(format!("{above}/{name}"));
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The limit with these files and this variable.
+    fn of(files: &[(&str, &str)], variable: Option<&str>) -> Option<u64> {
+        let read = |file: &str| files.iter().find(|(name, _)| *name == file).map(|(_, content)| (*content).to_owned());
+        lowest(read, variable)
+    }
+
+    #[test]
+    fn limits_of_both_versions_of_control_groups_are_read() {
+        assert_eq!(of(&[("/sys/fs/cgroup/memory.max", "268435456\n")], None), Some(256 << 20));
+        assert_eq!(of(&[("/sys/fs/cgroup/memory.max", "max\n")], None), None);
+        assert_eq!(of(&[(LEGACY, "268435456\n")], None), Some(256 << 20));
+        // Version 1 writes this number for "no limit".
+        assert_eq!(of(&[(LEGACY, "9223372036854771712\n")], None), Some(9_223_372_036_854_771_712));
+        assert_eq!(of(&[], None), None);
+    }
+
+    #[test]
+    fn a_limit_of_the_pod_counts_where_the_container_has_none() {
+        let own = ("/sys/fs/cgroup/memory.max", "max\n");
+        assert_eq!(of(&[own], Some("268435456")), Some(256 << 20));
+        assert_eq!(of(&[("/sys/fs/cgroup/memory.max", "134217728\n")], Some("268435456")), Some(128 << 20));
+        for other in ["", "0", "256Mi"] {
+            assert_eq!(of(&[own], Some(other)), None);
+        }
+        let visible = [
+            own,
+            (OWN, "0::/kubepods/pod1/container1\n"),
+            ("/sys/fs/cgroup/kubepods/pod1/container1/memory.max", "max\n"),
+            ("/sys/fs/cgroup/kubepods/pod1/memory.max", "268435456\n"),
+            ("/sys/fs/cgroup/kubepods/memory.max", "8589934592\n"),
+        ];
+        assert_eq!(of(&visible, None), Some(256 << 20));
+        let hidden = [own, (OWN, "0::/../../pod1\n"), ("/sys/fs/cgroup/../../pod1/memory.max", "1\n")];
+        assert_eq!(of(&hidden, None), None);
+        let statistics = "cache 0\nhierarchical_memory_limit 268435456\nhierarchical_memsw_limit 1\n";
+        let legacy = [(LEGACY, "9223372036854771712\n"), (LEGACY_ALL.0, statistics)];
+        assert_eq!(of(&legacy, None), Some(256 << 20));
+    }
+}
