@@ -255,9 +255,9 @@ mod tests {
             "setting kite.levle, given by --set, does not exist: did you mean kite.level?"
         );
         assert_eq!(set("level"), "setting level, given by --set, has no value: write path=value");
-        let many: Value = (0..30).map(|i| (format!("setting{i}"), json!({"type": "string"}))).collect();
+        let many: Value = (0..40).map(|i| (format!("setting{i}"), json!({"type": "string"}))).collect();
         let many = schema(&many);
         let told = assignments(&["colour=red".to_owned()], &[("kite", &many)]).unwrap_err().to_string();
-        assert!(told.contains("none of the 31") && told.contains("settings.md") && told.len() < 160, "{told}");
+        assert!(told.contains("none of the 41") && told.contains("settings.md") && told.len() < 160, "{told}");
     }
 }
