@@ -9,7 +9,7 @@ use kaos::policy::types::*;
 struct Widgets;
 
 /// A digit, which is the edition, and what is special about it: what it does to Widgets whose spec says `fragile`, `and
-/// kites`, `breaks at 5`, for one whose plan is invalid at that size, or
+/// kites`, `reads deployments`, `breaks at 5`, for one whose plan is invalid at that size, or
 /// `keeps`, for one that makes a second ConfigMap of others and traps on fragile ones; overwritten in the
 /// module's bytes before it becomes a component.
 #[used]
@@ -58,7 +58,7 @@ fn claim(api_version: &str, kind: &str, special: &str) -> Claim {
     Claim {
         primary: of(api_version, kind),
         emits: vec![of("v1", "ConfigMap")],
-        reads: vec![],
+        reads: if special == "reads deployments" { vec![of("apps/v1", "Deployment")] } else { vec![] },
         wishes: vec![],
         finalizer: (special == "holds").then(|| text("test.example.com/hold")),
         samples: vec![Sample { name: text("smallest"), object, beside: vec![] }],

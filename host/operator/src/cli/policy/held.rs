@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kaos_policy::{
+    contract::Claim,
     gate,
     settings::{Layer, Origin as Given},
 };
@@ -96,6 +97,9 @@ impl Beside<'_> {
                 let origin = Origin::File(PathBuf::from(format!("ConfigMap {namespace}/{name}")));
                 let policy = self.loader.check(&Candidate { origin, inner }).result?;
                 self.grantable.covers_claims(&policy.descriptor().claims)?;
+                if namespace != self.home {
+                    self.grantable.covers_reads_of_namespace(&policy.descriptor().claims, claims_of(self.own))?;
+                }
                 Some(policy)
             }
         };
@@ -106,6 +110,11 @@ impl Beside<'_> {
         let revision = format!("{namespace}/{name}").into();
         Ok(Shipped { revision, source: (namespace, name), policy, file, age, since, predecessor: None })
     }
+}
+
+/// Returns all claims of policies.
+pub(super) fn claims_of(policies: &[Loaded]) -> impl Iterator<Item = &Claim> {
+    policies.iter().flat_map(|loaded| &loaded.policy.descriptor().claims)
 }
 
 impl Standing {
