@@ -1,9 +1,22 @@
-//! Writes YAML that reads back as the same value.
+//! Writes YAML that reads back as the same value. Characters that control a terminal or hide others are escaped.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use kaos_policy::printable::{printable_lines, quoted_yaml};
+use serde::{Serialize, ser::Error as _};
+use serde_json::Value;
+use serde_saphyr::ser::Error;
 
 /// Writes a value as one document.
-pub(crate) fn text(value: &impl Serialize) -> Result<String, serde_saphyr::ser::Error> {
+pub(crate) fn text(value: &impl Serialize) -> Result<String, Error> {
+    let text = unescaped(value)?;
+    if matches!(printable_lines(&text), Cow::Borrowed(_)) {
+        return Ok(text);
+    }
+    escaped(serde_json::to_value(value).map_err(Error::custom)?, &text)
+}
+
+fn unescaped(value: &impl Serialize) -> Result<String, Error> {
     let options = serde_saphyr::ser_options! {
         // Folded text depends on the positions of line breaks, so keep texts without newlines in one line.
         folded_wrap_chars: usize::MAX,
@@ -11,14 +24,69 @@ pub(crate) fn text(value: &impl Serialize) -> Result<String, serde_saphyr::ser::
     serde_saphyr::to_string_with_options(value, options)
 }
 
+/// Writes a value with escapes. The library escapes some of these characters only, so this writes a unique word for
+/// each text that has any, and replaces the word with the escaped text.
+fn escaped(mut value: Value, unescaped_text: &str) -> Result<String, Error> {
+    let unused = (0..=unescaped_text.len())
+        .map(|number| format!("escaped{number}text"))
+        .find(|word| !unescaped_text.contains(word));
+    let mut words = Words { prefix: unused.unwrap_or_default(), scalars: Vec::new() };
+    words.replace_in(&mut value);
+    Ok(words.resolve(&unescaped(&value)?))
+}
+
+/// The words that stand for escaped texts.
+struct Words {
+    prefix: String,
+    scalars: Vec<String>,
+}
+
+impl Words {
+    fn word(&mut self, text: &str) -> Option<String> {
+        self.scalars.push(quoted_yaml(text)?);
+        Some(format!("{}{}x", self.prefix, self.scalars.len() - 1))
+    }
+
+    fn replace_in(&mut self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                if let Some(word) = self.word(text) {
+                    *text = word;
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.replace_in(item)),
+            Value::Object(fields) => {
+                let replaced = std::mem::take(fields).into_iter().map(|(name, mut value)| {
+                    self.replace_in(&mut value);
+                    (self.word(&name).unwrap_or(name), value)
+                });
+                *fields = replaced.collect();
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    fn resolve(&self, text: &str) -> String {
+        let mut parts = text.split(&self.prefix);
+        let mut resolved = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let (number, rest) = part.split_once('x').unwrap_or_default();
+            resolved
+                .push_str(number.parse().ok().and_then(|at: usize| self.scalars.get(at)).map_or("", |scalar| scalar));
+            resolved.push_str(rest);
+        }
+        resolved
+    }
+}
+
 /// Writes values as documents of one stream.
-pub(crate) fn stream<T: Serialize>(values: &[T]) -> Result<String, serde_saphyr::ser::Error> {
+pub(crate) fn stream<T: Serialize>(values: &[T]) -> Result<String, Error> {
     Ok(values.iter().map(text).collect::<Result<Vec<_>, _>>()?.join("---\n"))
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -78,5 +146,52 @@ mod tests {
         }
         let long = "x ".repeat(500);
         assert_eq!(serde_saphyr::from_str::<Value>(&text(&json!({"a": long})).unwrap()).unwrap()["a"], *long);
+    }
+    /// Draws a text from characters that YAML or a terminal treats specially.
+    fn drawn(rng: &mut fastrand::Rng) -> String {
+        const CHARACTERS: [char; 26] = [
+            'a',
+            'x',
+            '0',
+            ' ',
+            '\n',
+            '\t',
+            '"',
+            '\'',
+            '\\',
+            ':',
+            '#',
+            '-',
+            '{',
+            '|',
+            'é',
+            '漢',
+            '\u{1b}',
+            '\u{9b}',
+            '\r',
+            '\u{200b}',
+            '\u{200d}',
+            '\u{202e}',
+            '\u{2028}',
+            '\u{2066}',
+            '\u{feff}',
+            '\u{e0041}',
+        ];
+        (0..rng.usize(..8)).filter_map(|_| rng.choice(CHARACTERS)).collect()
+    }
+
+    #[test]
+    fn written_yaml_has_no_hidden_characters_and_reads_back_unchanged() {
+        let mut rng = fastrand::Rng::with_seed(7);
+        for _ in 0..2_000 {
+            let (key, value, inner) = (drawn(&mut rng), drawn(&mut rng), drawn(&mut rng));
+            let object =
+                json!({"escaped0text": "escaped0text0x", key: {"a": value, inner.clone(): [inner]}, "l": [value]});
+            let written = text(&object).unwrap();
+            assert!(matches!(printable_lines(&written), Cow::Borrowed(_)), "{object}\n{written:?}");
+            let read: Value =
+                serde_saphyr::from_str(&written).unwrap_or_else(|error| panic!("{object}: {error}\n{written}"));
+            assert_eq!(read, object, "{written}");
+        }
     }
 }

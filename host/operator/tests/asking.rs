@@ -3,6 +3,7 @@
 
 use crate::stage::{HOME, Stage, edition, package, team};
 use kaos_operator::package::{Package, pack};
+use kaos_policy::manifest::PolicyFile;
 use serde_json::{Value, json};
 
 /// Returns an Agent like the team's, with other metadata.
@@ -252,6 +253,38 @@ async fn explain_prints_policy_reasons_inputs_and_settings_of_an_object() {
         let ran = stage.policy(&["explain", object, "-n", "team"]).await;
         assert!(ran.code == 2 && ran.stderr.contains(told), "{object}: {}", ran.stderr);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn explain_names_the_policy_and_the_layer_of_each_setting() {
+    let stage = Stage::start("explain-layers").await;
+    team(&stage);
+    stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Active", "policy": "agent"}));
+    let own = Package { name: "own".into(), namespace: "team".into(), ..package("x:2") };
+    stage.revision("team.own-1", &own, 2, &json!({"state": "Active", "policy": "agent"}));
+    let overlay = Package {
+        name: "levels".into(),
+        file: PolicyFile::parse("settings: {level: DEBUG}").unwrap(),
+        component: Some(std::fs::read(crate::overlay::component(&stage.folder)).unwrap()),
+        ..package("")
+    };
+    stage.revision("levels-1", &overlay, 3, &json!({"state": "Active", "policy": "log-level"}));
+    let ran = stage.policy(&["explain", "agent/a", "-n", "team", "-o", "json"]).await;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let setting = |policy: &str, path: &str, value: &str, from: &str| json!({"policy": policy, "path": path, "value": value, "from": from});
+    // The namespace's own setting wins over that of the cluster, and each policy has its own settings.
+    let wanted = json!([
+        setting("agent", "image", "\"x:2\"", "policy ConfigMap team/own (namespace)"),
+        setting("log-level", "level", "\"DEBUG\"", "policy ConfigMap levels of the operator's namespace"),
+    ]);
+    assert_eq!(ran.json()["settings"], wanted, "{}{}", ran.stdout, ran.stderr);
+    let ran = stage.policy(&["explain", "agent/a", "-n", "team"]).await;
+    let line = |of: [&str; 2]| {
+        let is_it = |line: &&str| line.split_whitespace().take(2).eq(of);
+        ran.stdout.lines().find(is_it).unwrap_or_default()
+    };
+    assert!(line(["agent", "image"]).ends_with("policy ConfigMap team/own (namespace)"), "{}", ran.stdout);
+    assert!(line(["log-level", "level"]).contains("\"DEBUG\""), "{}", ran.stdout);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,6 +9,7 @@ mod new;
 mod on_cluster;
 mod overlay;
 mod pack;
+mod panicking;
 mod plan;
 mod policies;
 mod release;

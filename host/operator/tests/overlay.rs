@@ -20,22 +20,27 @@ metadata: {name: writer}
 spec: {modelAPI: llm, model: gpt}
 ";
 
-/// Builds the SDK's example into the component that an author would ship.
-fn component(folder: &Folder) -> String {
+/// Builds the SDK's example of an overlay into the component that an author would ship.
+pub(crate) fn component(folder: &Folder) -> String {
+    example(folder, "loglevel")
+}
+
+/// Builds an example of the SDK into the component that an author would ship.
+pub(crate) fn example(folder: &Folder, name: &str) -> String {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest-policies");
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guests");
     let built = Command::new(env!("CARGO"))
         .args(["build", "--quiet", "--release", "--locked", "--target", "wasm32-unknown-unknown"])
-        .args(["--package", "kaos-policy-sdk", "--example", "loglevel", "--target-dir"])
+        .args(["--package", "kaos-policy-sdk", "--example", name, "--target-dir"])
         .arg(&target)
         .current_dir(workspace)
         .env_remove("CARGO_TARGET_DIR")
         .env_remove("RUSTFLAGS")
         .status()
         .unwrap();
-    assert!(built.success(), "the overlay does not build: is the target wasm32-unknown-unknown installed?");
-    let module = target.join("wasm32-unknown-unknown/release/examples/loglevel.wasm");
-    let component = format!("{}/loglevel.wasm", folder.path());
+    assert!(built.success(), "{name} does not build: is the target wasm32-unknown-unknown installed?");
+    let module = target.join(format!("wasm32-unknown-unknown/release/examples/{name}.wasm"));
+    let component = format!("{}/{name}.wasm", folder.path());
     let ran = run(["policy", "build", &module.to_string_lossy(), "-o", &component], "");
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     component

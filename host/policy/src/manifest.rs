@@ -119,7 +119,8 @@ pub enum Privilege {
     AddedCapabilities,
     /// `securityContext.procMount`
     ProcMount,
-    /// A seccomp or `AppArmor` profile `Unconfined`, as a field or as an annotation, or `SELinux` options.
+    /// A seccomp or `AppArmor` profile `Unconfined` or from the node, as a field or as an annotation, or `SELinux`
+    /// options.
     Unconfined,
     /// `securityContext.sysctls`
     Sysctls,
@@ -137,7 +138,8 @@ pub enum Privilege {
     HostPath,
     /// `windowsOptions.hostProcess`
     HostProcess,
-    /// `serviceAccountName`, except `default` and ServiceAccounts of the same plan; and Secrets that hold tokens.
+    /// `serviceAccountName`, except `default` and ServiceAccounts of the same plan; Secrets that hold tokens; accounts
+    /// of Windows (`gmsaCredentialSpecName`).
     ServiceAccounts,
     /// `nodeName`
     NodeName,

@@ -29,6 +29,27 @@ pub fn printable_json(json: &str) -> Cow<'_, str> {
     )
 }
 
+/// Returns a text as a double-quoted YAML scalar that reads back as the same text, if it has characters to escape.
+pub fn quoted_yaml(text: &str) -> Option<String> {
+    if matches!(printable_lines(text), Cow::Borrowed(_)) {
+        return None;
+    }
+    let mut scalar = String::with_capacity(text.len() + 16);
+    scalar.push('"');
+    for c in text.chars() {
+        let _ = match c {
+            '"' | '\\' => write!(scalar, "\\{c}"),
+            '\n' => write!(scalar, "\\n"),
+            '\t' => write!(scalar, "\\t"),
+            _ if !is_obeyed_or_unseen(c) => write!(scalar, "{c}"),
+            '\u{10000}'.. => write!(scalar, "\\U{:08X}", u32::from(c)),
+            _ => write!(scalar, "\\u{:04X}", u32::from(c)),
+        };
+    }
+    scalar.push('"');
+    Some(scalar)
+}
+
 /// The shortest escape: `\n`, `\u{1b}`.
 fn shortest(c: char) -> impl Iterator<Item = char> {
     let (control, other) =
@@ -99,6 +120,13 @@ mod tests {
             assert!(matches!(printable(text), Cow::Borrowed(same) if same == text), "{text}");
         }
         assert_eq!(printable_lines("a\n\tb\r\u{1b}"), "a\n\tb\\r\\u{1b}");
+    }
+
+    #[test]
+    fn a_yaml_scalar_is_quoted_only_if_it_has_characters_to_escape() {
+        assert_eq!(quoted_yaml("a\n\té \"\\"), None);
+        let scalar = quoted_yaml("\u{202e}a\n\"\\\u{9b}\u{e0041}");
+        assert_eq!(scalar.as_deref(), Some(r#""\u202Ea\n\"\\\u009B\U000E0041""#));
     }
 
     #[test]

@@ -50,6 +50,7 @@ fn privilege_needs_the_users_spec_for_the_same_container_or_a_grant() {
 fn each_field_that_raises_privilege_has_its_grant() {
     let volume = |of: &str| pod(json!({"volumes": [{"name": "v", of: {"x": "y"}}]}));
     let projected = |source: Value| pod(json!({"volumes": [{"name": "v", "projected": {"sources": [source]}}]}));
+    let on_node = |of: &str| json!({"securityContext": {of: {"type": "Localhost", "localhostProfile": "weak.json"}}});
     let claimed =
         |spec: Value| pod(json!({"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": spec}}}]}));
     for (grant, pod) in [
@@ -58,6 +59,10 @@ fn each_field_that_raises_privilege_has_its_grant() {
         ("priorityClass", pod(json!({"priorityClassName": "system-node-critical"}))),
         ("runtimeClass", pod(json!({"runtimeClassName": "other"}))),
         ("serviceAccounts", pod(json!({"serviceAccountName": "admin"}))),
+        ("serviceAccounts", pod(json!({"securityContext": {"windowsOptions": {"gmsaCredentialSpecName": "admin"}}}))),
+        ("serviceAccounts", container(json!({"securityContext": {"windowsOptions": {"gmsaCredentialSpec": "{}"}}}))),
+        ("unconfined", pod(on_node("seccompProfile"))),
+        ("unconfined", container(on_node("appArmorProfile"))),
         ("otherVolumes", volume("gitRepo")),
         ("otherVolumes", volume("flexVolume")),
         ("otherVolumes", volume("nfs")),

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use kaos_operator::catalogue::GroupKind;
 use kaos_operator::rbac::Scope;
 use kaos_policy::manifest::Privilege;
-use kaos_tests::harness::{World, play, samples};
+use kaos_tests::harness::{Scenario, World, play, samples};
 use serde_json::{Value, json};
 
 use crate::support::{
-    define, first_edition_serves, namespace, own_config, package, restart_writes_nothing, revisions, scenario,
-    settings, until_edition, until_state, widget, widget_waits,
+    define, first_edition_serves, namespace, own_config, package, package_in, restart_writes_nothing, revisions,
+    scenario, settings, until_edition, until_state, widget, widget_waits,
 };
 
 #[test]
@@ -214,6 +214,29 @@ fn a_claim_that_reads_kinds_outside_of_the_operators_flags_is_refused() {
         // The default policies still emit and read their types.
         world.apply(&samples::model_api("llm")).await;
         world.until_ready("ModelAPI/llm").await;
+    });
+}
+
+#[test]
+fn a_policy_of_a_namespace_reads_kinds_of_kubernetes_only_if_the_owner_lists_them() {
+    let namespaces = || Scenario::embedded("namespaces").installing(true);
+    let tenant = async |world: &World| {
+        define(world).await;
+        world.apply(&widget("w", &json!({}))).await;
+        world.apply(&package_in("test", "widgets", "1 reads deployments", "")).await;
+    };
+    play(namespaces(), async |world| {
+        tenant(world).await;
+        until_not_granted(world, "claims[0].reads: Deployment.apps: ").await;
+        assert!(world.look("ConfigMap/w").await.is_null(), "it does not serve");
+        // In the operator's own namespace it may.
+        world.apply(&package("cluster", "2 reads deployments", "")).await;
+        until_edition(world, "ConfigMap/w", "2").await;
+    });
+    let listed = namespaces().tuned(|options| options.grantable.reads = Some(kinds(&["Deployment.apps"])));
+    play(listed, async |world| {
+        tenant(world).await;
+        until_edition(world, "ConfigMap/w", "1").await;
     });
 }
 

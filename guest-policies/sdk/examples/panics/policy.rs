@@ -1,15 +1,22 @@
-//! A policy that panics in the way that its object names, for tests of the host's message.
+//! A policy that panics in the way that its object or its setting `does` names, for tests of the host's message.
 
 use alloc::{borrow::ToOwned, string::String, vec, vec::Vec};
 use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Sample, Subject};
-use kaos_policy_sdk::{Object, Policy, SubjectExt, json, need, plan};
+use kaos_policy_sdk::{Decode, Policy, SubjectExt, json, need, plan};
 
 /// The policy.
 pub(crate) struct Panics;
 
-/// Returns the way to panic that the object names.
-fn does(object: &Object) -> String {
-    object.str_at(&["spec", "does"]).unwrap_or_default().to_owned()
+#[derive(Decode)]
+struct Settings {
+    does: Option<String>,
+}
+
+/// Returns the way to panic that the object or the setting names.
+fn does(subject: &Subject) -> String {
+    let by_setting = subject.settings::<Settings>().ok().and_then(|settings| settings.does);
+    let by_object = subject.object().str_at(&["spec", "does"]).map(ToOwned::to_owned);
+    by_object.or(by_setting).unwrap_or_default()
 }
 
 impl Policy for Panics {
@@ -33,14 +40,14 @@ impl Policy for Panics {
             name: "panics".to_owned(),
             version: "0.1.0".to_owned(),
             claims: vec![claim],
-            settings_schema: r#"{"type":"object"}"#.to_owned(),
+            settings_schema: r#"{"properties":{"does":{"type":"string"}},"type":"object"}"#.to_owned(),
             extra: json::empty(),
         }
     }
 
     #[allow(clippy::expect_used, reason = "it is what the object wants")]
     fn needs(subject: &Subject) -> Vec<Need> {
-        if does(&subject.object()) == "expects" {
+        if does(subject) == "expects" {
             subject.object().str_at(&["spec", "nothing"]).expect("spec.nothing is there");
         }
         Vec::new()
@@ -52,7 +59,7 @@ impl Policy for Panics {
 
     #[allow(clippy::panic, clippy::indexing_slicing, reason = "it is what the object wants")]
     fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
-        match does(&subject.object()).as_str() {
+        match does(subject).as_str() {
             "indexes" => drop(env[env.len()].clone()),
             "panics" => panic!("the object says: \u{1b}[2J {}", "long ".repeat(500)),
             _ => {}

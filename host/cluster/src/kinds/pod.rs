@@ -111,6 +111,10 @@ fn fill_volume(volume: &mut Value) {
             set(source, "defaultMode", json!(420));
         }
     }
+    if volume["image"].is_object() {
+        let policy = pull_policy(volume["image"]["reference"].as_str().unwrap_or_default());
+        set(&mut volume["image"], "pullPolicy", json!(policy));
+    }
     if volume["hostPath"].is_object() {
         set(&mut volume["hostPath"], "type", json!(""));
     }
@@ -136,8 +140,9 @@ fn list_mut<'a>(value: &'a mut Value, name: &str) -> impl Iterator<Item = &'a mu
     list.into_iter().flatten().filter(|item| item.is_object())
 }
 
+/// Sets a field that is missing, or empty: the server takes an empty text for a missing one.
 fn set(value: &mut Value, field: &str, default: Value) {
-    if value[field].is_null() {
+    if value[field].is_null() || value[field] == "" {
         value[field] = default;
     }
 }

@@ -5,12 +5,7 @@ use kube::{api::ListParams, core::Request};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{
-    apply_event,
-    shared::Shared,
-    slot::Handle,
-    watch_error::{WatchError, in_time},
-};
+use super::{apply_event, shared::Shared, slot::Handle, watch_error::WatchError};
 
 #[derive(Deserialize)]
 struct Metadata {
@@ -43,15 +38,18 @@ pub(super) async fn run(shared: &Shared, handle: &Handle) {
 async fn sweep_once(shared: &Shared, handle: &Handle) -> Result<(), WatchError> {
     let path = handle.served.path(handle.spec.namespace.as_deref());
     let mut next = None;
+    let mut size = shared.options.page_size();
     loop {
-        let params = ListParams {
-            label_selector: Some(format!("{}!={}", metadata::MANAGED_BY, metadata::MANAGER)),
-            limit: Some(shared.options.page),
-            continue_token: next,
-            ..ListParams::default()
+        let request = |limit| {
+            let params = ListParams {
+                label_selector: Some(format!("{}!={}", metadata::MANAGED_BY, metadata::MANAGER)),
+                limit,
+                continue_token: next.clone(),
+                ..ListParams::default()
+            };
+            Request::new(&path).list_metadata(&params)
         };
-        let request = Request::new(&path).list_metadata(&params).map_err(kube::Error::BuildRequest)?;
-        let page: Metadata = in_time(shared.client.request(request)).await?;
+        let page: Metadata = serde_json::from_str(&size.next_page(&shared.client, request).await?)?;
         for object in page.items.iter().flatten() {
             shared.tell(|state| apply_event::swept(state, handle, object));
         }

@@ -5,14 +5,18 @@ use std::{
     sync::Arc,
 };
 
-use super::cached_object::{Arrived, CachedObject};
-use crate::hashing::hash;
+use super::{
+    cached_object::{Arrived, CachedObject},
+    known_labels::mark,
+};
 
-/// An index of objects by label. If two labels have the same hash, the operator reads an object needlessly, with no
-/// other effect.
+/// An index of objects by label. It keeps eight bytes for each label of an object, and lists the objects of those
+/// labels only that a selector names. If two labels have the same hash, the operator reads an object needlessly, with
+/// no other effect.
 #[derive(Debug, Default)]
 pub(super) struct ByLabel {
     pub(super) of_name: BTreeMap<Arc<str>, Labelled>,
+    /// The objects of each label that a selector names.
     pub(super) names: BTreeMap<u64, BTreeSet<Arc<str>>>,
     /// Number of checks whether a selector selects an object.
     #[cfg(test)]
@@ -22,13 +26,14 @@ pub(super) struct ByLabel {
 #[derive(Debug)]
 pub(super) struct Labelled {
     pub(super) version: u64,
+    /// Sorted.
     pub(super) labels: Box<[u64]>,
 }
 
 pub(super) type Labels = [(String, String)];
 
 pub(super) fn marks(labels: &Labels) -> Vec<u64> {
-    labels.iter().map(|(key, value)| hash((key.as_str(), value.as_str()))).collect()
+    labels.iter().map(|(key, value)| mark(key, value)).collect()
 }
 
 impl ByLabel {
@@ -38,9 +43,11 @@ impl ByLabel {
             return false;
         }
         self.take(name);
-        let labels: Box<[u64]> = item.labels.iter().map(|(key, value)| hash((&**key, &**value))).collect();
+        let labels = item.labels.marks();
         for label in &labels {
-            self.names.entry(*label).or_default().insert(Arc::clone(name));
+            if let Some(names) = self.names.get_mut(label) {
+                names.insert(Arc::clone(name));
+            }
         }
         self.of_name.insert(Arc::clone(name), Labelled { version: item.version, labels });
         true
@@ -58,11 +65,30 @@ impl ByLabel {
     pub(super) fn take(&mut self, name: &str) {
         let labels = self.of_name.remove(name).map(|known| known.labels).unwrap_or_default();
         for label in labels {
-            let names = self.names.get_mut(&label);
-            if names.is_some_and(|names| names.remove(name) && names.is_empty()) {
-                self.names.remove(&label);
+            if let Some(names) = self.names.get_mut(&label) {
+                names.remove(name);
             }
         }
+    }
+
+    /// Indexes the labels that selectors name, and no others.
+    pub(super) fn index(&mut self, named: &BTreeSet<u64>) {
+        self.names.retain(|label, _| named.contains(label));
+        let mut new: BTreeMap<u64, BTreeSet<Arc<str>>> = BTreeMap::new();
+        for label in named.iter().filter(|label| !self.names.contains_key(label)) {
+            new.insert(*label, BTreeSet::new());
+        }
+        if new.is_empty() {
+            return;
+        }
+        for (name, known) in &self.of_name {
+            for label in &known.labels {
+                if let Some(names) = new.get_mut(label) {
+                    names.insert(Arc::clone(name));
+                }
+            }
+        }
+        self.names.append(&mut new);
     }
 
     /// Returns the known objects that a list of this version does not contain.
@@ -85,7 +111,7 @@ impl ByLabel {
     }
 
     pub(super) fn has(&self, name: &str, marks: &[u64]) -> bool {
-        self.of_name.get(name).is_some_and(|known| marks.iter().all(|mark| known.labels.contains(mark)))
+        self.of_name.get(name).is_some_and(|known| marks.iter().all(|mark| known.labels.binary_search(mark).is_ok()))
     }
 
     /// Returns the objects with all these labels, by name.
@@ -93,14 +119,14 @@ impl ByLabel {
         let marks = marks(labels);
         let mut fewest: Option<&BTreeSet<Arc<str>>> = None;
         for mark in &marks {
-            let Some(names) = self.names.get(mark) else { return Vec::new() };
+            let Some(names) = self.names.get(mark) else { continue };
             if fewest.is_none_or(|fewest| names.len() < fewest.len()) {
                 fewest = Some(names);
             }
         }
         match fewest {
             Some(names) => names.iter().filter(|name| self.has(name, &marks)).cloned().collect(),
-            None => self.of_name.keys().cloned().collect(),
+            None => self.of_name.keys().filter(|name| self.has(name, &marks)).cloned().collect(),
         }
     }
 }

@@ -240,7 +240,7 @@ mod tests {
         Arrived::new(
             object,
             &ResourceType::new("x.io/v1", "Widget"),
-            Extract { labels: true, essence: true, shared: false },
+            Extract { labels: true, essence: true, ..Extract::default() },
         )
         .unwrap()
     }

@@ -6,6 +6,10 @@ use kaos_objects::{ResourceType, metadata};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json, value::RawValue};
 
+use super::{
+    bare::{self, BareObject},
+    known_labels::{KnownLabels, MOST_LABELS},
+};
 use crate::hashing::hash;
 
 /// The reason why an object from the API server cannot be cached.
@@ -14,6 +18,9 @@ pub(super) enum Malformed {
     /// The JSON is no object with metadata, or lacks an identifying field.
     #[error("it has no usable metadata.{0}")]
     Field(&'static str),
+    /// The object has more labels than the watch keeps.
+    #[error("it has more than {MOST_LABELS} labels, so no policy finds it by label: remove some")]
+    Labels,
 }
 
 /// A cached object.
@@ -25,8 +32,7 @@ pub(super) struct CachedObject {
     pub(super) version: u64,
     /// The UID of the object's controller.
     pub(super) owner: Option<Box<str>>,
-    /// Sorted by key. Empty if no selector needs them.
-    pub(super) labels: Box<[(Box<str>, Box<str>)]>,
+    pub(super) labels: KnownLabels,
     /// A hash of everything but the resource version.
     pub(super) content: u64,
     /// A hash of everything but status and resource version. Only for claimed kinds.
@@ -49,6 +55,17 @@ pub(super) struct Extract {
     pub(super) labels: bool,
     pub(super) essence: bool,
     pub(super) shared: bool,
+    pub(super) form: Form,
+}
+
+/// How much of an object to keep.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Form {
+    /// All of it.
+    #[default]
+    Whole,
+    /// Place, version and hashes of labels.
+    Bare,
 }
 
 /// The controller in an object's owner reference.
@@ -120,11 +137,17 @@ impl Arrived {
     /// Converts an object from the server. Each object is parsed separately, so that an unreadable one, such as an
     /// overly nested one, does not block the others.
     pub(super) fn read(sent: &RawValue, of: &ResourceType, extract: Extract) -> Result<Self, Unusable> {
-        let object = match serde_json::from_str(sent.get()) {
-            Ok(object) => object,
-            Err(error) => return Err(Unusable::unread(sent, &error, of, extract)),
+        let arrived = if extract.form == Form::Bare {
+            bare::read(sent, extract.labels).map(|read| read.map(Self::bare).map_err(Malformed::Field))
+        } else {
+            serde_json::from_str(sent.get()).map(|object| Self::new(object, of, extract))
         };
-        Self::new(object, of, extract).map_err(|error| Unusable::new(&named(sent), &error, None))
+        let arrived = arrived.map_err(|error| Unusable::unread(sent, &error, of, extract))?;
+        let arrived = arrived.map_err(|error| Unusable::new(&named(sent), &error, None))?;
+        if arrived.item.labels == KnownLabels::TooMany {
+            return Err(Unusable::new(&named(sent), &Malformed::Labels, Some(arrived)));
+        }
+        Ok(arrived)
     }
 
     /// Converts an object. List items carry no type, so this fills in the type.
@@ -149,11 +172,20 @@ impl Arrived {
                 metadata.remove("annotations");
             }
         }
-        let labels = if extract.labels { labels_of(&object) } else { Box::default() };
+        let labels = if extract.labels { KnownLabels::of(&object) } else { KnownLabels::default() };
         let essence = if extract.essence { essence_of(&mut object) } else { 0 };
         let text: Arc<str> = object.to_string().into();
         let item = CachedObject { content: hash(&text), text, uid, version, owner, labels, essence, shared };
         Ok(Self { namespace, name, item })
+    }
+}
+
+impl Arrived {
+    /// Converts an object of which only the version and hashes of labels are kept.
+    fn bare(BareObject { namespace, name, uid, version, labels }: BareObject) -> Self {
+        let (text, uid) = ("".into(), uid.into_boxed_str());
+        let item = CachedObject { text, uid, version, owner: None, labels, content: 0, essence: 0, shared: false };
+        Self { namespace: namespace.into(), name: name.into(), item }
     }
 }
 
@@ -170,10 +202,7 @@ impl CachedObject {
 
     /// Whether the object has these labels.
     pub(super) fn carries(&self, wanted: &[(String, String)]) -> bool {
-        wanted.iter().all(|(key, value)| {
-            let found = self.labels.binary_search_by(|(label, _)| (**label).cmp(key));
-            found.is_ok_and(|at| *self.labels[at].1 == **value)
-        })
+        self.labels.carry(wanted)
     }
 }
 
@@ -207,15 +236,6 @@ fn is_shared(managed: Option<&Value>) -> bool {
     })
 }
 
-fn labels_of(object: &Value) -> Box<[(Box<str>, Box<str>)]> {
-    let labels = object["metadata"]["labels"].as_object();
-    let pairs = labels.into_iter().flatten();
-    let mut pairs: Vec<(Box<str>, Box<str>)> =
-        pairs.filter_map(|(key, value)| Some((key.as_str().into(), value.as_str()?.into()))).collect();
-    pairs.sort_unstable();
-    pairs.into()
-}
-
 /// A hash of the object without its status.
 fn essence_of(object: &mut Value) -> u64 {
     let remove = |object: &mut Value| object.as_object_mut().and_then(|fields| fields.remove("status"));
@@ -231,7 +251,7 @@ fn essence_of(object: &mut Value) -> u64 {
 mod tests {
     use super::*;
 
-    const ALL: Extract = Extract { labels: true, essence: true, shared: true };
+    const ALL: Extract = Extract { labels: true, essence: true, shared: true, form: Form::Whole };
 
     fn widget() -> ResourceType {
         ResourceType::new("x.io/v1", "Widget")

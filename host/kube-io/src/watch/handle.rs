@@ -64,6 +64,12 @@ impl Watch {
         Self(shared)
     }
 
+    /// Reads the state.
+    #[cfg(test)]
+    pub(super) fn with_state<T>(&self, ask: impl FnOnce(&super::state::State) -> T) -> T {
+        self.0.with(|state| ask(state))
+    }
+
     /// Watches until `stop`.
     pub async fn run(&self, stop: CancellationToken) {
         tokio::select! {

@@ -5,8 +5,8 @@
 //! | `coverage`, `plan` | the watched types, with the manner of watching; the resulting watches |
 //! | `discovery`, `known`, `definitions` | the served types, and their changes |
 //! | `handle` | [`Watch`], as the rest of the operator uses it |
-//! | `reflector`, `page`, `event`, `watch_error` | follows one collection through all errors |
-//! | `cached_object`, `cache`, `fetched_objects`, `secret_metadata`, `by_label`, `selected` | the cached objects |
+//! | `reflector`, `page`, `page_request`, `event`, `watch_error` | follows one collection through all errors |
+//! | `cached_object`, `bare`, `known_labels`, `cache`, `fetched_objects`, `secret_metadata`, `by_label`, `selected` | the cached objects |
 //! | `needs`, `allowance`, `charge` | the reverse index of needs, and the limits per namespace |
 //! | `name_conflicts`, `owners` | names that another owner has; the children of each owner |
 //! | `state`, `slot`, `apply_event` | the whole state; incoming events, and the objects that they wake |
@@ -25,6 +25,7 @@
 mod adoption_sweep;
 mod allowance;
 mod apply_event;
+mod bare;
 mod by_label;
 mod cache;
 mod cached_object;
@@ -41,6 +42,7 @@ mod foreign_watch;
 mod handle;
 mod in_flight_writes;
 mod known;
+mod known_labels;
 mod look;
 mod lookup;
 mod name_conflicts;
@@ -48,6 +50,7 @@ mod needs;
 mod options;
 mod owners;
 mod page;
+mod page_request;
 mod plan;
 mod plan_watches;
 mod reflector;

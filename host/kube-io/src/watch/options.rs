@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use super::{Allowance, Scope};
+use super::{Allowance, Scope, page_request::PageSize};
 use crate::{backoff::Backoff, object_key::ObjectKey, queue::Urgency};
 
 /// Callback for each object that needs a pass. The watch calls it often, so it must not block and must not call the
@@ -32,6 +32,8 @@ pub struct WatchOptions {
     pub backoff: Backoff,
     /// Number of objects in a page of a list.
     pub page: u32,
+    /// Number of bytes of a page. A longer page is read again as several smaller ones.
+    pub page_bytes: usize,
     /// Number of needed ConfigMaps, of ConfigMap selectors, and of needed Secrets in a namespace up to which each gets
     /// its own watch.
     pub most_named: usize,
@@ -54,10 +56,18 @@ impl Default for WatchOptions {
             poll: Duration::from_mins(1),
             backoff: Backoff { first: Duration::from_millis(250), max: Duration::from_mins(1) },
             page: 500,
+            page_bytes: 16 << 20,
             most_named: 8,
             allowance: Allowance::default(),
             seed: 0,
         }
+    }
+}
+
+impl WatchOptions {
+    /// The size of a page of a list.
+    pub(super) fn page_size(&self) -> PageSize {
+        PageSize { objects: Some(self.page), bytes: self.page_bytes }
     }
 }
 

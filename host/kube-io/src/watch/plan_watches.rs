@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use kaos_objects::{ResourceType, Target};
 
 use super::{
-    cached_object::Extract,
+    cached_object::{Extract, Form},
     coverage::{Manner, is_guarded},
     discovery::{Discovered, Served},
     name_conflicts,
@@ -105,7 +105,7 @@ fn needed_specs(state: &State, of: &ResourceType) -> Vec<(Spec, Extract)> {
 
 fn extract(state: &State, of: &ResourceType, select: &Select) -> Extract {
     let labels = *select == Select::Whole && state.coverage.is_read(of) && !is_guarded(of);
-    Extract { labels, essence: state.coverage.is_primary(of), shared: *select == Select::Own }
+    Extract { labels, essence: state.coverage.is_primary(of), shared: *select == Select::Own, form: Form::Whole }
 }
 
 /// Drops the objects of a watch. Wakes those of claimed kinds, because they look deleted now.

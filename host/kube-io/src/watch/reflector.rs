@@ -24,6 +24,7 @@ use super::{
     cached_object::{Arrived, Extract, Unusable, version_of},
     event::Event,
     page::{self, Page},
+    page_request::PageSize,
     watch_error::{WatchError, in_time},
 };
 use crate::backoff::{Backoff, in_millis};
@@ -73,7 +74,7 @@ pub(super) struct Pace {
     pub(super) watch: Duration,
     pub(super) relist: Duration,
     pub(super) backoff: Backoff,
-    pub(super) page: u32,
+    pub(super) page: PageSize,
 }
 
 /// Follows a collection.
@@ -187,19 +188,20 @@ impl<S: Sink> Reflector<S> {
     async fn list(&mut self) -> Result<(), WatchError> {
         let mut all = Page::default();
         let mut next = None;
+        let mut size = PageSize { objects: self.pace.page.objects.filter(|_| self.paged), ..self.pace.page };
+        let path = Request::new(&self.collection.path);
         loop {
-            let params = ListParams {
-                label_selector: self.collection.labels.clone(),
-                field_selector: self.collection.fields.clone(),
-                limit: self.paged.then_some(self.pace.page),
-                continue_token: next.take(),
-                ..ListParams::default()
+            let request = |limit| {
+                let params = ListParams {
+                    label_selector: self.collection.labels.clone(),
+                    field_selector: self.collection.fields.clone(),
+                    limit,
+                    continue_token: next.clone(),
+                    ..ListParams::default()
+                };
+                if self.collection.by_metadata { path.list_metadata(&params) } else { path.list(&params) }
             };
-            let request = Request::new(&self.collection.path);
-            let request =
-                if self.collection.by_metadata { request.list_metadata(&params) } else { request.list(&params) };
-            let text = in_time(self.client.request_text(request.map_err(kube::Error::BuildRequest)?)).await;
-            let text = text.inspect_err(|broken| {
+            let text = size.next_page(&self.client, request).await.inspect_err(|broken| {
                 // Pages expire when listing takes too long. Then list without pages.
                 self.paged &= *broken != WatchError::Gone;
             })?;

@@ -14,7 +14,8 @@ use super::{
     event::Event,
     fetched_objects::Fetched,
     look::Look,
-    plan::Spec,
+    needs::Needs,
+    plan::{Select, Spec},
     slot::{Handle, Slot},
     state::State,
 };
@@ -56,6 +57,12 @@ pub(super) fn is_wanted(state: &State, spec: &Spec, name: &str) -> bool {
 
 fn is_named(state: &State, spec: &Spec, name: &str) -> bool {
     state.needs.is_needed(&spec.of, spec.namespace.as_deref().unwrap_or_default(), name)
+}
+
+/// Returns the hashes of all labels that selectors for the objects of a watch name.
+fn named_labels(needs: &Needs, spec: &Spec) -> BTreeSet<u64> {
+    let selectors = needs.selectors(&spec.of, spec.namespace.as_deref());
+    selectors.flat_map(|(selector, _)| marks(&selector.labels)).collect()
 }
 
 /// Takes in an event of the watch.
@@ -116,6 +123,7 @@ pub(super) fn labelled_relist(
     let Some(slot) = state.slots.get_mut(spec).filter(|slot| slot.id == handle.id) else { return Wakes::new() };
     let mut wakes = Wakes::new();
     if slot.labels.of_name.is_empty() {
+        slot.labels.index(&named_labels(&state.needs, spec));
         for arrived in listed {
             slot.labels.put(&arrived.name, &arrived.item);
         }
@@ -177,14 +185,25 @@ pub(super) fn labelled_fetched(
     wakes
 }
 
+/// The watch on all metadata that may answer a target.
+fn wide(target: &Target) -> Spec {
+    Spec::new(&target.of(), target.namespace().map(str::to_owned), Select::Wide)
+}
+
 /// Takes in targets that became needed or unneeded. Decides once for all of them whether an object is still needed,
 /// because a deleted object may have had hundreds of selectors.
 pub(super) fn needs_changed(state: &mut State, changed: &[Arc<Target>]) {
+    let concerned: BTreeSet<Spec> = changed.iter().map(|target| wide(target)).collect();
+    for spec in concerned {
+        if let Some(slot) = state.slots.get_mut(&spec).filter(|slot| !slot.labels.of_name.is_empty()) {
+            slot.labels.index(&named_labels(&state.needs, &spec));
+        }
+    }
     // For each object: whether a new need covers it.
     let mut concerned: BTreeMap<Spec, BTreeMap<Arc<str>, bool>> = BTreeMap::new();
     for target in changed {
         let is_needed = state.needs.who(target).next().is_some();
-        let spec = Spec::new(&target.of(), target.namespace().map(str::to_owned), super::plan::Select::Wide);
+        let spec = wide(target);
         let Some(slot) = state.slots.get(&spec) else { continue };
         let names: Vec<Arc<str>> = match &**target {
             Target::Named(reference) => vec![reference.name.as_str().into()],

@@ -78,8 +78,8 @@ impl Shared {
     pub(super) fn reflector<S: Sink>(&self, collection: Collection, sink: S) -> Reflector<S> {
         let options = &self.options;
         let rng = self.rng((&collection.path, &collection.labels, &collection.fields));
-        let (watch, relist, backoff, page) = (options.watch, options.relist, options.backoff, options.page);
-        let pace = Pace { watch, relist, backoff, page };
+        let (watch, relist, backoff) = (options.watch, options.relist, options.backoff);
+        let pace = Pace { watch, relist, backoff, page: options.page_size() };
         let rights = self.with(|state| state.rights.subscribe());
         Reflector::new(self.client.clone(), collection, sink, pace, options.streaming_lists, (rng, rights))
     }

@@ -10,7 +10,9 @@ use std::{
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::{
-    adoption_sweep, definitions, discovery, fetch_referenced,
+    adoption_sweep,
+    cached_object::{Extract, Form},
+    definitions, discovery, fetch_referenced,
     plan::{Scope, Select},
     plan_watches,
     reflector::Collection,
@@ -95,7 +97,7 @@ async fn watch(shared: Arc<Shared>, handle: Handle) {
         labels: spec.labels(),
         fields: spec.fields(),
         by_metadata: spec.is_partial(),
-        extract: handle.extract,
+        extract: Extract { form: if spec.by_metadata() { Form::Bare } else { Form::Whole }, ..handle.extract },
     };
     let sink = SlotSink { shared: Arc::clone(&shared), handle: handle.clone() };
     let reflector = shared.reflector(collection, sink);

@@ -6,11 +6,13 @@ use std::{collections::BTreeSet, fmt, str::FromStr};
 
 use kaos_policy::{
     contract::{Claim, ResourceType},
+    describe::is_built_in,
     manifest::{Grants, Privilege},
     names::{is_kind, is_subdomain},
 };
 
 use super::tenancy::{NOT_GRANTED, Overreach};
+use crate::watch::is_guarded;
 
 /// The most that installed policies may be granted. `None` allows everything that the operator has rights for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -50,6 +52,34 @@ impl Grantable {
             for (types, listed, what) in [(emits, &self.emits, "emits"), (reads, &self.reads, "reads")] {
                 let (path, flag) = (format!("claims[{i}].{what}"), format!("--grantable-{what}"));
                 covers(listed.as_ref(), types.iter().map(GroupKind::from), &path, &flag)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the reads of a policy that belongs to another namespace than the operator's. It may not make the operator
+    /// watch all objects of a type of Kubernetes in every namespace, unless the owner lists the kind. ConfigMaps and
+    /// Secrets are watched one by one. `own`: the claims of the policies that the operator started with. It watches
+    /// their types already.
+    pub(crate) fn covers_reads_of_namespace<'a>(
+        &self,
+        claims: &[Claim],
+        own: impl IntoIterator<Item = &'a Claim>,
+    ) -> Result<(), Overreach> {
+        if self.reads.is_some() {
+            // The list counts, and `covers_claims` checks it.
+            return Ok(());
+        }
+        let watched: BTreeSet<&ResourceType> = own.into_iter().flat_map(|claim| &claim.reads).collect();
+        let is_costly = |of: &&ResourceType| is_built_in(of) && !is_guarded(of) && !watched.contains(of);
+        for (i, claim) in claims.iter().enumerate() {
+            if let Some(of) = claim.reads.iter().find(is_costly) {
+                let kind = GroupKind::from(of);
+                let message = format!(
+                    "claims[{i}].reads: {kind}: the operator would watch all objects of this kind, and its \
+                     --grantable-reads does not list the kind: remove it, or ask the operator's owner to list it"
+                );
+                return Err(Overreach { reason: NOT_GRANTED, message });
             }
         }
         Ok(())
@@ -164,5 +194,25 @@ mod tests {
         let few = Grantable { emits: Some(kinds(&["ConfigMap.example.com"])), ..all };
         let which = "ConfigMap is not allowed: the operator's --grantable-emits allows only ConfigMap.example.com";
         assert_eq!(told(few.covers_claims(&claims)), format!("claims[1].emits: {which}"));
+    }
+    #[test]
+    fn a_policy_of_a_namespace_reads_no_further_kinds_of_kubernetes_unless_the_owner_lists_them() {
+        let own = [claim(&[], &["PersistentVolumeClaim"])];
+        let covered = |grantable: &Grantable, of: ResourceType| {
+            let claims = [claim(&[], &[]), Claim { reads: vec![of], ..claim(&[], &[]) }];
+            grantable.covers_reads_of_namespace(&claims, &own).map_err(|refused| refused.message)
+        };
+        let unlisted = Grantable::default();
+        for of in ["v1 ConfigMap", "v1 Secret", "v1 PersistentVolumeClaim", "kaos.tools/v1alpha1 Agent"] {
+            let (api_version, kind) = of.split_once(' ').unwrap();
+            assert_eq!(covered(&unlisted, ResourceType::new(api_version, kind)), Ok(()), "{of}");
+        }
+        let deployments = ResourceType::new("apps/v1", "Deployment");
+        let told = covered(&unlisted, deployments.clone()).unwrap_err();
+        assert!(told.starts_with("claims[1].reads: Deployment.apps: "), "{told}");
+        assert!(told.contains("--grantable-reads"), "{told}");
+        assert!(covered(&unlisted, ResourceType::new("v1", "Service")).is_err());
+        let listed = Grantable { reads: Some(kinds(&["Deployment.apps"])), ..unlisted };
+        assert_eq!(covered(&listed, deployments), Ok(()));
     }
 }

@@ -26,7 +26,8 @@ pub(super) struct GrantableFlags {
     #[arg(long, env = "GRANTABLE_EMITS", value_delimiter = ',', value_name = "A,B", value_parser = kind)]
     grantable_emits: Option<Vec<GrantableEntry<GroupKind>>>,
     /// Kinds that installed policies may read, by their claims or by grants in their policy.yaml, in addition to the
-    /// objects that they answer for; `none` for none; default: all that the operator has rights for
+    /// objects that they answer for; `none` for none; default: all that the operator has rights for, but policies of
+    /// other namespaces read no kinds of Kubernetes except ConfigMap, Secret and those that the default policies read
     #[arg(long, env = "GRANTABLE_READS", value_delimiter = ',', value_name = "A,B", value_parser = kind)]
     grantable_reads: Option<Vec<GrantableEntry<GroupKind>>>,
 }

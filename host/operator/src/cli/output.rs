@@ -23,8 +23,7 @@ impl Output {
         self.0.write_all(printable_lines(text).as_bytes())
     }
 
-    /// Writes YAML unchanged, since an escaped text would be different data. The writer of the YAML has escaped control
-    /// characters already.
+    /// Writes YAML unchanged. [`crate::yaml`] has escaped control characters already, as YAML escapes them.
     pub(super) fn yaml(&mut self, text: &str) -> io::Result<()> {
         self.0.write_all(text.as_bytes())
     }

@@ -1,23 +1,28 @@
 //! Connections of callers, limited in time and number. So idle callers cost little, and do not block others.
 
 use std::{
-    collections::VecDeque,
     pin::{Pin, pin},
+    sync::Arc,
     time::Duration,
 };
 
 use axum::Router;
-use hyper::server::conn::http1;
+use hyper::{
+    server::conn::http1,
+    service::{Service as _, service_fn},
+};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
 };
 use tokio::{
     net::{TcpListener, TcpStream},
-    task::{AbortHandle, JoinSet},
+    task::JoinSet,
     time::{sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
+
+use super::replaced::{Open, Stage, replaced};
 
 /// Limits for callers.
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +33,7 @@ pub(super) struct Bounds {
     pub(super) lifetime: Duration,
     /// Time for that last answer, also during shutdown.
     pub(super) ending: Duration,
-    /// Maximum number of connections. A new one replaces the oldest.
+    /// Maximum number of connections. A new one replaces another one, see [`super::replaced`].
     pub(super) most: usize,
 }
 
@@ -49,29 +54,43 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Answers requests until `stop`, then completes the ones in progress.
 pub(super) async fn answer(listener: TcpListener, routes: Router, bounds: Bounds, stop: CancellationToken) {
     let mut connections = JoinSet::new();
-    let mut oldest_first: VecDeque<AbortHandle> = VecDeque::new();
+    let mut oldest_first: Vec<Open> = Vec::new();
     while let Some(accepted) = stop.run_until_cancelled(listener.accept()).await {
-        let Ok((stream, _)) = accepted else {
+        let Ok((stream, address)) = accepted else {
             // Usually there are no free file descriptors, and an immediate retry would fail too.
             sleep(PAUSE).await;
             continue;
         };
         while connections.try_join_next().is_some() {}
-        oldest_first.retain(|connection| !connection.is_finished());
-        if oldest_first.len() >= bounds.most
-            && let Some(oldest) = oldest_first.pop_front()
-        {
-            oldest.abort();
+        oldest_first.retain(|connection| !connection.task.is_finished());
+        if oldest_first.len() >= bounds.most {
+            match replaced(&oldest_first) {
+                Some(at) => oldest_first.remove(at).task.abort(),
+                // The operator answers on all of them, and the new caller may try again.
+                None => continue,
+            }
         }
-        oldest_first.push_back(connections.spawn(connection(stream, routes.clone(), bounds, stop.clone())));
+        let stage = Arc::new(Stage::default());
+        let task = connections.spawn(connection(stream, routes.clone(), bounds, stop.clone(), Arc::clone(&stage)));
+        oldest_first.push(Open { caller: address.ip().to_canonical(), stage, task });
     }
     while connections.join_next().await.is_some() {}
 }
 
-async fn connection(stream: TcpStream, routes: Router, bounds: Bounds, stop: CancellationToken) {
+async fn connection(stream: TcpStream, routes: Router, bounds: Bounds, stop: CancellationToken, stage: Arc<Stage>) {
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(bounds.asking);
-    let mut connection = pin!(server.serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes)));
+    let service = TowerToHyperService::new(routes);
+    let observed = service_fn(|request| {
+        let answering = stage.answering();
+        let answer = service.call(request);
+        async move {
+            let answer = answer.await;
+            drop(answering);
+            answer
+        }
+    });
+    let mut connection = pin!(server.serve_connection(TokioIo::new(stream), observed));
     // An error of one connection does not concern the server.
     tokio::select! {
         _ = connection.as_mut() => return,

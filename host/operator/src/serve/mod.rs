@@ -5,6 +5,7 @@
 
 mod address;
 mod connections;
+mod replaced;
 mod report;
 mod routes;
 #[cfg(test)]

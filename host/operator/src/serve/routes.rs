@@ -22,8 +22,11 @@ use crate::metrics::{self, Metrics};
 /// `/livez` and `/readyz`. The Go operator calls the first one `/healthz`.
 pub(super) fn health(report: Arc<dyn Report>) -> Router {
     let ready = async move || match report.ready() {
-        Ok(word) => (StatusCode::OK, word + "\n"),
-        Err(missing) => (StatusCode::SERVICE_UNAVAILABLE, missing.join("\n") + "\n"),
+        Ok(word) => (StatusCode::OK, printable(&word).into_owned() + "\n"),
+        Err(missing) => {
+            let lines: Vec<_> = missing.iter().map(|line| printable(line)).collect();
+            (StatusCode::SERVICE_UNAVAILABLE, lines.join("\n") + "\n")
+        }
     };
     let live = async || "ok\n";
     Router::new().route("/livez", get(live)).route("/healthz", get(live)).route("/readyz", get(ready))

@@ -4,6 +4,7 @@ use serde_json::json;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
+    sync::Notify,
 };
 
 use futures_util::future::BoxFuture;
@@ -13,12 +14,30 @@ use super::*;
 
 struct Known;
 
+/// The page of an object that takes until the test says so.
+static SLOW: Slow = Slow { asked: Notify::const_new(), answer: Notify::const_new() };
+
+struct Slow {
+    asked: Notify,
+    answer: Notify,
+}
+
 impl Report for Known {
     fn ready(&self) -> Result<String, Vec<String>> {
-        Err(vec!["the store of Widgets is not filled".to_owned(), "no policy answers for Gadgets".to_owned()])
+        Err(vec![
+            "the store of Widgets is not filled".to_owned(),
+            "no policy answers for Gadgets\nok\u{1b}[2J".to_owned(),
+        ])
     }
 
     fn explain(&self, kind: String, namespace: String, name: String) -> BoxFuture<'static, Result<Value, String>> {
+        if kind == "slow" {
+            return Box::pin(async {
+                SLOW.asked.notify_one();
+                SLOW.answer.notified().await;
+                Ok(json!({}))
+            });
+        }
         let known = (name == "w").then(|| json!({"of": format!("{kind} {namespace}/{name}")}));
         Box::pin(std::future::ready(known.ok_or_else(|| format!("{kind} is unknown"))))
     }
@@ -88,11 +107,14 @@ async fn one_address_can_serve_all_pages() {
 }
 
 #[tokio::test]
-async fn readyz_lists_missing_prerequisites_one_per_line() {
+async fn readyz_lists_missing_prerequisites_one_per_line_without_control_characters() {
     served(["0", "127.0.0.1:0", "0"], async |at| {
         let page = get(at[0], "/readyz", "x").await;
         assert!(page.starts_with("HTTP/1.1 503"), "{page}");
-        assert!(page.ends_with("the store of Widgets is not filled\nno policy answers for Gadgets\n"), "{page}");
+        assert!(
+            page.ends_with("the store of Widgets is not filled\nno policy answers for Gadgets\\nok\\u{1b}[2J\n"),
+            "{page}"
+        );
     })
     .await;
 }
@@ -183,6 +205,52 @@ async fn a_new_connection_replaces_the_oldest_and_is_answered() {
         for stream in slow.drain(..90) {
             closed(stream).await;
         }
+    })
+    .await;
+}
+
+/// Opens a connection from another address of this machine.
+async fn from(caller: [u8; 4], address: SocketAddr) -> TcpStream {
+    let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
+    socket.bind(SocketAddr::from((caller, 0))).expect("a local address");
+    socket.connect(address).await.expect("somebody listens")
+}
+
+#[tokio::test]
+async fn a_flood_of_connections_does_not_close_the_connection_of_another_caller() {
+    let patient = Bounds { asking: Duration::from_mins(1), ..SHORT };
+    served_within(patient, ["0", "127.0.0.1:0", "0"], async |at| {
+        let mut probe = from([127, 0, 0, 2], at[0]).await;
+        let mut flood = Vec::new();
+        for _ in 0..100 {
+            flood.push(saying(at[0], "").await);
+        }
+        // The flood arrived: its oldest connection is closed.
+        closed(flood.remove(0)).await;
+        probe.write_all(WHOLE.as_bytes()).await.expect("it is sent");
+        let mut answer = [0; 12];
+        probe.read_exact(&mut answer).await.expect("an answer");
+        assert_eq!(&answer, b"HTTP/1.1 200");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_flood_of_connections_does_not_close_one_whose_request_is_being_answered() {
+    let patient = Bounds { asking: Duration::from_mins(1), ..SHORT };
+    served_within(patient, ["0", "0", "127.0.0.1:0"], async |at| {
+        let slow = "GET /debug/objects/slow/n/w HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        let mut asked = saying(at[0], slow).await;
+        SLOW.asked.notified().await;
+        let mut flood = Vec::new();
+        for _ in 0..100 {
+            flood.push(saying(at[0], "").await);
+        }
+        closed(flood.remove(0)).await;
+        SLOW.answer.notify_one();
+        let mut answer = [0; 12];
+        asked.read_exact(&mut answer).await.expect("an answer");
+        assert_eq!(&answer, b"HTTP/1.1 200");
     })
     .await;
 }

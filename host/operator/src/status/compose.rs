@@ -62,7 +62,7 @@ pub fn compose(
             };
             let mut status = fields;
             status.retain(|field, _| !HOST_FIELDS.contains(&field.as_str()));
-            status.values_mut().for_each(write_out);
+            write_out_fields(&mut status);
             status.insert("phase".to_owned(), printable(&phase).into());
             status.insert("ready".to_owned(), report.ready.into());
             status.insert("message".to_owned(), cut(&message, STATUS).into());
@@ -126,7 +126,7 @@ fn in_its_words(is_ready: Condition, own: &[kaos_policy::contract::Condition]) -
     }
 }
 
-/// Escapes control characters in every text of a policy's own field.
+/// Escapes control characters in every text of a policy's own field, and in the names of fields.
 fn write_out(field: &mut Value) {
     match field {
         Value::String(text) => {
@@ -135,8 +135,16 @@ fn write_out(field: &mut Value) {
             }
         }
         Value::Array(items) => items.iter_mut().for_each(write_out),
-        Value::Object(fields) => fields.values_mut().for_each(write_out),
+        Value::Object(fields) => write_out_fields(fields),
         _ => {}
+    }
+}
+
+fn write_out_fields(fields: &mut Map<String, Value>) {
+    fields.values_mut().for_each(write_out);
+    if fields.keys().any(|name| matches!(printable(name), Cow::Owned(_))) {
+        let escaped = std::mem::take(fields).into_iter().map(|(name, value)| (printable(&name).into_owned(), value));
+        *fields = escaped.collect();
     }
 }
 
@@ -274,4 +282,16 @@ fn violated(violations: &[Violation]) -> String {
 fn blocked(blockers: &[Blocker]) -> String {
     let texts: Vec<_> = blockers.iter().map(|blocker| blocker.message.as_str()).collect();
     texts.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_values_of_a_policys_fields_are_escaped() {
+        let mut field = json!({"a\u{1b}[2J": {"b\u{202e}\n": "c\u{9b}"}, "é": ["d\ne"]});
+        write_out(&mut field);
+        assert_eq!(field, json!({"a\\u{1b}[2J": {"b\\u{202e}\\n": "c\\u{9b}"}, "é": ["d\ne"]}));
+    }
 }

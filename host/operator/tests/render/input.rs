@@ -148,6 +148,15 @@ fn unknown_fields_are_dropped_with_a_warning() {
 }
 
 #[test]
+fn unknown_field_below_an_open_field_is_dropped_with_a_warning() {
+    let config = "configYaml: {fromSecretKeyRef: {name: s, key: k, optinal: true}}";
+    let ran = render(&format!("{}{READY}", LLM.replace("models:", &format!("{config}\n    models:"))), &[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let told = "spec.proxyConfig.configYaml.fromSecretKeyRef.optinal: unknown field, ignored: did you mean optional?";
+    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+}
+
+#[test]
 fn unknown_kind_of_a_known_group_gives_a_warning() {
     let stranger = LLM.replace("kind: ModelAPI", "kind: ModelApi").replace("name: llm", "name: other");
     let ran = render(&format!("{LLM}{READY}---\n{stranger}"), &[]);

@@ -317,6 +317,19 @@ fn control_characters_of_an_object_are_escaped() {
 }
 
 #[test]
+fn hidden_characters_of_an_object_are_escaped_in_yaml() {
+    let hidden = "a\u{202e}b\u{200b}c";
+    let variable = format!("container: {{env: [{{name: X, value: \"{hidden}\"}}]}}");
+    let object = writer("writer").replace("model: gpt", &format!("model: gpt, {variable}"));
+    let ran = render(&format!("{LLM}{READY}---\n{object}"), &[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains(r#""a\u202Eb\u200Bc""#), "{}", ran.stdout);
+    assert!(!ran.stdout.contains(['\u{202e}', '\u{200b}']));
+    let manifests: Vec<serde_json::Value> = serde_saphyr::from_multiple(&ran.stdout).expect("YAML");
+    assert!(manifests.iter().any(|manifest| manifest.to_string().contains(hidden)));
+}
+
+#[test]
 fn status_messages_are_cut_to_a_limit() {
     let variables = "{name: A=B, value: x}, ".repeat(500);
     let object = writer("writer").replace("model: gpt", &format!("model: gpt, container: {{env: [{variables}]}}"));

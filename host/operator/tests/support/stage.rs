@@ -117,9 +117,21 @@ impl Process {
         (Self::start(isolated(&program), stage), program)
     }
 
+    /// Starts an operator with these arguments on the stage's cluster, and writes its log to a file.
+    pub(crate) fn logging(arguments: &[&str], stage: &Stage, log: std::fs::File) -> Self {
+        let mut operator = binary();
+        operator.arg("run").args(arguments);
+        Self::run(operator, stage, log.into())
+    }
+
     fn start(mut operator: std::process::Command, stage: &Stage) -> Self {
+        operator.arg("run");
+        Self::run(operator, stage, std::process::Stdio::null())
+    }
+
+    fn run(mut operator: std::process::Command, stage: &Stage, log: std::process::Stdio) -> Self {
         let nowhere = ["--metrics-bind-address=0", "--health-probe-bind-address=0", "--debug-bind-address=0"];
-        operator.args(["run", "--kubeconfig", &stage.kubeconfig]).args(nowhere).stderr(std::process::Stdio::null());
+        operator.args(["--kubeconfig", &stage.kubeconfig]).args(nowhere).stderr(log);
         Self(operator.spawn().unwrap())
     }
 }

@@ -26,7 +26,8 @@ pub(super) fn of_manifest(manifest: &Value) -> Vec<Raised<'_>> {
     for (at, template) in pods::templates(manifest) {
         raised.extend(annotations(template).filter_map(|(key, value)| {
             let is_profile = key.starts_with(APPARMOR) || SECCOMP.iter().any(|prefix| key.starts_with(prefix));
-            let privilege = if is_profile && value == "unconfined" {
+            let is_weak = |value: &str| value == "unconfined" || value.starts_with("localhost/");
+            let privilege = if is_profile && value.as_str().is_some_and(is_weak) {
                 Privilege::Unconfined
             } else if CLOUD_ROLES.contains(&key.as_str()) {
                 Privilege::ServiceAccounts

@@ -212,6 +212,18 @@ fn of_security_context(context: &Value) -> Vec<(Privilege, Field<'static>, &Valu
             raised.push((Privilege::Unconfined, ("securityContext", profile), value));
         }
     }
+    for profile in [&["seccompProfile", "localhostProfile"], &["appArmorProfile", "localhostProfile"]] {
+        let value = &context[profile[0]][profile[1]];
+        if is_filled(value) {
+            raised.push((Privilege::Unconfined, ("securityContext", profile), value));
+        }
+    }
+    for account in [&["windowsOptions", "gmsaCredentialSpecName"], &["windowsOptions", "gmsaCredentialSpec"]] {
+        let value = &context[account[0]][account[1]];
+        if is_filled(value) {
+            raised.push((Privilege::ServiceAccounts, ("securityContext", account), value));
+        }
+    }
     let options = &context["seLinuxOptions"];
     if is_filled(options) {
         raised.push((Privilege::Unconfined, ("securityContext", &["seLinuxOptions"]), options));

@@ -9,7 +9,8 @@ use kaos::policy::types::*;
 struct Widgets;
 
 /// The number of the edition, a digit, and a word for its special behaviour. Most words say how the edition fails on
-/// Widgets with `fragile: true`. Others, for example: `and kites` claims another kind, `breaks at 5` makes an invalid
+/// Widgets with `fragile: true`. Others, for example: `and kites` claims another kind, `reads deployments` reads
+/// Deployments, `breaks at 5` makes an invalid
 /// plan for size 5, and `keeps` makes a second ConfigMap for other Widgets. Tests overwrite this text in the module's
 /// bytes before the module becomes a component.
 #[used]
@@ -58,7 +59,7 @@ fn claim(api_version: &str, kind: &str, special: &str) -> Claim {
     Claim {
         primary: of(api_version, kind),
         emits: vec![of("v1", "ConfigMap")],
-        reads: vec![],
+        reads: if special == "reads deployments" { vec![of("apps/v1", "Deployment")] } else { vec![] },
         wishes: vec![],
         finalizer: (special == "holds").then(|| text("test.example.com/hold")),
         samples: vec![Sample { name: text("smallest"), object, beside: vec![] }],

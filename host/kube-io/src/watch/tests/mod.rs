@@ -1,5 +1,6 @@
 mod behaviour;
 mod convergence;
 mod heals;
+mod large;
 mod rights;
 mod support;

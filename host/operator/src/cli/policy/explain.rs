@@ -8,6 +8,7 @@ use kaos_policy::{
     contract::{Answer, Found, Need, ResourceType, Selector, Target},
     kubernetes::Checks,
     policy::PolicyId,
+    render::Verdict,
     settings::{Effective, Origin, Path, Source},
 };
 use serde_json::{Value, json};
@@ -105,7 +106,7 @@ impl Explain {
                 let gone = without.iter().map(|Without { revision, how, .. }| {
                     format!("PolicyRevision {revision} serves, but does not answer for this object: {how}")
                 });
-                let because = gone.chain(because(&standing, &snapshot, &kind, object)).collect();
+                let because = gone.chain(because(&standing, &snapshot, &kind, object)).chain(failure(&entry)).collect();
                 let told = Told { object: object.clone(), entry, because };
                 if !gathered.read(needs).await? {
                     return Ok(told);
@@ -164,6 +165,14 @@ fn because(standing: &PolicySet, snapshot: &Snapshot, kind: &Kind, object: &Valu
         ));
     }
     told
+}
+
+/// Returns why the last of the policies fails on the object, if it does.
+fn failure(entry: &Entry) -> Option<String> {
+    match &entry.rendered.verdict {
+        Verdict::Failed(failure) => Some(format!("the policy fails on this object: {failure}")),
+        Verdict::Planned(_) | Verdict::Refused(_) => None,
+    }
 }
 
 impl Shipped {

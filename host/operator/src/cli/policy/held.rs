@@ -6,6 +6,7 @@ use std::{path::PathBuf, sync::Arc};
 use anyhow::{Context, bail};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kaos_policy::{
+    contract::Claim,
     gate,
     settings::{Layer, Origin},
 };
@@ -96,6 +97,9 @@ impl Beside<'_> {
                 let origin = ComponentOrigin::File(PathBuf::from(format!("ConfigMap {namespace}/{name}")));
                 let policy = self.loader.check(&Candidate { origin, inner }).result?;
                 self.grantable.covers_claims(&policy.descriptor().claims)?;
+                if namespace != self.home {
+                    self.grantable.covers_reads_of_namespace(&policy.descriptor().claims, claims_of(self.own))?;
+                }
                 Some(policy)
             }
         };
@@ -107,6 +111,11 @@ impl Beside<'_> {
         let source = (namespace, name);
         Ok(Shipped { revision, source, policy, file, written_in: None, age, since, predecessor: None })
     }
+}
+
+/// Returns all claims of policies.
+pub(super) fn claims_of(policies: &[Loaded]) -> impl Iterator<Item = &Claim> {
+    policies.iter().flat_map(|loaded| &loaded.policy.descriptor().claims)
 }
 
 impl PolicySet {

@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 
 use super::{
     answering::{PLANNED, Shipped},
+    held::claims_of,
     output::complain,
 };
 use crate::{
@@ -70,16 +71,20 @@ pub(super) struct Ready {
 }
 
 impl Ready {
-    /// Converts the package for the simulation of an operator in namespace `home`. Fails if its grants or claims exceed
-    /// `grantable`, or if its scope is not allowed there.
-    pub(super) fn shipped(self, home: &str, grantable: &Grantable) -> anyhow::Result<Shipped> {
+    /// Converts the package for the simulation of an operator in namespace `home` that started with the policies `own`.
+    /// Fails if its grants or claims exceed `grantable`, or if its scope is not allowed there.
+    pub(super) fn shipped(self, home: &str, grantable: &Grantable, own: &[Loaded]) -> anyhow::Result<Shipped> {
         let Self { file, policy, written_in, packed, is_placed: _ } = self;
         let metadata = packed.index.metadata;
         let (namespace, name) = (metadata.namespace.unwrap_or_default(), metadata.name.unwrap_or_default());
         grantable.covers_grants(&file.grants)?;
         reach(&file, &namespace, home)?;
         if let Some(loaded) = &policy {
-            grantable.covers_claims(&loaded.policy.descriptor().claims)?;
+            let claims = &loaded.policy.descriptor().claims;
+            grantable.covers_claims(claims)?;
+            if namespace != home {
+                grantable.covers_reads_of_namespace(claims, claims_of(own))?;
+            }
         }
         let age = Age::new(None, namespace.clone(), name.clone());
         let (policy, since) = (policy.map(|loaded| loaded.policy), Some(Timestamp::MAX));

@@ -1,7 +1,7 @@
 //! Finds fields that an earlier plan left on a child and that no field manager owns.
 //!
 //! The API server derives some fields from others. It copies `serviceAccountName` to the older `serviceAccount`, gives
-//! a volume without a source an `emptyDir`, and fills in `rollingUpdate`. Server-side apply removes only fields with a
+//! a volume without a source an `emptyDir`, and fills in `rollingUpdate` and pull policies. Server-side apply removes only fields with a
 //! field manager, and these have none. So they outlive their plan: pods keep a removed ServiceAccount, or the server
 //! refuses the new plan because a volume has two sources. The operator therefore claims such fields, and its next apply
 //! removes them.
@@ -30,6 +30,7 @@ pub(crate) fn leftovers(wanted: &Value, live: &Value) -> Vec<Vec<Path>> {
         for field in ["containers", "initContainers"] {
             pull_policies(&at, field, wanted, live, &mut groups);
         }
+        image_volumes(&at, wanted, live, &mut groups);
     }
     groups
 }
@@ -73,15 +74,30 @@ fn volumes(at: &[String], wanted: &Value, live: &Value, groups: &mut Vec<Vec<Pat
 /// The server derives the pull policy from the image's tag once, when it first sees the container.
 fn pull_policies(at: &[String], field: &str, wanted: &Value, live: &Value, groups: &mut Vec<Vec<Path>>) {
     for (name, wanted, live) in pairs(field, wanted, live) {
-        let image = wanted.get("image").and_then(Value::as_str);
-        let policy = live.get("imagePullPolicy").and_then(Value::as_str);
-        if let (Some(image), Some(policy)) = (image, policy)
-            && wanted.get("imagePullPolicy").is_none_or(Value::is_null)
-            && policy != pull_policy(image)
-        {
+        if is_outdated(wanted, live, "image", "imagePullPolicy") {
             groups.push(vec![below(at, &[&format!("f:{field}"), &key(name), "f:imagePullPolicy"])]);
         }
     }
+}
+
+/// The server derives the pull policy of an image volume like that of a container.
+fn image_volumes(at: &[String], wanted: &Value, live: &Value, groups: &mut Vec<Vec<Path>>) {
+    for (name, wanted, live) in pairs("volumes", wanted, live) {
+        if let Some(Value::Object(wanted)) = wanted.get("image")
+            && let Some(Value::Object(live)) = live.get("image")
+            && is_outdated(wanted, live, "reference", "pullPolicy")
+        {
+            groups.push(vec![below(at, &["f:volumes", &key(name), "f:image", "f:pullPolicy"])]);
+        }
+    }
+}
+
+/// Whether the live pull policy differs from the one that the server would derive from the wanted image.
+fn is_outdated(wanted: &Map<String, Value>, live: &Map<String, Value>, image: &str, policy: &str) -> bool {
+    let image = wanted.get(image).and_then(Value::as_str);
+    let kept = live.get(policy).and_then(Value::as_str);
+    let is_planned = wanted.get(policy).is_some_and(|policy| !policy.is_null());
+    !is_planned && image.zip(kept).is_some_and(|(image, kept)| kept != pull_policy(image))
 }
 
 /// The pull policy that the server derives from an image.
@@ -187,6 +203,16 @@ mod tests {
             assert_eq!(left(&wanted, &container(image, json!("Never"))), [path], "{image}");
             assert!(left(&container(image, json!("Never")), &container(image, json!("Never"))).is_empty());
         }
+    }
+
+    #[test]
+    fn the_pull_policy_of_an_image_volume_is_left_when_the_server_would_derive_another_one() {
+        let volume = |image: &str, policy: Value| json!({"volumes": [{"name": "v", "image": {"reference": image, "pullPolicy": policy}}]});
+        let live = volume("x:1", json!("IfNotPresent"));
+        let path = r#"f:volumes k:{"name":"v"} f:image f:pullPolicy"#;
+        assert_eq!(left(&volume("x:latest", Value::Null), &live), [path]);
+        assert!(left(&volume("x:2", Value::Null), &live).is_empty());
+        assert!(left(&volume("x:latest", json!("IfNotPresent")), &live).is_empty());
     }
 
     #[test]

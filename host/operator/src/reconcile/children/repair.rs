@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Repairs a field that differs from the last apply. If the server may store the field in another form, a dry run
-/// first shows whether an apply would change anything.
+/// first shows whether an apply would change anything. Fields that an earlier plan left go in either case.
 pub(super) async fn repair(
     access: &Access,
     known: &Known<'_>,
@@ -45,11 +45,12 @@ pub(super) async fn repair(
                 tried => tried.ok().flatten(),
             };
             if tried.is_some_and(|tried| looks_of(&tried) == looks) {
-                memory.of(child).stored = Some(Stored::Otherwise(digest, looks));
-                return Ok(Made::Done(Done::Same));
+                let left = leftover_fields::named(&leftovers(&wanted.body, live)).unwrap_or_default();
+                return clear(access, known, live, &left, memory).await;
             }
         }
     }
+    found_is_news!(known.claim_leftovers(live).await?);
     force(access, known, memory, &format!("{path} was different")).await
 }
 

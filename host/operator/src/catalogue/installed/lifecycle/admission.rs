@@ -261,7 +261,12 @@ impl Lifecycle {
             };
             return match checked {
                 Ok(policy) => {
-                    self.tools.grantable.covers_claims(&policy.descriptor().claims)?;
+                    let claims = &policy.descriptor().claims;
+                    self.tools.grantable.covers_claims(claims)?;
+                    if package.namespace != self.tools.duties.operator_namespace {
+                        let own = self.revisions.own.iter().flat_map(|offer| &offer.member.policy.descriptor().claims);
+                        self.tools.grantable.covers_reads_of_namespace(claims, own)?;
+                    }
                     self.make_room(name, &package.namespace, &policy)?;
                     Ok(Content::Policy(policy, package.file.settings.clone()))
                 }

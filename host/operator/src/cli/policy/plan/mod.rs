@@ -122,7 +122,7 @@ impl Plan {
             ProposedChange::Preset(Compatibility::of(compatibility))
         } else {
             let ready = if is_live { for_server(&loader, &connection, ready)? } else { ready()? };
-            ProposedChange::Package(Box::new(ready.shipped(&home, &grantable)?))
+            ProposedChange::Package(Box::new(ready.shipped(&home, &grantable, &own)?))
         };
         if is_live {
             let place = Place { started, namespace };

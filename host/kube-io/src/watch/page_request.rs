@@ -1,0 +1,77 @@
+//! Requests the pages of a list. The API server limits the objects of a page, but not its bytes. So a page that grows
+//! too large is given up, and the operator asks for half as many objects.
+
+use futures_util::{AsyncBufRead, AsyncBufReadExt as _};
+use http::Request;
+use kube::Client;
+
+use super::watch_error::{WatchError, in_time};
+
+/// The size of the pages of one list.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PageSize {
+    /// Number of objects. `None` asks for all of them at once.
+    pub(super) objects: Option<u32>,
+    /// Number of bytes of a page with more than one object.
+    pub(super) bytes: usize,
+}
+
+impl PageSize {
+    /// Returns the text of the next page. Makes this and later pages smaller if they have too many bytes.
+    pub(super) async fn next_page(
+        &mut self,
+        client: &Client,
+        request: impl Fn(Option<u32>) -> Result<Request<Vec<u8>>, kube::core::request::Error>,
+    ) -> Result<String, WatchError> {
+        loop {
+            let request = request(self.objects).map_err(kube::Error::BuildRequest)?;
+            let most = if self.objects.is_some_and(|objects| objects > 1) { self.bytes } else { usize::MAX };
+            match in_time(text(client, request, most)).await?? {
+                Some(text) => return Ok(text),
+                None => self.objects = self.objects.map(|objects| (objects / 2).max(1)),
+            }
+        }
+    }
+}
+
+/// Returns the text of an answer, or `None` if it is longer than `most` bytes.
+async fn text(
+    client: &Client,
+    request: Request<Vec<u8>>,
+    most: usize,
+) -> kube::Result<Result<Option<String>, WatchError>> {
+    let answer = std::pin::pin!(client.request_stream(request).await?);
+    Ok(read(answer, most).await)
+}
+
+async fn read(mut answer: impl AsyncBufRead + Unpin, most: usize) -> Result<Option<String>, WatchError> {
+    let mut bytes = Vec::new();
+    loop {
+        let chunk = answer.fill_buf().await;
+        let chunk =
+            chunk.map_err(|error| WatchError::Connection(format!("the answer to a list broke off: {error}")))?;
+        if chunk.is_empty() {
+            let text = String::from_utf8(bytes).map_err(|_| WatchError::odd("the answer to a list is no UTF-8"))?;
+            return Ok(Some(text));
+        }
+        let length = chunk.len();
+        if bytes.len().saturating_add(length) > most {
+            return Ok(None);
+        }
+        bytes.extend_from_slice(chunk);
+        answer.consume_unpin(length);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_is_read_up_to_its_limit() {
+        let read = async |text: &'static [u8], most| read(futures_util::io::Cursor::new(text), most).await;
+        assert_eq!(read(b"abc", 3).await, Ok(Some("abc".to_owned())));
+        assert_eq!(read(b"abc", 2).await, Ok(None));
+        assert!(read(b"\xff", 3).await.is_err());
+    }
+}

@@ -1,0 +1,69 @@
+//! Chooses the connection that a new one replaces, once there are as many as allowed.
+//!
+//! A flood of connections from one place must not close the connection of a probe. So the caller with the most
+//! connections loses one: first a connection without a request, the oldest first, then one that is idle after an answer.
+//! A connection whose request is being answered stays.
+
+use std::{
+    collections::BTreeMap,
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+};
+
+use tokio::task::AbortHandle;
+
+/// How far the requests of a connection got.
+#[derive(Debug, Default)]
+pub(super) struct Stage {
+    /// Number of whole requests that arrived.
+    asked: AtomicU64,
+    /// Number of them that have their answer.
+    answered: AtomicU64,
+}
+
+impl Stage {
+    /// Takes in a request. It is being answered until the returned value is dropped.
+    pub(super) fn answering(self: &Arc<Self>) -> Answering {
+        self.asked.fetch_add(1, Relaxed);
+        Answering(Arc::clone(self))
+    }
+
+    fn is_answering(&self) -> bool {
+        self.asked.load(Relaxed) > self.answered.load(Relaxed)
+    }
+}
+
+/// A request that is being answered.
+#[derive(Debug)]
+pub(super) struct Answering(Arc<Stage>);
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.0.answered.fetch_add(1, Relaxed);
+    }
+}
+
+/// An open connection.
+#[derive(Debug)]
+pub(super) struct Open {
+    pub(super) caller: IpAddr,
+    pub(super) stage: Arc<Stage>,
+    pub(super) task: AbortHandle,
+}
+
+/// Returns the position of the connection to close. `None` if requests of all of them are being answered.
+pub(super) fn replaced(oldest_first: &[Open]) -> Option<usize> {
+    let mut of_caller: BTreeMap<IpAddr, usize> = BTreeMap::new();
+    for open in oldest_first {
+        *of_caller.entry(open.caller).or_default() += 1;
+    }
+    let idle = oldest_first.iter().enumerate().filter(|(_, open)| !open.stage.is_answering());
+    let rank = |(at, open): &(usize, &Open)| {
+        let connections = of_caller.get(&open.caller).copied().unwrap_or_default();
+        (std::cmp::Reverse(connections), open.stage.asked.load(Relaxed) > 0, *at)
+    };
+    idle.min_by_key(rank).map(|(at, _)| at)
+}
