@@ -1,5 +1,5 @@
-//! Inspects and compiles a component in a process of its own. A component that is made to be inspected or compiled for
-//! ever costs one child process and nothing else.
+//! Inspects and compiles a component in a process of its own. If a component keeps the inspection or the compiler busy
+//! forever, this costs one child process and nothing else.
 
 mod child;
 mod limits;

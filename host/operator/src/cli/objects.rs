@@ -46,7 +46,7 @@ pub(super) fn documents(sources: Sources<'_>, catalogue: &Catalogue) -> Option<V
     usable.then_some(documents)
 }
 
-/// Warns of objects whose group is known but has no such kind. An API server would refuse them.
+/// Warns of objects whose API group is known and has no such kind. An API server would refuse them.
 pub(super) fn warn_of_strangers(documents: &[Document], catalogue: &Catalogue, claimed: &[&ResourceType]) {
     for Document { origin, identity, .. } in documents {
         let claimed = claimed.iter().filter(|of| of.group() == identity.group).map(|of| of.kind.as_str());

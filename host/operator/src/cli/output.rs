@@ -58,7 +58,7 @@ impl<W> Heard<W> {
         Self { inner, ended: false }
     }
 
-    /// Whether output is dropped by now.
+    /// Whether the writer now drops its output.
     #[cfg(feature = "demo")]
     pub(super) fn has_ended(&self) -> bool {
         self.ended

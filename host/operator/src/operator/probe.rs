@@ -57,8 +57,8 @@ impl Probe {
         self.context.access.watch.denied()
     }
 
-    /// Returns what the last pass over an object saw, planned and decided. The error says why nothing is known. `kind`
-    /// is any name of the kind.
+    /// Returns what the last pass over an object saw, planned and decided. The error says why the operator has no
+    /// record. `kind` is any name of the kind.
     pub async fn explain(&self, kind: &str, namespace: &str, name: &str) -> Result<Value, String> {
         let unknown = || format!("the operator has no record of {kind} {namespace}/{name}");
         let snapshot = self.context.runner.catalogue.load().ok_or_else(unknown)?;

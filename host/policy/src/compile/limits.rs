@@ -46,8 +46,8 @@ impl CompileLimits {
         CONTAINER.iter().fold(self, |limits, file| limits.within(read(file).as_deref()))
     }
 
-    /// Limits the memory to half of the container's memory, which is given as in a control group file. The other half
-    /// is for the operator.
+    /// Limits the child's address space to half of the container's memory, plus the program's file. `container` is the
+    /// content of a control group file. The other half of the memory is for the operator.
     fn within(self, container: Option<&str>) -> Self {
         let most = container.and_then(|bytes| bytes.trim().parse::<u64>().ok());
         Self { memory: most.map_or(self.memory, |bytes| self.memory.min(bytes / 2 + PROGRAM)), ..self }

@@ -12,7 +12,7 @@ const MEMORY_CEILING: usize = 64 << 20;
 /// The most sandboxes that can be open at once: a pass opens one for each layer, and passes run on a few threads.
 pub(super) const SANDBOXES: u32 = 48;
 /// The core instances in one component: the module, and the adapters that componentizing adds. A component that is
-/// composed of others has those of each part. Toolchains for JavaScript make eleven, for Python 38.
+/// composed of others has the instances of each part. Toolchains for JavaScript make eleven, for Python 38.
 const CORE_INSTANCES: u32 = 48;
 /// The memories in one component: one for each part that it is composed of.
 pub(crate) const MEMORIES: u32 = 4;
@@ -42,7 +42,7 @@ pub(super) fn compiling() -> Config {
         .wasm_multi_memory(true)
         // Interpreters in components use it.
         .wasm_tail_call(true)
-        // Policies need none of these features, and every feature less is one less source of defects.
+        // Policies need none of these features, and each feature is a possible source of defects.
         .wasm_memory64(false)
         .concurrency_support(false)
         // The default of 512 KiB, written down because it decides where recursion ends.

@@ -21,7 +21,7 @@ use crate::{
 enum Kind {
     Secret,
     Claim,
-    /// A data source that is no PersistentVolumeClaim: a snapshot, or a type that an add-on can copy.
+    /// A data source other than a PersistentVolumeClaim: a snapshot, or a type that an add-on can copy.
     Source,
 }
 

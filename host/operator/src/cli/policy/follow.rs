@@ -21,14 +21,14 @@ use crate::{
 /// Interval between two reads of the revision.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Time that an operator gets to replace an old refusal of the same content. After this time, the refusal counts as its
-/// answer to the package that was shipped now.
+/// Time that an operator gets to replace an old refusal of the same content. After this time, the follower takes the
+/// refusal as the answer to the package that was shipped now.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Number of objects that a message names when their children differ from the plan.
 const NAMED: usize = 3;
 
-/// What is waited for.
+/// The condition to wait for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Until {
     /// It serves
@@ -49,7 +49,7 @@ pub(super) struct Follower<'a> {
     before: Option<PolicyRevisionStatus>,
 }
 
-/// What a revision's status says about the package that was shipped now.
+/// The meaning of a revision's status for the package that was shipped now.
 #[derive(Debug, PartialEq, Eq)]
 enum Says {
     /// Nothing final.
@@ -58,7 +58,7 @@ enum Says {
     Serves,
     /// The revision does not serve.
     No,
-    /// The revision does not serve, with the same status as before. The operator will not change that on its own.
+    /// The revision does not serve, with the same status as before. The operator will not change the status on its own.
     NoAsBefore,
 }
 

@@ -1,5 +1,5 @@
-//! What the user wants to ship: a component, packed ConfigMaps, or settings alone. Every verb checks it in the same way
-//! as a cluster does.
+//! The package that the user wants to ship: a component, packed ConfigMaps, or only settings. Every verb checks it in
+//! the same way as a cluster does.
 
 use std::{
     collections::BTreeSet,
@@ -33,7 +33,7 @@ use crate::{
 /// Longest name that lists every namespace, in bytes. Names of revisions have room for it and a suffix.
 const LONGEST: usize = 160;
 
-/// Arguments that say what to ship.
+/// Arguments that name the package and its contents.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Shipment {
     /// A component, with its policy.yaml in the same directory; ConfigMaps that `policy pack` printed; or a policy.yaml
@@ -104,7 +104,7 @@ pub(super) fn agreed(flag: &str, said: Option<String>, packed: Option<&str>, usu
 struct Raw {
     file: PolicyFile,
     component: Option<Vec<u8>>,
-    /// Where its settings were written.
+    /// The file that contains its settings.
     settings_from: Option<Given>,
     /// Name and namespace in the metadata of packed ConfigMaps.
     name: Option<String>,

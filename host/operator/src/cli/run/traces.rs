@@ -106,7 +106,8 @@ where
             let (head, body) = answer.await?.into_parts();
             Ok(Response::from_parts(head, Limited::new(body, MOST).collect().await?.to_bytes()))
         };
-        // The exporter calls from a thread without a runtime, so run the request and its timer on ours.
+        // The exporter calls from a thread without a runtime, so run the request and its timer on the process's
+        // runtime.
         self.runtime.spawn(async { tokio::time::timeout(PATIENCE, whole).await }).await??
     }
 }

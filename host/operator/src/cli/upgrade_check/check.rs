@@ -31,7 +31,7 @@ pub(super) struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// Returns the findings, and what the passes over the objects needed.
+    /// Returns the findings, and the needs of the passes over the objects.
     pub(super) fn of(
         &self,
         documents: &[Document],
@@ -65,7 +65,7 @@ impl Check<'_> {
     }
 }
 
-/// A finding about something that the cluster did not show.
+/// Returns the finding for a type whose objects the verb could not read.
 pub(super) fn open(of: &ResourceType, why: &str) -> Finding {
     Finding::new(Sort::Open, of.to_string(), format!("cannot be read: {why}"), "ask with more rights")
 }

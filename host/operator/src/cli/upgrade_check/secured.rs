@@ -20,9 +20,9 @@ struct Part {
     value: &'static str,
     /// The variable of `kaos-operator-config`.
     variable: &'static str,
-    /// Values that mean that it is in use; empty for every text.
+    /// The values that turn the part on; empty if every text does.
     on: &'static [&'static str],
-    /// What happens.
+    /// The effect of the upgrade.
     message: &'static str,
 }
 
@@ -84,7 +84,7 @@ const PARTS: [Part; 9] = [
     },
 ];
 
-/// Types of children that KAOS's operator makes and this one does not, with the consequence.
+/// Types of children that KAOS's operator creates and this one does not, with the consequence.
 const CHILDREN: [(&str, &str); 5] = [
     (
         "SecurityPolicy",
@@ -131,7 +131,7 @@ pub(super) fn findings(documents: &[Document], values: &Values, home: &str) -> V
     found
 }
 
-/// What becomes of a secured cluster, whatever its objects are.
+/// Returns the findings about a cluster's security that do not depend on single objects.
 fn posture(is_secured: bool, values: &Values, disabled: &str) -> Vec<Finding> {
     let is_off = |text: Option<String>| text.as_deref() == Some("false");
     let mut found = Vec::new();
@@ -155,7 +155,7 @@ fn posture(is_secured: bool, values: &Values, disabled: &str) -> Vec<Finding> {
     found
 }
 
-/// Children of KAOS objects that nobody looks after any more, one finding a type.
+/// Returns a finding for each type of children that KAOS's operator created and no operator updates any more.
 fn left(documents: &[Document]) -> Vec<Finding> {
     let is_of_kaos = |object: &Value| {
         let is_ours = object["metadata"]["annotations"]["kaos.tools/applied-digest"].is_string();

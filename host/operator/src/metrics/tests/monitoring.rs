@@ -223,7 +223,8 @@ fn each_rate_spans_at_least_four_scrapes() {
     for expression in all() {
         for window in expression.text.split('[').skip(1).filter_map(|rest| rest.split(']').next()) {
             if window == "$__rate_interval" {
-                // Four times the panel's step. Without one, the data source's step counts, which may be less.
+                // Four times the panel's step. Without the panel's own step, the step of the data source applies, which
+                // may be smaller.
                 assert_eq!(expression.step, scraped, "{}", expression.of);
             } else {
                 assert!(time(window) >= time(&scraped) * 4, "{}: {window}", expression.of);

@@ -1,4 +1,4 @@
-//! The errors of an inspection: one for each way in which bytes are no policy. The compile child sends them to the
+//! The errors of an inspection: one for each reason why bytes are not a policy. The compile child sends them to the
 //! operator, so every error can be serialized.
 
 use std::fmt;

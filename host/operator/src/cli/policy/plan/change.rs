@@ -8,11 +8,11 @@ use super::{
     sides::Sides,
 };
 
-/// A change to plan for.
+/// A change to simulate.
 pub(super) enum Change {
-    /// A package is shipped.
+    /// A user ships a package.
     Package(Box<Shipped>),
-    /// Another preset holds.
+    /// Another preset applies.
     Preset(Compatibility),
 }
 
