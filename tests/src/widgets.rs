@@ -18,8 +18,9 @@ fn module() -> Result<&'static [u8]> {
     Ok(MODULE.get_or_init(|| module))
 }
 
-/// An edition of the Widgets' policy. `edition` is a digit and the behaviour on fragile Widgets, or `and kites` for an
-/// edition that also claims Kites. The plan of an edition that `breaks at 5` is invalid at that size. The behaviour `keeps` adds a second ConfigMap, and traps on fragile Widgets.
+/// An edition of the Widgets' policy. `edition` is a digit, and a word for the special behaviour. Most words say how
+/// the edition fails on fragile Widgets. An edition with `and kites` also claims Kites. The plan of an edition that
+/// `breaks at 5` is invalid at that size. The behaviour `keeps` adds a second ConfigMap, and traps on fragile Widgets.
 pub fn component(edition: &str) -> Result<Vec<u8>> {
     guests::component(&guests::told(module()?, "EDITION=", 32, edition)?)
 }

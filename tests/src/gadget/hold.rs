@@ -10,7 +10,7 @@ use serde_json::Value;
 /// The policy can be held only under settings with this port.
 pub const PORT: u16 = 4999;
 
-/// The longest time that the policy is held, so that a failed test ends. It is longer than a test waits for anything.
+/// The longest time that the policy is held, so that a failed test ends. It is longer than every other wait of a test.
 const LIMIT: Duration = Duration::from_mins(10);
 
 static IS_HELD: AtomicBool = AtomicBool::new(false);

@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 pub const API_VERSION: &str = "test.example.com/v1";
 /// The kind.
 pub const KIND: &str = "Gadget";
-/// The finalizer that the policy holds until the children are gone.
+/// The finalizer that stays on a Gadget until the children are gone.
 pub const FINALIZER: &str = "test.example.com/teardown";
 /// The definition of the kind.
 pub const DEFINITION: &str = include_str!("crd.yaml");

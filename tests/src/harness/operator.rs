@@ -68,7 +68,8 @@ struct Mortal {
 /// The components on which the compiler hangs.
 type Held = Arc<Mutex<Hold>>;
 
-/// A text that marks components, how many of them the compiler hangs on now, and how many it ever did.
+/// A text that marks components, the number of these that the compiler hangs on now, and the number that it ever hung
+/// on.
 #[derive(Default)]
 struct Hold {
     text: Option<&'static str>,
@@ -391,12 +392,12 @@ impl World {
     }
 
     /// Lets the compiler hang on components that contain this text, until the next call. `None` ends this. Simulated
-    /// time stands still meanwhile: see [`Self::until_meanwhile`].
+    /// time stands still while the compiler hangs: see [`Self::until_meanwhile`].
     pub fn hold_compiler_over(&self, text: Option<&'static str>) {
         lock(&self.setting.held).text = text;
     }
 
-    /// How many components the compiler hangs on now, and how many it ever did.
+    /// The number of components that the compiler hangs on now, and the number that it ever hung on.
     pub fn held(&self) -> (usize, usize) {
         let held = lock(&self.setting.held);
         (held.now, held.ever)

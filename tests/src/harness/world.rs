@@ -298,7 +298,7 @@ impl World {
     }
 }
 
-/// Parameters of a patch that counts as an update by a field manager.
+/// Parameters of a patch that the API server records as an update by a field manager.
 fn updating(manager: &str) -> PatchParams {
     PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() }
 }

@@ -1,5 +1,5 @@
-//! Events: expire one hour after their last occurrence, the default of the API server's `--event-ttl`. A cluster that
-//! has too many loses the oldest before: they are in memory, where a real cluster has a disk.
+//! Events: expire one hour after their last occurrence, the default of the API server's `--event-ttl`. Above its limit,
+//! the cluster deletes the oldest Events earlier: it keeps them in memory, and a real cluster keeps them on disk.
 
 use std::time::Duration;
 

@@ -37,9 +37,9 @@ impl Connection {
     }
 }
 
-/// Runs a check of input for a cluster's API server. If the check fails because of a manifest's fields or values, asks
-/// the server for its version, and repeats the check if the server is newer: a newer server may know these fields. If
-/// the server does not report its version, adds this to the error.
+/// Runs a check of input for a cluster's API server. If the guard refuses the plan for a sample, asks the server for
+/// its version, and repeats the check if the server is newer: a newer server may know more fields. If the server does
+/// not report its version, adds this to the error.
 pub(super) fn for_server<T>(
     loader: &Loader,
     connection: &Connection,

@@ -194,7 +194,8 @@ impl Going {
         Ok(())
     }
 
-    /// Returns a line for each policy that will serve, for each place where the package applies.
+    /// Returns a line for each kind in each place where the package applies. The line names the policy that will
+    /// answer.
     fn then(&self, standing: &Standing, sides: &Sides, home: &str) -> Vec<String> {
         let mut places: BTreeSet<Option<&str>> = BTreeSet::new();
         for shipped in standing.shipped.iter().filter(|shipped| self.serving.contains(&shipped.revision)) {
