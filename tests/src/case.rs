@@ -35,7 +35,7 @@ pub struct About {
     /// Describes a wanted deviation from the recording. `desired.yaml` states it as a patch, or `conditions` does.
     #[serde(default)]
     pub desired: Option<String>,
-    /// Why the case was written by hand. Absent in recorded cases.
+    /// The reason why the case was written by hand. Absent in recorded cases.
     #[serde(default)]
     pub by_hand: Option<String>,
     /// Conditions that the first primary has at the end, and their status. The Go operator has no conditions.

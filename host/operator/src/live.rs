@@ -62,7 +62,7 @@ impl Gathered {
         Self { client, types, listed, asked, documents: BTreeMap::new() }
     }
 
-    /// Lists all objects of a type, or those of one namespace. A type that is not served has no objects.
+    /// Lists all objects of a type, or the objects in one namespace. A type that is not served has no objects.
     pub async fn list(&mut self, of: &ResourceType, namespace: Option<&str>) -> Result<(), LiveError> {
         if is_guarded(of) {
             return Ok(());

@@ -53,7 +53,7 @@ pub trait Compile: Send + Sync {
 /// A reason why a component was not compiled.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CompileError {
-    /// The bytes are no policy of this contract, or exceed a bound.
+    /// The bytes are not a policy of this contract, or exceed a bound.
     #[error(transparent)]
     Inspect(#[from] InspectError),
     /// The compiler rejects the component.

@@ -49,7 +49,7 @@ pub use tools::Ran;
 use programs::Programs;
 use storage::Storage;
 
-/// How much of a cluster to start.
+/// The parts of a cluster to start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     /// etcd and kube-apiserver: objects are stored, and no controller acts on them.

@@ -44,7 +44,7 @@ pub(super) struct Setting {
     only: Option<(BTreeSet<String>, Config)>,
     hindered: Hindered,
     held: Held,
-    /// How many replicas have started so far.
+    /// The number of replicas that have started so far.
     pub(super) lives: Cell<u32>,
 }
 

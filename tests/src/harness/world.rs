@@ -27,7 +27,7 @@ pub struct World {
     /// The test's namespace.
     pub namespace: String,
     pub(super) below: Below,
-    /// Where the operator crashes.
+    /// The point at which the operator crashes.
     pub crash_point: CrashPoint,
     pub(super) script: Script,
     pub(super) setting: Setting,
@@ -267,7 +267,7 @@ impl World {
         self.list(kind).await.into_iter().filter(is_owned).collect()
     }
 
-    /// How many `ReplicaSets` a Deployment has had.
+    /// The number of `ReplicaSets` that a Deployment has had.
     pub async fn rollouts(&self, deployment: &str) -> usize {
         self.owned(&format!("Deployment/{deployment}"), "ReplicaSet").await.len()
     }

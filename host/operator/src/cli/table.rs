@@ -6,8 +6,8 @@ use kaos_policy::printable::printable;
 
 use super::output::width;
 
-/// A table with a heading. A column is as wide as its widest cell, up to a limit. On a terminal, lines are made to fit
-/// by cutting the widest columns. Other output contains every cell in full.
+/// A table with a heading. A column is as wide as its widest cell, up to a limit. On a terminal, the widest columns are
+/// cut until the lines fit. Other output contains every cell in full.
 #[derive(Debug)]
 pub(super) struct Table {
     rows: Vec<Vec<String>>,

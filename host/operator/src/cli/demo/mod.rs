@@ -322,7 +322,7 @@ async fn hung_up() -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the process was started to outlive its terminal, as with `nohup`. False if `/proc` does not say.
+/// Whether the process was started to outlive its terminal, as with `nohup`. False if `/proc` does not show this.
 fn outlives_its_terminal() -> bool {
     const HANGUP: u64 = 1;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

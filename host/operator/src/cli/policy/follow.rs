@@ -185,8 +185,8 @@ fn is_one_too_many(revision: &Revision) -> bool {
     status(revision).reason.as_deref() == Some("TooManyPolicies")
 }
 
-/// Returns what a revision says about the package that was shipped now. `before` is its status before that. `late` says
-/// whether the operator has had time to change the status.
+/// Returns what a revision says about the package that was shipped now. `before` is the revision's status before the
+/// shipment. `late` says whether the operator has had time to change the status.
 fn says(before: Option<&PolicyRevisionStatus>, revision: &Revision, late: bool) -> Says {
     let status = status(revision);
     match status.state {

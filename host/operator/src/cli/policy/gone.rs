@@ -1,4 +1,4 @@
-//! Deletes the records of removed policies when the operator is released for good.
+//! Deletes the records of removed policies before the operator is uninstalled for good.
 //!
 //! These records stay:
 //!

@@ -122,7 +122,7 @@ impl Expression {
     }
 }
 
-/// Whether a name is that of a metric's samples.
+/// Whether the samples of a metric have this name.
 fn is_sample(row: &table::Row, name: &str) -> bool {
     let endings: &[&str] = if row.kind == table::Kind::Histogram { &["_bucket", "_sum", "_count"] } else { &[""] };
     endings.iter().any(|ending| name == format!("{}{ending}", row.full_name()))
@@ -161,7 +161,7 @@ fn values(row: &table::Row, label: &str) -> Option<Vec<String>> {
     })
 }
 
-/// Whether a value fits a matcher. Of regular expressions, it supports words and dots.
+/// Whether a value fits a matcher. Supports regular expressions of words and dots only.
 fn fits(named: &str, value: &str) -> bool {
     named.len() == value.len() && named.chars().zip(value.chars()).all(|(named, is)| named == '.' || named == is)
 }
