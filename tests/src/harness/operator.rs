@@ -295,7 +295,7 @@ impl World {
         self.running.borrow().last().map(|running| running.metrics.encode().unwrap_or_default()).unwrap_or_default()
     }
 
-    /// The sum of a metric's samples whose labels contain all of these texts.
+    /// The sum of those samples of a metric whose labels contain all of these texts.
     pub fn counted(&self, metric: &str, labels: &[&str]) -> f64 {
         counted(&self.metrics(), metric, labels)
     }

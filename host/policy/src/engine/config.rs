@@ -11,8 +11,9 @@ use crate::{digest::Digest, limits::Limits};
 const MEMORY_CEILING: usize = 64 << 20;
 /// The most sandboxes that can be open at once: a pass opens one for each layer, and passes run on a few threads.
 pub(super) const SANDBOXES: u32 = 48;
-/// The core instances in one component: the module, and the adapters that componentizing adds. A component that is
-/// composed of others has the instances of each part. Toolchains for JavaScript make eleven, for Python 38.
+/// The core instances in one component: the module, and the adapters that the conversion to a component adds. A
+/// component that is composed of others has the instances of each part. Toolchains for JavaScript make eleven, for
+/// Python 38.
 const CORE_INSTANCES: u32 = 48;
 /// The memories in one component: one for each part that it is composed of.
 pub(crate) const MEMORIES: u32 = 4;

@@ -29,7 +29,7 @@ pub(super) struct Concerned {
     namespaces: Vec<String>,
     /// The policy of the package.
     policy: Option<String>,
-    /// Objects whose children differed from the plan before the package was shipped, so that it is not the cause.
+    /// Objects whose children differed from the plan before the package was shipped. The package is not the cause.
     before: Unplanned,
 }
 

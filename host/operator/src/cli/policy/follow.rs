@@ -168,7 +168,7 @@ impl<'a> Follower<'a> {
     }
 
     /// Finds the revision of the package, if an operator recorded one. Also finds the revision of a package that the
-    /// operator does not open because the namespace has too many.
+    /// operator does not open because the namespace has too many packages.
     async fn look(&self) -> anyhow::Result<Option<Revision>> {
         let is_it = |revision: &Revision| {
             let spec = &revision.spec;

@@ -1,4 +1,4 @@
-//! Finds the package that the user names, among those in the cluster and those that only records mention.
+//! Finds the package that the user names, among the packages in the cluster and the packages that only records mention.
 
 use std::collections::{BTreeMap, BTreeSet};
 
