@@ -37,7 +37,7 @@ impl Probe {
         if unwatched.is_empty() { self.context.access.watch.follows_all() } else { Err(unwatched) }
     }
 
-    /// Returns the places whose policy is still being loaded, by kind; the first few. The operator does not wait for them.
+    /// Returns the first few places whose policy is still being loaded, by kind. The operator does not wait for them.
     pub fn loading(&self) -> Vec<String> {
         let Some(snapshot) = self.context.runner.catalogue.load() else { return Vec::new() };
         let places = snapshot

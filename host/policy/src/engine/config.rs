@@ -72,7 +72,7 @@ pub(super) fn running() -> Config {
         // kernel, but only because the kernel reports which pages were written.
         .linear_memory_keep_resident(2 << 20)
         .pagemap_scan(Enabled::Auto)
-        // Keeps at most half of the slots warm for policies that no longer run.
+        // Limits the warm slots of policies that no longer run.
         .max_unused_warm_slots(SANDBOXES / 2);
     let mut config = compiling();
     // The memory of a trapped sandbox contains the message of a panic. The core dump stays in memory.

@@ -104,7 +104,7 @@ pub(super) fn agreed(flag: &str, said: Option<String>, packed: Option<&str>, usu
 struct Raw {
     file: PolicyFile,
     component: Option<Vec<u8>>,
-    /// The file that contains its settings.
+    /// The origin of its settings, for messages.
     settings_from: Option<Given>,
     /// Name and namespace in the metadata of packed ConfigMaps.
     name: Option<String>,
