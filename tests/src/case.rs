@@ -35,7 +35,7 @@ pub struct About {
     /// Describes a wanted deviation from the recording. `desired.yaml` states it as a patch, or `conditions` does.
     #[serde(default)]
     pub desired: Option<String>,
-    /// Why the case was written by hand. Absent in recorded cases.
+    /// The reason why the case was written by hand. Absent in recorded cases.
     #[serde(default)]
     pub by_hand: Option<String>,
     /// Conditions that the first primary has at the end, and their status. The Go operator has no conditions.
@@ -86,8 +86,8 @@ pub fn all() -> Result<Vec<Case>> {
     folders.into_iter().map(|folder| load(folder, &profiles)).collect()
 }
 
-/// The cases that a test puts on a real API server in the state in which the Go operator leaves them. Each case runs a
-/// workload, must end as recorded, and needs neither another environment nor a second apply.
+/// The cases for tests on a real API server. These tests create the state that the Go operator leaves behind. Each case
+/// runs a workload, must end as recorded, and needs neither another environment nor a second apply.
 pub fn left_by_go() -> Result<Vec<Case>> {
     let environment = default_environment()?;
     Ok(all()?.into_iter().filter(|case| case.can_be_left(&environment)).collect())

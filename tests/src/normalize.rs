@@ -1,8 +1,8 @@
 //! Removes identifiers and server-made values from an object, so that a rendered object and an object from an API
 //! server can be compared.
 //!
-//! A default is dropped by value: a field goes if it equals the server's default, regardless of its writer. Both sides
-//! pass through the same function.
+//! A default is dropped by value: if a field equals the server's default, it is removed, regardless of its writer. Both
+//! sides pass through the same function.
 
 use serde_json::{Map, Value, json};
 

@@ -120,7 +120,7 @@ fn trim_status(ours: &mut Value, wanted: &Value) {
     }
 }
 
-/// Restores the Deployment statuses from the recording, where they stand in `status.deployment`.
+/// Restores the Deployment statuses from `status.deployment` of the recording.
 fn recorded_deployments(stage: &mut Stage, wanted: &Value) {
     let statuses = wanted["statuses"].as_object().cloned().unwrap_or_default();
     for child in wanted["children"].as_array().into_iter().flatten().filter(|child| child["kind"] == "Deployment") {

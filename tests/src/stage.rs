@@ -23,9 +23,9 @@ pub struct Stage {
     renderers: BTreeMap<String, Renderer>,
     objects: BTreeMap<Key, Value>,
     children: BTreeMap<Key, Value>,
-    /// Objects whose plan was fully applied once: their plan gates no longer hold.
+    /// Objects whose plan was fully applied once: their plan gates have no effect any more.
     applied: BTreeSet<Key>,
-    /// The statuses of Deployments by name. Every other Deployment has the status of one whose pods have just started.
+    /// The statuses of Deployments by name. All other Deployments have the status of a Deployment with a new pod.
     deployments: BTreeMap<String, Value>,
     /// The statuses that the host would write. Other objects do not see them: the recordings know no conditions.
     composed: BTreeMap<Key, Value>,

@@ -1,5 +1,5 @@
-//! The size of the default policies. Every operator compiles each byte of a component at its start, and a policy in a
-//! ConfigMap has one megabyte for everything.
+//! Limits the size of the default policies. The time to compile a component grows with its size, and one ConfigMap
+//! holds at most one mebibyte.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use kaos_operator::embedded::DEFAULTS;

@@ -1,4 +1,4 @@
-//! Provides the current time. A parameter, so that tests can simulate time.
+//! Provides the current time. The clock is a parameter, so that tests can simulate time.
 
 use std::time::SystemTime;
 

@@ -200,13 +200,13 @@ impl Cluster {
         self.0.poke.notify_one();
     }
 
-    /// Has it say from now on that it is Kubernetes 1 of this second number. It serves what it served.
+    /// Makes the cluster report version 1.`minor` of Kubernetes from now on. It still serves the same types.
     pub fn say_minor(&self, minor: u32) {
         lock(&self.0.state).minor = minor;
     }
 
-    /// Lets only those requests through that `allow` accepts; others are answered with 403. The rule is asked while the
-    /// cluster is locked, so it must not ask the cluster anything.
+    /// Lets only those requests through that `allow` accepts; others are answered with 403. The cluster calls `allow`
+    /// while it is locked, so `allow` must not send requests to the cluster.
     pub fn authorise(&self, allow: impl Fn(&Attempt) -> bool + Send + Sync + 'static) {
         *lock(&self.0.access) = Access::Rule(Arc::new(allow));
     }
@@ -218,7 +218,7 @@ impl Cluster {
     }
 
     /// Like `authorise_by_rbac`, behind a webhook that denies the requests that `allow` does not accept. A rules review
-    /// lists what the Roles grant and says that the list is incomplete, as a real server's does.
+    /// lists what the Roles grant and says that the list is incomplete, as the review of a real server does.
     pub fn authorise_by_rbac_behind(&self, allow: impl Fn(&Attempt) -> bool + Send + Sync + 'static) {
         *lock(&self.0.access) = Access::Guarded(Arc::new(allow));
     }

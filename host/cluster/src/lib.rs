@@ -29,8 +29,8 @@
 //!
 //! The cluster has no admission and conversion webhooks, quotas, priorities, volumes, logs and exec. It has no
 //! `EndpointSlice`s of Services, no `OpenAPI` v2 in protobuf, and does not detect duplicate JSON keys. `kubectl
-//! api-resources` lists its built-in kinds. If a new schema changes a list between atomic and granular, its managed
-//! fields stay unchanged.
+//! api-resources` lists its built-in kinds. If a new schema changes a list between atomic and granular, the managed
+//! fields of the list stay unchanged.
 //!
 //! Time comes from a [`Clock`] and tokio's timers, randomness from a seed, and nothing depends on the order of a hash
 //! map. So under paused tokio time a run can be repeated exactly.

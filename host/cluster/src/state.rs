@@ -12,7 +12,7 @@ use crate::{
     storage::{Key, Store},
 };
 
-/// The second number of the version of Kubernetes whose schemas it has.
+/// The minor version of Kubernetes whose schemas the cluster has.
 const MINOR: u32 = 36;
 
 /// The state of the cluster.
@@ -22,7 +22,7 @@ pub(crate) struct State {
     pub(crate) catalogue: Catalogue,
     pub(crate) addresses: Addresses,
     pub(crate) snapshots: Snapshots,
-    /// The second number of the version that it says it is.
+    /// The minor version of Kubernetes that the cluster reports.
     pub(crate) minor: u32,
     /// The number of Events above which the oldest are deleted.
     pub(crate) events: usize,

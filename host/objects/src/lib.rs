@@ -1,4 +1,4 @@
-//! Words for Kubernetes objects that all of the host shares. Objects are JSON here.
+//! Types and names for Kubernetes objects that all crates of the host share. Objects are JSON here.
 //!
 //! | module | contents |
 //! |---|---|

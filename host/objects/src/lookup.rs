@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::{resource_type::ResourceType, target::Target};
 
-/// The most bytes, as JSON, of all objects that one policy sees in a pass. If there is more, the pass waits until there
-/// is less.
+/// The most bytes, as JSON, of all objects that one policy sees in a pass. If the objects have more, the pass waits
+/// until they have fewer.
 pub const MOST: usize = 4 << 20;
 
 /// The cluster as it is now, or as files describe it.

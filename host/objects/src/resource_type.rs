@@ -16,7 +16,7 @@ pub struct ResourceType {
 }
 
 impl ResourceType {
-    /// Makes a type of an API version and a kind.
+    /// Creates a type from an API version and a kind.
     pub fn new(api_version: impl Into<String>, kind: impl Into<String>) -> Self {
         Self { api_version: api_version.into(), kind: kind.into() }
     }
@@ -37,7 +37,7 @@ impl ResourceType {
         (self.group(), &self.kind)
     }
 
-    /// Whether this is the type whose content no policy sees.
+    /// Whether this is the type `Secret`, whose content no policy sees.
     pub fn is_secret(&self) -> bool {
         self.group().is_empty() && self.kind == "Secret"
     }

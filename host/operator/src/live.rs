@@ -62,7 +62,7 @@ impl Gathered {
         Self { client, types, listed, asked, documents: BTreeMap::new() }
     }
 
-    /// Lists all objects of a type, or those of one namespace. A type that is not served has no objects.
+    /// Lists all objects of a type, or the objects in one namespace. A type that is not served has no objects.
     pub async fn list(&mut self, of: &ResourceType, namespace: Option<&str>) -> Result<(), LiveError> {
         if is_guarded(of) {
             return Ok(());
@@ -158,7 +158,7 @@ impl Gathered {
         Ok(self.served(of).await?.is_some())
     }
 
-    /// Returns what passes see of a type in place of its objects, if they do not see those.
+    /// If passes do not see objects of a type, returns what they see instead.
     pub fn hidden(&self, of: &ResourceType) -> Option<Sighting> {
         if of.is_secret() {
             return Some(Sighting::Forbidden("Secrets are not read for this question".to_owned()));

@@ -1,5 +1,5 @@
-//! Inspects and compiles a component in a process of its own. A component that is made to be inspected or compiled for
-//! ever costs one child process and nothing else.
+//! Inspects and compiles a component in a process of its own. If a component keeps the inspection or the compiler busy
+//! forever, this costs one child process and nothing else.
 
 mod child;
 mod container;
@@ -55,7 +55,7 @@ pub trait Compile: Send + Sync {
 /// A reason why a component was not compiled.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CompileError {
-    /// The bytes are no policy of this contract, or exceed a bound.
+    /// The bytes are not a policy of this contract, or exceed a bound.
     #[error(transparent)]
     Inspect(#[from] InspectError),
     /// The compiler rejects the component.

@@ -11,8 +11,8 @@ use crate::{contract::ResourceType, digest::Digest, limits::Limits, yaml};
 /// The placeholder in a grant for the operator's namespace.
 pub const OPERATOR_NAMESPACE: &str = "$(OPERATOR_NAMESPACE)";
 
-/// The most keys and values in the file. The operator keeps the file in memory while it counts. Each key and value
-/// takes up to some hundred bytes there, even if its text is short.
+/// The most keys and values in the file. The operator keeps the contents of the file in memory while it uses the
+/// package. Each key and value takes up to some hundred bytes there, even if its text is short.
 const NODES: usize = 10_000;
 
 /// The contents of `policy.yaml`.

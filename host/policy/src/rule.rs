@@ -38,8 +38,8 @@ pub enum Rule {
     EnvAsMapped,
     /// The user's spec, the settings or a grant allow every raised privilege.
     NoPrivilege,
-    /// The user or the settings name every Secret, PersistentVolumeClaim and data source, a grant lists it, or the same
-    /// plan brings it.
+    /// The user or the settings name every Secret, PersistentVolumeClaim and data source, or a grant lists it. A Secret
+    /// or PersistentVolumeClaim that pods use may also be in the same plan.
     NamedReferences,
     /// The plan's finalizer belongs to the claimed kind's group, the settings name it, or a grant lists it.
     OwnFinalizer,

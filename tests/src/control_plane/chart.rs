@@ -51,7 +51,7 @@ pub async fn install(client: &Client, manifests: &Path) -> Result<Account> {
     Ok(account)
 }
 
-/// How the first Deployment among the manifests starts its process.
+/// Reads how the first Deployment among the manifests starts its process.
 pub fn pod(manifests: &Path) -> Result<Option<Pod>> {
     let objects = case::documents(manifests)?;
     let is = |object: &&Value, name: &str| object["kind"] == "ConfigMap" && object["metadata"]["name"] == name;

@@ -21,7 +21,7 @@ use super::programs::{self, Programs};
 use super::storage::Storage;
 use super::{Group, audit};
 
-/// How long a part may take to start. Machines that compile at the same time are slow.
+/// The time that a part may take to start. Machines that compile at the same time are slow.
 const PATIENCE: Duration = Duration::from_mins(2);
 const BEAT: Duration = Duration::from_millis(50);
 

@@ -12,7 +12,7 @@ use kube::client::Body as Sent;
 use tokio::sync::Notify;
 use tower_service::Service;
 
-/// Where the operator of a world crashes. Clones share the same crash point.
+/// The point at which the operator of a world crashes. Clones share the same crash point.
 #[derive(Debug, Clone, Default)]
 pub struct CrashPoint(Arc<Shared>);
 

@@ -66,7 +66,7 @@ impl Kind {
     /// Finds a kind by name.
     ///
     /// # Panics
-    /// If the kind is missing from the list above. Add it there.
+    /// If the kind is not in `KINDS`. Add it there.
     #[expect(clippy::panic, reason = "a test that names an unknown kind is wrong")]
     pub fn named(name: &str) -> Self {
         KINDS.into_iter().find(|kind| kind.kind == name).unwrap_or_else(|| panic!("no kind {name} in the harness"))

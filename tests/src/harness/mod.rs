@@ -2,8 +2,8 @@
 //!
 //! A test states its requirements in a [`Scenario`] and gets a [`World`]. Usually this is an embedded cluster for this
 //! test alone, in this process and in simulated time. With `KAOS_TEST_KUBECONFIG` set, all tests share a real control
-//! plane, and each test has its own namespace. A scenario that only one of the two clusters can show says so, and is
-//! skipped on the other.
+//! plane, and each test has its own namespace. A scenario may require one of the two clusters. Then its test is skipped
+//! on the other one.
 //!
 //! | module | contents |
 //! |---|---|

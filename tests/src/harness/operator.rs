@@ -109,7 +109,7 @@ impl World {
         self.running.borrow().last().map(|running| running.metrics.encode().unwrap_or_default()).unwrap_or_default()
     }
 
-    /// The sum of a metric's samples whose labels contain all of these texts.
+    /// The sum of those samples of a metric whose labels contain all of these texts.
     pub fn counted(&self, metric: &str, labels: &[&str]) -> f64 {
         counted(&self.metrics(), metric, labels)
     }
@@ -206,12 +206,12 @@ impl World {
     }
 
     /// Lets the compiler hang on components that contain this text, until the next call. `None` ends this. Simulated
-    /// time stands still meanwhile: see [`Self::until_meanwhile`].
+    /// time stands still while the compiler hangs: see [`Self::until_meanwhile`].
     pub fn hold_compiler_over(&self, text: Option<&'static str>) {
         lock(&self.setting.held).text = text;
     }
 
-    /// How many components the compiler hangs on now, and how many it ever did.
+    /// The number of components that the compiler hangs on now, and the number that it ever hung on.
     pub fn held(&self) -> (usize, usize) {
         let held = lock(&self.setting.held);
         (held.now, held.ever)

@@ -75,7 +75,7 @@ pub fn variable(deployment: &Value, name: &str) -> Value {
         .unwrap_or_default()
 }
 
-/// The sum of a metric's samples on a metrics page whose labels contain all of these texts.
+/// The sum of those samples of a metric whose labels contain all of these texts. `page` is a metrics page.
 pub fn counted(page: &str, metric: &str, labels: &[&str]) -> f64 {
     let lines = page.lines().filter(|line| !line.starts_with('#'));
     let fits = lines.filter(|line| {

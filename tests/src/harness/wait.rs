@@ -154,7 +154,7 @@ impl World {
         lines.join("\n")
     }
 
-    /// The operator's own account of itself and of these objects.
+    /// The operator's readiness and queue, and its explanations of these objects.
     async fn of_operator(&self, at: &[&str]) -> Vec<String> {
         let Some(probe) = self.try_probe() else { return vec!["--- no operator runs".to_owned()] };
         let mut lines = vec![format!("--- the operator: ready {:?}, queue {:?}", probe.ready(), probe.queue())];

@@ -31,7 +31,7 @@ pub struct World {
     /// The test's namespace.
     pub namespace: String,
     pub(super) below: Below,
-    /// Where the operator crashes.
+    /// The point at which the operator crashes.
     pub crash_point: CrashPoint,
     pub(super) script: Script,
     pub(super) setting: Setting,
@@ -284,7 +284,7 @@ impl World {
         self.list(kind).await.into_iter().filter(is_owned).collect()
     }
 
-    /// How many `ReplicaSets` a Deployment has had.
+    /// The number of `ReplicaSets` that a Deployment has had.
     pub async fn rollouts(&self, deployment: &str) -> usize {
         self.owned(&format!("Deployment/{deployment}"), "ReplicaSet").await.len()
     }
@@ -315,7 +315,7 @@ impl World {
     }
 }
 
-/// Parameters of a patch that counts as an update by a field manager.
+/// Parameters of a patch that the API server records as an update by a field manager.
 fn updating(manager: &str) -> PatchParams {
     PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() }
 }

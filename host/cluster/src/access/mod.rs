@@ -48,8 +48,8 @@ impl Access {
         }
     }
 
-    /// Returns the result of a rules review: what a user may do in a namespace. A test's rule cannot be listed, as with a
-    /// real server's webhook. The result is then marked as incomplete.
+    /// Returns the result of a rules review: what a user may do in a namespace. The rules of a test cannot be listed,
+    /// as with a real server's webhook. The result is then marked as incomplete.
     pub(crate) fn rules(&self, user: &str, namespace: &str, store: &Store) -> Value {
         let resolved = |rules: Vec<Value>| json!({"incomplete": false, "nonResourceRules": [], "resourceRules": rules});
         match self {

@@ -75,7 +75,7 @@ impl Catalogue {
             .collect()
     }
 
-    /// Serves the types of a `CustomResourceDefinition`, instead of those of its earlier generation.
+    /// Serves the types of a `CustomResourceDefinition`, in place of the types of its earlier generation.
     pub(crate) fn install(&mut self, definition: &Value, revision: u64) {
         let name = definition["metadata"]["name"].as_str().unwrap_or_default();
         let generation = definition["metadata"]["generation"].as_i64();

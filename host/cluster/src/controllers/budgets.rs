@@ -1,5 +1,5 @@
-//! `PodDisruptionBudget`s: counts how many of the selected pods may be disrupted now. Deletions in this cluster do not
-//! check it.
+//! `PodDisruptionBudget`s: counts how many of the selected pods may be disrupted now. Deletions in this cluster ignore
+//! this number.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
-//! Events: expire one hour after their last occurrence, the default of the API server's `--event-ttl`. A cluster that
-//! has too many loses the oldest before: they are in memory, where a real cluster has a disk.
+//! Events: deletes them one hour after their last occurrence, the default of the API server's `--event-ttl`. If there
+//! are too many Events, the cluster deletes the oldest ones earlier: it keeps Events in memory, and a real cluster
+//! keeps them on disk.
 
 use std::time::Duration;
 

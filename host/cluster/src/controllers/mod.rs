@@ -84,7 +84,7 @@ impl Work {
 /// The controllers' queue and timers.
 #[derive(Debug)]
 pub(crate) struct Controllers {
-    /// Whether controllers other than that for definitions run.
+    /// Whether all controllers run, or only the one for definitions.
     all: bool,
     /// The paused controllers, and the work that waits for them.
     away: BTreeMap<Controller, BTreeSet<Work>>,
@@ -93,7 +93,7 @@ pub(crate) struct Controllers {
 }
 
 impl Controllers {
-    /// Returns all controllers, or only those that belong to the API server itself.
+    /// Returns all controllers, or only the one for definitions, which a real API server contains.
     pub(crate) fn new(all: bool) -> Self {
         Self { all, away: BTreeMap::new(), queue: BTreeSet::new(), timers: BTreeMap::new() }
     }

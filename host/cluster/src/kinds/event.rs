@@ -1,4 +1,4 @@
-//! Converts Events between the core group's shape, which is stored, and that of events.k8s.io.
+//! Converts Events between the shape of the core group, which is stored, and the shape of events.k8s.io.
 
 use serde_json::{Map, Value};
 

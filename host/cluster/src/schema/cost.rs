@@ -169,7 +169,7 @@ impl<'a> Estimate<'a> {
         let arguments = move || call.args.iter().map(|argument| &argument.expr);
         let below = self.sum(target.into_iter().chain(arguments()));
         let work = match call.func_name.as_str() {
-            // Their cost does not depend on the size of their operands.
+            // The cost of these functions does not depend on the size of their operands.
             "_[_]" | "_[?_]" | "size" | "_&&_" | "_||_" | "_?_:_" => 0,
             "@in" => arguments().map(|part| self.length(part, below)).fold(0_u64, u64::saturating_add),
             // Set functions compare all items with each other.

@@ -15,7 +15,7 @@ impl GroupResource {
     }
 }
 
-/// Identifies an object among those of its type.
+/// Identifies an object among the objects of its type.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     pub(crate) namespace: String,

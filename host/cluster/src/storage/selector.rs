@@ -88,7 +88,7 @@ impl LabelSelector {
     }
 }
 
-/// Compares a label's number with that of a requirement.
+/// Compares a label's number with the number of a requirement.
 fn compared(value: Option<&str>, requirement: &Requirement) -> Option<std::cmp::Ordering> {
     let wanted: i64 = requirement.values.first()?.parse().ok()?;
     Some(value?.parse::<i64>().ok()?.cmp(&wanted))

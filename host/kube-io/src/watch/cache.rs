@@ -97,9 +97,9 @@ impl Change {
 }
 
 impl Cache {
-    /// Takes in the error of a watch, or `None` when it works again. Returns whether reads change. A refusal takes
-    /// effect at once if nothing was ever listed, otherwise after some time. An authentication error proves nothing
-    /// about rights.
+    /// Takes in the error of a watch, or `None` when it works again. Returns whether reads change. Before the first
+    /// list, a 403 or a 401 takes effect at once. After the first list, a 403 takes effect after some time, and a 401
+    /// never: it proves nothing about rights.
     pub(super) fn set_trouble(&mut self, broken: Option<&WatchError>, now: Instant) -> bool {
         self.trouble = broken.map(Trouble::of);
         let counts = self.synced && matches!(broken, Some(WatchError::Forbidden(_)));

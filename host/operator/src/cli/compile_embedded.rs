@@ -1,4 +1,5 @@
-//! `compile-embedded`: compiles the default policies between the two steps of the image build, and verifies the result.
+//! `compile-embedded`: compiles the default policies between the two steps of the image build. In the built image,
+//! verifies the result.
 
 use std::{
     fs,

@@ -37,9 +37,9 @@ impl Connection {
     }
 }
 
-/// Runs a check of something that the API server of a cluster will get. If the check fails for unknown fields, asks the
-/// server for its version. Repeats the check if the server is newer, which may know the fields. If the server does not
-/// answer, the error says so.
+/// Runs a check of input for a cluster's API server. If the guard refuses the plan for a sample, asks the server for
+/// its version, and repeats the check if the server is newer: a newer server may know more fields. If the server does
+/// not report its version, adds this to the error.
 pub(super) fn for_server<T>(
     loader: &Loader,
     connection: &Connection,

@@ -11,7 +11,7 @@ pub(super) const UNUSABLE: u8 = 2;
 /// The answer is no, or not yet.
 pub(super) const HELD_BACK: u8 = 1;
 
-/// Ends a verb whose code 2 says that there are changes or findings: every error is printed and ends with code 1.
+/// Ends a verb that uses exit code 2 for changes or findings: prints an error, if any, and exits with code 1.
 pub(super) fn or_held_back(done: anyhow::Result<ExitCode>) -> ExitCode {
     done.unwrap_or_else(|error| {
         complain("error", told(error.as_ref()));

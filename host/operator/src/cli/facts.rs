@@ -11,7 +11,7 @@ pub(super) struct Home {
     pub(super) operator_namespace: String,
 }
 
-/// What a policy is told of the cluster.
+/// The facts about the cluster that policies see.
 #[derive(Debug, Args)]
 pub(super) struct ClusterFacts {
     #[command(flatten)]

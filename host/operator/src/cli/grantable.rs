@@ -7,7 +7,7 @@ use kaos_policy::manifest::Privilege;
 
 use crate::catalogue::{Grantable, GroupKind};
 
-/// The cap that passes are held to.
+/// The limit for privileges, which a pass checks.
 #[derive(Debug, Args)]
 pub(super) struct GrantablePrivileges {
     /// Privileges such as hostPath that the policy.yaml of an installed policy may grant, and that settings of packages
@@ -16,7 +16,7 @@ pub(super) struct GrantablePrivileges {
     grantable_privileges: Option<Vec<GrantableEntry<Privilege>>>,
 }
 
-/// That, and those that packages are held to when they are let in.
+/// All limits for grants: the one for privileges, and those that the operator checks before it admits a package.
 #[derive(Debug, Args)]
 pub(super) struct GrantableFlags {
     #[command(flatten)]

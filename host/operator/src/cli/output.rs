@@ -57,7 +57,7 @@ impl<W> Heard<W> {
         Self { inner, ended: false }
     }
 
-    /// Whether output is dropped by now.
+    /// Whether the writer now drops its output.
     #[cfg(feature = "demo")]
     pub(super) fn has_ended(&self) -> bool {
         self.ended
@@ -106,7 +106,8 @@ fn message(severity: &str, told: &str) -> String {
     format!("{severity}: {}\n", printable_lines(told.trim_end()).replace('\n', "\n    "))
 }
 
-/// Returns the width of standard output in characters, or `None` if it is no terminal or does not report its width.
+/// Returns the width of the terminal on standard output in characters. `None` without a terminal, or if the width is
+/// unknown.
 pub(super) fn width() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok().filter(|_| io::stdout().is_terminal())?;
     (size.ws_col > 0).then_some(size.ws_col.into())

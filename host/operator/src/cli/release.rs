@@ -180,7 +180,7 @@ async fn hold_on(client: &Client, namespace: &str) -> Infallible {
     }
 }
 
-/// Deletes the settings that the operator kept for its successor. Nothing else would delete them.
+/// Deletes the settings that the operator kept for its successor. No other step deletes them.
 async fn forget(client: &Client, namespace: &str) {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     match api.delete(FITTED_CONFIG, &DeleteParams::default()).await {
@@ -215,7 +215,7 @@ async fn installed(client: &Client, namespace: &str) -> anyhow::Result<BTreeSet<
     match claimed(client.clone(), namespace).await {
         // The cluster has no CRD for revisions: no policy was ever installed.
         Err(error) if is_answered(&error, 404) => Ok(BTreeSet::new()),
-        // Without the right to list revisions, this user installed no policy.
+        // A user without the right to list revisions probably installed no policy.
         Err(error) if is_answered(&error, 403) => {
             let so = "objects of the kinds that installed policies claim are not released";
             complain("warning", format_args!("{}: {so}", told(error.as_ref())));

@@ -36,8 +36,8 @@ pub(super) fn layers(policies: &[Loaded], file: Option<&str>, set: &[String]) ->
     Ok(layers)
 }
 
-/// Returns the layers of the operator's own ConfigMap and of the one with the preset, if objects from files contain them,
-/// since the files stand for a cluster. Warns of variables that are probably misspelt.
+/// Returns the layers of the operator's own ConfigMap and of the ConfigMap with the preset, if objects from files
+/// contain them, since the files stand for a cluster. Warns of variables that are probably misspelt.
 pub(super) fn held(
     documents: &[Document],
     operator_namespace: &str,

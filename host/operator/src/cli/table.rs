@@ -6,8 +6,8 @@ use kaos_policy::printable::printable;
 
 use super::output::width;
 
-/// A table with a heading. A column is as wide as its widest cell, up to a limit. On a terminal, lines are made to fit
-/// by cutting the widest columns. Other output contains every cell in full.
+/// A table with a heading. A column is as wide as its widest cell, up to a limit. On a terminal, the widest columns are
+/// cut until the lines fit. Other output contains every cell in full.
 #[derive(Debug)]
 pub(super) struct Table {
     rows: Vec<Vec<String>>,
@@ -28,7 +28,7 @@ impl Table {
         Self { rows: vec![heading.iter().map(|cell| one_line(cell)).collect()] }
     }
 
-    /// Adds a row. Of a cell with several lines, shows the first, with a mark.
+    /// Adds a row. If a cell has several lines, shows the first line, with a mark.
     pub(super) fn row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
         self.rows.push(cells.into_iter().map(|cell| one_line(&cell.into())).collect());
     }

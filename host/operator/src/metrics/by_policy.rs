@@ -1,7 +1,7 @@
 //! Metrics of single policies by name and version, while the policy may have to answer.
 //!
 //! Authors choose names and versions. If the samples of every old version stayed, frequent new versions would fill the
-//! memory and the page.
+//! memory and the metrics page.
 
 use std::{collections::BTreeSet, sync::Mutex};
 
@@ -46,7 +46,8 @@ impl ByPolicy {
     }
 
     /// Removes the samples of all policies, except those that may have to answer now or at the previous update. Passes
-    /// with the latter may still run. The failures of a quarantined policy stay until the next change.
+    /// with policies of the previous update may still run. The failures of a quarantined policy stay until the next
+    /// change.
     pub(super) fn keep(&self, able: &BTreeSet<PolicyId>) {
         let able: BTreeSet<labels::PolicyLabels> = able.iter().map(labels::PolicyLabels::from).collect();
         let mut kept = lock(&self.kept);

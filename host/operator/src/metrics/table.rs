@@ -1,4 +1,4 @@
-//! The table of all metrics, from which the registry and the reference page are made.
+//! The table of all metrics. It is the source of the registry and of the reference page.
 
 use std::fmt::Write;
 

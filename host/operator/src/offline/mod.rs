@@ -3,9 +3,10 @@
 //! The files stand for the cluster. Objects that a policy claims are rendered. If such an object has no status, other
 //! objects see the status that the operator would first write.
 //!
-//! Finding that status takes a rendering, so each object is rendered when its status is first needed, and the result is
-//! remembered. A look-up never renders. Instead, it records the objects whose status is missing. They are rendered
-//! after the pass, and then the pass runs again. So only one sandbox is open at a time, even for a long chain of needs.
+//! To find that status, the object must be rendered. So each object is rendered when its status is first needed, and
+//! the result is remembered. A look-up never renders. Instead, it records the objects whose status is missing. They are
+//! rendered after the pass, and then the pass runs again. So only one sandbox is open at a time, even for a long chain
+//! of needs.
 
 mod answering;
 mod bound;
@@ -62,7 +63,7 @@ struct ResultsSoFar {
     entry: Option<Arc<Entry>>,
 }
 
-/// Objects without a status that the current pass looked at.
+/// Objects that the current pass looked at and that have no status yet.
 #[derive(Default)]
 struct PassOverAll {
     /// Positions of objects to render before this one.

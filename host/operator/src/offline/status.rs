@@ -22,7 +22,7 @@ pub(super) fn first(
     let (children, all_live) = children(rendered, stored);
     let outcome = match (&rendered.verdict, left_as_is) {
         (Verdict::Planned(_), Some(why)) => Outcome::Failed(why.to_owned()),
-        // Other plan gates hold back the first apply only: they do not count once all children exist.
+        // Other plan gates hold back the first apply only: they have no effect once all children exist.
         (Verdict::Planned(planned), None) if planned.gates.is_empty() || (all_live && !planned.gates_hold) => {
             Outcome::Applied
         }

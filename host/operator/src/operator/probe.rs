@@ -37,7 +37,7 @@ impl Probe {
         if unwatched.is_empty() { self.context.access.watch.follows_all() } else { Err(unwatched) }
     }
 
-    /// Returns the places whose policy is still being loaded, by kind; the first few. The operator does not wait for them.
+    /// Returns the first few places whose policy is still being loaded, by kind. The operator does not wait for them.
     pub fn loading(&self) -> Vec<String> {
         let Some(snapshot) = self.context.runner.catalogue.load() else { return Vec::new() };
         let places = snapshot
@@ -57,8 +57,8 @@ impl Probe {
         self.context.access.watch.denied()
     }
 
-    /// Returns what the last pass over an object saw, planned and decided. The error says why nothing is known. `kind`
-    /// is any name of the kind.
+    /// Returns what the last pass over an object saw, planned and decided. The error says why the operator has no
+    /// record. `kind` is any name of the kind.
     pub async fn explain(&self, kind: &str, namespace: &str, name: &str) -> Result<Value, String> {
         let unknown = || format!("the operator has no record of {kind} {namespace}/{name}");
         let snapshot = self.context.runner.catalogue.load().ok_or_else(unknown)?;

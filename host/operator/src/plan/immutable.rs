@@ -1,5 +1,5 @@
-//! Knows the immutable fields of common types, so that a plan can report a change that an API server would refuse even
-//! without asking one.
+//! Knows the immutable fields of common types. So a plan can report a change that an API server would refuse, without a
+//! request to one.
 
 use serde_json::Value;
 

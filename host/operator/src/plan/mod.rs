@@ -53,7 +53,7 @@ pub struct Child {
     pub change: Change,
     /// Whether its pods are replaced.
     pub rolls: bool,
-    /// Why the API server refuses the change, by its own answer or because the change is known to be impossible.
+    /// The reason why the API server refuses the change: its own answer, or a rule that this program knows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
     /// The manifest after the change; none if the child is deleted.

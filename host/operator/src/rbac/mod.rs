@@ -1,4 +1,4 @@
-//! The least rights that the operator needs: those of the host, and those that the claims of its policies require.
+//! The least rights that the operator needs: the host's rights, and the rights that the claims of its policies require.
 //!
 //! `rules` computes the rules, and `manifests` puts them into objects. Both are pure, so the chart contains the same
 //! rules that `kaos-operator rbac` prints. The plural of a type comes from its embedded CRD, or else from the usual

@@ -76,7 +76,7 @@ pub fn rules(policies: &[&Policy], duties: &Duties) -> Rights {
     Rights { working: working.rules(), operator: operator.rules() }
 }
 
-/// Returns the rights for the claims of one policy, without those of the host.
+/// Returns the rights for the claims of one policy, without the host's rights.
 pub fn claimed(policy: &Policy, duties: &Duties) -> Rights {
     let (mut working, mut operator) = (Collected::default(), Collected::default());
     claim(policy, duties, &mut working, &mut operator);

@@ -1,7 +1,7 @@
 //! The compile child: the same binary under a hidden subcommand. Limits its own resources before it reads a byte.
 //!
-//! The child writes the inspection as a line of JSON as soon as it is done, and then the code. So the parent can tell
-//! whether the inspection or the compilation took too long.
+//! After the inspection, the child writes its result as a line of JSON. After the compilation, it writes the code. So
+//! the parent can tell whether the inspection or the compilation took too long.
 
 use std::{
     ffi::OsString,
@@ -26,7 +26,7 @@ use crate::{
 const UNUSABLE: u8 = 64;
 /// The compiler refused the component. The reason is on standard error.
 const REFUSED: u8 = 65;
-/// The bytes are no policy. The reason is on standard output.
+/// The bytes are not a policy. The reason is on standard output.
 const UNFIT: u8 = 66;
 /// The interval at which the parent checks whether the child has ended.
 const LOOK: Duration = Duration::from_millis(5);

@@ -54,7 +54,7 @@ pub enum Severity {
     Warning,
 }
 
-/// A message for the user that stops nothing.
+/// A message for the user that does not hold back the plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
     /// The severity.
@@ -109,7 +109,7 @@ pub struct Violation {
     pub message: String,
 }
 
-/// No plan can be made. The children stay as they are.
+/// The policy cannot make a plan. The children stay as they are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Refusal {
@@ -192,7 +192,7 @@ pub struct Condition {
     /// The condition's type: one CamelCase word.
     #[serde(rename = "type")]
     pub type_: String,
-    /// Whether the condition holds.
+    /// Whether the condition is true.
     pub status: Truth,
     /// The reason: one CamelCase word.
     pub reason: String,

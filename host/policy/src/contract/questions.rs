@@ -42,7 +42,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// The finalizer that KAOS operators without policies put on objects of this kind. Nothing cleans up for it any
+    /// The finalizer that KAOS operators without policies put on objects of this kind. No operator cleans up for it any
     /// more. `None` for kinds of other groups, which those operators did not have.
     pub fn earlier_finalizer(&self) -> Option<String> {
         let ResourceType { kind, .. } = &self.primary;

@@ -33,8 +33,8 @@ impl BuiltIn {
     ///
     /// # Safety
     ///
-    /// [`BuiltIn::make`] made the bytes from that component, and the build included them in this program. They were not
-    /// read at run time.
+    /// The bytes must be the result of [`BuiltIn::make`] for that component, and the build must have included them in
+    /// this program. Bytes that the program read at run time are not allowed.
     pub const unsafe fn new(component: Digest, made: &'static [u8]) -> Self {
         Self { component, made }
     }

@@ -11,8 +11,9 @@ use crate::{digest::Digest, limits::Limits};
 const MEMORY_CEILING: usize = 64 << 20;
 /// The most sandboxes that can be open at once: a pass opens one for each layer, and passes run on a few threads.
 pub(super) const SANDBOXES: u32 = 48;
-/// The core instances in one component: the module, and the adapters that componentizing adds. A component that is
-/// composed of others has those of each part. Toolchains for JavaScript make eleven, for Python 38.
+/// The core instances in one component: the module, and the adapters that the conversion to a component adds. A
+/// component that is composed of others has the instances of each part. Toolchains for JavaScript make eleven, for
+/// Python 38.
 const CORE_INSTANCES: u32 = 48;
 /// The memories in one component: one for each part that it is composed of.
 pub(crate) const MEMORIES: u32 = 4;
@@ -27,25 +28,25 @@ pub(super) fn compiling() -> Config {
         // Fuel is exact, so a pass that runs out of fuel does so on every machine.
         .consume_fuel(true)
         .operator_cost(prices())
-        // A sandbox may get no processor to use up its fuel; `ticks` limits its time.
+        // If a sandbox gets no processor, it does not use up its fuel. So `ticks` limits its time.
         .epoch_interruption(true)
         // Passes are short. Code without optimization compiles three times as fast and runs nearly as fast. A simpler
         // register allocation would not compile faster, and would halve the speed of the code.
         .cranelift_opt_level(OptLevel::None)
-        // Only debuggers and backtraces read these.
+        // Only debuggers and backtraces read the address map.
         .generate_address_map(false)
         .native_unwind_info(false)
-        // The same bits for the same input.
+        // The same input gives the same bits on every machine.
         .cranelift_nan_canonicalization(true)
         .wasm_relaxed_simd(false)
         // Code that copies values between the parts of a composed component has the memories of both.
         .wasm_multi_memory(true)
-        // Interpreters in components use it.
+        // Interpreters in components use tail calls.
         .wasm_tail_call(true)
-        // Policies need none of these features, and every feature less is one less source of defects.
+        // Policies need none of these features, and each feature is a possible source of defects.
         .wasm_memory64(false)
         .concurrency_support(false)
-        // The default of 512 KiB, written down because it decides where recursion ends.
+        // 512 KiB is also the default. It is set here because it decides where recursion ends.
         .max_wasm_stack(512 << 10)
         // With 4 GiB of address space for each memory, compiled code needs no bounds checks.
         .memory_reservation(4 << 30)
@@ -71,7 +72,7 @@ pub(super) fn running() -> Config {
         // kernel, but only because the kernel reports which pages were written.
         .linear_memory_keep_resident(2 << 20)
         .pagemap_scan(Enabled::Auto)
-        // Warm slots of policies that no longer run.
+        // Limits the warm slots of policies that no longer run.
         .max_unused_warm_slots(SANDBOXES / 2);
     let mut config = compiling();
     // The memory of a trapped sandbox contains the message of a panic. The core dump stays in memory.

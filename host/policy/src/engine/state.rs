@@ -39,7 +39,7 @@ impl ResourceLimiter for State {
     /// Ends the pass instead of reporting the failure to the component. Components handle missing memory differently,
     /// and a typed error tells more than an abort.
     ///
-    /// The limit holds for all memories of a composed component together.
+    /// The limit applies to the sum of all memories of a composed component.
     fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
         let all = self.memory.saturating_add(desired.saturating_sub(current));
         if all > self.memory_limit {

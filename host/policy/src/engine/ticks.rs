@@ -1,4 +1,4 @@
-//! Ends a sandbox whose time passes without fuel being used: the sandbox gets no processor.
+//! Ends a sandbox that gets no processor: time passes, but the sandbox uses no fuel.
 //!
 //! Only fuel limits a policy's work. This deadline limits how long a stalled machine can keep a sandbox and its turn to
 //! compute. It is so long that no policy reaches it on its own.

@@ -257,8 +257,8 @@ impl Case<'_> {
         Err(LoadError::NotDeterministic { kind, sample, what })
     }
 
-    /// Asks one sandbox every question twice. A pass never does this, but a policy that counts its calls would answer
-    /// differently by the number of rounds of needs.
+    /// Asks one sandbox every question twice. A pass never does this. But the number of calls in a pass depends on its
+    /// rounds of needs, so a policy that counts calls could give different answers.
     fn keeps_no_state(&self, rendered: &Rendered) -> Result<(), LoadError> {
         if self.policy.world() != World::Policy {
             return Ok(());

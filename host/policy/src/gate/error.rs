@@ -42,7 +42,7 @@ pub enum LoadError {
         /// The pinned digest.
         wanted: Digest,
     },
-    /// The bytes are no component of this contract, or exceed a bound.
+    /// The bytes are not a component of this contract, or exceed a bound.
     #[error(transparent)]
     Inspect(#[from] InspectError),
     /// The component does not compile.
@@ -83,7 +83,8 @@ pub enum LoadError {
         /// The failure.
         failure: Failure,
     },
-    /// The policy fails on a sample unless the API server is newer, and the server does not say whether it is.
+    /// The policy fails on a sample. A newer API server might accept the plan, but the server did not report its
+    /// version.
     #[error("{error}; a newer API server may accept this, but the version of this one is unknown: {why}")]
     Unanswered {
         /// The failure.

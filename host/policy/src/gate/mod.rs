@@ -1,4 +1,4 @@
-//! The gate: turns the bytes of a package into a policy, or says why they are none.
+//! The gate: turns the bytes of a package into a policy, or returns the reason why they are not a policy.
 //!
 //! The steps are ordered from cheap to costly. Each step uses only bytes that the earlier steps accepted.
 
@@ -96,7 +96,7 @@ pub struct Gate<'a> {
     pub clock: &'a dyn Clock,
     /// Decides when the gate may compute.
     pub turns: &'a dyn Turns,
-    /// The API server that is to take what the policy plans.
+    /// The API server for the policy's plans.
     pub server: &'a dyn Server,
 }
 
@@ -112,12 +112,12 @@ pub fn try_settings(
 }
 
 impl Gate<'_> {
-    /// Makes a policy of a candidate.
+    /// Creates a policy from a candidate.
     pub fn load(&self, candidate: &Candidate) -> Result<Arc<Policy>, LoadError> {
         self.check(candidate).result
     }
 
-    /// Makes a policy of a candidate, and reports every step.
+    /// Creates a policy from a candidate, and reports every step.
     pub fn check(&self, candidate: &Candidate) -> Check {
         let (steps, began) = (Vec::new(), self.clock.now());
         let mut run = Run { gate: self, steps, began, inspection: None, described: None };

@@ -1,5 +1,6 @@
-//! Collects the breaches of an answer, up to a limit: a thousand breaches tell a reader no more than twenty and cost
-//! more. Paths and messages are cut, so a value of several megabytes is not repeated in full.
+//! Collects the breaches of an answer, up to a limit: a reader learns no more from a thousand breaches than from
+//! twenty, and a thousand cost more. Paths and messages are cut, so a value of several megabytes is not repeated in
+//! full.
 
 use std::fmt::Display;
 

@@ -1,4 +1,4 @@
-//! Limits the privileges that installed settings may raise to those that the operator's flags let `policy.yaml` grant.
+//! Limits the privileges that installed settings may raise: only privileges that the operator's flags allow in grants.
 //! Settings are in the same file as grants, so a cap on grants alone would have no effect.
 
 use std::collections::BTreeSet;

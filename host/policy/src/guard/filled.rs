@@ -1,5 +1,5 @@
-//! Lists a manifest's PersistentVolumeClaims and their data sources. A PersistentVolumeClaim that names another one or
-//! a snapshot copies its content, so the guard treats the name like a mount.
+//! Lists a manifest's PersistentVolumeClaims and their data sources. If a PersistentVolumeClaim names another one or a
+//! snapshot, it copies that content. So the guard treats the name like a mount.
 
 use serde_json::Value;
 

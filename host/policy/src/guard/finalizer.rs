@@ -13,8 +13,8 @@ use crate::{
 /// The path of the finalizer in a plan.
 const PATH: &str = "finalizer";
 
-/// Adds a breach if the finalizer belongs to others. Returns a violation instead if a namespace's settings name the
-/// finalizer: the author of those settings has to correct it, not the policy's author.
+/// Adds a breach if the finalizer may belong to another controller. Returns a violation instead if a namespace's
+/// settings name the finalizer: the author of those settings has to correct it, not the policy's author.
 pub(super) fn check(finalizer: Option<&str>, rules: &Rules<'_>, breaches: &mut Breaches) -> Option<Violation> {
     let finalizer = finalizer?;
     let shown = cut(finalizer, VALUE);

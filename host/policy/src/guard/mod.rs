@@ -8,9 +8,9 @@
 //! - power over nodes and other ServiceAccounts;
 //! - Secrets and PersistentVolumeClaims that neither the user nor the settings named ([`Rule::NamedReferences`]);
 //! - Services that clients outside of the cluster can reach;
-//! - volumes and devices of others, and tokens that others trust;
+//! - volumes and devices of other users, and tokens that other services trust;
 //! - metadata that the host or a controller acts on, also inside of templates;
-//! - finalizers of others.
+//! - finalizers of other controllers.
 //!
 //! The guard deliberately leaves the following to the policy, or to better means of the cluster:
 //!
@@ -21,7 +21,7 @@
 //! - pod annotations of add-ons, except security profiles and cloud roles;
 //! - references inside of custom resources, except in their pod specs: the operator's rights decide which types a
 //!   policy may emit;
-//! - PersistentVolumeClaims that a `StatefulSet` finds by name: the name alone says whose they are.
+//! - PersistentVolumeClaims that a `StatefulSet` finds by name: only the name shows which object they belong to.
 
 mod annotated;
 mod asked;

@@ -1,4 +1,4 @@
-//! Checks what a policy asks to see.
+//! Checks the needs of a policy.
 
 use std::collections::{BTreeMap, BTreeSet};
 

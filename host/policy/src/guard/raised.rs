@@ -150,7 +150,7 @@ fn of_volume<'a>(at: &str, volume: &'a Value) -> Vec<Raised<'a>> {
         }
         let audience = &source["serviceAccountToken"]["audience"];
         if is_filled(audience) {
-            // A setting for it is in no `serviceAccountToken`: `serviceAccount.audience`.
+            // Settings name the audience in `serviceAccount.audience`, not below a `serviceAccountToken`.
             raise(Privilege::TokenAudiences, &format!("{at}.serviceAccountToken"), ("audience", &[]), audience);
         }
     }

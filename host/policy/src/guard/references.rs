@@ -1,8 +1,8 @@
 //! Checks the Secrets and PersistentVolumeClaims that pods use. The user or the settings must name them, a grant must
-//! list them, or the same plan must bring them.
+//! list them, or the same plan must contain them.
 //!
-//! The plan itself may not bring the data source of a PersistentVolumeClaim. The claim copies the data at once, and an
-//! object of another owner may have the planned name.
+//! For the data source of a PersistentVolumeClaim, it is not enough that the plan contains it. The claim copies the
+//! data at once, and an object of another owner may have the planned name.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -21,7 +21,7 @@ use crate::{
 enum Kind {
     Secret,
     Claim,
-    /// A data source that is no PersistentVolumeClaim: a snapshot, or a type that an add-on can copy.
+    /// A data source other than a PersistentVolumeClaim: a snapshot, or a type that an add-on can copy.
     Source,
 }
 

@@ -1,5 +1,5 @@
-//! Checks manifests of Kubernetes' own kinds against their types. Without this check, the API server would reject an
-//! object in place of a list when the user's field can no longer be named.
+//! Checks manifests of Kubernetes' own kinds against their types. Without this check, the API server would reject a
+//! wrong type, such as an object in place of a list. By then, the operator can no longer name the user's field.
 //!
 //! Only types are checked. Unknown fields pass, since a cluster may be newer than these types. The API server checks
 //! the meaning of values.

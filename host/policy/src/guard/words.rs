@@ -1,8 +1,8 @@
 //! Finds out whether the user wrote a value of a manifest, and where in the object.
 //!
-//! The host does not know how a policy turns specs into manifests. It can see that the object has the same value below
-//! the same names: `spec.template.spec.volumes` of a Deployment and `spec.podSpec.volumes`. A merged value differs from
-//! the user's, but an object that the user wrote in place of a list is still an object.
+//! The host does not know how a policy turns specs into manifests. The host can see that the object has the same value
+//! below the same names: `spec.template.spec.volumes` of a Deployment and `spec.podSpec.volumes`. A merged value
+//! differs from the user's, but an object that the user wrote in place of a list is still an object.
 
 use serde_json::Value;
 

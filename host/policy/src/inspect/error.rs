@@ -1,4 +1,4 @@
-//! The errors of an inspection: one for each way in which bytes are no policy. The compile child sends them to the
+//! The errors of an inspection: one for each reason why bytes are not a policy. The compile child sends them to the
 //! operator, so every error can be serialized.
 
 use std::fmt;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::version::HOST;
 
-/// A reason why bytes are no component of this contract.
+/// A reason why bytes are not a component of this contract.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum InspectError {
     /// The bytes are compiled code.
@@ -56,7 +56,7 @@ pub enum InspectError {
     /// The component does not export every interface of its world.
     #[error("it does not export {}: a policy exports meta and translation, an environment overlay meta and environment", .0.join(", "))]
     MissingInterfaces(Vec<String>),
-    /// The component exports the interfaces of a policy and those of an overlay.
+    /// The component exports the interfaces of a policy and also the interfaces of an overlay.
     #[error("it exports translation and environment: a policy exports the first, an environment overlay the second")]
     TwoWorlds,
     /// The component has too many parts of one kind.

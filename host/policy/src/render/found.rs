@@ -31,8 +31,8 @@ pub(crate) struct Asked {
 }
 
 impl View<'_> {
-    /// Begins a pass, asks the policy for needs until no new ones come, and fills the subject's `found`. Returns a refusal if the
-    /// found objects exceed the limits of [`Load`].
+    /// Begins a pass, asks the policy for needs until no new ones come, and fills the subject's `found`. Returns a
+    /// refusal if the found objects exceed the limits of [`Load`].
     ///
     /// `asked` holds the needs also after a failure, so that the operator can watch the objects.
     pub(super) fn resolve(

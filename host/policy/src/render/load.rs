@@ -68,7 +68,7 @@ impl Load {
         if self.add(on, bytes, facts.keys.len()) { facts } else { SecretFacts { keys: Vec::new(), ..facts } }
     }
 
-    /// Whether no further object is examined: the pass has to wait for an object seen already.
+    /// Whether to stop examining objects: the pass already has to wait for one of the examined objects.
     pub(super) fn is_full(&self) -> bool {
         self.looked_at > MOST
     }

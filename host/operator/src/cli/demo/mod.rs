@@ -142,7 +142,7 @@ impl Demo {
         let mut running = tokio::spawn(operator.run(stop.clone()));
         let ready = tokio::select! {
             ready = self.play(&sample, &policies, &mut stage, &mut screen) => ready?,
-            // Without the operator, nothing on the screen would change any more.
+            // Without the operator, the objects on the screen would no longer change.
             ended = &mut running => return Err(too_early(ended)),
         };
         stop.cancel();
@@ -190,7 +190,7 @@ impl Demo {
         Ok((policies, installing))
     }
 
-    /// Changes settings while the operator runs, and prints what that changed.
+    /// Changes settings while the operator runs, and prints the changes of the children.
     async fn swap(&self, policies: &[Loaded], stage: &Stage, screen: &mut Screen) -> anyhow::Result<bool> {
         let (name, document) = self.change()?;
         screen.step(&format!("Changing the policies' settings, live: {name}"))?;
@@ -201,13 +201,13 @@ impl Demo {
         self.let_answer(&shipping::settings(layers)?, stage, screen).await
     }
 
-    /// Ships another component while the operator runs, and prints what that changed.
+    /// Ships another component while the operator runs, and prints the changes of the children.
     async fn ship(&self, stage: &Stage, screen: &mut Screen) -> anyhow::Result<bool> {
         screen.step(&format!("Installing another component, live, with {}", shipping::FILE.0))?;
         self.let_answer(&[shipping::component()?], stage, screen).await
     }
 
-    /// Ships packages as ConfigMaps, and prints what that changed.
+    /// Ships packages as ConfigMaps, and prints the changes of the children.
     async fn let_answer(&self, packed: &[Packed], stage: &Stage, screen: &mut Screen) -> anyhow::Result<bool> {
         let before = stage.children().await?;
         for packed in packed {
@@ -322,7 +322,7 @@ async fn hung_up() -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the process was started to outlive its terminal, as with `nohup`. False if `/proc` does not say.
+/// Whether the process was started to outlive its terminal, as with `nohup`. False if `/proc` does not show this.
 fn outlives_its_terminal() -> bool {
     const HANGUP: u64 = 1;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -34,7 +34,8 @@ pub(super) fn settings(layers: Vec<Layer>) -> anyhow::Result<Vec<Packed>> {
     packed.collect()
 }
 
-/// Packs another component. It stands for another build of a default policy: its bytes and its `policy.yaml` differ.
+/// Packs another component. The component stands for another build of a default policy: the bytes and the `policy.yaml`
+/// differ.
 pub(super) fn component() -> anyhow::Result<Packed> {
     let (name, text) = FILE;
     let file = PolicyFile::parse(text).context(name)?;

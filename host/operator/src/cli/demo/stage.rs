@@ -35,7 +35,7 @@ const POD_STARTS: Duration = Duration::from_millis(1500);
 const CHANGES: usize = 128;
 /// Requests that the journal of the cluster keeps.
 const REQUESTS: usize = 1_000;
-/// Events that the cluster keeps. An hour of edits makes many times as many.
+/// Events that the cluster keeps. An hour of edits causes many times this number.
 const EVENTS: usize = 1_000;
 
 /// A kind that the table leaves out: the step that ships a policy already reports its revision.
@@ -60,7 +60,7 @@ struct Folder(PathBuf);
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // An error is ignored: the kubeconfig in the folder leads to a cluster that is gone.
+        // An error is ignored: the kubeconfig in the folder is for a cluster that no longer exists.
         let _gone = fs::remove_dir_all(&self.0);
     }
 }
@@ -144,7 +144,7 @@ impl Stage {
         let name = object.metadata.name.clone().unwrap_or_default();
         match api.patch(&name, &PatchParams::apply(MANAGER_OF_THE_SAMPLE).force(), &Patch::Apply(&object)).await {
             Ok(_) => Ok(()),
-            // The server's message alone explains the error.
+            // The server's message explains the error without any context.
             Err(kube::Error::Api(status)) => Err(anyhow!("{}", status.message)),
             Err(error) => Err(error.into()),
         }
@@ -191,7 +191,8 @@ impl Stage {
 }
 
 impl Folder {
-    /// Creates the folder for this user alone. An existing folder is an error, since it may belong to another user.
+    /// Creates the folder with access for this user only. An existing folder is an error, since it may belong to
+    /// another user.
     fn new() -> anyhow::Result<Self> {
         use std::os::unix::fs::DirBuilderExt as _;
         let folder = std::env::temp_dir().join(format!("kaos-demo-{}", std::process::id()));

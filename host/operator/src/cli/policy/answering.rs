@@ -32,7 +32,7 @@ use crate::{
 /// Stands for the name of the revision of a package that is not shipped yet. No real name contains blanks.
 pub(in crate::cli) const PLANNED: &str = "the planned package";
 
-/// A package that is shipped, or is to be.
+/// A package that is shipped, or that the user wants to ship.
 #[derive(Debug, Clone)]
 pub(in crate::cli) struct Shipped {
     /// The name of its revision, or [`PLANNED`].
@@ -151,7 +151,7 @@ impl PolicySet {
         result
     }
 
-    /// Returns the old and the new namespaces if the package would replace a package that holds in other namespaces.
+    /// Returns the old and the new namespaces if the package would replace a package that applies in other namespaces.
     pub(super) fn moved_by(&self, new: &Shipped) -> Option<(String, String)> {
         let old = self.shipped.iter().find(|old| old.source == new.source)?;
         moved(&old.file.scope, &new.file.scope)
@@ -195,7 +195,8 @@ impl PolicySet {
             let (earlier, waiting) = (revisions.claimed(&replaces), revisions.kept_waiting(&before));
             revisions.claim(PLANNED, earlier, &serving, &waiting, Timestamp::MAX);
         }
-        // As when the operator activates it: a policy of a namespace gives way if it does not fit with the others.
+        // The operator does the same when it activates a package: if a policy of a namespace does not fit together with
+        // the others, it does not serve.
         revisions.arrange_with(Some(PLANNED), &serving, &self.shared)
     }
 
@@ -227,7 +228,7 @@ pub(super) fn moved(from: &Scope, to: &Scope) -> Option<(String, String)> {
 
 /// The result of installing all policies.
 pub(in crate::cli) struct Installed {
-    /// The policies in force.
+    /// The policies that serve.
     pub(in crate::cli) snapshot: Arc<Snapshot>,
     /// Revisions that lost a conflict and do not serve.
     pub(in crate::cli) conflicts: BTreeMap<Arc<str>, Conflict>,
@@ -254,7 +255,7 @@ impl Shipped {
     }
 }
 
-/// Answers as usual, except for one object, for which it uses another renderer.
+/// Gives the usual answers, but uses another renderer for one object.
 pub(super) struct Instead<'a> {
     pub(super) usual: At<'a>,
     pub(super) object: &'a Value,

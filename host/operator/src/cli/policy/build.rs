@@ -1,4 +1,4 @@
-//! `policy build`: makes a component from a core module.
+//! `policy build`: converts a core module to a component.
 
 use std::{path::PathBuf, process::ExitCode};
 

@@ -24,17 +24,17 @@ pub(super) struct Chunk {
     created: Option<Timestamp>,
 }
 
-/// The chunks of a namespace, by the index that they say they belong to.
+/// The chunks of a namespace, by the index that their annotation names.
 pub(super) type Chunks = BTreeMap<String, Vec<Chunk>>;
 
 /// The result of an attempt to delete a chunk.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It is gone.
+    /// The chunk is gone.
     Gone,
-    /// Its index is there again, and lists it.
+    /// The index exists again and lists the chunk.
     Listed,
-    /// It is not as it was read.
+    /// The chunk changed after it was read.
     Changed,
 }
 
@@ -54,7 +54,8 @@ pub(super) async fn of_namespace(client: &Client, namespace: &str) -> anyhow::Re
     Ok(chunks)
 }
 
-/// The chunks of a namespace that no index lists any more. A chunk may still be listed where its index may not be read.
+/// The chunks of a namespace that no index lists any more. If the user may not read an index, leaves out its chunks:
+/// the index may still list them.
 pub(super) async fn left_over(client: &Client, namespace: &str, now: Timestamp) -> anyhow::Result<Vec<String>> {
     let mut left = Vec::new();
     for (index, mut chunks) in of_namespace(client, namespace).await? {
@@ -74,8 +75,8 @@ pub(super) async fn left_over(client: &Client, namespace: &str, now: Timestamp) 
     Ok(left)
 }
 
-/// Deletes a chunk as it was read, unless its index lists it: another push of the same component gives chunks the same names.
-/// No other index can use it.
+/// Deletes a chunk as it was read, unless its index lists the chunk: another push of the same component gives chunks
+/// the same names. No other index can use the chunk.
 pub(super) async fn remove(client: &Client, namespace: &str, index: &str, chunk: &Chunk) -> anyhow::Result<Fate> {
     let Chunk { name, uid, resource_version, .. } = chunk;
     let place = |name: &str| format!("ConfigMap {namespace}/{name}");
@@ -99,7 +100,7 @@ pub(super) async fn remove(client: &Client, namespace: &str, index: &str, chunk:
 
 /// The chunks that an index lists now.
 enum Listed {
-    /// Its list cannot be read, so it may list all of them.
+    /// The index has an unreadable list, so it may list all of them.
     All,
     These(Vec<String>),
 }
@@ -184,7 +185,7 @@ mod tests {
             plant(&cluster, name, "a", CHUNK, old);
         }
         let chunks = of_namespace(&client, "default").await.unwrap().remove("a").unwrap();
-        // Somebody pushes the first again, and replaces the second.
+        // Another user pushes a package with the first chunk, and replaces the second chunk.
         plant(&cluster, "a", "a-1", "package", old);
         plant(&cluster, "a-2", "a", CHUNK, old);
         let mut fates = Vec::new();

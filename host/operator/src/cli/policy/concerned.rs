@@ -25,11 +25,11 @@ pub(super) type Unplanned = BTreeMap<String, String>;
 /// The objects that a package answers for.
 pub(super) struct Concerned {
     client: Client,
-    /// The namespaces in which the package holds; empty for the whole cluster.
+    /// The namespaces in which the package applies; empty for the whole cluster.
     namespaces: Vec<String>,
     /// The policy of the package.
     policy: Option<String>,
-    /// Objects whose children differed from the plan before the package was shipped, so that it is not the cause.
+    /// Objects whose children differed from the plan before the package was shipped. The package is not the cause.
     before: Unplanned,
 }
 
@@ -89,7 +89,7 @@ impl Concerned {
     }
 }
 
-/// Lists all objects. Stops at those that the user may not list.
+/// Lists all objects. If the user may not list them, prints a note and returns the objects listed so far.
 async fn objects(api: &Api<DynamicObject>) -> anyhow::Result<Vec<DynamicObject>> {
     let (mut all, mut parameters) = (Vec::new(), ListParams::default().limit(PAGE));
     loop {

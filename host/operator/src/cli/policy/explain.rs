@@ -121,8 +121,8 @@ impl Explain {
     }
 }
 
-/// Asks the chosen policy. Where it fails on the object, or leaves the object to its predecessor, asks the predecessor,
-/// as the operator does.
+/// Asks the chosen policy. If it fails on the object, or leaves the object to its predecessor, asks the predecessor, as
+/// the operator does.
 fn decide(
     kind: Arc<Kind>,
     asking: impl Fn(&Kind) -> anyhow::Result<Arc<Entry>>,

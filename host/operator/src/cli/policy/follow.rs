@@ -21,14 +21,14 @@ use crate::{
 /// Interval between two reads of the revision.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Time that an operator gets to replace an old refusal of the same content. After this time, the refusal counts as its
-/// answer to the package that was shipped now.
+/// Time that an operator gets to replace an old refusal of the same content. After this time, the follower takes the
+/// refusal as the answer to the package that was shipped now.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Number of objects that a message names when their children differ from the plan.
 const NAMED: usize = 3;
 
-/// What is waited for.
+/// The condition to wait for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Until {
     /// It serves
@@ -49,7 +49,7 @@ pub(super) struct Follower<'a> {
     before: Option<PolicyRevisionStatus>,
 }
 
-/// What a revision's status says about the package that was shipped now.
+/// The meaning of a revision's status for the package that was shipped now.
 #[derive(Debug, PartialEq, Eq)]
 enum Says {
     /// Nothing final.
@@ -58,7 +58,7 @@ enum Says {
     Serves,
     /// The revision does not serve.
     No,
-    /// The revision does not serve, with the same status as before. The operator will not change that on its own.
+    /// The revision does not serve, with the same status as before. The operator will not change the status on its own.
     NoAsBefore,
 }
 
@@ -168,7 +168,7 @@ impl<'a> Follower<'a> {
     }
 
     /// Finds the revision of the package, if an operator recorded one. Also finds the revision of a package that the
-    /// operator does not open because the namespace has too many.
+    /// operator does not open because the namespace has too many packages.
     async fn look(&self) -> anyhow::Result<Option<Revision>> {
         let is_it = |revision: &Revision| {
             let spec = &revision.spec;
@@ -185,8 +185,8 @@ fn is_one_too_many(revision: &Revision) -> bool {
     status(revision).reason.as_deref() == Some("TooManyPolicies")
 }
 
-/// Returns what a revision says about the package that was shipped now. `before` is its status before that. `late` says
-/// whether the operator has had time to change the status.
+/// Returns what a revision says about the package that was shipped now. `before` is the revision's status before the
+/// shipment. `late` says whether the operator has had time to change the status.
 fn says(before: Option<&PolicyRevisionStatus>, revision: &Revision, late: bool) -> Says {
     let status = status(revision);
     match status.state {

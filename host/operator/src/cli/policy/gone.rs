@@ -1,8 +1,8 @@
-//! Deletes the records of removed policies when the operator is released for good.
+//! Deletes the records of removed policies before the operator is uninstalled for good.
 //!
 //! These records stay:
 //!
-//! - Revisions whose ConfigMap exists, and their predecessors: a later operator restores from them what served.
+//! - Revisions whose ConfigMap exists, and their predecessors: a later operator uses them to serve the same policies.
 //! - Quarantined revisions, so that their content stays quarantined if it is shipped again.
 //! - Revisions from namespaces outside the given scope.
 
@@ -34,7 +34,7 @@ pub(in crate::cli) async fn forget_gone(
     }
     let mut forgotten = Vec::new();
     for revision in gone(&all, |source| there.contains(source)) {
-        // A record that changed since was of use to somebody.
+        // If the record changed after it was read, another client still uses it, and the record stays.
         if dry_run || revisions.remove(revision).await? {
             forgotten.push(name(revision).to_owned());
         }
@@ -42,7 +42,7 @@ pub(in crate::cli) async fn forget_gone(
     Ok(forgotten)
 }
 
-/// Those that nobody needs.
+/// Returns the records to delete: those that are not needed and not quarantined.
 fn gone(all: &[Revision], is_there: impl Fn(&PolicySource) -> bool) -> Vec<&Revision> {
     let needed = needed(all, is_there);
     let goes = |revision: &&Revision| !needed.contains(name(revision)) && state(revision) != RevisionState::Quarantined;

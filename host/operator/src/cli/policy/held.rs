@@ -37,7 +37,7 @@ pub(in crate::cli) struct Beside<'a> {
 }
 
 impl Beside<'_> {
-    /// Returns all policies and settings of a cluster that holds these objects. Activates packages one by one, the
+    /// Returns all policies and settings of a cluster that contains these objects. Activates packages one by one, the
     /// oldest first. Prints a warning with the reason for each package that an operator would not activate. Leaves out
     /// the package with the namespace and name of `but`.
     pub(in crate::cli) fn standing(
@@ -133,7 +133,8 @@ impl PolicySet {
     }
 }
 
-/// Returns the age of a package. It claims its place since its ConfigMap was created, if the file says when.
+/// Returns the age of a package. The package claims its place from the creation time of its ConfigMap, if the file has
+/// this time.
 fn age(map: &ConfigMap) -> Age {
     let text = |field: &Option<String>| field.clone().unwrap_or_default();
     let created = map.metadata.creation_timestamp.as_ref();

@@ -1,4 +1,4 @@
-//! Reads from a cluster what is in force: the active revisions, and the settings of the operator's own ConfigMap.
+//! Reads the active revisions from a cluster, and the settings of the operator's own ConfigMap.
 
 use std::{collections::BTreeSet, path::PathBuf};
 
@@ -26,8 +26,9 @@ use crate::{
     timestamps::parsed,
 };
 
-/// Returns all policies and settings in force: the default policies, the active packages and their predecessors. If the
-/// operator's own ConfigMap does not fit, uses the last settings that did, and prints a note.
+/// Returns all policies and settings that are in effect: the default policies, the active packages and their
+/// predecessors. If the settings in the operator's own ConfigMap do not fit, uses the last settings that did, and
+/// prints a note.
 pub(super) async fn standing(
     client: &Client,
     loader: &Loader,

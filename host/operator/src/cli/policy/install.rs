@@ -17,7 +17,7 @@ use crate::package::{CHUNK, CHUNKS, COMPONENT, GZIPPED, INDEX_ANNOTATION, LABEL,
 
 /// Field manager of the writes: the default of `kubectl apply --server-side`.
 const MANAGER: &str = "kubectl";
-/// Field manager of earlier versions and of their guide. Fields that it applied stay under this name.
+/// Field manager of earlier versions and of their guide. If it applied fields of a ConfigMap, later writes also use it.
 const FORMER: &str = "kaos-operator-policy";
 
 /// Writes ConfigMaps into one namespace.
@@ -47,7 +47,7 @@ impl Installer {
         }
     }
 
-    /// Fails if the existing ConfigMap of this name holds in other namespaces than its replacement.
+    /// Fails if the existing ConfigMap of this name applies in other namespaces than its replacement.
     pub(super) async fn refuse_move(&self, packed: &Packed) -> anyhow::Result<()> {
         let name = name(&packed.index);
         // An unreadable ConfigMap has no policy that would stop serving.
@@ -157,7 +157,7 @@ fn marked(map: &ConfigMap, there: &ConfigMap, writer: &str) -> ConfigMap {
     map
 }
 
-/// Whether an apply conflicts only with field managers of the same user: those of kubectl and of this program.
+/// Whether an apply conflicts only with field managers that this user probably used: kubectl and this program.
 fn is_among_ours(status: &Status) -> bool {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     let mut managers = causes.filter_map(|cause| cause.message.split('"').nth(1)).peekable();
@@ -165,7 +165,7 @@ fn is_among_ours(status: &Status) -> bool {
     status.is_conflict() && managers.peek().is_some() && managers.all(is_ours)
 }
 
-/// Whether the existing ConfigMap holds a component under a key that the new one lacks and that an apply would not
+/// Whether the existing ConfigMap has a component under a key that the new one lacks and that an apply would not
 /// remove.
 fn contradicts(there: &ConfigMap, wanted: &ConfigMap) -> bool {
     let keys = |map: &ConfigMap| -> Vec<&str> {

@@ -93,7 +93,7 @@ enum Holds {
     Unknown,
 }
 
-/// Reads the ConfigMaps of revisions that were turned down or quarantined.
+/// Reads the ConfigMaps of revisions that were neither admitted nor superseded.
 async fn holds(client: &Client, all: &[Revision]) -> anyhow::Result<BTreeMap<PolicySource, Holds>> {
     let open = |revision: &&Revision| !state(revision).is_let_in() && state(revision) != RevisionState::Superseded;
     let sources: BTreeSet<&PolicySource> = all.iter().filter(open).map(|revision| &revision.spec.source).collect();

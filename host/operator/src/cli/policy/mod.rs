@@ -48,7 +48,7 @@ use super::{
 };
 use output::Output;
 
-/// What can be done with a policy.
+/// The verbs for policies.
 #[derive(Debug, Args)]
 pub(super) struct Policy {
     #[command(subcommand)]

@@ -1,4 +1,4 @@
-//! Finds the package that the user names, among those in the cluster and those that only records mention.
+//! Finds the package that the user names, among the packages in the cluster and the packages that only records mention.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,14 +11,14 @@ use kube::{Api, Client, api::ListParams};
 use super::revisions::{Revision, shown, status};
 use crate::package::{CHUNK, LABEL, policy_file};
 
-/// A package as its ConfigMap describes it. If there is no ConfigMap, as its newest record does.
+/// A package as described by its ConfigMap, or by its newest record if the ConfigMap does not exist.
 #[derive(Debug, Default)]
 pub(super) struct NamedPackage {
     policy: Option<String>,
     scope: BTreeSet<String>,
 }
 
-/// Arguments that tell packages of one name apart.
+/// Arguments that distinguish packages with the same name.
 #[derive(Debug, Args)]
 pub(super) struct Only {
     /// Namespace of the ConfigMap; default: search the operator's namespace first, then the others
@@ -66,8 +66,8 @@ impl Only {
         name.split_once('/').map(|(namespace, _)| namespace).or(self.namespace.as_deref())
     }
 
-    /// Returns the one package that fits the name of a ConfigMap, with or without namespace, or of a policy. Of
-    /// several, those in the operator's namespace `home` win. Fails if none fits, or several.
+    /// Returns the one package that fits the name of a ConfigMap, with or without namespace, or of a policy. If several
+    /// packages fit, those in the operator's namespace `home` win. Fails if no package or more than one is left.
     pub(super) fn meant(&self, name: &str, home: &str, known: &Packages) -> anyhow::Result<PolicySource> {
         let scope: BTreeSet<String> = self.scope.iter().cloned().collect();
         let fits = |(source, known): &(&PolicySource, &NamedPackage)| {

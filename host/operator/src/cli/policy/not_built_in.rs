@@ -13,7 +13,7 @@ pub(super) struct NotBuiltIn {
     _arguments: Vec<OsString>,
 }
 
-/// Ends with the remedy.
+/// Returns an error with the remedy.
 pub(super) fn refuse() -> anyhow::Result<ExitCode> {
     bail!(
         "this kaos-operator was built without the verbs for authors of policies; install one that has them: \

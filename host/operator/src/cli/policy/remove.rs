@@ -1,4 +1,4 @@
-//! `policy remove`: prints which policies would serve without a package, and takes the package out of the cluster.
+//! `policy remove`: prints which policies would serve without a package, and removes the package from the cluster.
 //!
 //! The records of its revisions and the kept bytes stay for `policy rollback`, unless `--with-history` removes them
 //! too.
@@ -72,9 +72,9 @@ struct Going {
     source: PolicySource,
     index: Option<ConfigMap>,
     chunks: Vec<Chunk>,
-    /// The revisions that serve, or would if nothing else had their place.
+    /// The revisions that serve, or that would serve if no other revision had their place.
     serving: BTreeSet<Arc<str>>,
-    /// The records that go, and those that stay because others fall back to them.
+    /// The records to delete, and the names of those that stay because other revisions fall back to them.
     records: Vec<Revision>,
     kept: Vec<String>,
 }

@@ -77,8 +77,8 @@ impl Revisions {
         }
     }
 
-    /// Removes a revision as it was read; what the operator kept of it goes with it. Says whether it is gone: a revision that
-    /// somebody changed meanwhile stays.
+    /// Deletes a revision as it was read; Kubernetes then deletes the kept bytes. Returns whether the revision is gone:
+    /// a revision that another client has changed since stays.
     pub(super) async fn remove(&self, revision: &Revision) -> anyhow::Result<bool> {
         let (uid, resource_version) = (revision.metadata.uid.clone(), revision.metadata.resource_version.clone());
         let preconditions = Some(Preconditions { uid, resource_version });
@@ -91,7 +91,8 @@ impl Revisions {
         }
     }
 
-    /// Removes a revision that serves no more, whatever else changed of it since it was read. Says why it stays if it does.
+    /// Deletes a revision that no longer serves, even if other clients changed it after it was read. If the revision
+    /// stays, returns the reason.
     pub(super) async fn forget(&self, revision: &Revision) -> anyhow::Result<Result<(), &'static str>> {
         for _ in 0..FORGETS {
             let read = self.written.get_opt(name(revision)).await;
@@ -111,7 +112,7 @@ impl Revisions {
         Ok(Err("it changed during each attempt to delete it"))
     }
 
-    /// The package that a revision was made from, as the operator kept it.
+    /// Returns the package of a revision, from the bytes that the operator kept.
     pub(super) async fn kept(&self, revision: &Revision) -> anyhow::Result<Result<Package, Lost>> {
         let package = match read(&self.config_maps, name(revision)).await {
             Ok(Some(package)) => package,

@@ -1,5 +1,5 @@
-//! What the user wants to ship: a component, packed ConfigMaps, or settings alone. Every verb checks it in the same way
-//! as a cluster does.
+//! The package that the user wants to ship: a component, packed ConfigMaps, or only settings. Every verb checks it in
+//! the same way as a cluster does.
 
 use std::{
     collections::BTreeSet,
@@ -34,7 +34,7 @@ use crate::{
 /// Longest name that lists every namespace, in bytes. Names of revisions have room for it and a suffix.
 const LONGEST: usize = 160;
 
-/// Arguments that say what to ship.
+/// Arguments that name the package and its contents.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Shipment {
     /// A component, with its policy.yaml in the same directory; ConfigMaps that `policy pack` printed; or a policy.yaml

@@ -2,7 +2,8 @@
 
 use crate::sections::sections;
 
-/// The start of the modules from which a policy imports functions for its own resources, which the component provides.
+/// The start of the module names in imports of functions for the policy's own resources. The component provides these
+/// functions.
 const OWN_RESOURCES: &[u8] = b"[export]kaos:policy/";
 
 /// Whether these are the bytes of a component.

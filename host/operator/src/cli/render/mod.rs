@@ -147,13 +147,13 @@ impl Render {
     }
 }
 
-/// What to print for each object.
+/// The parts to print for each object.
 struct Show {
     form: Shown,
     status: bool,
 }
 
-/// Everything in one form, or the variables alone.
+/// Everything in one form, or only the variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shown {
     All(ChildrenForm),

@@ -220,8 +220,8 @@ fn brought_along(
     Ok((loader, loaded, settings))
 }
 
-/// Separates values that the environment took from the operator's own ConfigMap from values of its own. Separates
-/// nothing if the ConfigMap may not be read.
+/// Separates two sorts of values in the environment: copies from the operator's own ConfigMap, and all others. Does
+/// nothing if the operator may not read the ConfigMap.
 async fn tell_apart(client: &Client, namespace: &str, settings: Vec<Layer>) -> Vec<Layer> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     loop {
@@ -236,7 +236,8 @@ async fn tell_apart(client: &Client, namespace: &str, settings: Vec<Layer>) -> V
                 );
                 return settings;
             }
-            // Without an answer, the ConfigMap's values would count as the environment's as long as the process runs.
+            // Without an answer, the process would treat the ConfigMap's values as other values of the environment
+            // until it ends.
             Err(error) => warn!("could not read ConfigMap {OPERATOR_CONFIG}; trying again: {}", told(&error)),
         }
         tokio::time::sleep(ASK_AGAIN).await;
@@ -251,8 +252,8 @@ pub(super) fn installing(
     in_namespaces: bool,
 ) -> anyhow::Result<Installing> {
     let stacks = select(loaded)?;
-    // Unsuitable settings of the process are an error of the person who starts it, so fail now. Settings of the
-    // operator's own ConfigMap are not: its author learns of errors at run time.
+    // Fail now if settings in the environment, flags or files are unsuitable: the user who starts the process sees the
+    // error. Settings of the operator's own ConfigMap do not fail the start: the operator reports them at run time.
     let given: Vec<Layer> = settings.iter().filter(|layer| layer.origin != Origin::OperatorConfig).cloned().collect();
     drop(Catalogue::new(&stacks, &given)?);
     try_settings(&stacks, &given, &loader.cluster, &loader.server()).context("with the cluster-wide settings")?;
@@ -260,7 +261,7 @@ pub(super) fn installing(
     Ok(Installing { own, settings, gatekeeper: loader.gatekeeper(), in_namespaces })
 }
 
-/// Waits until the API server answers. Says whether it may have fields that this program does not know.
+/// Waits until the API server answers. Returns whether it may have fields that this program does not know.
 async fn reach(client: &Client, url: &str, board: &Board) -> bool {
     let mut failures = 0_u32;
     board.set(ProcessStage::Starting(format!("the API server at {url} has not answered yet")));

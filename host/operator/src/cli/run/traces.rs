@@ -1,7 +1,7 @@
 //! Traces: sends a span for each pass to a collector over OTLP (protobuf over HTTP).
 //!
-//! The standard environment variables of OpenTelemetry configure it. Unlike most programs, this one sends nothing
-//! unless they name a collector.
+//! The standard environment variables of OpenTelemetry configure it. Unlike most programs, the operator sends nothing
+//! unless these variables name a collector.
 
 use std::{env, time::Duration};
 
@@ -106,7 +106,8 @@ where
             let (head, body) = answer.await?.into_parts();
             Ok(Response::from_parts(head, Limited::new(body, MOST).collect().await?.to_bytes()))
         };
-        // The exporter calls from a thread without a runtime, so run the request and its timer on ours.
+        // The exporter calls from a thread without a runtime, so run the request and its timer on the process's
+        // runtime.
         self.runtime.spawn(async { tokio::time::timeout(PATIENCE, whole).await }).await??
     }
 }

@@ -45,7 +45,7 @@ pub(super) async fn checked(client: Client, check: &UpgradeTarget<'_>) -> anyhow
         let documents = gathered.documents();
         let hidden = |of: &ResourceType| gathered.hidden(of);
         let (mut findings, mut needs) = check.of(&documents, &hidden)?;
-        // The ConfigMaps that pods refer to, if KAOS's operator made them.
+        // The ConfigMaps that pods refer to, if KAOS's operator created the workload.
         let named = documents.iter().filter(|document| document.identity.kind == workloads().kind);
         needs.extend(named.flat_map(|document| config_maps(&document.object)));
         if !gathered.read(needs).await? {

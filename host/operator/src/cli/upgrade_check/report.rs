@@ -11,21 +11,21 @@ use crate::plan::Field;
 /// Largest number of findings of one sort that the text names one by one.
 const LISTED: usize = 40;
 
-/// The sort of a finding, the gravest first.
+/// The sort of a finding, the most serious first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Sort {
-    /// Something stops working, or is open.
+    /// Something stops working, or stays open to all callers.
     Breaks,
-    /// Something is not looked after any more.
+    /// No operator updates or cleans up something any more.
     Lost,
     /// Pods are replaced.
     Rolls,
     /// An object is refused, or waits. Its running children stay as they are.
     Refused,
-    /// It is unknown, because the cluster did not answer.
+    /// The effect is unknown, because the verb could not read the objects.
     Open,
-    /// Good to know. It counts as no finding.
+    /// Good to know. The exit code ignores notes.
     Note,
 }
 

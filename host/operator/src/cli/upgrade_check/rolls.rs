@@ -1,4 +1,4 @@
-//! Which pods are replaced: compares planned workloads with those that KAOS's operator left.
+//! Finds the pods that the upgrade replaces: compares planned workloads with those that KAOS's operator left.
 
 use std::sync::Arc;
 
@@ -126,7 +126,7 @@ fn is_same_amount(field: &Field) -> bool {
     field.path.contains(".resources.") && kaos_amounts::same(&before, &after)
 }
 
-/// The type of the workloads that KAOS's operator makes.
+/// The type of the workloads that KAOS's operator creates.
 pub(super) fn workloads() -> ResourceType {
     ResourceType::new("apps/v1", "Deployment")
 }

@@ -20,9 +20,9 @@ struct Part {
     value: &'static str,
     /// The variable of `kaos-operator-config`.
     variable: &'static str,
-    /// Values that mean that it is in use; empty for every text.
+    /// The values that turn the part on; empty if every text does.
     on: &'static [&'static str],
-    /// What happens.
+    /// The effect of the upgrade.
     message: &'static str,
 }
 
@@ -84,7 +84,7 @@ const PARTS: [Part; 9] = [
     },
 ];
 
-/// Types of children that KAOS's operator makes and this one does not, with the consequence.
+/// Types of children that KAOS's operator creates and this one does not, with the consequence.
 const CHILDREN: [(&str, &str); 5] = [
     (
         "SecurityPolicy",

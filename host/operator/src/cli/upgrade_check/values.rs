@@ -1,4 +1,4 @@
-//! The values of a Helm release, and the settings that this operator's chart makes of them.
+//! The values of a Helm release, and the settings that this operator's chart derives from them.
 
 use std::path::Path;
 
@@ -73,7 +73,7 @@ impl Values {
         path.split('.').fold(&self.0, |value, name| &value[name])
     }
 
-    /// Returns a value as text, unless it is empty or 0, which stand for the preset's.
+    /// Returns a value as text. Returns none for an empty value and for 0: then the preset's value applies.
     pub(super) fn text(&self, path: &str) -> Option<String> {
         match self.at(path) {
             Value::String(text) => (!text.is_empty()).then(|| text.clone()),
@@ -133,7 +133,7 @@ impl Values {
         layers
     }
 
-    /// Returns the objects with what the chart would put in place of the operator's own ConfigMaps.
+    /// Returns the objects, with the ConfigMaps of the chart in place of the operator's own ConfigMaps.
     pub(super) fn applied_to(
         &self,
         documents: &[Document],
@@ -179,7 +179,7 @@ impl Values {
         self.with_custom(json!({"pi": {"driver": "pi", "image": image}}), "harnessRuntimes.custom")
     }
 
-    /// An entry of the user's takes the place of the whole entry.
+    /// A user's entry replaces the whole entry of the same name.
     fn with_custom(&self, mut runtimes: Value, path: &str) -> Value {
         for (name, runtime) in self.at(path).as_object().into_iter().flatten().filter(|(_, entry)| !entry.is_null()) {
             runtimes[name] = runtime.clone();

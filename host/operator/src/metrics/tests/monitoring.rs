@@ -162,7 +162,7 @@ fn values(row: &table::MetricRow, label: &str) -> Option<Vec<String>> {
     })
 }
 
-/// Whether a value fits a matcher. Of regular expressions, it supports words and dots.
+/// Whether a value fits a matcher. Supports regular expressions of words and dots only.
 fn fits(named: &str, value: &str) -> bool {
     named.len() == value.len() && named.chars().zip(value.chars()).all(|(named, is)| named == '.' || named == is)
 }
@@ -224,7 +224,8 @@ fn each_rate_spans_at_least_four_scrapes() {
     for expression in all() {
         for window in expression.text.split('[').skip(1).filter_map(|rest| rest.split(']').next()) {
             if window == "$__rate_interval" {
-                // Four times the panel's step. Without one, the data source's step counts, which may be less.
+                // Four times the panel's step. Without the panel's own step, the step of the data source applies, which
+                // may be smaller.
                 assert_eq!(expression.step, scraped, "{}", expression.of);
             } else {
                 assert!(time(window) >= time(&scraped) * 4, "{}: {window}", expression.of);

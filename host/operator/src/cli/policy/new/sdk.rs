@@ -1,4 +1,4 @@
-//! Where a project finds the SDK, and the other crates of its repository.
+//! The location of the SDK, and of the other crates in its repository.
 
 use std::{
     fs,
@@ -44,7 +44,8 @@ impl Sdk {
         bail!("{sdk}: is no directory, no URL of a repository and no version: name where kaos-policy-sdk is")
     }
 
-    /// Returns where the crate in this directory of the SDK's repository is, as fields of a dependency in Cargo.toml.
+    /// Returns the location of the crate in this directory of the SDK's repository, as fields of a dependency in
+    /// Cargo.toml.
     pub(super) fn near(&self, directory: &str) -> anyhow::Result<String> {
         // A JSON string is a valid TOML string.
         let quoted = |text: &str| Value::from(text).to_string();

@@ -32,7 +32,7 @@ struct Dependency {
     optional: bool,
     default_features: bool,
     features: Vec<String>,
-    /// Its directory in the repository of the SDK, if it is there.
+    /// The crate's directory in the repository of the SDK, if the repository contains the crate.
     near: Option<String>,
 }
 
@@ -76,7 +76,7 @@ impl ShippedSources {
         let mut files: BTreeMap<String, String> =
             self.files.iter().map(|(path, text)| (path.clone(), renamed(text))).collect();
         if let Some(file) = files.get_mut("policy.yaml") {
-            // The component says its name, and Cargo.toml its version.
+            // Remove name and version: the component contains the name, and Cargo.toml the version.
             *file = file
                 .lines()
                 .filter(|line| !line.starts_with("name:") && !line.starts_with("version:"))
@@ -95,7 +95,7 @@ impl ShippedSources {
         for dependency in &self.dependencies {
             let section = if dependency.is_for_tests { &mut tests } else { &mut normal };
             *section += &if dependency.name == self.package {
-                // Its tests see it with more features.
+                // The policy's tests use the policy with more features.
                 let features = Value::from(dependency.features.clone());
                 format!("{name}-policy = {{ path = \".\", features = {features} }}\n")
             } else {
@@ -115,7 +115,7 @@ impl ShippedSources {
 }
 
 impl Dependency {
-    /// Returns its line in Cargo.toml.
+    /// Returns the line for the dependency in Cargo.toml.
     fn line(&self, sdk: &Sdk) -> anyhow::Result<String> {
         let mut fields = match &self.near {
             Some(near) => sdk.near(near)?,

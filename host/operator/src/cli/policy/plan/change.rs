@@ -13,7 +13,7 @@ use crate::policies::Loader;
 pub(super) enum ProposedChange {
     /// A package is shipped.
     Package(Box<Shipped>),
-    /// Another preset holds.
+    /// Another preset applies.
     Preset(Compatibility),
 }
 

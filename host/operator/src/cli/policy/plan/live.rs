@@ -66,7 +66,7 @@ pub(in crate::cli::policy) async fn compared(
         let hidden = |of: &ResourceType| gathered.hidden(of);
         let mut documents = gathered.documents();
         let mut comparison = sides.compare(&documents, started, &hidden)?;
-        // The objects that passes needed may lead to further needs.
+        // The objects that passes needed may have needs of their own.
         if !gathered.read(comparison.needs).await? {
             documents.retain(|document| is_meant(document.identity.namespace.as_deref()));
             sides.tell_held(&documents);

@@ -23,7 +23,7 @@ impl Planned {
     }
 }
 
-/// The operator's start options, and the namespace to look at; none for all.
+/// The operator's start options, and the namespace to look at; `None` for all namespaces.
 pub(in crate::cli::policy) struct Place {
     pub(in crate::cli::policy) started: Started,
     pub(in crate::cli::policy) namespace: Option<String>,

@@ -1,4 +1,4 @@
-//! The two sides of a comparison: the policy tables in force before and after a change.
+//! The two sides of a comparison: the policy tables before and after a change.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -22,7 +22,7 @@ use crate::{
 pub(in crate::cli::policy) struct Sides {
     before: Arc<Snapshot>,
     after: Arc<Snapshot>,
-    /// The revisions in question: those that are shipped, or those that are removed. None for all that answers.
+    /// The revisions in question: those that the user ships or removes. `None` for all revisions.
     meant: Option<BTreeSet<Arc<str>>>,
     /// The side on which these revisions answer.
     at: Arc<Snapshot>,
@@ -76,8 +76,8 @@ impl Sides {
         Ok(Self { before: before.snapshot, after: after.snapshot, meant: None, at })
     }
 
-    /// Says what will answer in a namespace, or in the cluster, where one of the revisions in question answers now: a
-    /// line for each kind.
+    /// Returns a line for each kind in a namespace, or in the cluster, for which one of the revisions in question
+    /// answers now. The line names the policy that will answer.
     pub(in crate::cli::policy) fn then_answers(&self, place: Option<&str>) -> Vec<String> {
         let namespace = place.unwrap_or_default();
         let is_concerned = |kind: &Arc<Kind>| self.is_meant(kind);

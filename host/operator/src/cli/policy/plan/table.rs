@@ -90,7 +90,7 @@ fn lines(difference: &Difference) -> Vec<(&Reference, TableLine)> {
     lines.into_iter().map(|line| (object, line)).collect()
 }
 
-/// Returns the two values as text. Of texts with several lines, returns the first lines that differ.
+/// Returns the two values as text. For texts with several lines, returns the first lines that differ.
 fn texts(field: &Field) -> (String, String) {
     match (&field.before, &field.after) {
         (Some(Value::String(old)), Some(Value::String(new))) if old.contains('\n') || new.contains('\n') => {
