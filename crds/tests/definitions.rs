@@ -65,7 +65,7 @@ fn every_kind_is_in_the_category_and_only_those_with_default_replicas_scale() {
 
 #[test]
 fn a_new_object_of_every_kind_is_not_observed_yet() {
-    for crd in schema::definitions().unwrap().into_iter().chain([schema::revision().unwrap()]) {
+    for crd in generate::definitions().unwrap().into_iter().chain([generate::revision().unwrap()]) {
         assert_eq!(properties(&crd, "status")["default"], json!({"observedGeneration": -1}));
         let observed = properties(&crd, "status.observedGeneration");
         assert_eq!((&observed["type"], &observed["minimum"]), (&json!("integer"), &Value::Null));

@@ -7,8 +7,10 @@
 //! | `plan` | computes the actions that are due; pure |
 //! | `execute` | carries out actions, one after another |
 //! | `reconcile_packages` | decides the next step with each package |
+//! | `not_admitted` | why a package does not serve |
 //! | `admission` | checks a package |
 //! | `activating` | lets checked revisions serve if they fit together |
+//! | `code_room` | makes room for compiled code of tenants |
 //! | `overtaken` | decides when a refused package is looked at again |
 //! | `trying` | tries settings before they take effect |
 //! | `serving` | swaps in the serving revisions and the settings |
@@ -30,6 +32,7 @@ mod enter;
 mod execute;
 mod facts;
 mod naming;
+mod not_admitted;
 mod not_loadable;
 mod overtaken;
 mod plan;

@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use kaos_crds::{PolicyRevisionStatus, RevisionState};
 use kaos_policy::settings::{Layer, Origin};
 
-use super::{Found, Lifecycle, StepError, Transition, admission::NotAdmitted, plan::Action};
+use super::{Found, Lifecycle, StepError, Transition, not_admitted::NotAdmitted, plan::Action};
 use crate::{
     catalogue::{
         Reach,

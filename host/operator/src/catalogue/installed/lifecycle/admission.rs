@@ -9,10 +9,11 @@ use tokio::time::Instant;
 use super::{
     BACKOFF, Found, Held, LOOK_AGAIN, Lifecycle, StepError, Transition,
     activating::{Candidate, entry_of},
+    not_admitted::{NO_SUCH_POLICY, NotAdmitted},
 };
 use crate::{
     catalogue::{
-        Overreach, Reach,
+        Reach,
         installed::{
             Tools,
             background::Stand,
@@ -26,28 +27,6 @@ use crate::{
     package::Package,
     timestamps::passed,
 };
-
-/// The reason for refusing settings whose policy does not exist yet.
-pub(super) const NO_SUCH_POLICY: &str = "NoSuchPolicy";
-
-/// Why a package is not admitted.
-pub(super) struct NotAdmitted {
-    pub(super) transition: Transition,
-    /// Whether a later attempt may succeed although the package is the same.
-    pub(super) again: bool,
-}
-
-impl NotAdmitted {
-    pub(super) fn refused(reason: &'static str, message: impl Into<String>) -> Self {
-        Self { transition: Transition::new(RevisionState::Refused, reason, message), again: false }
-    }
-}
-
-impl From<Overreach> for NotAdmitted {
-    fn from(Overreach { reason, message }: Overreach) -> Self {
-        Self::refused(reason, message)
-    }
-}
 
 impl Lifecycle {
     /// Checks a package and lets it serve. Returns whether to look at it again although nothing changes.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kaos_policy::policy::Policy;
 
-use super::{Lifecycle, admission::NotAdmitted};
+use super::{Lifecycle, not_admitted::NotAdmitted};
 use crate::catalogue::installed::{
     code_share::{CodeSum, TooMuchCode},
     revision_set::Content,

@@ -7,7 +7,7 @@ use kaos_crds::{PolicyRevisionStatus, PolicySource, RevisionState};
 
 use super::{
     Found, Held, Lifecycle, Transition,
-    admission::{NO_SUCH_POLICY, NotAdmitted},
+    not_admitted::{NO_SUCH_POLICY, NotAdmitted},
 };
 use crate::{
     catalogue::installed::cases::{BAD_SETTINGS, SETTINGS_DO_NOT_FIT},

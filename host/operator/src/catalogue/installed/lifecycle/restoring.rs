@@ -6,7 +6,7 @@ use kaos_crds::RevisionState;
 
 use super::{
     Found, Lifecycle, StepError, Transition,
-    admission::{NO_SUCH_POLICY, NotAdmitted},
+    not_admitted::{NO_SUCH_POLICY, NotAdmitted},
 };
 use crate::{
     catalogue::{

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use kaos_crds::{PolicySource, RevisionState};
 use kaos_policy::settings::Layer;
 
-use super::{Lifecycle, Transition, admission::NotAdmitted};
+use super::{Lifecycle, Transition, not_admitted::NotAdmitted};
 use crate::{
     catalogue::{
         Arranged, Reach,

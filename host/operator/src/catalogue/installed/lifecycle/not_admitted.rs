@@ -1,0 +1,28 @@
+//! Why the operator does not let a package serve.
+
+use kaos_crds::RevisionState;
+
+use super::Transition;
+use crate::catalogue::Overreach;
+
+/// The reason for refusing settings whose policy does not exist yet.
+pub(super) const NO_SUCH_POLICY: &str = "NoSuchPolicy";
+
+/// Why a package is not admitted.
+pub(super) struct NotAdmitted {
+    pub(super) transition: Transition,
+    /// Whether a later attempt may succeed although the package is the same.
+    pub(super) again: bool,
+}
+
+impl NotAdmitted {
+    pub(super) fn refused(reason: &'static str, message: impl Into<String>) -> Self {
+        Self { transition: Transition::new(RevisionState::Refused, reason, message), again: false }
+    }
+}
+
+impl From<Overreach> for NotAdmitted {
+    fn from(Overreach { reason, message }: Overreach) -> Self {
+        Self::refused(reason, message)
+    }
+}
