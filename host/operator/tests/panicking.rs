@@ -1,7 +1,10 @@
 //! A policy that panics: the panic's message and place reach its author and users through every channel.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::{fs::File, time::Duration};
+use std::{
+    fs::File,
+    time::{Duration, Instant},
+};
 
 use kaos_operator::package::Package;
 use kaos_policy::manifest::PolicyFile;
@@ -17,8 +20,12 @@ use crate::{
 const TOLD: [&str; 2] =
     ["translate trapped: panicked at sdk/examples/panics/policy.rs:", "the len is 0 but the index is 0"];
 
+fn is_told(text: &str) -> bool {
+    TOLD.iter().all(|told| text.contains(told))
+}
+
 fn assert_told(text: &str) {
-    assert!(TOLD.iter().all(|told| text.contains(told)), "{text}");
+    assert!(is_told(text), "{text}");
 }
 
 /// Adds the policy's kind and an object whose policy panics.
@@ -70,14 +77,14 @@ async fn condition_and_log_have_the_message_and_the_place_of_a_panic() {
         let all = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
         all.into_iter().find(|condition| condition["type"] == "Accepted").unwrap_or_default()
     };
-    for _ in 0..600 {
+    let told = || {
         let object = stage.cluster.object("example.org", "fuses", "team", "f").unwrap();
-        if condition(&object)["reason"] == "PolicyFailed" {
-            break;
-        }
+        condition(&object)["message"].as_str().unwrap_or_default().to_owned()
+    };
+    let deadline = Instant::now() + Duration::from_mins(5);
+    while !(is_told(&told()) && is_told(&std::fs::read_to_string(&log).unwrap())) && Instant::now() < deadline {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    let object = stage.cluster.object("example.org", "fuses", "team", "f").unwrap();
-    assert_told(condition(&object)["message"].as_str().unwrap_or_default());
+    assert_told(&told());
     assert_told(&std::fs::read_to_string(&log).unwrap());
 }
