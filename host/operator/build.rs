@@ -79,7 +79,7 @@ fn build(workspace: &Path, policies: &[sources::Policy], target_dir: &Path) -> R
     policies.iter().zip(modules).map(|(policy, module)| embed::componentize(policy, &module)).collect()
 }
 
-/// Writes a file if its content differs, so that its readers are not built again for nothing.
+/// Writes a file only if its content differs, so that cargo does not needlessly compile code that includes it.
 pub(crate) fn write_if_changed(path: &Path, content: &[u8]) -> Result<()> {
     if fs::read(path).is_ok_and(|old| old == content) {
         return Ok(());

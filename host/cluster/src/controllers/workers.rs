@@ -31,8 +31,8 @@ pub(super) fn missing_account(state: &State, owner: &Value) -> Option<String> {
     })
 }
 
-/// Returns how many of the wanted pods an owner gets. Records an Event if it gets fewer. Every step of this cluster
-/// holds the cluster's lock: a step that creates millions of pods would hold the lock for hours.
+/// Returns how many of the wanted pods an owner gets. Records an Event if the owner gets fewer. Every step of this
+/// cluster holds the cluster's lock: a step that creates millions of pods would hold the lock for hours.
 pub(super) fn bounded(state: &mut State, owner: &Value, wanted: i64, moment: &Moment<'_>) -> i64 {
     if wanted > MOST {
         let kind = owner["kind"].as_str().unwrap_or_default();

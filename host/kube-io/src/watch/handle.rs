@@ -235,13 +235,13 @@ impl Watch {
         self.0.with(|state| state.trouble(of))
     }
 
-    /// Why the operator does not follow objects of a type in this namespace now, if that is so. Cached objects may be
-    /// old, and a policy may see `forbidden` in their place.
+    /// Returns why the operator does not follow objects of a type in this namespace now; `None` if it follows them.
+    /// Cached objects may be old, and a policy may see `forbidden` in their place.
     pub fn trouble_in(&self, of: &ResourceType, namespace: &str) -> Option<String> {
         self.0.with(|state| state.trouble_in(of, namespace))
     }
 
-    /// Why the operator may not watch a type, if that is so.
+    /// Returns why the operator may not watch a type; `None` if it may.
     pub fn forbidden(&self, of: &ResourceType) -> Option<String> {
         self.0.with(|state| {
             let troubles = state.slots_of(of).filter_map(|(_, slot)| slot.cache.trouble.as_ref());

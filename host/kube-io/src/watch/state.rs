@@ -172,7 +172,7 @@ impl State {
         undiscovered.or_else(|| slots.find_map(|(_, slot)| Some(slot.cache.trouble.as_ref()?.text.clone())))
     }
 
-    /// Why a type cannot be watched now, if that is so.
+    /// Returns why a type cannot be watched now; `None` if it can.
     pub(super) fn trouble(&self, of: &ResourceType) -> Option<String> {
         let undiscovered = self.undiscovered.get(&of.api_version).cloned();
         let troubles = self.slots_of(of).filter_map(|(_, slot)| slot.cache.trouble.as_ref());

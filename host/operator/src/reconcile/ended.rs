@@ -46,8 +46,8 @@ impl Ended {
         Self { result, next }
     }
 
-    /// The end of a pass by its outcome. `follows` returns whether the watch reports that a name with another owner
-    /// becomes free.
+    /// The end of a pass by its outcome. If an object of another owner has the name of a child, `follows` returns
+    /// whether the watch will report when the name becomes free.
     pub(super) fn at(applied: &Applied, resync: Duration, now: Instant, follows: impl Fn(&Reference) -> bool) -> Self {
         let Applied { outcome, children, again, .. } = applied;
         if let Some(error) = children.passing_error() {

@@ -146,7 +146,7 @@ pub enum Outcome {
     Failed(String),
 }
 
-/// A child in the cluster. A Secret has its keys, with empty values.
+/// A child in the cluster. The `live` of a Secret contains the keys, with empty values.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Child {
     /// The child's type and name.

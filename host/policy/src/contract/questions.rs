@@ -42,8 +42,8 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// The finalizer that KAOS operators without policies put on objects of this kind. No operator cleans up for it any
-    /// more. `None` for kinds of other groups, which those operators did not have.
+    /// The finalizer that KAOS operators without policies put on objects of this kind. No operator does the cleanup for
+    /// this finalizer any more. `None` for kinds of other groups, which those operators did not have.
     pub fn earlier_finalizer(&self) -> Option<String> {
         let ResourceType { kind, .. } = &self.primary;
         (self.primary.group() == KAOS).then(|| format!("{KAOS}/{}-finalizer", kind.to_ascii_lowercase()))

@@ -128,7 +128,8 @@ pub(super) fn with_settings(
 
 /// One sample of one claim.
 struct Case<'a> {
-    /// Gives the turns to compute; `None` if no other work competes for them.
+    /// Gives a turn to each evaluation. `None` in a trial of settings: the operator holds one permit for
+    /// the whole trial.
     turns: Option<&'a dyn Turns>,
     policy: &'a Arc<Policy>,
     claim: &'a Claim,

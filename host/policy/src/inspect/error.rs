@@ -1,5 +1,5 @@
-//! The errors of an inspection: one for each reason why bytes are not a policy. The compile child sends them to the
-//! operator, so every error can be serialized.
+//! The errors of an inspection: one for each reason why bytes are not a policy. The compile child sends these errors to
+//! the operator, so every error can be serialized.
 
 use std::fmt;
 

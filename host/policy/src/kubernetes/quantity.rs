@@ -1,4 +1,4 @@
-//! Amounts in fields: whether there is one, and whether it can be there.
+//! Parses the amounts in fields (Kubernetes' quantities), and reports values that are not valid amounts.
 
 use kaos_amounts::{UNIT, nanos};
 use serde_json::Value;

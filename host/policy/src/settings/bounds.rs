@@ -67,8 +67,8 @@ impl<'a> BoundsWalk<'a> {
         }
     }
 
-    /// Walks every field, also fields that only have the name of a keyword: better too strict than one reference
-    /// overlooked.
+    /// Walks every field. Also treats a field of plain data as a keyword if it has the name of one: this may refuse a
+    /// valid schema, but misses no reference.
     fn fields(&mut self, fields: &'a Map<String, Value>, level: usize) -> Result<(), SchemaError> {
         for (name, value) in fields {
             self.path.push(name);

@@ -150,7 +150,8 @@ impl Records {
         self.book.remove(name);
     }
 
-    /// Writes a record that a user deleted again. Returns whether it is written. Until then the old state counts.
+    /// Writes a record that a user deleted again. Returns whether it is written. Until then, the operator uses
+    /// its copy of the record.
     pub(super) async fn write_again(&mut self, name: &str) -> Result<bool, StepError> {
         let Some(mut deleted) = self.deleted.get(name).cloned() else { return Ok(false) };
         // The user's annotations are gone with the record. A user may request another attempt with the same value

@@ -161,8 +161,8 @@ async fn tell_cleanup_failed(access: &Access, object: &Value, error: &CallError)
     access.tell(object, &EventText { reason: "CleanupFailed".to_owned(), message, warning: true }).await;
 }
 
-/// Deletes the children in order: Services and routes, then workloads, then their configuration. A rank starts only
-/// when the previous rank is gone, workloads including their pods. Returns whether all are gone.
+/// Deletes the children in order: Services and routes, then workloads, then their configuration. Starts a rank only
+/// when all children of the previous rank are gone, and for workloads also their pods. Returns whether all are gone.
 async fn take_down(access: &Access, uid: &str) -> Result<bool, CallError> {
     loop {
         let children = access.watch.children(uid);

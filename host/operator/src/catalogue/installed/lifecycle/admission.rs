@@ -71,8 +71,8 @@ impl Lifecycle {
             return Ok(false);
         }
         if package.component.is_some() {
-            // This counts also if the package only waits for rights: the operator asks the API server about each of
-            // them.
+            // A package that only waits for rights also takes the turn of this round: the operator asks the API server
+            // about each of the rights.
             self.fairness.take(&found.source.namespace);
         }
         // Without an answer of the API server, the check stays open for the next round.

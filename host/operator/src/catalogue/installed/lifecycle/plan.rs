@@ -18,12 +18,12 @@ pub(super) struct SourceRevision<'a> {
     pub(super) revision: Option<String>,
 }
 
-/// What the actions are planned from.
+/// The state from which the actions are planned.
 pub(super) struct Observed<'a> {
     pub(super) facts: Facts<'a>,
     /// The packages, the oldest first.
     pub(super) packages: Vec<SourceRevision<'a>>,
-    /// Records that a user deleted.
+    /// The names of the records that a user deleted.
     pub(super) deleted: BTreeSet<&'a String>,
     /// Revisions that failed in service, with the message for a quarantine.
     pub(super) failed: BTreeMap<String, String>,
