@@ -1,4 +1,4 @@
-//! What other tools have to make of every recorded case: the statuses of the host, and the verdicts on them. `tests/gitops`
+//! The verdicts of other tools on the status of every recorded case. `tests/gitops`
 //! asks the tools' own libraries.
 //!
 //! The phase that the Go operator recorded states the verdict. `DIFFERENT` lists the cases in which the host knows better.

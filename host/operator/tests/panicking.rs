@@ -16,7 +16,7 @@ use crate::{
     support::{Folder, run},
 };
 
-/// What is said of the panic.
+/// The parts of the panic's message.
 const TOLD: [&str; 2] =
     ["translate trapped: panicked at sdk/examples/panics/policy.rs:", "the len is 0 but the index is 0"];
 

@@ -39,7 +39,7 @@ const SAMPLES: [&str; 17] = [
 ];
 const CLIENT: &str = "kaos.tools/oidc-client-finalizer";
 
-/// What KAOS's operator left of one sample.
+/// The objects that KAOS's operator left for one sample.
 struct Left {
     world: World,
     sample: &'static str,
@@ -201,7 +201,7 @@ async fn put(release: &Release, sample: &'static str) -> Left {
     left
 }
 
-/// What the operator must leave as it is: objects of nobody, accounts, and data.
+/// The objects that the operator must not change: objects without an owner, accounts, and data.
 async fn remember(left: &mut Left) {
     let is_dear = |at: &&String| ["ServiceAccount/", "PersistentVolumeClaim/"].iter().any(|kind| at.starts_with(kind));
     let dear: Vec<String> = left.kept.keys().chain(left.children.iter().filter(is_dear)).cloned().collect();

@@ -178,10 +178,8 @@ impl Arrived {
         let item = CachedObject { content: hash(&text), text, uid, version, owner, labels, essence, shared };
         Ok(Self { namespace, name, item })
     }
-}
 
-impl Arrived {
-    /// Converts an object of which only the version and hashes of labels are kept.
+    /// Converts an object that keeps only its version and the hashes of its labels.
     fn bare(BareObject { namespace, name, uid, version, labels }: BareObject) -> Self {
         let (text, uid) = ("".into(), uid.into_boxed_str());
         let item = CachedObject { text, uid, version, owner: None, labels, content: 0, essence: 0, shared: false };

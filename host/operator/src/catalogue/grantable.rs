@@ -46,6 +46,18 @@ impl Grantable {
         covers(self.reads.as_ref(), reads, "grants.reads", "--grantable-reads")
     }
 
+    /// Checks a policy that is installed in the operator's namespace, or in another one. `own` are the claims of the
+    /// policies that the operator started with.
+    pub(crate) fn covers_policy<'a>(
+        &self,
+        claims: &[Claim],
+        is_owners: bool,
+        own: impl IntoIterator<Item = &'a Claim>,
+    ) -> Result<(), Overreach> {
+        self.covers_claims(claims)?;
+        if is_owners { Ok(()) } else { self.covers_reads_of_namespace(claims, own) }
+    }
+
     /// Checks that a policy claims nothing beyond the limits.
     pub(crate) fn covers_claims(&self, claims: &[Claim]) -> Result<(), Overreach> {
         for (i, Claim { emits, reads, .. }) in claims.iter().enumerate() {
@@ -59,9 +71,8 @@ impl Grantable {
 
     /// Checks the reads of a policy that belongs to another namespace than the operator's. It may not make the operator
     /// watch all objects of a type of Kubernetes in every namespace, unless the owner lists the kind. ConfigMaps and
-    /// Secrets are watched one by one. `own`: the claims of the policies that the operator started with. It watches
-    /// their types already.
-    pub(crate) fn covers_reads_of_namespace<'a>(
+    /// Secrets are watched one by one, and the types of `own` already.
+    fn covers_reads_of_namespace<'a>(
         &self,
         claims: &[Claim],
         own: impl IntoIterator<Item = &'a Claim>,

@@ -38,6 +38,6 @@ pub(super) fn lasting(error: LoadError) -> Option<LoadError> {
 
 /// Returns whether any of the layers sets a value for this policy.
 fn is_given(policy: &Arc<Policy>, layers: &[Layer]) -> Result<bool, LoadError> {
-    let settings = policy.schema().resolve(&policy.id().name, layers)?;
+    let settings = policy.settings(layers)?;
     Ok(settings.sources().any(|(_, source)| source.origin != Origin::SchemaDefault))
 }

@@ -1,4 +1,4 @@
-//! What an Event about an object says.
+//! The text of an Event about an object.
 
 /// The content of an Event: a transition of a condition, or the result of a cleanup.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -78,7 +78,7 @@ impl Case {
     /// Returns the case for a policy with settings in question. Returns `None` if they set nothing for this policy.
     fn new(policy: &Arc<Policy>, base: Vec<Layer>, given: Vec<Layer>) -> Option<Self> {
         let case = Self { policy: Arc::clone(policy), base, given };
-        let resolved = |layers: &[Layer]| policy.schema().resolve(&policy.id().name, layers).ok();
+        let resolved = |layers: &[Layer]| policy.settings(layers).ok();
         let sets_nothing = resolved(&case.base).is_some_and(|base| resolved(&case.layers()) == Some(base));
         (!sets_nothing).then_some(case)
     }

@@ -96,10 +96,8 @@ impl Beside<'_> {
                 let inner = gate::Candidate { bytes, file: file.clone(), settings_from };
                 let origin = ComponentOrigin::File(PathBuf::from(format!("ConfigMap {namespace}/{name}")));
                 let policy = self.loader.check(&Candidate { origin, inner }).result?;
-                self.grantable.covers_claims(&policy.descriptor().claims)?;
-                if namespace != self.home {
-                    self.grantable.covers_reads_of_namespace(&policy.descriptor().claims, claims_of(self.own))?;
-                }
+                let claims = &policy.descriptor().claims;
+                self.grantable.covers_policy(claims, namespace == self.home, claims_of(self.own))?;
                 Some(policy)
             }
         };

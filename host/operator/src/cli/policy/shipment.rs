@@ -80,11 +80,7 @@ impl Ready {
         grantable.covers_grants(&file.grants)?;
         reach(&file, &namespace, home)?;
         if let Some(loaded) = &policy {
-            let claims = &loaded.policy.descriptor().claims;
-            grantable.covers_claims(claims)?;
-            if namespace != home {
-                grantable.covers_reads_of_namespace(claims, claims_of(own))?;
-            }
+            grantable.covers_policy(&loaded.policy.descriptor().claims, namespace == home, claims_of(own))?;
         }
         let age = Age::new(None, namespace.clone(), name.clone());
         let (policy, since) = (policy.map(|loaded| loaded.policy), Some(Timestamp::MAX));

@@ -139,8 +139,8 @@ impl Run {
         }
         let claims = || loaded.iter().flat_map(|loaded| &loaded.policy.descriptor().claims);
         let answered = claims().map(|claim| claim.primary.kind.clone()).collect();
-        let told = unanswered::tell_unanswered(&client, &answered);
-        let Some(()) = stop.run_until_cancelled(told).await else { return Ok(ExitCode::SUCCESS) };
+        // Only the log needs the answer, so the start does not wait for it.
+        tokio::spawn(unanswered::tell_unanswered(client.clone(), answered));
         let installing =
             tokio::task::spawn_blocking(move || installing(&loader, &loaded, settings, namespace_policies));
         // The settings are tried on samples, which takes a while: a signal must interrupt it.

@@ -14,10 +14,10 @@ use crate::error_text::told;
 const OWN: &str = "PolicyRevision";
 
 /// Logs a warning for each kind besides the `answered` ones. Every user may ask for the kinds that a cluster serves.
-pub(super) async fn tell_unanswered(client: &Client, answered: &BTreeSet<String>) {
+pub(super) async fn tell_unanswered(client: Client, answered: BTreeSet<String>) {
     match client.list_api_group_resources(API_VERSION).await {
         Ok(served) => {
-            for kind in unanswered(&served.resources, answered) {
+            for kind in unanswered(&served.resources, &answered) {
                 warn!(
                     "the cluster serves {kind} of {API_VERSION}, and no policy of this operator answers for it: unless an \
                      installed policy does, nothing acts on its objects, and their status says what an earlier operator \

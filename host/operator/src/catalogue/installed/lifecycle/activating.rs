@@ -176,9 +176,7 @@ impl Lifecycle {
             Some(Err(misfit)) if !misfit.error.is_lasting() => {
                 // The next attempt is a new trial.
                 self.trials.forget(name);
-                let error = misfit.error;
-                let transition = Transition::new(RevisionState::Pending, error.reason(), error.to_string());
-                Verdict::Unfit(NotAdmitted { transition, again: true })
+                Verdict::Unfit(NotAdmitted::pending(misfit.error.reason(), misfit.error.to_string()))
             }
             Some(Err(Misfit { error, cause: Origin::OperatorConfig })) => {
                 Verdict::Unfit(self.waits_for_config(name, entry, BAD_SETTINGS, &error.to_string()))
@@ -199,8 +197,7 @@ impl Lifecycle {
         message: &str,
     ) -> NotAdmitted {
         self.waiting.insert(name.to_owned(), entry.content.clone());
-        let message = format!("ConfigMap {OPERATOR_CONFIG}: {message}");
-        NotAdmitted { transition: Transition::new(RevisionState::Pending, reason, message), again: true }
+        NotAdmitted::pending(reason, format!("ConfigMap {OPERATOR_CONFIG}: {message}"))
     }
 
     /// Lets candidates serve, one after another. They were proposed and fit.
@@ -230,13 +227,14 @@ impl Lifecycle {
     ) -> Result<Result<(), NotAdmitted>, StepError> {
         let waits = |this: &mut Self, reason, message: String| {
             this.waiting.insert(name.clone(), entry.content.clone());
-            Ok(Err(NotAdmitted { transition: Transition::new(RevisionState::Pending, reason, message), again: true }))
+            Ok(Err(NotAdmitted::pending(reason, message)))
         };
         if let Some(revision) = self.records.get(name).cloned()
             && let Err(Taken(config_map)) = self.store.keep(&revision, package).await?
         {
             let message = format!(
-                "the operator stores a serving revision in a ConfigMap, but another one has the name {config_map}: delete it"
+                "the operator cannot store this revision: ConfigMap {config_map} exists and does not belong to the \
+                 revision: delete the ConfigMap"
             );
             return waits(self, "NameTaken", message);
         }

@@ -240,20 +240,14 @@ impl Lifecycle {
             };
             return match checked {
                 Ok(policy) => {
-                    let claims = &policy.descriptor().claims;
-                    self.tools.grantable.covers_claims(claims)?;
-                    if package.namespace != self.tools.duties.operator_namespace {
-                        let own = self.revisions.own.iter().flat_map(|offer| &offer.member.policy.descriptor().claims);
-                        self.tools.grantable.covers_reads_of_namespace(claims, own)?;
-                    }
+                    let is_owners = package.namespace == self.tools.duties.operator_namespace;
+                    let own = self.revisions.own.iter().flat_map(|offer| &offer.member.policy.descriptor().claims);
+                    self.tools.grantable.covers_policy(&policy.descriptor().claims, is_owners, own)?;
                     self.make_room(name, &package.namespace, &policy)?;
                     Ok(Content::Policy(policy, package.file.settings.clone()))
                 }
                 Err(error) if error.is_lasting() => Err(NotAdmitted::refused(error.reason(), error.to_string())),
-                Err(error) => {
-                    let transition = Transition::new(RevisionState::Pending, error.reason(), error.to_string());
-                    Err(NotAdmitted { transition, again: true })
-                }
+                Err(error) => Err(NotAdmitted::pending(error.reason(), error.to_string())),
             };
         }
         let policy = package.file.name.clone().unwrap_or_default();

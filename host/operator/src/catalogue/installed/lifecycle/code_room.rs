@@ -35,7 +35,7 @@ impl Lifecycle {
             tracing::info!(revision = fallback, "fallback leaves the memory to make room for compiled code");
             self.revisions.entries.remove(&fallback);
             // The answers change, although the same revisions serve.
-            self.installed = None;
+            self.swap_again();
         }
         Ok(())
     }

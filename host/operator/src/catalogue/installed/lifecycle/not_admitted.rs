@@ -19,6 +19,11 @@ impl NotAdmitted {
     pub(super) fn refused(reason: &'static str, message: impl Into<String>) -> Self {
         Self { transition: Transition::new(RevisionState::Refused, reason, message), again: false }
     }
+
+    /// The package waits, and the operator looks at it again.
+    pub(super) fn pending(reason: &'static str, message: impl Into<String>) -> Self {
+        Self { transition: Transition::new(RevisionState::Pending, reason, message), again: true }
+    }
 }
 
 impl From<Overreach> for NotAdmitted {

@@ -87,7 +87,7 @@ impl Lifecycle {
             return not_admitted;
         }
         let message = format!("{message}; another version of the policy is being checked, and may fit");
-        NotAdmitted { transition: Transition::new(RevisionState::Pending, AWAITS_POLICY, message), again: true }
+        NotAdmitted::pending(AWAITS_POLICY, message)
     }
 
     /// Returns whether settings no longer have to wait for a version of their policy.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use kaos_crds::{PolicySource, RevisionState};
 use kaos_policy::settings::Layer;
 
-use super::{Lifecycle, Transition, not_admitted::NotAdmitted};
+use super::{Lifecycle, not_admitted::NotAdmitted};
 use crate::{
     catalogue::{
         Arranged, Reach,
@@ -19,7 +19,7 @@ use crate::{
     config_maps::OPERATOR_CONFIG,
 };
 
-/// What a trial of the operator's own ConfigMap says.
+/// The result of trying the operator's own ConfigMap.
 pub(super) enum ConfigTrial {
     Fits,
     Unfit(Unfit),
@@ -54,7 +54,7 @@ impl Lifecycle {
         let Content::Settings(policy, _) = &entry.content else { return None };
         let unloaded = self.unloaded_for(policy, &entry.reach, serving)?;
         let message = format!("policy {unloaded} of this namespace is not loaded yet, and the settings apply to it");
-        Some(NotAdmitted { transition: Transition::new(RevisionState::Pending, NOT_LOADED, message), again: true })
+        Some(NotAdmitted::pending(NOT_LOADED, message))
     }
 
     /// Tries cases for a revision in the background. Returns `None` while the trial runs or waits for its turn.
