@@ -14,8 +14,9 @@ pub(crate) fn target_directory(out: &Path) -> Result<PathBuf> {
     if let Some(marked) = out.ancestors().skip(1).find(|dir| dir.join(".rustc_info.json").is_file()) {
         return Ok(marked.to_owned());
     }
-    if let Some(named) = env::var_os("CARGO_TARGET_DIR").filter(|dir| !dir.is_empty()) {
-        return Ok(PathBuf::from(named));
+    // A relative path is relative to the directory in which the user called cargo, which a build script does not know.
+    if let Some(named) = env::var_os("CARGO_TARGET_DIR").map(PathBuf::from).filter(|dir| dir.is_absolute()) {
+        return Ok(named);
     }
     // <target>/<profile>/build/<package>/out
     out.ancestors().nth(4).map(Path::to_owned).ok_or_else(|| format!("no target directory above {}", out.display()))

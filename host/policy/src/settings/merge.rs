@@ -96,23 +96,19 @@ fn record(value: &Value, path: &Path, sources: &mut BTreeMap<Path, Source>, sour
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
-
     use serde_json::json;
 
     use super::*;
 
     #[test]
-    fn fifty_thousand_values_are_merged_twice_within_seconds() {
+    fn fifty_thousand_values_are_merged_and_replaced() {
         let origin = |origin| Source { origin, via: None };
         let values: Map<String, Value> = (0..50_000).map(|n| (format!("v{n}"), json!(n))).collect();
         let layer = json!({"map": values, "other": 1});
-        let began = Instant::now();
         let mut merged = Merged::new(&layer);
         merged.tree(&layer, &origin(Origin::CommandLine));
         merged.tree(&json!({"map": 1}), &origin(Origin::Annotation));
         let settings = merged.finish();
-        assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
         let sources: Vec<_> = settings.sources().map(|(path, source)| (path.to_string(), &source.origin)).collect();
         assert_eq!(sources, [("map".to_owned(), &Origin::Annotation), ("other".to_owned(), &Origin::CommandLine)]);
     }
