@@ -1,7 +1,8 @@
 //! Compares the embedded cluster with a real API server: sends the steps of `recorded/scenarios.yaml`, and compares the
-//! answers with `recorded/answers.json`. Values that cannot be equal (UIDs, times, revisions, addresses, the order of a
-//! Go map) are masked on both sides.
+//! answers with `recorded/answers.json`.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
+
+mod normal;
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -12,19 +13,7 @@ use kaos_cluster::{Cluster, ClusterService, TokioClock};
 use serde_json::{Value, json};
 use tower_service::Service as _;
 
-fn content_type(verb: &str) -> (&'static str, &'static str) {
-    match verb {
-        "apply" => ("PATCH", "application/apply-patch+yaml"),
-        "merge" => ("PATCH", "application/merge-patch+json"),
-        "json" => ("PATCH", "application/json-patch+json"),
-        "strategic" => ("PATCH", "application/strategic-merge-patch+json"),
-        "get" => ("GET", ""),
-        "post" => ("POST", "application/json"),
-        "put" => ("PUT", "application/json"),
-        "delete" => ("DELETE", "application/json"),
-        other => panic!("unknown verb {other}"),
-    }
-}
+use normal::{content_type, normal, without_hash};
 
 async fn send(service: &mut ClusterService, step: &Value) -> Value {
     let (verb, path) = step["do"].as_object().unwrap().iter().next().unwrap();
@@ -44,61 +33,6 @@ async fn send(service: &mut ClusterService, step: &Value) -> Value {
     let mut answer = json!({"code": code, "body": serde_json::from_str(&text).unwrap_or(json!(text))});
     if !warnings.is_empty() {
         answer["warnings"] = json!(warnings);
-    }
-    answer
-}
-
-/// Masks values that differ between runs.
-fn mask(value: &mut Value) {
-    const VARYING: [&str; 9] = [
-        "uid",
-        "resourceVersion",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "time",
-        "clusterIP",
-        "lastTransitionTime",
-        "lastUpdateTime",
-        "continue",
-    ];
-    match value {
-        Value::Object(object) => {
-            for (name, value) in object.iter_mut() {
-                if VARYING.contains(&name.as_str()) && value.is_string() {
-                    *value = json!("*");
-                } else if name == "clusterIPs" && value.is_array() {
-                    *value = json!(["*"]);
-                } else if name != "fieldsV1" {
-                    mask(value);
-                }
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(mask),
-        _ => {}
-    }
-}
-
-/// Returns an answer in comparable form.
-fn normal(answer: &Value) -> Value {
-    let mut answer = answer.clone();
-    mask(&mut answer);
-    let body = &mut answer["body"];
-    if body["kind"] == "Status" {
-        if let Some(causes) = body["details"]["causes"].as_array_mut() {
-            causes.sort_by_key(Value::to_string);
-            causes.dedup();
-        }
-        let message = body["message"].as_str().unwrap_or_default().to_owned();
-        // The message repeats the causes in the order of a Go map.
-        if let Some((head, _)) = message.split_once("is invalid: ") {
-            body["message"] = json!(head);
-        } else if let Some((head, fields)) = message.split_once("strict decoding error: ") {
-            let mut fields: Vec<&str> = fields.split(", ").collect();
-            fields.sort_unstable();
-            body["message"] = json!(format!("{head}{}", fields.join(", ")));
-        } else if let Some((head, tail)) = message.split_once("in record (") {
-            body["message"] = json!(format!("{head}{}", tail.split_once(')').unwrap().1));
-        }
     }
     answer
 }
@@ -130,19 +64,6 @@ async fn answers_equal_those_of_a_real_server() {
         }
     }
     assert!(report.is_empty(), "answers that differ (patches lead from the recorded answer to ours):{report}");
-}
-
-/// Removes the hash from names of `ReplicaSet`s, because implementations differ in it.
-fn without_hash(value: &Value) -> Value {
-    let hash = value["metadata"]["labels"]["pod-template-hash"].as_str().map(str::to_owned).or_else(|| {
-        let message = value["status"]["conditions"][1]["message"].as_str()?;
-        Some(message.split('"').nth(1)?.trim_start_matches("web-").to_owned())
-    });
-    let text = value.to_string().replace(&hash.unwrap(), "<hash>");
-    let owner = value["metadata"]["ownerReferences"][0]["uid"].as_str().unwrap_or("<owner>");
-    let mut value = serde_json::from_str(&text.replace(owner, "<owner>")).unwrap();
-    mask(&mut value);
-    value
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@
 //! | `asked` | compares a stored object with the requested one |
 //! | `run` | one object from its generation to the end |
 //! | `immutable` | changes that a plan knows the server would reject |
+//! | `recordings` | the recordings that the embedded cluster is tested with, made again |
 //!
 //! `KAOS_SEED` sets the seed, `KAOS_FUZZ_SECONDS` the duration, `KAOS_FUZZ_OBJECT` a single object of a seed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
@@ -19,6 +20,7 @@
 mod asked;
 mod generate;
 mod immutable;
+mod recordings;
 mod run;
 mod server;
 mod words;

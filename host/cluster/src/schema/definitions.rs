@@ -1,4 +1,5 @@
-//! The OpenAPI definitions of the built-in kinds, recorded from a real API server by `schemas/record.py`.
+//! The OpenAPI definitions of the built-in kinds, recorded from a real API server by
+//! `tests/suites/manifests/recordings`.
 
 use std::{
     collections::BTreeMap,
