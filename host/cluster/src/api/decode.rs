@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::{bounds, options::FieldValidation, protobuf, request::Request, yaml_text};
+use super::{bounds, options::FieldValidation, request::Request, yaml_text};
 use crate::{catalogue::Family, kinds, schema, status::ApiError};
 
 /// Parses a body.
@@ -15,10 +15,11 @@ pub(super) fn parse(request: &Request<'_>) -> Result<Value, ApiError> {
             "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml",
         )
     };
+    #[cfg(feature = "kubectl")]
     if request.call.content_type.contains("protobuf") {
-        return protobuf::read(body).ok_or_else(refuse);
+        return super::kubectl::protobuf::read(body).ok_or_else(refuse);
     }
-    if request.call.content_type.contains("cbor") {
+    if ["cbor", "protobuf"].iter().any(|binary| request.call.content_type.contains(binary)) {
         return Err(refuse());
     }
     let yaml = request.call.content_type.contains("yaml");

@@ -7,18 +7,17 @@ mod create;
 mod decode;
 mod delete;
 mod discovery;
-mod openapi;
+#[cfg(feature = "kubectl")]
+mod kubectl;
 mod options;
 mod patch;
 mod present;
-mod protobuf;
 mod read;
 mod request;
 mod review;
 mod route;
 mod scale;
 mod start_watch;
-mod table;
 mod undone;
 mod update;
 mod watch;
@@ -29,10 +28,11 @@ pub(crate) use answer::Answer;
 pub(crate) use call::{Call, Context};
 pub(crate) use create::stamp;
 pub(crate) use delete::{Deletion, delete};
+#[cfg(feature = "kubectl")]
+pub(crate) use kubectl::render_table;
 pub(crate) use options::Options;
 pub(crate) use present::{Form, metadata_of};
 pub(crate) use route::{Route, Target, route};
-pub(crate) use table::render as render_table;
 pub(crate) use update::controller_update;
 pub(crate) use watch::{Event as WatchEvent, Watch, is_served as watch_is_served};
 
@@ -91,7 +91,8 @@ fn document(state: &State, call: &Call, path: &str) -> Result<Answer, ApiError> 
     match path {
         "healthz" | "readyz" | "livez" => Ok(Answer::Text("ok".into())),
         "version" => Ok(Answer::Document(discovery::version(state.minor))),
-        path if path.starts_with("openapi/") => openapi::document(&state.catalogue, path),
+        #[cfg(feature = "kubectl")]
+        path if path.starts_with("openapi/") => kubectl::openapi::document(&state.catalogue, path),
         path => discovery::document(&state.catalogue, path, &call.accept),
     }
 }

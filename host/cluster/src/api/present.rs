@@ -14,6 +14,7 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Whole,
+    #[cfg(feature = "kubectl")]
     Table,
     Metadata,
 }
@@ -25,6 +26,7 @@ impl Form {
             if part.contains("protobuf") || part.contains("cbor") {
                 continue;
             }
+            #[cfg(feature = "kubectl")]
             if part.contains("as=Table") {
                 return Self::Table;
             }

@@ -27,6 +27,7 @@ pub(crate) struct Watch {
     pub(crate) bookmarks: bool,
     pub(crate) timeout: Duration,
     pub(crate) form: Form,
+    #[cfg_attr(not(feature = "kubectl"), expect(dead_code, reason = "only tables include objects"))]
     pub(crate) include_object: String,
 }
 

@@ -39,8 +39,10 @@ pub(crate) struct Scale {
 /// Properties of a custom resource besides its schema tree.
 #[derive(Debug)]
 pub(crate) struct Custom {
+    #[cfg_attr(not(feature = "kubectl"), expect(dead_code, reason = "only OpenAPI shows it"))]
     pub(crate) schema: Value,
     pub(crate) rules: Rules,
+    #[cfg_attr(not(feature = "kubectl"), expect(dead_code, reason = "only tables have columns"))]
     pub(crate) columns: Vec<Column>,
     pub(crate) selectable: Vec<String>,
     pub(crate) storage_version: String,
@@ -50,6 +52,7 @@ pub(crate) struct Custom {
 
 /// A printer column of a custom resource.
 #[derive(Debug, Clone)]
+#[cfg_attr(not(feature = "kubectl"), expect(dead_code, reason = "only tables have columns"))]
 pub(crate) struct Column {
     pub(crate) name: String,
     pub(crate) type_: String,

@@ -21,10 +21,12 @@ const JSON: &str = "application/json";
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// Renders an answer that is not a stream.
+#[cfg_attr(not(feature = "kubectl"), expect(unused_variables, reason = "only tables need the columns and the time"))]
 pub(crate) fn render(answer: &Answer, accept: &str, include: &str, now: Timestamp) -> Response<Body> {
     match answer {
         Answer::Object { code, object, resource, warnings } => {
             let value = match Form::of_accept(accept) {
+                #[cfg(feature = "kubectl")]
                 Form::Table => {
                     let metadata = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
                     api::render_table(resource, &[object], &metadata, include, true, now)
@@ -43,6 +45,7 @@ pub(crate) fn render(answer: &Answer, accept: &str, include: &str, now: Timestam
                 metadata["remainingItemCount"] = json!(remaining);
             }
             let body = match Form::of_accept(accept) {
+                #[cfg(feature = "kubectl")]
                 Form::Table => bytes(&api::render_table(resource, items, &metadata, include, true, now)),
                 Form::Metadata => {
                     let items: Vec<Value> = items.iter().map(|item| api::metadata_of(item)).collect();

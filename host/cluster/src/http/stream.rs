@@ -29,6 +29,7 @@ pub(crate) struct Watcher {
     cuts: signal::Receiver,
     deadline: Instant,
     bookmark: Instant,
+    #[cfg_attr(not(feature = "kubectl"), expect(dead_code, reason = "only tables have heads"))]
     heads: bool,
     ended: bool,
 }
@@ -137,6 +138,7 @@ impl Watcher {
         let object = match self.watch.form {
             Form::Whole => return encode(&json!({"type": event.kind, "object": *event.object})),
             Form::Metadata => api::metadata_of(&event.object),
+            #[cfg(feature = "kubectl")]
             Form::Table => {
                 let metadata = json!({"resourceVersion": event.object["metadata"]["resourceVersion"]});
                 let items = if event.kind == "BOOKMARK" { &[][..] } else { std::slice::from_ref(&event.object) };

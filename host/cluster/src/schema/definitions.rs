@@ -35,6 +35,7 @@ static BY_KIND: LazyLock<BTreeMap<(String, String, String), String>> =
     });
 
 /// Returns all definitions, for `/openapi/v3`.
+#[cfg(feature = "kubectl")]
 pub(crate) fn all() -> &'static Map<String, Value> {
     &DEFINITIONS
 }

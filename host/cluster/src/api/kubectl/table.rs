@@ -8,8 +8,7 @@ mod workloads;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::present;
-use crate::catalogue::Resource;
+use crate::{api::metadata_of, catalogue::Resource};
 
 /// Renders objects as a table. `include` is the query's `includeObject`. A watch sends column definitions only with its
 /// first event.
@@ -28,7 +27,7 @@ pub(crate) fn render(
             let object = match include {
                 "None" => Value::Null,
                 "Object" => item.clone(),
-                _ => present::metadata_of(item),
+                _ => metadata_of(item),
             };
             json!({"cells": columns::cells(resource, item, now), "object": object})
         })

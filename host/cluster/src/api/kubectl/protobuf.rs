@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 type Message = BTreeMap<u32, (String, String, String)>;
 
 static MESSAGES: LazyLock<BTreeMap<String, Message>> =
-    LazyLock::new(|| serde_json::from_str(include_str!("../../schemas/messages.json")).unwrap_or_default());
+    LazyLock::new(|| serde_json::from_str(include_str!("../../../schemas/messages.json")).unwrap_or_default());
 
 /// The prefix of every body.
 const MAGIC: &[u8] = b"k8s\0";
@@ -23,7 +23,7 @@ const MAGIC: &[u8] = b"k8s\0";
 const INLINE: [&str; 4] = ["handler", "volumeSource", "localObjectReference", "ephemeralContainerCommon"];
 
 /// Reads a body. Returns `None` if it is damaged or its kind is unknown.
-pub(super) fn read(body: &[u8]) -> Option<Value> {
+pub(in crate::api) fn read(body: &[u8]) -> Option<Value> {
     let envelope = fields(body.strip_prefix(MAGIC)?)?;
     let bytes = |fields: &[(u32, Wire<'_>)], number: u32| {
         fields.iter().find(|(found, _)| *found == number).and_then(|(_, wire)| wire.bytes()).map(<[u8]>::to_vec)
@@ -33,7 +33,7 @@ pub(super) fn read(body: &[u8]) -> Option<Value> {
     let api_version = String::from_utf8(bytes(&type_meta, 1)?).ok()?;
     let kind = String::from_utf8(bytes(&type_meta, 2)?).ok()?;
     let raw = bytes(&envelope, 2).unwrap_or_default();
-    let mut object = message(&message_name(&api_version, &kind)?, &raw, super::bounds::LEVELS)?;
+    let mut object = message(&message_name(&api_version, &kind)?, &raw, crate::api::bounds::LEVELS)?;
     object.insert("apiVersion".into(), json!(api_version));
     object.insert("kind".into(), json!(kind));
     Some(Value::Object(object))

@@ -6,8 +6,8 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use serde_json::{Map, Value, json};
 
-use super::Answer;
 use crate::{
+    api::Answer,
     catalogue::{Catalogue, Resource},
     schema::definitions,
     status::ApiError,
@@ -16,7 +16,7 @@ use crate::{
 const PREFIX: &str = "#/components/schemas/";
 
 /// Answers a path below `/openapi`.
-pub(super) fn document(catalogue: &Catalogue, path: &str) -> Result<Answer, ApiError> {
+pub(in crate::api) fn document(catalogue: &Catalogue, path: &str) -> Result<Answer, ApiError> {
     match path {
         "openapi/v3" => {
             let paths: Map<String, Value> = catalogue
