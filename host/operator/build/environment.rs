@@ -1,4 +1,4 @@
-//! The environment from the outer cargo, and the part of it that a nested cargo gets.
+//! The environment that the outer cargo sets, and the part of this environment that a nested cargo gets.
 
 use std::{
     env,
@@ -10,7 +10,8 @@ use crate::Result;
 
 /// Returns the outer build's target directory, which its debug, release, clippy and doc builds share.
 pub(crate) fn target_directory(out: &Path) -> Result<PathBuf> {
-    // Cargo marks this directory with a file. The depth of OUT_DIR below it varies (profile, `--target`).
+    // Cargo puts a marker file into the target directory. The depth of OUT_DIR below this directory varies (profile,
+    // `--target`).
     if let Some(marked) = out.ancestors().skip(1).find(|dir| dir.join(".rustc_info.json").is_file()) {
         return Ok(marked.to_owned());
     }
@@ -27,7 +28,7 @@ pub(crate) fn manifest_directory() -> Result<PathBuf> {
 }
 
 /// Prepares a command for the cargo that runs this build script. Removes the flags, wrappers and profiles of the outer
-/// build (coverage, clippy, sanitizers): they are not meant for Wasm and would change its bytes.
+/// build (coverage, clippy, sanitizers): they are not meant for Wasm and would change the bytes of the modules.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     for (name, _) in env::vars_os() {
