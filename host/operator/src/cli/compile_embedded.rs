@@ -1,5 +1,5 @@
-//! `compile-embedded`: compiles the default policies between the two steps of the image build. In the built image,
-//! verifies the result.
+//! `compile-embedded`: compiles the default policies between the two steps of the image build. In the built image, the
+//! verb verifies the result.
 
 use std::{
     fs,
@@ -31,7 +31,7 @@ impl CompileEmbedded {
     }
 }
 
-/// Writes one file for each default policy, named by the digest of its component.
+/// Writes one file for each default policy. The name of the file is the digest of the policy's component.
 fn write(folder: &Path) -> anyhow::Result<ExitCode> {
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     for policy in DEFAULTS {

@@ -1,4 +1,5 @@
-//! Flags for the operator's limits on grants. `run` enforces them; other verbs use them to predict what it would do.
+//! Flags for the operator's limits on grants. `run` enforces the limits; other verbs use them to predict what `run`
+//! would do.
 
 use std::{collections::BTreeSet, fmt::Display};
 
@@ -7,7 +8,7 @@ use kaos_policy::manifest::Privilege;
 
 use crate::catalogue::{Grantable, GroupKind};
 
-/// The limit for privileges, which a pass checks.
+/// The limit for privileges. The guard checks this limit in each pass.
 #[derive(Debug, Args)]
 pub(super) struct GrantablePrivileges {
     /// Privileges such as hostPath that the policy.yaml of an installed policy may grant, and that settings of packages
@@ -16,7 +17,7 @@ pub(super) struct GrantablePrivileges {
     grantable_privileges: Option<Vec<GrantableEntry<Privilege>>>,
 }
 
-/// All limits for grants: the one for privileges, and those that the operator checks before it admits a package.
+/// All limits for grants: the limit for privileges, and the limits that the operator checks before it admits a package.
 #[derive(Debug, Args)]
 pub(super) struct GrantableFlags {
     #[command(flatten)]

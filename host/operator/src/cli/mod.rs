@@ -76,7 +76,7 @@ impl Cli {
             Ok(cli) => return cli.run(),
             Err(error) => error.format(&mut command),
         };
-        // An error is ignored: there is no other channel to report it on.
+        // Ignores an error, because there is no other channel on which to report it.
         let _told = error.print();
         // For these verbs, exit code 2 means that there are changes or findings.
         let plans = std::env::args_os().skip(1).take(2).eq(["policy", "plan"])
@@ -115,8 +115,8 @@ impl Cli {
     }
 }
 
-/// Treats environment variables that are empty or contain only separators as unset: charts write unset values and empty
-/// lists this way.
+/// Treats environment variables as unset if they are empty or contain only separators: charts write unset values and
+/// empty lists this way.
 fn without_empty(command: clap::Command) -> clap::Command {
     let is_nothing =
         |value: std::ffi::OsString| value.to_str().is_some_and(|text| text.trim_matches([' ', ',']).is_empty());

@@ -78,7 +78,7 @@ impl Rbac {
     }
 }
 
-/// Returns the scope of the operator: the listed namespaces, or all if none is listed.
+/// Returns the scope of the operator: the listed namespaces, or all namespaces if the list is empty.
 pub(super) fn scope(namespaces: &[String]) -> Scope {
     if namespaces.is_empty() { Scope::All } else { Scope::Listed(namespaces.iter().cloned().collect()) }
 }

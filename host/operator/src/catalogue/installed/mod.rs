@@ -19,7 +19,7 @@
 //! | `code_share` | limits the memory for compiled code of tenants' policies |
 //! | `rights` | checks whether the operator has the rights for a policy's claims |
 //! | `revision_set` | the admitted revisions, and the policy table that follows from them |
-//! | `unfit` | the reason why revisions cannot serve together |
+//! | `unfit` | checks whether revisions can serve together |
 //! | `last_good_settings` | stores the last valid content of the operator's own ConfigMap |
 //! | `tenant_fairness` | chooses the namespace whose package is checked next |
 //! | `lifecycle` | moves revisions from state to state |

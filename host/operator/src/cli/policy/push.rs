@@ -1,4 +1,5 @@
-//! `policy push`: ships a policy, or settings for one, and waits until it serves and its objects match the plan.
+//! `policy push`: installs a policy, or settings for a policy, and waits until the package serves and the children of
+//! its objects match the plan.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -89,7 +90,8 @@ impl Push {
     }
 }
 
-/// Ships a package to an operator in the same namespace. Returns a description of the outcome.
+/// Installs a package for an operator in the same namespace. Returns a description of the outcome, as `Err` if the
+/// package does not serve.
 #[cfg(feature = "demo")]
 pub(in crate::cli) async fn ship(
     client: kube::Client,
@@ -103,7 +105,7 @@ pub(in crate::cli) async fn ship(
     follower.follow(patience, |_| ()).await
 }
 
-/// Unpacks the ConfigMaps into their package.
+/// Returns the package that the ConfigMaps contain.
 fn whole(packed: &Packed) -> anyhow::Result<Package> {
     let chunk = |name: &str| packed.chunks.iter().find(|chunk| chunk.metadata.name.as_deref() == Some(name));
     Ok(unpack(&packed.index, chunk)?)

@@ -153,7 +153,7 @@ struct Show {
     status: bool,
 }
 
-/// Everything in one form, or only the variables.
+/// The output format of all results, or only the variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shown {
     All(ChildrenForm),

@@ -10,7 +10,7 @@ use kaos_policy::{
 use super::super::table::Table;
 use crate::{input::Document, offline::Entry};
 
-/// The lines so far, and whether they show the status.
+/// The lines so far, and whether the lines show the status.
 #[derive(Debug, Default)]
 pub(super) struct Objects(Vec<[String; 6]>, bool);
 

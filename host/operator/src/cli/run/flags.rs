@@ -1,4 +1,4 @@
-//! The flags of `run`, with the names that the Go operator uses, and the checks that need only the flags.
+//! The flags of `run`, and the checks that need only the flags. The flags have the same names as in the Go operator.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -18,7 +18,7 @@ use crate::{
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 #[command(
-    // The chart sets some flags, and users may repeat them after those.
+    // The chart sets some flags, and users may repeat these flags to override them.
     args_override_self = true,
     after_help = "Exit codes: 0 stopped by a signal, all passes finished; 1 the Lease was lost, or a part of the \
                   operator ended by itself; 2 flags, settings, policies or the kubeconfig are invalid; 130 stopped at \
@@ -115,7 +115,7 @@ pub(in crate::cli) struct Run {
     pub(super) log_level: String,
 }
 
-/// Form of the logs.
+/// The output format of the logs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum LogFormat {
     /// For people
@@ -196,7 +196,7 @@ impl Run {
 
 /// Parses a duration in Go's notation: `1m30s`.
 fn time(text: &str) -> Result<Duration, String> {
-    // The parser panics on numbers that are too large, and on a minus sign inside the text.
+    // Reject such texts first: the parser panics on numbers that are too large, and on a minus sign inside the text.
     let is_long = text.split(|c: char| !c.is_ascii_digit()).any(|digits| digits.len() > 9);
     if is_long || text.rfind('-').is_some_and(|at| at > 0) {
         return Err("is not a duration: write 500ms, 15s or 1m30s".to_owned());

@@ -1,4 +1,4 @@
-//! `policy new`: writes a project for a new policy. It builds and passes its tests without changes.
+//! `policy new`: writes a project for a new policy. The project builds and passes its tests without changes.
 
 mod files;
 mod sdk;

@@ -87,7 +87,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Prints the changes. Every error ends with exit code 1, since 2 says that something changes.
+    /// Prints the changes. Every error ends with exit code 1, because exit code 2 means that an object changes.
     pub(super) fn run(self, out: &mut Output) -> ExitCode {
         let output = self.output;
         or_held_back(self.planned().and_then(|planned| show(&planned, output, out)))
@@ -136,7 +136,8 @@ impl Plan {
         layers.extend(settings::held(&documents, &home, &own)?);
         let in_namespaces = namespace_policies;
         let beside = Beside { loader: &loader, own: &own, home: &home, grantable: &grantable, in_namespaces };
-        // The files may contain this package already, or its former version. `standing` leaves out its ConfigMap.
+        // The files may already contain this package or an earlier version of it, so `standing` leaves out the
+        // package's ConfigMap.
         let standing = beside.standing(&documents, &layers, new.source())?;
         let sides = new.sides(&standing, &loader)?;
         warn_of_strangers(&documents, &catalogue, &sides.kinds());
@@ -162,7 +163,7 @@ fn show(planned: &Planned, form: Form, out: &mut Output) -> anyhow::Result<ExitC
     })
 }
 
-/// Prints the changes, and the failures and refusals among them.
+/// Prints the changes, including failures and refusals.
 pub(super) fn tell(Planned { objects, differences }: &Planned, form: Form, out: &mut Output) -> anyhow::Result<()> {
     let summary = Summary::of(*objects, differences);
     match form {
