@@ -14,7 +14,7 @@ use crate::offline::Entry;
 pub struct Side {
     /// The policy that answered.
     pub policy: PolicyId,
-    /// The overlays on it.
+    /// The overlays that apply on top of this policy.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub overlays: Vec<PolicyId>,
     /// The fuel of the pass.

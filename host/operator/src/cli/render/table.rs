@@ -15,7 +15,7 @@ use crate::{input::Document, offline::Entry};
 pub(super) struct Objects(Vec<[String; 6]>, bool);
 
 impl Objects {
-    /// Adds an object. With its status, adds the phase and the message that the object would get.
+    /// Adds an object. With `with_status`, adds the phase and the message that the object would get.
     pub(super) fn add(&mut self, document: &Document, entry: &Entry, with_status: bool) {
         let Entry { rendered, outcome, status } = entry;
         self.1 = with_status;

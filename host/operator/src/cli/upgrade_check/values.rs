@@ -133,7 +133,7 @@ impl Values {
         layers
     }
 
-    /// Returns the objects, with the ConfigMaps of the chart in place of the operator's own ConfigMaps.
+    /// Returns the objects, with the ConfigMaps of the new chart instead of the operator's existing ConfigMaps.
     pub(super) fn applied_to(
         &self,
         documents: &[Document],
@@ -179,7 +179,7 @@ impl Values {
         self.with_custom(json!({"pi": {"driver": "pi", "image": image}}), "harnessRuntimes.custom")
     }
 
-    /// A user's entry replaces the whole entry of the same name.
+    /// Returns the runtimes with the user's entries. A user's entry replaces the whole entry of the same name.
     fn with_custom(&self, mut runtimes: Value, path: &str) -> Value {
         for (name, runtime) in self.at(path).as_object().into_iter().flatten().filter(|(_, entry)| !entry.is_null()) {
             runtimes[name] = runtime.clone();
@@ -188,7 +188,7 @@ impl Values {
     }
 }
 
-/// Merges values as Helm does: maps key by key, everything else as a whole, and null removes.
+/// Merges values as Helm does: maps key by key, and all other values as a whole. A null removes a value.
 fn merge(into: &mut Value, from: Value) {
     match (into, from) {
         (Value::Object(into), Value::Object(from)) => {
