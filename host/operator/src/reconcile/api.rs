@@ -228,12 +228,12 @@ pub(crate) fn with_annotation(object: &Value, name: &str, value: &str) -> Value 
     json!([unchanged(metadata), annotation])
 }
 
-/// The operation that fails if the object has changed: the server rejects an outdated version with a conflict.
+/// Returns an operation that fails if the object has changed: the server rejects an outdated version with a conflict.
 fn unchanged(metadata: &Value) -> Value {
     json!({"op": "replace", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"]})
 }
 
-/// The child's name in messages.
+/// Returns the child's kind and name, for messages.
 pub(crate) fn named(reference: &Reference) -> String {
     format!("{} {}", reference.kind, reference.name)
 }
