@@ -16,7 +16,7 @@ pub(crate) struct Selected {
 }
 
 impl Selected {
-    /// The message to the user about a fallback and its reason.
+    /// Returns the message to the user about a fallback and its reason; `None` without a fallback.
     pub(crate) fn fallback(&self) -> Option<String> {
         let told =
             |Without { revision, how, .. }: &Without| format!("policy revision {revision} does not answer: {how}");
@@ -24,7 +24,7 @@ impl Selected {
         (!told.is_empty()).then(|| told.join("; "))
     }
 
-    /// Whether a fallback answers for this object.
+    /// Returns whether a fallback answers for this object.
     pub(crate) fn stands_in(&self) -> bool {
         !self.descent.without.is_empty()
     }
