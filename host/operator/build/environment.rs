@@ -18,7 +18,7 @@ pub(crate) fn target_directory(out: &Path) -> Result<PathBuf> {
     if let Some(named) = env::var_os("CARGO_TARGET_DIR").filter(|dir| !dir.is_empty()) {
         return Ok(PathBuf::from(named));
     }
-    // <target>/<profile>/build/<package>/out
+    // The form of OUT_DIR is <target>/<profile>/build/<package>/out.
     out.ancestors().nth(4).map(Path::to_owned).ok_or_else(|| format!("no target directory above {}", out.display()))
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn cargo() -> Command {
 }
 
 fn is_of_the_outer_build(name: &str) -> bool {
-    // Access to registries, the download cache, and the job tokens shared with the outer build.
+    // These variables are for access to registries, for the download cache, and for the job tokens of the outer build.
     const KEPT: [&str; 5] = ["CARGO_HOME", "CARGO_MAKEFLAGS", "CARGO_HTTP_", "CARGO_NET_", "CARGO_REGISTR"];
     const DROPPED: [&str; 10] = [
         "CLIPPY_ARGS",

@@ -73,7 +73,7 @@ impl Descent {
         }
     }
 
-    /// Steps to a fallback for a policy that failed. Returns whether there was one.
+    /// Steps to a fallback for a policy that failed. Returns whether there was a fallback.
     pub fn failed(&mut self, policy: &PolicyId, how: &str) -> bool {
         let again = self.trial.take().filter(|trial| trial.failed == *policy);
         let mut trial = again.unwrap_or_else(|| BlameTrial {
@@ -87,7 +87,8 @@ impl Descent {
         if next.is_none()
             && let Some(Fallback { kind, blamed, .. }) = trial.from.without(policy, &[])
         {
-            // No single revision is the cause. Leave out the newest one as well, and search among the older ones.
+            // No single revision is the cause. Leave out the newest revision as well, and search among the older
+            // revisions.
             trial.without.push(blame(blamed));
             trial.tried.clear();
             next = kind.without(policy, &[]);

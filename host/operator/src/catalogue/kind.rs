@@ -23,7 +23,7 @@ use crate::locking::lock;
 pub struct Member {
     /// The policy.
     pub policy: Arc<Policy>,
-    /// The settings that ship with the policy.
+    /// The settings in the policy's own package.
     pub settings: Vec<Layer>,
     /// The name of the policy's revision. `None` for a policy that the process loaded at startup.
     pub revision: Option<Arc<str>>,
@@ -255,8 +255,8 @@ impl Kind {
 
     /// Returns the fallback for a refused object, and the reason of the refusal as a message. Returns `None` unless the
     /// `policy.yaml` of the refusing revision asks for a fallback. A refusal that waits for other objects has no
-    /// fallback, because the wait ends without one. The exception is a need that exceeds the size limit: this wait
-    /// never ends. Such a refusal does not count against the revision.
+    /// fallback, because the wait ends when the other objects change. The exception is a need that exceeds the size
+    /// limit: this wait never ends. Such a refusal does not count against the revision.
     pub fn left_by(&self, refusing: &PolicyId, refusal: &Refusal) -> Option<(Fallback, String)> {
         let why = match refusal {
             Refusal::Invalid(violations) => match violations.first() {

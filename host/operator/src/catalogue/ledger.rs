@@ -27,7 +27,7 @@ pub struct Ledger {
 pub struct Book {
     /// Objects that the revision answers for.
     pub serving: BTreeSet<ObjectKey>,
-    /// Objects that the revision failed on and that a fallback answers for, with the failure.
+    /// Objects on which the revision failed and for which a fallback answers, each with the failure.
     pub failing: BTreeMap<ObjectKey, String>,
     /// Objects for which the revision is left out although they do not count against the revision: the revision refused
     /// them, or no policy serves them.

@@ -166,7 +166,7 @@ impl Catalogue {
         &self.ledger
     }
 
-    /// Returns the number of the latest swap, as a channel to wait for the next one.
+    /// Returns a channel with the number of the latest swap. A caller can wait on the channel for the next swap.
     pub fn revisions(&self) -> watch::Receiver<u64> {
         self.revision.subscribe()
     }

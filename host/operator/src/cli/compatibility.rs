@@ -8,7 +8,7 @@ use crate::presets::{Preset, PresetError};
 /// The preset to start from.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Compatibility {
-    /// The preset, whose defaults apply where nothing else is set: kaos-0.1, kaos-0.8, or a file; without a preset, the
+    /// Preset whose defaults apply if no other setting is given: kaos-0.1, kaos-0.8, or a file; without a preset, the
     /// policies' own defaults apply, which equal kaos-0.1
     #[arg(long, value_name = "PRESET|FILE")]
     compatibility: Option<String>,

@@ -17,8 +17,8 @@ use crate::embedded::DEFAULTS;
 /// Arguments of `compile-embedded`.
 #[derive(Debug, Args)]
 pub(super) struct CompileEmbedded {
-    /// Folder to write to, for a build with `KAOS_EMBEDDED_CODE`; without it, the verb prints which policies are
-    /// compiled already
+    /// Folder to write the code to, for a build with `KAOS_EMBEDDED_CODE`; without a folder, the verb prints which
+    /// policies are already compiled
     folder: Option<PathBuf>,
 }
 

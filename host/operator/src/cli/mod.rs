@@ -51,9 +51,10 @@ enum Verb {
     Render(render::Render),
     /// Print the CustomResourceDefinitions, ready for `kubectl apply -f -`
     Crds(crds::Crds),
-    /// Print the least rights that the operator needs, ready for `kubectl apply -f -`
+    /// Print the minimal rights that the operator needs, ready for `kubectl apply -f -`
     Rbac(rbac::Rbac),
-    /// Print what an upgrade from KAOS's own operator would replace and lose, and what to set before
+    /// Print which pods an upgrade from KAOS's own operator would replace, which features would be lost, and which
+    /// values to set before
     UpgradeCheck(upgrade_check::UpgradeCheck),
     /// Remove the operator's finalizers from all objects, so that they can be deleted without the operator
     Release(release::Release),

@@ -26,8 +26,8 @@ use crate::{
     watch::Scope,
 };
 
-/// How long the Lease of this verb stays valid after its last renewal: long enough for the operator's pods to end. A
-/// newly installed operator waits at most this long.
+/// The time for which the Lease of this verb stays valid after its last renewal. This time is long enough for the
+/// operator's pods to end. A newly installed operator waits at most this long.
 const HELD: Duration = Duration::from_secs(30);
 
 /// Holder of the Lease during the release. All runs of this verb may share the name, because this verb never
@@ -53,23 +53,23 @@ pub(super) struct Release {
     /// Leave the Lease to the running operator, which will add finalizers of installed policies again
     #[arg(long)]
     keep_lease: bool,
-    /// Namespaces to release objects in; all if none is given
+    /// Namespaces to release objects in; all namespaces if none is given
     #[arg(long, env = "WATCH_NAMESPACES", value_delimiter = ',', value_name = "A,B", value_parser = super::one_namespace)]
     namespaces: Vec<String>,
-    /// The operator works in these namespaces only, and is uninstalled for good: delete also the objects that it kept
-    /// for itself, as without --namespaces
+    /// Also delete the objects that the operator stored for itself, as without --namespaces; for an operator that works
+    /// only in the listed namespaces and is uninstalled for good
     #[arg(long, conflicts_with = "keep_lease")]
     for_good: bool,
     /// Component of a further policy, whose claims need rights too
     #[arg(long = "policy", value_name = "X.wasm")]
     policies: Vec<PathBuf>,
-    /// A further finalizer to remove, such as one that settings name
+    /// A further finalizer to remove, such as a finalizer that settings name
     #[arg(long = "finalizer", value_name = "NAME")]
     further: Vec<String>,
     /// Print what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Form of the output
+    /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
     output: Form,
 }

@@ -22,7 +22,7 @@ pub(crate) const SETTINGS_DO_NOT_FIT: &str = "SettingsDoNotFit";
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
     policy: Arc<Policy>,
-    /// The settings that apply in any case.
+    /// The settings that always apply.
     base: Vec<Layer>,
     /// The settings that are being tried, the weakest first.
     given: Vec<Layer>,
@@ -167,8 +167,8 @@ impl RevisionSet {
     }
 
     /// Returns the cases for a revision. Settings are tried on each policy of their name that answers where the
-    /// settings apply. A policy is tried with the settings that apply where the policy answers. Policies and settings
-    /// that a tenant installed in its own namespace are no cases for packages of the operator's namespace.
+    /// settings apply. A policy is tried with the settings that apply where the policy answers. A package of the
+    /// operator's namespace is never tried with policies and settings that a tenant installed in its own namespace.
     pub(crate) fn cases(&self, name: &str, serving: &BTreeSet<String>, arranged: &Arranged) -> Vec<Case> {
         let Some(entry) = self.entries.get(name) else { return Vec::new() };
         let is_local = matches!(entry.reach, Reach::Own(_));

@@ -110,7 +110,7 @@ pub(super) struct Lifecycle {
     misspelt: String,
     /// Revisions whose check this process started.
     checking: BTreeSet<String>,
-    /// Revisions that passed the gate and wait for something other than their content.
+    /// Revisions that passed the gate and wait for a change outside their own package.
     waiting: BTreeMap<String, Content>,
     /// Revisions for whose claims the operator has the rights, while they are being tried.
     permitted: BTreeSet<String>,
@@ -197,8 +197,8 @@ impl Lifecycle {
         }
     }
 
-    /// Takes every step that is possible now. Returns when to look again if nothing changes, and the error of a failed
-    /// step.
+    /// Takes every step that is possible now. Returns the delay until the next round if nothing changes, and the error
+    /// of a failed step.
     pub(super) async fn settle(&mut self) -> (Option<Duration>, Result<(), StepError>) {
         let mut wait = None;
         let done = self.round(&mut wait).await;
@@ -290,7 +290,8 @@ impl Lifecycle {
         });
         let config = self.config();
         if self.restored && self.looked_under != config {
-            // Retry every revision that waits for settings that fit. Retry only once for each content of the ConfigMap.
+            // Retry every revision that waits until the settings fit. Do this only once for each content of the
+            // ConfigMap.
             self.due.clear();
         }
         self.looked_under = config;

@@ -110,7 +110,7 @@ impl Records {
         is_listed(&self.seen)
     }
 
-    /// Takes over the changes of users since the last call. The first call reads the records of earlier processes.
+    /// Reads the changes of users since the last call. The first call reads the records of earlier processes.
     pub(super) fn refresh(&mut self) {
         let seen: BTreeMap<String, Arc<Revision>> = self
             .seen
@@ -262,7 +262,7 @@ impl Records {
     /// other revisions must not wait for this record. Returns whether the record exists.
     pub(super) async fn write_or_owe(&mut self, name: &str, status: PolicyRevisionStatus) -> bool {
         let status = self.completed(name, status);
-        // If the API server did not answer an earlier write, do not send this one: each record would wait for the
+        // If the API server did not answer an earlier write, do not send this write: each record would wait for the
         // timeout.
         let silent = self.owed.values().find(|error| !error.is_answered).cloned();
         let written = match silent {

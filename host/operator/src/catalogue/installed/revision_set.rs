@@ -187,7 +187,7 @@ impl RevisionSet {
         }
     }
 
-    /// Returns the lost revisions whose replacing predecessor is a revision that `is_one` selects.
+    /// Returns the lost revisions that are replaced by a predecessor that `is_one` selects.
     fn stood_in_for(
         &self,
         serving: &BTreeSet<String>,
@@ -213,8 +213,8 @@ impl RevisionSet {
         let mut offers = self.own.clone();
         let mut given = Vec::new();
         for (name, entry) in serving.iter().filter_map(|name| self.entries.get_key_value(name)) {
-            // The predecessor of a lost revision takes only the place of that revision. If the predecessor already
-            // serves in its own right, it takes no second place.
+            // The predecessor of a lost revision takes only the place of that revision. If the predecessor is itself a
+            // serving revision, it gets no second place.
             let is_lost = entry.content.is_lost();
             let answers = |revision: &str| !is_lost || (!bare.contains(name) && !serving.contains(revision));
             let is_its_own = |offer: &Offer| match &entry.content {

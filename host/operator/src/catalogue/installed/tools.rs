@@ -25,7 +25,7 @@ pub struct Installing {
     pub settings: Vec<Layer>,
     /// Turns packages into policies.
     pub gatekeeper: Gatekeeper,
-    /// Whether namespaces other than the operator's may have policies of their own.
+    /// Whether namespaces other than the operator's may have policies.
     pub in_namespaces: bool,
 }
 

@@ -61,12 +61,12 @@ pub(super) struct Demo {
     /// CRDs of further kinds
     #[arg(long, value_name = "FILE|DIR|-")]
     crds: Vec<String>,
-    /// Settings to change while the demo runs, instead of the sample's
+    /// File with the settings that the demo applies while it runs, instead of the sample's settings
     #[arg(long, value_name = "FILE")]
     settings: Option<PathBuf>,
     #[command(flatten)]
     compatibility: Compatibility,
-    /// Port of the cluster on 127.0.0.1; 0 takes a free one
+    /// Port of the cluster on 127.0.0.1; 0 takes a free port
     #[arg(long, default_value_t = 0)]
     port: u16,
     /// Watch Secrets, as `run --watch-secrets` does: their existence, keys and a digest

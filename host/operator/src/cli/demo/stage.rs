@@ -1,4 +1,4 @@
-//! The environment of the demo: an embedded cluster on loopback, with the definitions and the sample.
+//! The environment of the demo: an embedded cluster on loopback, with the CRDs and the sample.
 
 use std::{
     collections::BTreeMap,
@@ -38,7 +38,7 @@ const REQUESTS: usize = 1_000;
 /// The number of Events that the cluster keeps. An hour of edits causes many more Events.
 const EVENTS: usize = 1_000;
 
-/// A kind that the table leaves out: the step that ships a policy already reports its revision.
+/// A kind that the table leaves out: the step that installs a policy already reports the policy's revision.
 const REVISION: &str = "PolicyRevision";
 
 /// Field manager that applies the sample.
@@ -112,7 +112,7 @@ impl Stage {
         Ok(names)
     }
 
-    /// Applies objects, after creating their namespaces.
+    /// Creates the namespaces of objects, and then applies the objects.
     pub(super) async fn play(&mut self, documents: &[Document]) -> anyhow::Result<()> {
         for namespace in documents.iter().filter_map(|document| document.identity.namespace.as_ref()) {
             if !self.namespaces.contains(namespace) {

@@ -16,7 +16,7 @@ use kaos_policy::printable::printable;
 /// Arguments of `policy build`.
 #[derive(Debug, Args)]
 pub(super) struct Build {
-    /// The core module, as `cargo build --release --target wasm32-unknown-unknown` leaves it
+    /// The core module that `cargo build --release --target wasm32-unknown-unknown` creates
     file: PathBuf,
     /// File to write the component to
     #[arg(short, long, value_name = "X.wasm")]

@@ -45,7 +45,7 @@ pub(super) struct Explain {
     /// Namespace of the object
     #[arg(short, long, default_value = "default", value_parser = super::namespace)]
     namespace: String,
-    /// Form of the output
+    /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
     output: Form,
     #[command(flatten)]

@@ -24,7 +24,7 @@ use crate::policies::{Candidate, Loader, sample_cluster};
 pub(super) struct Inspect {
     /// The component
     file: PathBuf,
-    /// Form of the output
+    /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
     output: Form,
 }

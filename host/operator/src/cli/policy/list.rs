@@ -30,11 +30,11 @@ pub(super) struct List {
     namespace: Option<String>,
     #[command(flatten)]
     home: Home,
-    /// List also finished revisions: those that were replaced, and those that were refused or quarantined and that no
-    /// ConfigMap contains any more
+    /// Also list finished revisions: replaced revisions, and refused or quarantined revisions that no ConfigMap
+    /// contains any more
     #[arg(short, long)]
     all: bool,
-    /// Form of the output
+    /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
     output: Form,
 }

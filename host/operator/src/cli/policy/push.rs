@@ -30,8 +30,8 @@ pub(super) struct Push {
     shipment: Shipment,
     #[command(flatten)]
     connection: Connection,
-    /// Namespace of the ConfigMap; default: the one in a packed file, or else the operator's. Packages in other
-    /// namespaces are used only if the operator runs with --namespace-policies
+    /// Namespace of the ConfigMap; default: the namespace in a packed file, or else the operator's namespace. An
+    /// operator uses packages in other namespaces only if it runs with --namespace-policies
     #[arg(short, long, value_parser = super::namespace)]
     namespace: Option<String>,
     #[command(flatten)]
@@ -39,10 +39,10 @@ pub(super) struct Push {
     /// Take over fields of the ConfigMap that another field manager wrote
     #[arg(long)]
     force_conflicts: bool,
-    /// Allow the ConfigMap of this name to apply in other namespaces than now
+    /// Replace an existing ConfigMap of this name even if its policy then applies in other namespaces
     #[arg(long = "move")]
     moves: bool,
-    /// What to wait for
+    /// Condition to wait for
     #[arg(long, value_enum, default_value_t)]
     wait: Until,
     /// Seconds to wait; 0 does not wait

@@ -52,7 +52,8 @@ pub(super) struct Remove {
     connection: Connection,
     #[command(flatten)]
     only: Only,
-    /// Remove also its records, with the bytes that the operator kept: no rollback is possible then
+    /// Also remove the records of the policy and the bytes that the operator stored; after that, no rollback is
+    /// possible
     #[arg(long)]
     with_history: bool,
     /// Print what would be removed and which policies would serve then, and change nothing
@@ -289,7 +290,7 @@ async fn delete(api: &Api<ConfigMap>, source: &PolicySource, parameters: DeleteP
 }
 
 /// Waits until the records show that none of the removed revisions serves any more. Returns whether this happened in
-/// time. The verb must not delete records before.
+/// time. The caller must not delete the records before this.
 async fn until_noticed(revisions: &Revisions, going: &Going, patience: Duration) -> anyhow::Result<bool> {
     let begun = Instant::now();
     loop {

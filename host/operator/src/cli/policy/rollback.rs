@@ -40,10 +40,10 @@ pub(super) struct Rollback {
     only: Only,
     #[command(flatten)]
     home: Home,
-    /// The revision to restore; default: the one that served before
+    /// The revision to restore; default: the revision that served before the active one
     #[arg(long, value_name = "REVISION")]
     to: Option<String>,
-    /// What to wait for
+    /// Condition to wait for
     #[arg(long, value_enum, default_value_t)]
     wait: Until,
     /// Seconds to wait; 0 does not wait

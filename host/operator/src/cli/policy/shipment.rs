@@ -42,13 +42,13 @@ pub(super) struct Shipment {
     /// with settings only
     #[arg(value_name = "X.wasm|FILE.yaml", required_unless_present = "policy")]
     file: Option<PathBuf>,
-    /// Settings as YAML, instead of those in policy.yaml
+    /// File with settings as YAML, instead of the settings in policy.yaml
     #[arg(long, value_name = "FILE")]
     settings: Option<PathBuf>,
     /// Policy whose settings to change, if only settings are installed
     #[arg(long = "for", value_name = "POLICY", conflicts_with = "file", requires = "settings")]
     policy: Option<String>,
-    /// Namespaces in which the package applies, instead of the ones in policy.yaml
+    /// Namespaces in which the package applies, instead of the namespaces in policy.yaml
     #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = super::namespace)]
     scope: Vec<String>,
     /// Name of the ConfigMap; default: policy-<name>, or policy-<name>-settings for settings only, followed by the
@@ -73,7 +73,8 @@ pub(super) struct Ready {
 
 impl Ready {
     /// Converts the package for the simulation of an operator in namespace `home` that started with the policies `own`.
-    /// Fails if the package's grants or claims exceed `grantable`, or if its namespace may not have its scope.
+    /// Fails if the package's grants or claims exceed `grantable`, or if a package in its namespace may not have such a
+    /// scope.
     pub(super) fn shipped(self, home: &str, grantable: &Grantable, own: &[Loaded]) -> anyhow::Result<Shipped> {
         let Self { file, policy, written_in, packed, is_placed: _ } = self;
         let metadata = packed.index.metadata;

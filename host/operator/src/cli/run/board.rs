@@ -25,7 +25,7 @@ pub(super) enum ProcessStage {
     Stopping,
 }
 
-/// Holds the current stage.
+/// Stores the current stage.
 pub(super) struct Board(Mutex<ProcessStage>);
 
 impl Board {

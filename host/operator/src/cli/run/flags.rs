@@ -55,7 +55,7 @@ pub(in crate::cli) struct Run {
     /// Address that serves metrics: :8080, 127.0.0.1:8080, or 0 for none
     #[arg(long, value_name = "ADDRESS", default_value_t = BindAddress::Everywhere(8080))]
     pub(super) metrics_bind_address: BindAddress,
-    /// Address that serves /livez and /readyz; may be the same
+    /// Address that serves /livez and /readyz; may be the address of the metrics
     #[arg(long, value_name = "ADDRESS", default_value_t = BindAddress::Everywhere(8081))]
     pub(super) health_probe_bind_address: BindAddress,
     /// Address that serves /debug/objects/KIND/NAMESPACE/NAME, which explains an object: a loopback address, or 0 for
@@ -77,7 +77,7 @@ pub(in crate::cli) struct Run {
     /// Number of passes that run in parallel
     #[arg(long, value_name = "NUMBER", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1024))]
     workers: u16,
-    /// Most objects per second that get a pass because a policy or its settings changed; 0 for no limit
+    /// Maximum number of objects per second that get a pass because a policy or its settings changed; 0 for no limit
     #[arg(long, value_name = "NUMBER", default_value_t = 100, value_parser = clap::value_parser!(u16).range(0..=10_000))]
     rollout_rate: u16,
     /// Time limit of a pass over one object
@@ -86,17 +86,17 @@ pub(in crate::cli) struct Run {
     /// Time limit of a request to the API server
     #[arg(long, value_name = "TIME", default_value = "15s", value_parser = some_time)]
     pub(super) request_deadline: Duration,
-    /// Time after which an object gets a pass although nothing changed; cannot be switched off
+    /// Time after which an object gets a pass even if nothing changed; cannot be switched off
     #[arg(long, value_name = "TIME", default_value = "10h", value_parser = some_time)]
     resync: Duration,
     /// Time that running passes get to finish after a signal; less than the pod's terminationGracePeriodSeconds
     #[arg(long, value_name = "TIME", default_value = "8s", value_parser = time)]
     grace_period: Duration,
-    /// Watch Secrets: their existence, keys and a digest, so that pods can roll when a Secret changes; needs
+    /// Watch Secrets: their existence, keys and a digest, so that pods can restart when a Secret changes; needs
     /// --digest-key-file
     #[arg(long, env = "WATCH_SECRETS", requires = "digest_key_file")]
     watch_secrets: bool,
-    /// File with the key for digests of Secrets: at least 16 bytes that stay the same over restarts
+    /// File with the key for digests of Secrets: at least 16 bytes, which must stay the same over restarts
     #[arg(long, env = "DIGEST_KEY_FILE", value_name = "FILE")]
     digest_key_file: Option<PathBuf>,
     /// Whether fields that a user wrote in an object may raise the privileges of its pods
@@ -104,10 +104,10 @@ pub(in crate::cli) struct Run {
     user_privileges: Privileges,
     #[command(flatten)]
     grantable: GrantableFlags,
-    /// Stream lists if the API server supports that, which saves memory on the API server
+    /// Stream lists if the API server supports this; streaming saves memory on the API server
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true", action = ArgAction::Set)]
     streaming_lists: bool,
-    /// Form of the logs, on standard error
+    /// Format of the logs on standard error
     #[arg(long, env = "LOG_FORMAT", value_enum, default_value_t)]
     pub(super) log_format: LogFormat,
     /// Level of the logs: error, warn, info, debug, trace, or directives such as info,kube=debug
@@ -121,16 +121,16 @@ pub(super) enum LogFormat {
     /// For people
     #[default]
     Text,
-    /// One JSON object a line
+    /// One JSON object in each line
     Json,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum Privileges {
-    /// They may
+    /// Such fields are allowed
     #[default]
     Allowed,
-    /// They are refused
+    /// Such fields are refused
     Refused,
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Errors in flags, settings and policies end the process before it reconciles. Two problems do not end the process:
 //!
-//! - The API server does not respond. The process waits, so that users can start both in any order.
+//! - The API server does not respond. The process waits, so that users can start the operator and the API server in any
+//!   order.
 //! - The operator's own ConfigMap contains errors, even if its values come through the environment. The ConfigMap may
 //!   also become invalid at run time.
 

@@ -48,17 +48,17 @@ pub(super) struct UpgradeCheck {
     /// cluster
     #[arg(short = 'f', long = "filename", value_name = "FILE|DIR|-")]
     filenames: Vec<String>,
-    /// Look into the directories below a directory, too
+    /// Read the subdirectories of a directory too
     #[arg(short = 'R', long, requires = "filenames")]
     recursive: bool,
-    /// Namespace of objects in files that name none
+    /// Namespace of objects in files that have no namespace
     #[arg(short = 'n', long, default_value = "default", value_parser = super::namespace)]
     namespace: String,
     #[command(flatten)]
     compatibility: Compatibility,
     #[command(flatten)]
     connection: Connection,
-    /// Form of the output
+    /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
     output: Form,
     #[command(flatten)]

@@ -119,8 +119,8 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Returns why a revision does not fit together with the other serving revisions. Returns `None` if it fits, or if
-    /// the others do not fit together even without it.
+    /// Returns why a revision does not fit together with the other serving revisions. Returns `None` if the revision
+    /// fits, or if the other revisions do not fit together even without this revision.
     async fn unfit_beside(&mut self, name: &str, serving: &BTreeSet<String>) -> Result<Option<Unfit>, StepError> {
         let fitted = match &self.installed {
             Some((_, fitted)) => fitted.clone(),

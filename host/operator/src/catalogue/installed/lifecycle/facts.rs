@@ -33,7 +33,7 @@ impl<'a> Facts<'a> {
         self.revisions.entries.keys().filter(is_let_in).cloned().collect()
     }
 
-    /// Returns the serving revisions of a source, except the named one.
+    /// Returns the serving revisions of a source, except the revision `name`.
     pub(super) fn others_of(self, name: &str, source: &PolicySource) -> impl Iterator<Item = &'a String> {
         let is_other =
             move |(other, entry): &(&String, &AdmittedRevision)| *other != name && self.serves(other, entry, source);
@@ -73,8 +73,9 @@ impl<'a> Facts<'a> {
         quarantined.flat_map(|(name, _)| self.before(name)).collect()
     }
 
-    /// Returns the superseded revisions that can replace a failed revision because they have other bytes. Its chain of
-    /// predecessors comes first, then the other revisions of its source, each with the latest first.
+    /// Returns the superseded revisions that can replace a failed revision because they have other bytes. The chain of
+    /// predecessors of the failed revision comes first, then the other revisions of its source. In both groups, the
+    /// latest revision comes first.
     fn good_before(self, name: &str) -> Vec<&'a String> {
         let Some(failed) = self.records.get(name).map(|revision| &revision.spec) else { return Vec::new() };
         let is_good = |(name, revision): &(&String, &Revision)| {
@@ -106,8 +107,8 @@ impl<'a> Facts<'a> {
         (own == source || !sources.contains(own)).then_some(best)
     }
 
-    /// Returns the quarantined revision with the same bytes as this one. The bytes stay in quarantine if a user renames
-    /// their package, or deletes it and creates it again.
+    /// Returns the quarantined revision with the same bytes as the revision `name`. The bytes stay in quarantine if a
+    /// user renames their package, or deletes it and creates it again.
     pub(super) fn quarantined_as(self, name: &str) -> Option<&'a String> {
         let spec = &self.records.get(name)?.spec;
         let is_same = |(other, revision): &(&String, &Revision)| {

@@ -47,8 +47,8 @@ impl Lifecycle {
         true
     }
 
-    /// Keeps a place without a policy while the policy of a tenant is compiled to serve there again. Until then, no
-    /// other policy answers in the place.
+    /// Keeps a place without a policy while a tenant's policy is being compiled to serve in this place again. Until
+    /// then, no other policy answers in the place.
     pub(super) fn hold_open(&mut self, revision: &Revision, found: &[Found]) {
         let name = revision.metadata.name.clone().unwrap_or_default();
         if self.is_local_policy(revision) && !self.is_held_open(&name) {
@@ -62,7 +62,7 @@ impl Lifecycle {
         entry.is_some_and(|it| matches!((&it.reach, &it.content), (Reach::Own(_), Content::Unloaded(..))))
     }
 
-    /// Returns the revisions that are being restored and in whose places no policy answers until then.
+    /// Returns the revisions that are being restored, if no policy answers in their places until they serve again.
     pub(super) fn held_open(&self) -> impl Iterator<Item = &String> {
         let alone = self.restoring.iter().filter(|(_, is_alone)| **is_alone).map(|(name, _)| name);
         alone.filter(|name| self.is_held_open(name))
@@ -238,7 +238,8 @@ impl Lifecycle {
         }
     }
 
-    /// Returns the revision to load next, and when it is due. If several are due, the namespaces take turns.
+    /// Returns the revision to load next, and the time when this revision is due. If several revisions are due, the
+    /// namespaces take turns.
     fn next_unloaded(&self, found: &[Found]) -> Option<(Instant, String)> {
         let (serving, now) = (self.facts().serving(), Instant::now());
         let is_asked_anew = |name: &str| self.is_asked_for(name) && self.tried_for.get(name) != Some(&self.asked(name));

@@ -37,7 +37,7 @@ pub(super) struct Observed<'a> {
 /// A change of the state or of the record of a revision.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Action {
-    /// Writes the deleted record of a serving revision again.
+    /// Recreates the deleted record of a serving revision.
     Recreate(String),
     /// Forgets a deleted record.
     Forget(String),
@@ -117,8 +117,8 @@ impl Observed<'_> {
         actions
     }
 
-    /// Returns the quarantines of revisions whose bytes are already in quarantine under another name. The same bytes
-    /// stay in quarantine for every ConfigMap that contains them, unless a user requests another attempt.
+    /// Returns the actions that quarantine revisions whose bytes are already in quarantine under another name. The same
+    /// bytes stay in quarantine for every ConfigMap that contains them, unless a user requests another attempt.
     fn known_failures(&self) -> Vec<Action> {
         let is_asked_for = |name: &String| {
             let annotations = self.facts.records.get(name).and_then(|it| it.metadata.annotations.as_ref());
@@ -155,7 +155,7 @@ impl Observed<'_> {
         actions.into_values().collect()
     }
 
-    /// Returns the ends of revisions whose source was deleted. The last good predecessor of a quarantined revision
+    /// Returns the actions for revisions whose source was deleted. The last good predecessor of a quarantined revision
     /// stays as long as the source of the quarantined revision exists.
     fn retirements(&self) -> Vec<Action> {
         let sources = self.sources();
@@ -172,8 +172,8 @@ impl Observed<'_> {
         gone.filter_map(action).collect()
     }
 
-    /// Returns the quarantines of revisions that failed in service. A revision goes into quarantine only when its
-    /// predecessor can replace it.
+    /// Returns the actions that quarantine revisions because they failed in service. A revision goes into quarantine
+    /// only when its predecessor can replace it.
     fn failures(&self) -> Vec<Action> {
         let sources = self.sources();
         let serving = self.facts.serving();

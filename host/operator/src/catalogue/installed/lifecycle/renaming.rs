@@ -15,7 +15,7 @@ use crate::{
     timestamps::written,
 };
 
-/// The maximum time of a rename: between the deletion of the old ConfigMap and the creation of the new one.
+/// The maximum time of a rename: between the deletion of the old ConfigMap and the creation of the new ConfigMap.
 const RENAMING: SignedDuration = SignedDuration::from_mins(10);
 
 /// The place of a revision. A new revision with the same place replaces the old revision.

@@ -23,13 +23,13 @@ enum Line<'a> {
     /// Revisions of deleted ConfigMaps with the same policy and scope, either all with a component or all without.
     /// These revisions form one line because tools such as kustomize give a ConfigMap another name for each content.
     Gone(&'a str, bool, &'a [String]),
-    /// Revisions of deleted ConfigMaps of one tenant. They form a single line, because no quota of the tenant counts
-    /// the kept bytes.
+    /// Revisions of deleted ConfigMaps of one tenant. These revisions form a single line, because the tenant's quota
+    /// does not count the stored bytes.
     Tenant(&'a str),
 }
 
 impl Lifecycle {
-    /// Writes into the records for how many objects each serving revision answers.
+    /// Writes the number of objects of each serving revision into its record.
     pub(super) async fn count(&mut self, found: &[Found]) {
         let mut states: BTreeMap<(RevisionState, bool), usize> = BTreeMap::new();
         // This leaves out packages that could not be read yet, because they have no name.
@@ -158,7 +158,7 @@ impl<'a> History<'a> {
         };
         let mut outdated: Vec<String> = facts.records.keys().filter(never_was).cloned().collect();
         for ((_, are_aside), mut line) in lines {
-            // Treat needed revisions as the newest, so that they use up the places of the line first.
+            // Sort needed revisions before all others, so that the limit of the line covers them first.
             line.sort_by_cached_key(|(since, name)| (needed.contains(name), since.clone(), name.clone()));
             let newest_first = line.into_iter().rev().map(|(_, name)| name);
             let kept = if are_aside { QUARANTINED_KEPT } else { KEPT };
@@ -168,8 +168,8 @@ impl<'a> History<'a> {
     }
 }
 
-/// Returns the revisions of a line that are too many: all after the `kept` newest. The limit for awaited revisions is
-/// the number of packages that a namespace may have, because a tenant may have renamed all of its packages.
+/// Returns the revisions above the limit of a line, which is `kept`. For awaited revisions, the limit is at least the
+/// number of packages that a namespace may have, because a tenant may have renamed all of its packages.
 fn beyond(
     newest_first: impl Iterator<Item = String>,
     kept: usize,

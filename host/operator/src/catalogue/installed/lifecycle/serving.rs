@@ -17,11 +17,11 @@ use crate::{
 };
 
 impl Lifecycle {
-    /// Swaps in the revisions that should serve, if they or the settings changed.
+    /// Swaps in the revisions that should serve, if these revisions or the settings changed.
     pub(super) async fn serve(&mut self) -> Result<(), StepError> {
         if self.restoring.iter().any(|(name, is_alone)| *is_alone && !self.is_held_open(name)) {
             // The policy that is being restored applies in all namespaces. Without this wait, another policy would
-            // answer for its objects, and would create different children.
+            // answer for the objects of this policy, and would create different children.
             let what = "the predecessor of a quarantined policy is being loaded";
             self.tools.catalogue.waits_for(what.to_owned());
             return Ok(());
@@ -211,7 +211,7 @@ impl Lifecycle {
         self.sources.config().or_else(|| self.began_with.clone())
     }
 
-    /// Returns the settings of the operator's own ConfigMap that are in effect: the last good ones.
+    /// Returns the settings of the operator's own ConfigMap that are in effect: the last good settings.
     pub(super) fn held_config(&self) -> Option<Layer> {
         match &self.installed {
             Some((_, config)) => config.clone(),

@@ -1,8 +1,8 @@
 //! Records since when a revision claims its place. If two revisions claim the same place, the first claimant serves.
 //!
-//! A claim begins when the gate admits a revision. An old ConfigMap that was empty or refused has no claim: if its
-//! content becomes valid later, it waits for the policy that serves. The operator writes the time into the
-//! PolicyRevision, so that later processes and the command line use the same time.
+//! A claim begins when the gate admits a revision. An old ConfigMap that was empty or refused has no claim: if a user
+//! later writes valid content into it, this content waits for the policy that serves. The operator writes the time into
+//! the PolicyRevision, so that later processes and the command line use the same time.
 
 use std::collections::BTreeSet;
 
@@ -93,8 +93,8 @@ mod tests {
         },
     };
 
-    /// Returns the entry of settings for a policy. They come from a ConfigMap of this name that was created in this
-    /// year.
+    /// Returns the entry of settings for a policy. The settings come from a ConfigMap of this name that was created in
+    /// this year.
     fn entry(name: &str, created: u16, scope: &[&str], settings: Value) -> AdmittedRevision {
         let created = format!("{created}-01-01T00:00:00Z");
         AdmittedRevision {

@@ -56,7 +56,7 @@ impl Followed {
     }
 }
 
-/// Returns the HTTP status with which the API server broke the watch, if there was one.
+/// Returns the HTTP status with which the API server broke the watch; `None` if the API server did not answer.
 pub(super) fn code_of(error: &watcher::Error) -> Option<u16> {
     match error {
         watcher::Error::InitialListFailed(kube::Error::Api(status))

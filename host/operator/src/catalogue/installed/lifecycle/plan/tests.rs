@@ -82,7 +82,7 @@ fn entry(revision: &Revision) -> AdmittedRevision {
 }
 
 impl Model {
-    /// Returns a random cluster with up to three sources and three revisions of each.
+    /// Returns a random cluster with up to three sources, and up to three revisions of each source.
     fn random(random: &mut Random) -> Self {
         let (mut records, mut packages) = (BTreeMap::new(), Vec::new());
         let all: Vec<String> = (0..9).map(|at| format!("c{}-{}", at / 3, at % 3)).collect();
