@@ -12,7 +12,7 @@ pub struct EmbeddedPolicy {
     pub manifest: &'static str,
     /// The SHA-256 of the component, in lower-case hex.
     pub digest: &'static str,
-    /// The compiled code of the component, which another build of the same sources wrote with `compile-embedded`.
+    /// The compiled code of the component. Another build of the same sources wrote this code with `compile-embedded`.
     /// `None` if this build did not get this code.
     code: Option<&'static [u8]>,
 }

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::{discovery, error_text::told, reconcile::put_on, watch::Scope};
 
-/// Number of objects in one page of a list.
+/// The number of objects in one page of a list request.
 const PAGE: u32 = 500;
 
 /// The finalizers to remove, by type.
@@ -42,7 +42,7 @@ pub enum Event {
     },
     /// The verb deleted an object that the operator stored only for itself; in a dry run, it would delete the object.
     Removed {
-        /// The object's type.
+        /// The type of the object.
         of: ResourceType,
         /// `namespace/name`.
         object: String,
@@ -54,7 +54,7 @@ pub enum Event {
         /// The API server's message.
         because: String,
     },
-    /// One step failed; the others continue.
+    /// One step failed; the other steps continue.
     Failed {
         /// The type.
         of: ResourceType,

@@ -1,5 +1,5 @@
-//! Drives `kaos-operator demo` with a stock kubectl, as the last lines of its output suggest. If the machine has no
-//! kubectl, prints that nothing was tested.
+//! Drives `kaos-operator demo` with a stock kubectl, with the commands that the last lines of the demo's output
+//! suggest. If the machine has no kubectl, prints that nothing was tested.
 #![cfg(feature = "demo")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -41,7 +41,7 @@ pub(super) fn values(file: &str, text: &str) -> Vec<Result<Value, Wrong>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.trim_start().starts_with(['{', '[']) {
         let values: Vec<_> = Deserializer::from_str(text).into_iter::<Unique>().collect();
-        // Check this, because YAML in flow style may start like JSON.
+        // Check that all values are valid JSON, because YAML in flow style may start like JSON.
         if Path::new(file).extension().is_some_and(|end| end == "json") || values.iter().all(Result::is_ok) {
             let read = |value: Result<Unique, serde_json::Error>| match value {
                 Ok(Unique(value)) => Ok(whole(value)),
@@ -115,7 +115,7 @@ fn yaml(document: &str, lines_before: usize) -> Result<Value, Wrong> {
 
 fn options() -> serde_saphyr::Options {
     serde_saphyr::options! {
-        // Like `kubectl`: `defaultMode: 0644` is octal, and `no` is false.
+        // Parse in the same way as `kubectl`: `defaultMode: 0644` is octal, and `no` is false.
         legacy_octal_numbers: true,
         strict_booleans: false,
         with_snippet: false,

@@ -12,7 +12,7 @@ pub enum InputError {
     /// A directory contains no file with a known extension.
     #[error("{path}: no .yaml, .yml or .json file in this directory (--recursive looks below it, too)")]
     EmptyDirectory {
-        /// The path as the user named it.
+        /// The path, as the user gave it.
         path: String,
     },
     /// Standard input was named more than once.
@@ -37,7 +37,7 @@ pub enum InputError {
     /// A file has several documents, but only one document is allowed.
     #[error("{path}: has {count} documents, but must have one: put everything into one")]
     Several {
-        /// The path as the user named it.
+        /// The path, as the user gave it.
         path: String,
         /// The number of documents.
         count: usize,

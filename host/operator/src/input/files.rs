@@ -19,7 +19,7 @@ pub struct InputPaths<'a> {
     pub paths: &'a [String],
     /// Whether to read subdirectories too.
     pub recursive: bool,
-    /// The namespace of objects without one.
+    /// The namespace of objects without a namespace.
     pub namespace: &'a str,
 }
 

@@ -13,7 +13,7 @@ use crate::{
     watch::{Scope, WatchOptions},
 };
 
-/// The options of the operator. The defaults suit a cluster.
+/// The options of the operator. The defaults are suitable for a cluster.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The namespace that the operator runs in.

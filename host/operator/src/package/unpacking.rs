@@ -49,7 +49,7 @@ where
     Ok(unpacking.package())
 }
 
-/// A package of which the index was read and chunks are still being read.
+/// A package that is being read: the index is complete, and the chunks are being added.
 struct Unpacking<'a> {
     index: &'a ConfigMap,
     file: PolicyFile,

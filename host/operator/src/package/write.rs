@@ -22,7 +22,7 @@ use crate::yaml;
 /// The maximum number of bytes of a component in one ConfigMap. A ConfigMap may have one mebibyte, so this leaves room
 /// for annotations.
 pub(super) const ROOM: usize = 900_000;
-/// The maximum length of an index name. It leaves room for the names of chunks, which are longer.
+/// The maximum length of an index name. This limit leaves room for the names of chunks, which are longer.
 const LONGEST_NAME: usize = 200;
 
 /// The ConfigMaps of a package.

@@ -1,4 +1,4 @@
-//! The result for one object on one side.
+//! The result for one object on one side of a comparison.
 
 use kaos_policy::{
     policy::PolicyId,

@@ -119,7 +119,7 @@ impl Loader {
     }
 
     /// Runs the whole gate. Compiles embedded components in this process, unless [`Self::in_children`] was called.
-    /// Compiles components from files always in a child process.
+    /// Components from files are always compiled in a child process.
     pub fn check(&self, candidate: &Candidate) -> Check {
         let compiler = self.compiler(&candidate.origin, this_program());
         let gate = Gate {

@@ -47,7 +47,7 @@ pub fn rules(policies: &[&Policy], duties: &Duties) -> Rights {
         working.add("apiextensions.k8s.io", "customresourcedefinitions", FOLLOW);
     }
     if duties.secrets {
-        // The pods restart when a ConfigMap or Secret changes to which they refer, so the operator watches both types.
+        // The operator watches both types, because pods restart when a ConfigMap or Secret that they refer to changes.
         working.add("", "configmaps", FOLLOW);
         working.add("", "secrets", FOLLOW);
     }

@@ -1,5 +1,5 @@
-//! Gives the steps that write access to the API server and the watch. The watch gets the answer of every write
-//! immediately, so that no pass acts on an older state.
+//! The access to the API server and the watch, for the steps of a pass that write. The watch gets the answer of every
+//! write immediately, so that no pass acts on an older state.
 
 use std::sync::Arc;
 

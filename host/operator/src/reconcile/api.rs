@@ -66,8 +66,8 @@ impl<'a> Calls<'a> {
     }
 
     /// Sends a server-side apply with the operator's field manager to the object with this UID. Returns `None` if the
-    /// object is gone; an object that replaced it stays unchanged. The caller checked the ownership before, so the
-    /// apply takes over fields of other managers.
+    /// object is gone. If another object has replaced it, the other object stays unchanged. The caller checked the
+    /// ownership before, so the apply takes over fields of other managers.
     pub(crate) async fn apply(
         &self,
         name: &str,
@@ -110,7 +110,7 @@ impl<'a> Calls<'a> {
         self.send("apply status of", name, request).await
     }
 
-    /// Sends a JSON patch. Its `operations` test their preconditions.
+    /// Sends a JSON patch. The `operations` contain tests of their preconditions.
     pub(crate) async fn patch(&self, name: &str, operations: &Value) -> CallResult {
         let request = json_patch(operations).and_then(|patch| {
             let parameters = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };

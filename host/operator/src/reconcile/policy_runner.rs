@@ -23,7 +23,7 @@ pub(crate) struct PolicyRunner {
     /// Whether a change of a referenced ConfigMap or Secret restarts the pods.
     pub(crate) hashes_references: bool,
     pub(crate) processors: Processors,
-    /// Cancelled when the operator shuts down.
+    /// Becomes cancelled when the operator shuts down.
     pub(crate) stopping: CancellationToken,
 }
 

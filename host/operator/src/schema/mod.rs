@@ -24,7 +24,7 @@ pub(crate) use path::{Segment, path};
 pub struct Admission {
     /// The dropped unknown fields.
     pub unknown: Vec<Finding>,
-    /// The reasons for which the API server would refuse the object.
+    /// The reasons why the API server would refuse the object.
     pub violations: Vec<Finding>,
 }
 
@@ -54,8 +54,8 @@ impl KnownCrds {
         self.by_type.keys().filter(move |(of, _)| of == group).map(|(_, kind)| kind.as_str())
     }
 
-    /// Changes and checks an object as an API server does before it stores the object. Leaves an object without a CRD
-    /// unchanged. Ignores `status`, because the server does not accept it from users.
+    /// Changes and checks an object as an API server does before the server stores the object. Leaves an object without
+    /// a CRD unchanged. Ignores `status`, because the server does not accept it from users.
     pub fn admit(&self, group: &str, kind: &str, object: &mut Value) -> Admission {
         let Some(crd) = self.by_type.get(&(group.to_owned(), kind.to_owned())) else { return Admission::default() };
         let api_version = object["apiVersion"].as_str().unwrap_or_default();

@@ -32,7 +32,7 @@ pub struct ServeError {
     source: io::Error,
 }
 
-/// A group of pages. Each has its own flag for the address.
+/// A group of pages. Each group has its own flag for the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pages {
     /// The metrics.
@@ -103,7 +103,7 @@ impl Listeners {
         served.listener.local_addr().ok()
     }
 
-    /// Answers requests until `stop`, then completes the ones in progress.
+    /// Answers requests until `stop` is cancelled. Then completes the requests in progress.
     pub async fn serve(self, metrics: Arc<Metrics>, report: Arc<dyn Report>, stop: CancellationToken) {
         self.serve_within(Bounds::default(), metrics, report, stop).await;
     }

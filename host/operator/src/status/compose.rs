@@ -118,8 +118,8 @@ pub fn missing(rendered: &Rendered, lookup: &dyn Lookup) -> Vec<Reference> {
     required.filter_map(|need| absent(&need.target)).collect()
 }
 
-/// Replaces the reason and the message of a false `Ready` with those of the policy's own condition `Ready`, if the
-/// policy's condition is false too.
+/// Replaces the reason and the message of a false `Ready` with the reason and the message of the policy's own condition
+/// `Ready`, if the policy's condition is false too.
 fn in_its_words(is_ready: Condition, own: &[kaos_policy::contract::Condition]) -> Condition {
     let theirs = own.iter().find(|own| own.type_ == is_ready.of && own.status == is_ready.status);
     match theirs.filter(|theirs| is_ready.status == Truth::No && !theirs.reason.is_empty()) {

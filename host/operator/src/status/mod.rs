@@ -21,8 +21,8 @@ pub use compose::{Standing, compose, missing};
 pub use conditions::Hindrance;
 pub(crate) use unfinished::amend;
 
-/// Returns whether no operator has written this status yet. The CRDs give a default status to a new object. If an
-/// earlier operator wrote the status, it added fields to this default.
+/// Returns whether no operator has written this status yet. The CRDs give a default status to a new object. An operator
+/// that writes the status adds other fields to this default.
 pub(crate) fn is_unwritten(status: &Value) -> bool {
     let is_default = |(field, value): (&String, &Value)| match field.as_str() {
         "observedGeneration" => value.as_i64() == Some(NOT_OBSERVED),

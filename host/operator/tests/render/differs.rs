@@ -1,5 +1,5 @@
-//! Checks that `render` predicts what a running operator does. A seed draws objects, pins, namespaces, packages and
-//! settings of every layer. The test compares the operator's children and statuses with `render` on a dump of the
+//! Checks that `render` predicts the behaviour of a running operator. A seed draws objects, pins, namespaces, packages
+//! and settings of every layer. The test compares the operator's children and statuses with `render` on a dump of the
 //! cluster. It also compares a plan on the dump with a plan on the cluster.
 //!
 //! `KAOS_SEED` selects a single seed, and `KAOS_ROUNDS` sets the number of seeds.

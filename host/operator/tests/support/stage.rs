@@ -1,4 +1,4 @@
-//! A cluster for tests of verbs that need one. The tests write the operator's records themselves.
+//! A cluster for tests of verbs that need a cluster. The tests write the operator's records themselves.
 // Each test executable uses only a part of this file.
 #![allow(dead_code)]
 

@@ -1,5 +1,5 @@
 //! Handles SIGTERM and Ctrl-C. After the first signal, the process finishes its passes and stops. After the second
-//! signal, it stops immediately.
+//! signal, the process stops immediately.
 
 use std::io;
 

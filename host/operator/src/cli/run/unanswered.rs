@@ -1,5 +1,5 @@
-//! Logs at the start which kinds of KAOS have no policy in this process although the cluster serves the kind. The log
-//! is needed because an object of such a kind looks managed if an earlier operator wrote its status.
+//! Logs at the start which kinds of KAOS have no policy in this process although the cluster serves them. The log is
+//! needed because an object of such a kind looks managed if an earlier operator wrote its status.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ pub(super) async fn tell_unanswered(client: Client, answered: BTreeSet<String>) 
     }
 }
 
-/// Returns the kinds among `served` that are neither the operator's own nor `answered`.
+/// Returns the kinds in `served` that are neither the operator's own kind nor in `answered`.
 fn unanswered<'a>(served: &'a [APIResource], answered: &BTreeSet<String>) -> BTreeSet<&'a str> {
     let kinds = served.iter().filter(|resource| !resource.name.contains('/')).map(|resource| resource.kind.as_str());
     kinds.filter(|kind| *kind != OWN && !answered.contains(*kind)).collect()

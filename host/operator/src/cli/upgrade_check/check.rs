@@ -1,4 +1,4 @@
-//! Checks the objects of a cluster against the operator after the upgrade.
+//! Checks how the operator would handle the objects of a cluster after the upgrade.
 
 use std::sync::Arc;
 

@@ -21,7 +21,7 @@ pub(super) enum Sort {
     Lost,
     /// Pods are replaced.
     Rolls,
-    /// An object is refused, or waits. Its running children stay as they are.
+    /// An object is refused, or waits. The running children of the object do not change.
     Refused,
     /// The effect is unknown, because the verb could not read the objects.
     Open,

@@ -123,8 +123,8 @@ pub(crate) async fn apply_all(
         for look in 0.. {
             let live = seen.live();
             let manifest = as_scaled(manifest, &subject.object);
-            // Remember the content of a ConfigMap that an earlier operator wrote: this pass or a later one compares
-            // workloads with it.
+            // Remember the content of a ConfigMap that an earlier operator wrote: this pass or a later pass compares
+            // workloads with this content.
             if let Some(live) = live.filter(|live| is_config_map(live) && applied_digest(live).is_none()) {
                 memory.of(child_mark(&child)).found = Some(held(live));
             }
@@ -133,7 +133,7 @@ pub(crate) async fn apply_all(
                     == Some(held(config))
             };
             let wanted = Wanted::new(&manifest, &subject.object, live, &was_like, plan);
-            // A closure, because only rejections need this hash.
+            // This is a closure, because only rejections need the hash.
             let tried = || tried(&wanted, there.as_deref(), &subject.object);
             if let Some(rejected) = memory.get(child_mark(&child)).and_then(|child| child.rejected.as_deref())
                 && let Some(error) = rejected.stands(tried(), Instant::now())

@@ -1,8 +1,8 @@
-//! Turns a plan's manifests into the manifests to apply. The two differ only in the few parts that depend on the live
-//! child.
+//! Turns a plan's manifests into the manifests to apply. A final manifest differs from the planned manifest only in the
+//! few parts that depend on the live child.
 //!
 //! A workload of an earlier operator keeps its pod-spec hash, so that the takeover restarts no pod. If another client
-//! sets the replicas, the manifest releases them. All other parts of a manifest do not change.
+//! sets the replicas, the operator releases its claim on them. All other parts of a manifest stay as planned.
 
 use kaos_policy::{
     contract::{Reference, ResourceType},
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::hashing::hash;
 use crate::reconcile::{children::drift, mark::Mark};
 
-/// One child in its final form.
+/// The final manifest of one child.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Wanted {
     pub(crate) of: ResourceType,
@@ -113,7 +113,7 @@ fn keep_hash(body: &mut Value, live: &Value, was_like: &dyn Fn(&Value) -> bool, 
     };
     if stands {
         set_hash(body, carried);
-        // The index does not fail, because stamped manifests always have annotations.
+        // The indexing does not fail, because stamped manifests always have annotations.
         body["metadata"]["annotations"][HASH_STANDS_FOR] = json!(computed);
     }
 }

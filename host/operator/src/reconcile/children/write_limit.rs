@@ -3,7 +3,7 @@
 //! would repeat its write as fast as the API server answers.
 //!
 //! Writes of changed plans have their own, much higher limit: a swap of policies, a setting or an edit changes the
-//! plan. They also need a limit, because a plan may depend on an object that changes when the children change.
+//! plan. Such writes also need a limit, because a plan may depend on an object that changes when the children change.
 
 use std::{collections::BTreeMap, time::Duration};
 

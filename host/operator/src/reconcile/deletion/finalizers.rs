@@ -29,8 +29,8 @@ pub(crate) struct Finalizers {
     pub(crate) ours: Option<String>,
     /// The finalizers that the operator removes immediately.
     pub(crate) retired: Vec<String>,
-    /// The finalizer that protects the object's client at an identity provider. Only set while the object is being
-    /// deleted. The operator does not delete the client.
+    /// The finalizer that protects the object's client at an identity provider. This field is set only while the object
+    /// is being deleted. The operator does not delete the client.
     pub(crate) client: Option<String>,
 }
 
@@ -62,7 +62,8 @@ impl Finalizers {
     }
 
     /// Adds finalizers that the operator once added and that no setting or policy names now. These finalizers are older
-    /// than the current one. If the object does not have the current finalizer, the cleanup runs for the first of them.
+    /// than the current finalizer. If the object does not have the current finalizer, the cleanup runs for the first of
+    /// the added finalizers.
     pub(crate) fn with_left(mut self, left: Vec<String>) -> Self {
         let mut left = left.into_iter();
         self.ours = self.ours.or_else(|| left.next());

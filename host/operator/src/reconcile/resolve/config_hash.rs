@@ -114,8 +114,8 @@ pub(crate) fn stamped(
     Some(stamped)
 }
 
-/// Returns the hash of the live workload, or the hash that it stands for. Returns `None` if the plan changes any other
-/// part of the workload's pods.
+/// Returns the hash of the live workload, or the hash for which the live hash stands. Returns `None` if the plan
+/// changes any other part of the workload's pods.
 fn kept(manifest: &Value, plan: &[Value], live: &dyn Fn(&Reference) -> Option<Value>) -> Option<String> {
     let there = live(&Reference::of_object(manifest))?;
     let carried = carried_hash(&there)?;

@@ -1,5 +1,5 @@
-//! Handles objects that a user applies together. The first pods of an object wait for a short time for the objects that
-//! it names. Otherwise the pods would start without these objects, and restart as soon as they appear.
+//! Handles objects that a user applies together. The first pods of an object wait for a short time for other objects
+//! that the object names. Otherwise the pods would start without these objects, and restart as soon as they appear.
 //!
 //! A plan gate comes from the policy and has no time limit. This wait comes from the host and is short, so a missing
 //! object does not delay pods for long.
@@ -19,7 +19,7 @@ use crate::{catalogue::Catalogue, reconcile::memory::Memory, status::is_unwritte
 const STARTUP_GRACE: Duration = Duration::from_secs(2);
 
 /// Returns the time for which a first plan must still wait. The plan waits while a named object is missing or had no
-/// pass yet. Only counts named objects of kinds for which a policy answers.
+/// pass yet. Considers only named objects of kinds for which a policy answers.
 pub(crate) fn wait(catalogue: &Catalogue, watch: &Watch, rendered: &Rendered, memory: &mut Memory) -> Option<Duration> {
     let catalogue = catalogue.load()?;
     let lookup = watch.lookup();

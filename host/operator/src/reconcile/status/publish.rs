@@ -49,7 +49,7 @@ pub(super) async fn publish(
     Ok(wrote)
 }
 
-/// Reports a pass that did not finish, in the status and as an Event, unless the status already shows it.
+/// Reports a pass that did not finish, in the status and as an Event, unless the status already reports this.
 pub(crate) async fn publish_failure(
     access: &Access,
     declared_fields: &DeclaredFields,

@@ -64,7 +64,7 @@ pub(super) async fn write_status(
             take_over_status(access, of, &calls, &live).await?;
         }
         // The earlier operator may have written the status. Take over its fields before the first apply: after the
-        // first apply, they would look like fields of another controller.
+        // first apply, these fields would look like fields of another controller.
         StatusDifference::Different if !is_unwritten(before) && !memory.status.is_ours && !has_ours(before) => {
             let Some(live) = calls.get(name).await? else { return Ok(false) };
             if live["metadata"]["uid"] == metadata["uid"] {

@@ -57,8 +57,8 @@ impl PackageFacts {
 }
 
 impl Lifecycle {
-    /// Takes the next step with each package whose turn it is. On a fresh cluster, also swaps in the result. Returns
-    /// the delay until the next step, and the error of a failed step.
+    /// Takes the next step with each package whose turn it is. Swaps in the result after each package, or on a fresh
+    /// cluster once after all packages. Returns the delay until the next step, and the error of a failed step.
     pub(super) async fn advance_all(
         &mut self,
         found: &[Found],
