@@ -1,7 +1,7 @@
 //! Reads the objects of a running cluster once, for a verb of the command line.
 //!
-//! This module lists the types that policies claim or read. It reads ConfigMaps only if an object needs them, and never
-//! reads Secrets.
+//! This module lists the types that policies claim or read. The module reads ConfigMaps only if an object needs them,
+//! and never reads Secrets.
 
 use std::collections::{BTreeMap, BTreeSet};
 

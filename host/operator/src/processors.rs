@@ -22,7 +22,7 @@ pub enum Compute {
     Inline,
 }
 
-/// The processors of this machine. Clones share them.
+/// The processors of this machine. All clones share the same processors.
 #[derive(Clone)]
 pub(crate) struct Processors {
     compute: Compute,

@@ -54,7 +54,7 @@ pub(crate) fn sections(binary: &[u8]) -> impl Iterator<Item = Section<'_>> {
 }
 
 /// Removes names of functions, debug information and the list of tools. Without `strip`, these are a quarter of a
-/// module. The conversion to a component adds more of them.
+/// module. The conversion to a component adds more such sections.
 pub(crate) fn slim(binary: &[u8]) -> Vec<u8> {
     let (mut slim, mut read) = (binary.get(..8).unwrap_or(binary).to_vec(), binary.len().min(8));
     for section in sections(binary) {
@@ -68,7 +68,7 @@ pub(crate) fn slim(binary: &[u8]) -> Vec<u8> {
     slim
 }
 
-/// Parses the module and the name of an import. Returns them and the remaining bytes.
+/// Parses the module and the name of an import. Returns the module, the name and the remaining bytes.
 fn import(bytes: &[u8]) -> Option<([&[u8]; 2], &[u8])> {
     let (length, rest) = number(bytes)?;
     let (module, rest) = rest.split_at_checked(length)?;

@@ -92,7 +92,7 @@ fn long_annotations() -> String {
     format!("extraAnnotations: {{note: {}}}\n", "x".repeat(150_000))
 }
 
-/// Adds a policy for Agents in namespace `canary`. The limit for its answers is too low for [`long_annotations`].
+/// Adds a policy for Agents in namespace `canary`. The policy's limit for answers is too low for [`long_annotations`].
 fn terse_canary_serves(stage: &Stage) {
     let mut canary = edition(1, "{answerBytes: 200000}");
     canary.file.scope.namespaces = vec!["canary".to_owned()];

@@ -211,7 +211,8 @@ fn plan_between_the_presets_shows_what_would_roll() {
     let ran = plan("kaos-0.8", &[]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     let told = ran.json();
-    // Both Agents and the MCPServer change. The proxy has the same image and the same probes in both presets.
+    // The children of both Agents and of the MCPServer change. The proxy has the same image and the same probes in both
+    // presets.
     assert_eq!((&told["objects"], &told["changed"], &told["rolls"]), (&4.into(), &3.into(), &3.into()));
     let ran = plan("kaos-0.1", &[]);
     assert_eq!((ran.code, &ran.json()["objects"]), (0, &4.into()), "{}", ran.stderr);

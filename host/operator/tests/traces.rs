@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_mins(3);
 /// The requests that a collector received: content type and body.
 type Received = UnboundedReceiver<(String, Bytes)>;
 
-/// Starts a collector of traces. Returns its address and its requests.
+/// Starts a collector of traces. Returns the address of the collector, and the requests that the collector receives.
 async fn collector() -> (SocketAddr, Received) {
     let (got, received) = unbounded_channel();
     let take = async move |headers: HeaderMap, body: Bytes| {

@@ -52,7 +52,7 @@ fn unreachable_cluster_is_reported_with_every_cause_once() {
 struct Operator {
     child: Child,
     log: Lines<BufReader<ChildStderr>>,
-    /// The log line with the addresses of its pages.
+    /// The log line with the addresses of the operator's pages.
     serving: String,
 }
 

@@ -105,7 +105,7 @@ pub struct Kind {
     layers: Vec<Layer>,
     /// Policies that can replace the lowest member, the strongest first.
     below: Vec<Arc<Member>>,
-    /// Active revisions that cannot answer. The policies in this value replace them.
+    /// Active revisions that cannot answer. The policies in this value replace these revisions.
     missed: Vec<Without>,
     pub(super) made: Mutex<Option<BuiltRenderer>>,
     fallbacks: Mutex<Fallbacks>,
@@ -139,8 +139,8 @@ impl Kind {
         Some(Self { of, members, tunings, stack, shared, layers, below, missed, made, fallbacks })
     }
 
-    /// Adds the weaker policies of the place. They replace the lowest member if this member fails on an object and has
-    /// no predecessor.
+    /// Adds the weaker policies of the place. Such a policy replaces the lowest member if this member fails on an
+    /// object and has no predecessor.
     pub(super) fn above(self, below: Vec<Arc<Member>>) -> Self {
         Self { below, ..self }
     }

@@ -143,13 +143,13 @@ pub struct Given {
     pub age: Age,
 }
 
-/// An active revision that cannot be loaded any more. Its predecessor or a weaker policy replaces it until it can be
-/// loaded.
+/// An active revision that cannot be loaded any more. The predecessor or a weaker policy replaces this revision until
+/// the revision can be loaded again.
 #[derive(Debug, Clone)]
 pub struct Missed {
     /// The revision, and the reason why it does not answer.
     pub without: Without,
-    /// The name of the revision's policy. For settings, the policy that they are for.
+    /// The name of the revision's policy. For settings, the policy to which the settings apply.
     pub policy: String,
     /// The kinds that the revision answered for. Empty for settings.
     pub kinds: Vec<ResourceType>,

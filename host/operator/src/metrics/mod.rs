@@ -117,8 +117,8 @@ impl Metrics {
         }
     }
 
-    /// Makes each [`encode`](Self::encode) call `refresh` first. This is for values that are needed only when a client
-    /// reads the metrics.
+    /// Makes each [`encode`](Self::encode) call `refresh` first. `refresh` sets values that are needed only when a
+    /// client reads the metrics.
     pub fn before_encoding(&self, refresh: impl Fn(&Self) + Send + Sync + 'static) {
         lock(&self.refreshers).push(Box::new(refresh));
     }

@@ -94,7 +94,7 @@ pub struct Tally {
 
 impl Tally {
     /// Adds an object: its readiness in the last status, and the reason why the expected policy does not serve the
-    /// object. Both may be missing.
+    /// object. The readiness and the reason may each be missing.
     pub fn add(&mut self, ready: Option<Readiness>, unserved: Option<Unserved>) {
         if let Some(ready) = ready {
             *self.ready.entry(ready).or_default() += 1;

@@ -46,7 +46,7 @@ pub fn sample_cluster() -> Cluster {
     Cluster::default()
 }
 
-/// Loads policies. Contains the engine that runs them, and the facts of the cluster for their samples.
+/// Loads policies. Contains the engine that runs the policies, and the facts of the cluster for the policies' samples.
 #[derive(Debug)]
 pub struct Loader {
     engine: Engine,

@@ -38,8 +38,8 @@ impl Rights {
 pub fn rules(policies: &[&Policy], duties: &Duties) -> Rights {
     let (mut working, mut operator) = (Collected::default(), Collected::default());
     let everywhere = duties.namespaces().is_none();
-    // For Events about objects. Events about policies are in the operator's namespace. They also need `patch`, because
-    // a repeated Event increases a counter.
+    // For Events about objects. Events about policies are in the operator's namespace, and also require the verb
+    // `patch`, because a repeated Event increases a counter.
     working.add("events.k8s.io", "events", &["create"]);
     if everywhere {
         // The watch on CRDs shows new and deleted types, and the schema of their status. With Roles only, the operator

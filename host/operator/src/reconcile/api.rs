@@ -1,4 +1,5 @@
-//! The API calls of a pass. They are plain requests, because manifests and answers are JSON.
+//! The API calls of a pass. The calls are plain HTTP requests without typed objects, because manifests and answers are
+//! JSON.
 
 use kaos_policy::{contract::Reference, stamp::MANAGER};
 use kube::{
@@ -183,8 +184,8 @@ fn verb(dry_run: bool) -> &'static str {
     if dry_run { "try" } else { "apply" }
 }
 
-/// Returns the request. It is only invalid because of a bug, because names in requests come from the server or passed
-/// the guard.
+/// Returns the request. Names in requests come from the server or passed the guard, so a request can only be invalid
+/// because of a bug.
 fn built(what: impl Fn() -> String, request: Built) -> Result<http::Request<Vec<u8>>, CallError> {
     request.map_err(|error| CallError { what: what(), class: Class::Permanent, message: error.to_string() })
 }

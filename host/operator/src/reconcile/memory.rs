@@ -68,7 +68,7 @@ pub(crate) struct FinalizersMemory {
 pub(crate) struct StatusMemory {
     /// The mark of a status that differs from the computed status, if the operator cannot or need not change it.
     pub(crate) settled: Option<Mark>,
-    /// Whether this process wrote the status. If it did, the takeover of the status is done.
+    /// Whether this process wrote the status. After such a write, the takeover of the status is done.
     pub(crate) is_ours: bool,
     /// The time since which some children have been waiting for their controllers.
     pub(crate) unobserved_since: Option<Instant>,
@@ -86,7 +86,7 @@ pub(crate) struct Last {
     pub(crate) decisions: Box<[Box<str>]>,
 }
 
-/// The memories of all objects. Clones share them.
+/// The memories of all objects. All clones share the same memories.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Memories(Arc<Mutex<BTreeMap<ObjectKey, Memory>>>);
 

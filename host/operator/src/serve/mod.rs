@@ -1,5 +1,5 @@
-//! The operator's HTTP server. It serves liveness, readiness and metrics. For callers on the same machine, it also
-//! serves an explanation of each object.
+//! The operator's HTTP server. The server answers requests for liveness, readiness and metrics. For callers on the same
+//! machine, the server also explains each object.
 //!
 //! Readiness and explanations come from the operator through [`Report`].
 

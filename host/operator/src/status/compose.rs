@@ -28,7 +28,7 @@ pub struct Standing<'a> {
     pub generation: i64,
     /// The last generation that was applied completely.
     pub applied_generation: Option<i64>,
-    /// The existing status. Its fields stay if this pass cannot compute them.
+    /// The existing status. A field keeps its existing value if this pass cannot compute the field.
     pub before: Option<&'a Value>,
     /// Why a fallback answers; `None` without a fallback.
     pub fallback: Option<&'a str>,

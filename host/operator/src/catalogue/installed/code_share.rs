@@ -1,7 +1,8 @@
 //! Limits the memory that the compiled code of tenants' policies may take.
 //!
 //! Each check limits the compiled code of one component. Without a limit for the total, the policies of a namespace
-//! could together take more memory than the operator has. This would happen again after each restart.
+//! could together take more memory than the operator has. The operator would then run out of memory again after each
+//! restart.
 
 use kaos_policy::units::bytes;
 

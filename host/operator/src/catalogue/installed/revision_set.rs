@@ -51,10 +51,10 @@ pub(crate) enum Content {
     /// An admitted policy that could not be loaded yet: its name, the kinds that it answers for, and the number of
     /// failed attempts.
     Unloaded(String, Vec<ResourceType>, u32),
-    /// A lost revision: it is admitted and cannot be loaded any more. Its predecessor replaces it. The record provides
-    /// these fields.
+    /// A lost revision: it is admitted and cannot be loaded any more. The predecessor replaces the lost revision. The
+    /// record provides these fields.
     Lost {
-        /// The name of the policy. For settings, the policy that they are for.
+        /// The name of the policy. For settings, the policy to which the settings apply.
         policy: String,
         /// The kinds that the revision answered for. Empty for settings.
         kinds: Vec<ResourceType>,

@@ -63,7 +63,7 @@ pub(in crate::cli) struct PolicySet {
     shared: Vec<Layer>,
     /// The active packages.
     pub(super) shipped: Vec<Shipped>,
-    /// The predecessors of the active packages. They answer for objects on which an active revision fails.
+    /// The predecessors of the active packages. A predecessor answers for objects on which an active revision fails.
     pub(super) before: Vec<Shipped>,
     /// The operator's namespace.
     home: String,
@@ -92,7 +92,7 @@ impl PolicySet {
         standing
     }
 
-    /// Returns a copy in which these revisions do not serve any more. They remain as predecessors.
+    /// Returns a copy in which these revisions do not serve any more. The revisions remain as predecessors.
     pub(super) fn without(&self, gone: &BTreeSet<Arc<str>>) -> Self {
         let mut standing = self.clone();
         let (went, shipped) = standing.shipped.into_iter().partition(|shipped| gone.contains(&shipped.revision));

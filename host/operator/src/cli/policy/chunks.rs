@@ -39,7 +39,7 @@ pub(super) enum Fate {
     Changed,
 }
 
-/// Lists all chunks of a namespace. Returns an empty map if the user may not list them.
+/// Lists all chunks of a namespace. Returns an empty map if the user may not list ConfigMaps.
 pub(super) async fn of_namespace(client: &Client, namespace: &str) -> anyhow::Result<Chunks> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let listed = match api.list_metadata(&ListParams::default().labels(&format!("{LABEL}={CHUNK}"))).await {

@@ -32,9 +32,9 @@ const NAMED: usize = 3;
 /// The condition to wait for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Until {
-    /// It serves
+    /// The package serves
     Active,
-    /// It serves, and the children of its objects match the plan
+    /// The package serves, and the children of the package's objects match the plan
     #[default]
     Applied,
 }
@@ -142,8 +142,8 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// Returns why the objects do not match the plan yet, or why the follower does not know this. Returns `None` if
-    /// they match.
+    /// Returns why the objects do not match the plan yet, or why the follower does not know this. Returns `None` if the
+    /// objects match.
     async fn open(&self, revision: &Revision) -> anyhow::Result<Option<String>> {
         let Some(concerned) = &self.concerned else { return Ok(None) };
         match status(revision).outstanding {

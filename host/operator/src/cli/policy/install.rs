@@ -1,7 +1,9 @@
-//! Writes the ConfigMaps of a package. They are consistent with each other at any time, even between two writes.
+//! Writes the ConfigMaps of a package. The ConfigMaps are consistent with each other at any time, even between two
+//! writes.
 //!
 //! A user may apply the output of `policy pack` with `kubectl apply --server-side`, and also run `policy push` and
-//! `policy rollback`. All three use the same field manager, so that they do not conflict with each other.
+//! `policy rollback`. All three commands use the same field manager, so that their writes do not conflict with each
+//! other.
 
 use anyhow::{Context, anyhow, bail};
 use k8s_openapi::{api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry};
@@ -29,7 +31,7 @@ pub(super) struct Installer {
 }
 
 impl Installer {
-    /// Creates an installer for a namespace. With `force`, it takes over fields of other field managers.
+    /// Creates an installer for a namespace. With `force`, the installer takes over fields of other field managers.
     pub(super) fn new(client: Client, namespace: &str, force: bool) -> Self {
         Self { api: Api::namespaced(client, namespace), namespace: namespace.to_owned(), force }
     }
@@ -140,7 +142,7 @@ fn applied_by<'a>(there: &'a ConfigMap, manager: &'a str) -> impl Iterator<Item 
 }
 
 /// Adds the labels and annotations that the same field manager applied earlier. Otherwise a server-side apply would
-/// remove them.
+/// remove these labels and annotations.
 fn marked(map: &ConfigMap, there: &ConfigMap, writer: &str) -> ConfigMap {
     let mut map = map.clone();
     let is_its = |kind: &str, key: &str| {

@@ -207,8 +207,8 @@ fn each_label_in_a_sum_exists_and_shown_labels_remain() {
 fn pods_that_are_scraped_twice_count_once() {
     for expression in all() {
         for Selector { row, before, .. } in expression.selectors() {
-            // Duplicates cancel out in a division by the same metric. They also cancel out between the buckets of a
-            // histogram.
+            // Duplicates cancel out in a division by the same metric. Duplicates also cancel out between the buckets of
+            // a histogram.
             let is_share = expression.text.contains(") / sum by") || row.kind == table::MetricKind::Histogram;
             let is_largest = before.rfind(" by (").is_some_and(|by| before[..by].ends_with("max"));
             let is_one = before.ends_with("max(") || before.ends_with("absent(");
@@ -225,7 +225,7 @@ fn each_rate_spans_at_least_four_scrapes() {
         for window in expression.text.split('[').skip(1).filter_map(|rest| rest.split(']').next()) {
             if window == "$__rate_interval" {
                 // This variable is four times the panel's step. If the panel had no step, the step of the data source
-                // would apply, and it may be smaller.
+                // would apply. The step of the data source may be smaller.
                 assert_eq!(expression.step, scraped, "{}", expression.of);
             } else {
                 assert!(time(window) >= time(&scraped) * 4, "{}: {window}", expression.of);

@@ -133,7 +133,7 @@ pub(crate) async fn apply_all(
                     == Some(held(config))
             };
             let wanted = Wanted::new(&manifest, &subject.object, live, &was_like, plan);
-            // This is a closure, because only rejections need the hash.
+            // The hash is computed in a closure, because only rejections need the hash.
             let tried = || tried(&wanted, there.as_deref(), &subject.object);
             if let Some(rejected) = memory.get(child_mark(&child)).and_then(|child| child.rejected.as_deref())
                 && let Some(error) = rejected.stands(tried(), Instant::now())

@@ -38,7 +38,7 @@ pub(crate) enum Decision {
 pub(crate) enum Owner {
     /// The object owns the child.
     Ours,
-    /// The child has no owner, and this operator applied it: a deleted object left it behind.
+    /// The child has no owner, and this operator applied it: the child remained after its object was deleted.
     Orphan,
     /// Another owner owns the child. Contains the name of this owner.
     Other(String),

@@ -1,7 +1,7 @@
 //! Explains rejections that are about immutable fields of a child.
 //!
-//! The operator does not delete and recreate the child, because data or pods would be lost. It reports the field and
-//! the user's options.
+//! The operator does not delete and recreate the child, because data or pods would be lost. The operator reports the
+//! field and what the user can do.
 
 use serde_json::Value;
 

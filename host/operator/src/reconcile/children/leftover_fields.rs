@@ -1,10 +1,10 @@
 //! Finds fields that an earlier plan left on a child and that no field manager owns.
 //!
-//! The API server derives some fields from other fields. It copies `serviceAccountName` to the older `serviceAccount`,
-//! gives an `emptyDir` to a volume without a source, and sets defaults for `rollingUpdate` and pull policies. A
-//! server-side apply removes only fields with a field manager, and derived fields have no manager. So derived fields
-//! stay when the plan changes: pods keep a removed ServiceAccount, or the server refuses the new plan because a volume
-//! has two sources. The operator therefore claims such fields, and its next apply removes them.
+//! The API server derives some fields from other fields. For example, the server copies `serviceAccountName` to the
+//! older `serviceAccount`, gives an `emptyDir` to a volume without a source, and sets defaults for `rollingUpdate` and
+//! pull policies. A server-side apply removes only fields with a field manager, and derived fields have no manager. So
+//! derived fields stay when the plan changes: pods keep a removed ServiceAccount, or the server refuses the new plan
+//! because a volume has two sources. The operator therefore claims such fields, and its next apply removes them.
 
 use kaos_policy::stamp::pod_template_pointer;
 use serde_json::{Map, Value, json};

@@ -2,7 +2,8 @@
 //! operator.
 //!
 //! The earlier operator wrote with updates. A server-side apply removes only fields of the applying manager, so
-//! unplanned fields of the earlier operator would stay forever. So this operator first makes those entries its own.
+//! unplanned fields of the earlier operator would stay forever. To prevent this, this operator first assigns those
+//! entries to itself.
 
 use std::collections::BTreeSet;
 

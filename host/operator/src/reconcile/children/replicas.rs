@@ -1,5 +1,5 @@
 //! Keeps replicas that a user or an autoscaler set on a workload of an earlier operator. The earlier operator never
-//! reset them.
+//! reset such replicas.
 //!
 //! The object does not contain this number of replicas, and the default of its kind is 1. So a plain takeover would
 //! scale down a serving workload. Instead, the operator adds an annotation to the object. While the object has the

@@ -76,7 +76,7 @@ impl Finalizers {
     }
 }
 
-/// Removes finalizers from an object. Returns whether the object had any of them.
+/// Removes finalizers from an object. Returns whether the object had any of these finalizers.
 pub(crate) async fn retire(
     access: &Access,
     served: &Served,
@@ -125,7 +125,7 @@ pub(crate) async fn left_on(
     Ok(unnamed.into_iter().filter(is_ours).map(str::to_owned).collect())
 }
 
-/// Removes a finalizer from an object. Returns whether the object had it.
+/// Removes a finalizer from an object. Returns whether the object had this finalizer.
 pub(crate) async fn take_off(
     access: &Access,
     served: &Served,

@@ -99,7 +99,7 @@ impl Lifecycle {
     }
 
     /// Lets revisions serve that could not be loaded before. If one of them does not fit together with the revisions
-    /// that were admitted meanwhile, its predecessor keeps serving in its place. This does not delay the other
+    /// that were admitted meanwhile, its predecessor keeps serving in its place. Such a misfit does not delay the other
     /// revisions.
     pub(super) async fn let_back(&mut self, back: &[Revision], found: &[Found]) -> Result<(), StepError> {
         let names: Vec<String> =

@@ -162,7 +162,7 @@ impl Lifecycle {
             }
         }
         if loads && self.loading.is_empty() {
-            // New packages had to wait until all policies were loaded. They have their turn now.
+            // New packages had to wait until all policies were loaded. These packages have their turn now.
             return Some(Duration::ZERO);
         }
         self.next_unloaded(found).map(|(due, _)| due.saturating_duration_since(Instant::now()))
@@ -190,7 +190,8 @@ impl Lifecycle {
         }
     }
 
-    /// Loads the possible fallbacks of a revision that is being loaded. Returns whether all of them are loaded.
+    /// Loads the possible fallbacks of a revision that is being loaded. Returns whether all of these fallbacks are
+    /// loaded.
     async fn loads_before(&mut self, name: &str, found: &[Found]) -> bool {
         let next = |this: &Self| this.loading.get(name).and_then(VecDeque::front).filter(|it| *it != name).cloned();
         while let Some(before) = next(self) {
@@ -214,8 +215,8 @@ impl Lifecycle {
         is_loaded() || !has_component() || matches!(self.checks.stand(name), Stand::Ended)
     }
 
-    /// Returns whether a revision can be loaded at once. Otherwise starts a background check of its component. The end
-    /// of the check starts a new round.
+    /// Returns whether a revision can be loaded at once. Otherwise starts a background check of the revision's
+    /// component. The end of the check starts a new round.
     pub(super) async fn is_compiled(&mut self, name: &str, revision: &Revision, found: &[Found]) -> bool {
         if self.is_loadable(name) {
             return true;

@@ -1,5 +1,6 @@
-//! Plans the life of revisions: computes the actions that are due from the observed state. This code is pure, so a
-//! process may end between any two actions: the next process plans the remaining actions.
+//! Plans the life of revisions: computes the actions that are due from the observed state. This code only computes
+//! actions and stores no state. So a process may end between any two actions: the next process plans the remaining
+//! actions.
 //!
 //! This module does not plan checks of packages: `reconcile_packages` takes the next step with each package.
 

@@ -26,7 +26,7 @@ pub(super) enum LoadResult {
     Serves,
     /// The revision cannot be loaded. The PolicyRevision contains the reason.
     Never,
-    /// The revision was active and cannot be loaded any more. Its predecessor replaces it.
+    /// The revision was active and cannot be loaded any more. The predecessor replaces this revision.
     Withheld,
     /// The revision cannot be loaded for now: the compile child was killed, or it got no processor.
     NotYet(StepError),

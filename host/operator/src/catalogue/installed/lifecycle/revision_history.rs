@@ -32,7 +32,7 @@ impl Lifecycle {
     /// Writes the number of objects of each serving revision into its record.
     pub(super) async fn count(&mut self, found: &[Found]) {
         let mut states: BTreeMap<(RevisionState, bool), usize> = BTreeMap::new();
-        // This leaves out packages that could not be read yet, because they have no name.
+        // The result leaves out packages that could not be read yet, because such packages have no name.
         let current: BTreeSet<String> = found.iter().filter_map(|found| self.name_of(found)).collect();
         let seen = self.objects_are_seen();
         let names: Vec<String> = self.records.all().keys().cloned().collect();
