@@ -1,4 +1,4 @@
-//! `policy.yaml`: the installer's declarations about a policy, next to the component.
+//! `policy.yaml`: the declarations of the user who installs a policy. The file is next to the component.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -8,47 +8,47 @@ use serde_saphyr::budget::BudgetBreach;
 
 use crate::{contract::ResourceType, digest::Digest, limits::Limits, yaml};
 
-/// The placeholder in a grant for the operator's namespace.
+/// The placeholder for the operator's namespace in a grant.
 pub const OPERATOR_NAMESPACE: &str = "$(OPERATOR_NAMESPACE)";
 
-/// The most keys and values in the file. The operator keeps the contents of the file in memory while it uses the
-/// package. Each key and value takes up to some hundred bytes there, even if its text is short.
+/// The maximum number of keys and values in the file. The operator keeps the parsed file in memory while it uses the
+/// package. Each key and value takes up to some hundred bytes of memory, even if its text is short.
 const NODES: usize = 10_000;
 
 /// The contents of `policy.yaml`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct PolicyFile {
-    /// The policy's name. Must be the one in the component's description.
+    /// The policy's name. Must equal the name in the component's description.
     pub name: Option<String>,
-    /// The policy's version. Must be the one in the component's description.
+    /// The policy's version. Must equal the version in the component's description.
     pub version: Option<String>,
-    /// The component's digest. Other bytes are refused.
+    /// The component's digest. The gate refuses bytes with another digest.
     pub sha256: Option<Digest>,
     /// The scope of the policy.
     pub scope: Scope,
     /// The settings of the package.
     pub settings: Value,
-    /// The limits of one pass, at most those that the operator allows.
+    /// The limits of one pass. The operator's own limits are the maximum.
     pub limits: Option<Limits>,
-    /// Permissions beyond the object's own namespace and the user's own spec.
+    /// Permissions for actions outside of the object's own namespace and beyond the user's own spec.
     pub grants: Grants,
-    /// The treatment of an object that the policy refuses and its predecessor accepts.
+    /// The handling of an object that the policy refuses although its predecessor accepts it.
     #[serde(skip_serializing_if = "OnRefusal::is_told")]
     pub on_refusal: OnRefusal,
 }
 
-/// The treatment of an object that a policy refuses and its predecessor accepts.
+/// The handling of an object that a policy refuses although its predecessor accepts it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum OnRefusal {
-    /// The object is refused: a refusal is an answer, and a policy may be stricter than its predecessor.
+    /// The refusal applies: a refusal is an answer, and a policy may be stricter than its predecessor.
     #[default]
     Tell,
-    /// The predecessor keeps answering for the object.
+    /// The predecessor answers for the object as before.
     Hold,
-    /// The predecessor keeps answering, and the refusal counts as a failure: the operator quarantines a policy that
-    /// refuses several objects.
+    /// The predecessor answers for the object as before, and the refusal counts as a failure. So the operator
+    /// quarantines a policy that refuses several objects.
     RollBack,
 }
 
@@ -63,9 +63,9 @@ impl OnRefusal {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Scope {
-    /// The namespaces; empty for the whole cluster.
+    /// The namespaces. If empty, the scope is the whole cluster.
     pub namespaces: Vec<String>,
-    /// Only objects that name the policy in their annotation `kaos.tools/policy`.
+    /// Whether the policy answers only for objects that name it in their annotation `kaos.tools/policy`.
     pub pinned: bool,
 }
 
