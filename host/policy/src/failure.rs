@@ -81,7 +81,7 @@ pub enum Failure {
         verb: Verb,
         /// The size that the memory would have had.
         wanted: usize,
-        /// The largest size allowed.
+        /// The maximum size of the memory.
         limit: usize,
     },
     /// The answer of one call is too large.
@@ -89,7 +89,7 @@ pub enum Failure {
     AnswerTooLarge {
         /// The function that answered.
         verb: Verb,
-        /// The most bytes of an answer.
+        /// The maximum size of an answer in bytes.
         limit: usize,
     },
     /// A text in the answer is not UTF-8.
@@ -130,7 +130,7 @@ pub enum Failure {
     /// The policy asks for new needs in every round.
     #[error("needs asked for further objects {limit} times in a row")]
     TooManyRounds {
-        /// The most rounds allowed.
+        /// The maximum number of rounds.
         limit: usize,
     },
     /// The guard rejected the answer.

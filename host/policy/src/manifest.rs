@@ -69,7 +69,7 @@ pub struct Scope {
     pub pinned: bool,
 }
 
-/// Permissions that policies do not have by default.
+/// Permissions that policies do not have by default. `policy.yaml` lists them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Grants {
@@ -101,7 +101,7 @@ pub struct ReadGrant {
 }
 
 impl ReadGrant {
-    /// The type that may be read.
+    /// Returns the type of the objects.
     pub fn of(&self) -> ResourceType {
         ResourceType::new(&self.api_version, &self.kind)
     }
@@ -119,8 +119,8 @@ pub enum Privilege {
     AddedCapabilities,
     /// `securityContext.procMount`
     ProcMount,
-    /// A seccomp or `AppArmor` profile `Unconfined` or from the node, as a field or as an annotation, or `SELinux`
-    /// options.
+    /// A seccomp or `AppArmor` profile that is `Unconfined` or from the node, as a field or as an annotation. Also
+    /// `SELinux` options.
     Unconfined,
     /// `securityContext.sysctls`
     Sysctls,
@@ -138,8 +138,8 @@ pub enum Privilege {
     HostPath,
     /// `windowsOptions.hostProcess`
     HostProcess,
-    /// `serviceAccountName`, except `default` and ServiceAccounts of the same plan; Secrets that hold tokens; accounts
-    /// of Windows (`gmsaCredentialSpecName`).
+    /// A ServiceAccount: `serviceAccountName`, except `default` and ServiceAccounts of the same plan. Also Secrets that
+    /// hold tokens, and Windows accounts (`gmsaCredentialSpecName`).
     ServiceAccounts,
     /// `nodeName`
     NodeName,
@@ -149,7 +149,7 @@ pub enum Privilege {
     RuntimeClass,
     /// The host of a probe or of a lifecycle hook.
     ProbeHosts,
-    /// Volumes of a type that reaches outside the namespace.
+    /// Volumes of a type that gives access to data outside the namespace.
     OtherVolumes,
     /// `externalIPs` and `externalName` of a Service.
     ExternalTraffic,
@@ -161,22 +161,23 @@ pub enum Privilege {
     VolumeName,
     /// `resourceClaims` of a pod.
     ResourceClaims,
-    /// A projected `serviceAccountToken` for an audience.
+    /// A projected `serviceAccountToken` that names its own audience.
     TokenAudiences,
-    /// Sources of a projected volume that reach outside the namespace: `podCertificate`, `clusterTrustBundle`.
+    /// Sources of a projected volume that give access to data outside the namespace: `podCertificate`,
+    /// `clusterTrustBundle`.
     ProjectedSources,
 }
 
 impl fmt::Display for Privilege {
-    /// Formats the privilege as in `policy.yaml`.
+    /// Formats the privilege as `policy.yaml` spells it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
     }
 }
 
 impl PolicyFile {
-    /// Parses the file. Unknown fields are errors: a misspelled grant must not go unnoticed. Anchors and aliases are
-    /// errors, so the parsed file is no larger than its text.
+    /// Parses the file. Unknown fields are errors, because a misspelled grant must not go unnoticed. Anchors and
+    /// aliases are errors, so that the parsed file is no larger than its text.
     pub fn parse(text: &str) -> Result<Self, PolicyFileError> {
         let options = serde_saphyr::options! {
             budget: serde_saphyr::budget! { max_anchors: 0, max_nodes: NODES },
@@ -192,8 +193,8 @@ impl PolicyFile {
     }
 }
 
-/// Formats a parser's error. Adds the field if its value has the wrong form, and a remedy if a limit of this module is
-/// exceeded.
+/// Formats a parser's error. If a value has the wrong form, adds the name of the field. If a limit of this module is
+/// exceeded, adds a remedy.
 fn told(error: &serde_saphyr::Error, place: &str) -> String {
     let (breach, location) = match error.without_snippet() {
         serde_saphyr::Error::Budget { breach, location } => (breach, location),

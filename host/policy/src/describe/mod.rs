@@ -59,7 +59,7 @@ pub enum DescribeError {
         what: String,
         /// The number of entries.
         count: usize,
-        /// The most entries allowed.
+        /// The maximum number of entries.
         limit: usize,
     },
     /// A type is invalid.
@@ -160,7 +160,7 @@ pub enum DescribeError {
     TooManyValues {
         /// The text, or several texts that are counted together.
         path: String,
-        /// The most values allowed.
+        /// The maximum number of values.
         limit: usize,
     },
     /// A text must be a JSON object but is not.

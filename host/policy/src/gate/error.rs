@@ -22,13 +22,13 @@ pub enum LoadError {
     TooLarge {
         /// The number of bytes.
         bytes: usize,
-        /// The most bytes allowed.
+        /// The maximum number of bytes.
         limit: usize,
     },
     /// The unpacked bytes are above the limit.
     #[error("it unpacks to more than {limit} bytes")]
     UnpacksTooLarge {
-        /// The most bytes allowed.
+        /// The maximum number of bytes.
         limit: usize,
     },
     /// The bytes begin like gzip but are damaged.
