@@ -77,8 +77,7 @@ mod tests {
     fn of_two_who_write_the_same_child_each_is_told_of_what_the_other_wrote() {
         let (one, other) = ((place("a"), owner("one")), (place("a"), owner("other")));
         let mut now = in_flight(&[one.clone(), other.clone()]);
-        // The writer gets the deletion later, because it had the child before. After its write ends, the other owner is
-        // woken as usual.
+        // The deletion concerns `one`, the owner that had the child. Then `other` creates the child.
         assert_eq!(now.hold(&place("a"), 0, wakes(&["one", "third"])), wakes(&["third"]));
         assert_eq!(now.hold(&place("a"), 9, wakes(&["other"])), []);
         assert_eq!(now.end(other, Some(9)), []);
