@@ -139,8 +139,8 @@ impl ApiError {
         Self::about(StatusCode::FORBIDDEN, "Forbidden", subject, message)
     }
 
-    /// Returns the error for a path of an unknown group. In a real server, not the API but the HTTP router answers such
-    /// a path.
+    /// Returns the error for a path of an unknown group. In a real server, the HTTP router answers such a path, and not
+    /// the API.
     pub(crate) fn no_page() -> Self {
         Self::plain(StatusCode::NOT_FOUND, "", "404 page not found\n")
     }

@@ -3,7 +3,7 @@
 
 use std::{error::Error, iter::successors};
 
-/// The beginning of the server's message for an applied manifest that contains an unknown field or a value of a wrong
+/// The part of the server's message that shows that an applied manifest contains an unknown field or a value of a wrong
 /// type. The server answers 500, although the same manifest will fail again.
 const MISFIT: &str = "failed to create typed patch object";
 

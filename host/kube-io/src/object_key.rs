@@ -35,7 +35,7 @@ impl ObjectKey {
         Some(Self::new(of, text(&metadata["namespace"]).unwrap_or_default(), text(&metadata["name"])?))
     }
 
-    /// Returns the key in the form of a reference, which needs use.
+    /// Converts the key to a reference. Needs have this form.
     pub fn reference(&self) -> Reference {
         Reference {
             api_version: self.of.api_version.clone(),

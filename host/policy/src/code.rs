@@ -41,7 +41,7 @@ pub trait Code: Send + Sync {
     fn bytes(&self) -> usize {
         0
     }
-    /// Opens a fresh sandbox that shares nothing with any other.
+    /// Opens a fresh sandbox that shares nothing with any other sandbox.
     fn open(&self, limits: &Limits) -> Result<Box<dyn Sandbox + '_>, Failure>;
 }
 

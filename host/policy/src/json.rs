@@ -9,8 +9,8 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-/// The maximum number of values in all texts of one answer together. It is far more than an object and all objects that
-/// the policy sees usually have.
+/// The maximum number of values in all texts of one answer together. By their own limits, the primary object and all
+/// other objects that the policy sees have fewer values together.
 pub(crate) const VALUES: usize = 100_000;
 
 /// Returns whether the number of values in these texts is within the limit. Ignores all other errors, because the

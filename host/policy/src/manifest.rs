@@ -47,8 +47,8 @@ pub enum OnRefusal {
     Tell,
     /// The predecessor answers for the object as before.
     Hold,
-    /// The predecessor answers for the object as before, and the refusal counts as a failure. So the operator
-    /// quarantines a policy that refuses several objects.
+    /// The predecessor answers for the object as before, and the operator counts the refusal as a failure. So the
+    /// operator quarantines a policy that refuses several objects.
     RollBack,
 }
 

@@ -154,7 +154,7 @@ pub enum StackError {
     /// The base is an overlay, which cannot translate.
     #[error("{0} is an environment overlay: it needs a policy to overlay")]
     BaseIsOverlay(PolicyId),
-    /// An overlay is a complete policy, so it would hide the policy below it.
+    /// A complete policy is used as an overlay. It would hide the policy below it.
     #[error("{0} is a whole policy: only an environment overlay can be added to another policy")]
     OverlayIsPolicy(PolicyId),
     /// Two layers have the same name, so the host could not distinguish their needs and settings.

@@ -94,7 +94,7 @@ fn a_composed_policy_passes_the_gate() {
 
 #[test]
 fn the_memories_of_all_parts_together_have_the_limit_of_one_pass() {
-    // Each of both memories has 20 MiB, and the limit is 32 MiB.
+    // Each of the two memories has 20 MiB, and the limit is 32 MiB.
     let error = load(with_policy(&[pair(320)])).unwrap_err();
     let LoadError::Instantiate(Failure::OutOfMemory { wanted, .. }) = error else { panic!("{error:?}") };
     assert!(wanted > 40 << 20, "{wanted}");

@@ -1,5 +1,5 @@
-//! Tests privileges that a plan raises: with permission of the user's own spec, the settings or a grant, and without.
-//! Breaches are reported up to a limit.
+//! Tests privileges that a plan raises, both with and without permission by the user's own spec, the settings or a
+//! grant. Breaches are reported up to a limit.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::needless_pass_by_value)]
 
 use crate::widget::{config, deployment, planned, planned_by, rules};

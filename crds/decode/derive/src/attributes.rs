@@ -31,8 +31,8 @@ impl Attributes {
         let mut found = Self::default();
         for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("serde")) {
             attribute.parse_nested_meta(|meta| found.read(&meta))?;
-            // Accept `deserialize_with` beside `default`: such a function may only map null to the default, and
-            // `Decode` does this in any case.
+            // Accept `deserialize_with` only together with `default`. Such a function may only map null to the default,
+            // and `Decode` does this in any case.
             if found.deserialize_with && !matches!(found.absent, Absent::Call(_)) {
                 return Err(syn::Error::new_spanned(attribute, "Decode knows deserialize_with only beside default"));
             }

@@ -21,8 +21,8 @@ const OPERATIONS: usize = 10_000;
 /// The maximum number of bytes that a JSON patch may copy in total, as on a real server.
 const COPIED: usize = 3 << 20;
 
-/// Refuses an object that is too deep. Does not check metadata: all its fields except managed fields have a fixed
-/// shape, and managed fields are only a few levels deeper than the object's own fields.
+/// Refuses an object that is too deep. Does not check metadata. All its fields except managed fields have a fixed
+/// shape. Managed fields are only a few levels deeper than the object's own fields.
 pub(super) fn check(object: &Value) -> Result<(), ApiError> {
     let mut fields = object.as_object().into_iter().flatten().filter(|(name, _)| *name != "metadata");
     if fields.any(|(_, field)| measure(field).0 >= LEVELS) {

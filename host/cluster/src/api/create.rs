@@ -75,8 +75,8 @@ pub(super) fn insert(state: &mut State, request: &Request<'_>, mut object: Value
         return Ok(Arc::new(object));
     }
     if resource.family == Family::Custom {
-        // The server applies defaults when it reads a stored object: the new object gets the default of the status that
-        // was removed before.
+        // A real server applies defaults to each object that it reads from storage. So the new object gets the default
+        // status in place of the status that was removed.
         schema::defaults::fill(&mut object, &resource.node);
     }
     Ok(state.store.put(&resource.storage(), &key, object))

@@ -129,7 +129,7 @@ impl From<Outcome> for Verdict {
     }
 }
 
-/// What happens to an event.
+/// The fate of an event, as a plan decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EventFate {
     /// The event is sent.

@@ -68,8 +68,8 @@ impl FaultPlan for SeededFaults {
         let outcome = if rng.f64() < self.before {
             Outcome::FailBefore(failure(attempt, rng))
         } else if attempt.verb.is_write() && rng.f64() < self.after {
-            // Conflicts are not in this list: a conflict guarantees that the request had no effect. Every other failure
-            // can hide a success.
+            // Never answer with a conflict here: a conflict guarantees that the request had no effect. Every other
+            // failure can hide a success.
             let lost = if rng.bool() { Failure::Disconnect } else { Failure::Server(504) };
             Outcome::FailAfter(lost)
         } else if !attempt.verb.is_write() && rng.f64() < self.stale {

@@ -1,5 +1,5 @@
-//! Converts Events between two shapes. Events are stored in the shape of the core group. The other shape is the one of
-//! events.k8s.io.
+//! Converts Events between the shape of the core group and the shape of events.k8s.io. The cluster stores Events in the
+//! shape of the core group.
 
 use serde_json::{Map, Value};
 

@@ -1,5 +1,5 @@
-//! Changes an object as a conversion to Go's types and back would: removes nulls, empty lists, maps and texts, and some
-//! zeros, and writes quantities in their canonical form.
+//! Changes an object as a conversion to Go's types and back would. Removes nulls, empty lists, maps and texts, and some
+//! zeros. Writes quantities in their canonical form.
 
 use serde_json::Value;
 

@@ -91,7 +91,7 @@ impl Election {
         }
     }
 
-    /// Returns the next wait. Jitter prevents that replicas with the same start time always ask at the same moment.
+    /// Returns the next wait. With jitter, replicas with the same start time do not always ask at the same moment.
     fn pause(&mut self) -> Duration {
         let fifth = self.seat.timing.retry_period / 5;
         self.seat.timing.retry_period + fifth.mul_f64(self.rng.f64())

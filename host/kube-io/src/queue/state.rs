@@ -149,7 +149,7 @@ impl QueueState {
         let Some((key, line)) = found else {
             let due = self.due.keys().next().map(|(time, _)| *time);
             // If this time has passed, the paced keys wait only because their namespaces have reached their share. Then
-            // no time needs to be waited for.
+            // there is no time to wait for.
             let paced = self.next_paced.filter(|time| *time > now && !self.paced.is_empty());
             return Next::At(due.into_iter().chain(paced).min());
         };

@@ -1,9 +1,9 @@
 //! Limits for the needs of all objects in a namespace.
 //!
 //! Policies name the needs, but the text may come from objects. Without a limit, a user who may create objects in one
-//! namespace could fill the operator's memory at the expense of all others. Objects that ask first are followed, and
-//! keep their needs. An object whose needs exceed the limit gets an error. When the needs of the other objects
-//! decrease, the operator wakes this object, and it asks again.
+//! namespace could fill the operator's memory at the expense of all other namespaces. The operator follows the needs of
+//! objects that come first, and keeps following them. An object whose needs exceed the limit gets an error. When the
+//! needs of the other objects decrease, the operator wakes this object, and it asks again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ use crate::{
 pub struct Allowance {
     /// Needs by name and needs by labels together.
     pub needs: usize,
-    /// Needs by labels alone.
+    /// Needs by labels only.
     pub selectors: usize,
 }
 

@@ -121,8 +121,9 @@ fn metadata_list(
 }
 
 /// Applies an error of a watch, or the end of an error. If the API server refused a type that was never listed, the
-/// refusal remains in effect during an outage, because a restart of the server grants no rights. Cached objects stay
-/// readable during an outage, and during the first minute of refusals. Metrics and readiness report the error at once.
+/// refusal remains in effect during an outage. The reason is that a restart of the server grants no rights. Cached
+/// objects stay readable during an outage, and during the first minute of refusals. Metrics and readiness report the
+/// error at once.
 pub(super) fn set_trouble(state: &mut State, handle: &Handle, broken: Option<&WatchError>) -> Wakes {
     let Some(slot) = state.slot(handle) else { return Wakes::new() };
     if slot.cache.is_refused() && !slot.cache.synced && broken.is_some_and(WatchError::is_outage) {
@@ -173,9 +174,9 @@ pub(super) fn swept(state: &mut State, handle: &Handle, object: &Value) -> Wakes
     vec![(key, Urgency::Bulk)]
 }
 
-/// Applies the answer to an own write. The owner that wrote a child already knows the change. Other objects that need
-/// the child do not know it. If the object has a claimed kind, the answer may contain a change that a user made after
-/// the pass began. That pass did not know the change, so the answer is treated like an event.
+/// Applies the answer to a write of the operator. The owner that wrote a child already knows the change. Other objects
+/// that need the child do not know it. If the object has a claimed kind, the answer may contain a change that a user
+/// made after the pass began. That pass did not know the change, so the answer is treated like an event.
 pub(super) fn wrote(state: &mut State, object: &Value) -> Wakes {
     let mut wakes = Wakes::new();
     let Some(key) = ObjectKey::of_object(object) else { return wakes };
@@ -194,7 +195,7 @@ pub(super) fn wrote(state: &mut State, object: &Value) -> Wakes {
     wakes
 }
 
-/// Applies the answer to an own deletion after which the object is gone.
+/// Applies the answer to a deletion by the operator after which the object is gone.
 pub(super) fn deleted(state: &mut State, of: &ResourceType, namespace: &str, name: &str, uid: &str) -> Wakes {
     let mut wakes = Wakes::new();
     let Some((spec, slot)) = state.store(of, namespace).map(|(spec, slot)| (spec.clone(), slot)) else {

@@ -5,7 +5,7 @@
 //! - The cache keeps the answer to a write until the watch has passed its version.
 //! - A list replaces everything up to its own version. Newer objects stay, because the following watch reports them
 //!   again. After a restored backup, the versions start lower. Then deleted objects disappear with the first list whose
-//!   version is above theirs.
+//!   version is above their versions.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -124,7 +124,7 @@ impl Cache {
         self.objects.get(namespace)?.get(name)
     }
 
-    /// Returns all objects, or those of one namespace, sorted by namespace and name.
+    /// Returns all objects, or the objects of one namespace, sorted by namespace and name.
     pub(super) fn iter<'a>(
         &'a self,
         namespace: Option<&'a str>,

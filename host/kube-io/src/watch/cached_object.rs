@@ -179,7 +179,7 @@ impl Arrived {
         Ok(Self { namespace, name, item })
     }
 
-    /// Converts an object of which the cache stores only the version and the hashes of the labels.
+    /// Converts an object. The cache then stores only its version and the hashes of its labels.
     fn bare(BareObject { namespace, name, uid, version, labels }: BareObject) -> Self {
         let (text, uid) = ("".into(), uid.into_boxed_str());
         let item = CachedObject { text, uid, version, owner: None, labels, content: 0, essence: 0, shared: false };
@@ -212,8 +212,8 @@ pub(super) fn parse(text: &str, version: u64) -> Value {
     object
 }
 
-/// Parses a resource version into a number. The watch compares versions. In practice this always worked, and Kubernetes
-/// now guarantees it.
+/// Parses a resource version into a number. The watch compares versions. Kubernetes has always allowed this in
+/// practice, and now guarantees it.
 pub(super) fn version_of(value: Option<&Value>) -> Option<u64> {
     value.and_then(Value::as_str).and_then(|text| text.parse().ok())
 }

@@ -176,14 +176,14 @@ impl Watch {
         self.0.options.scope == Scope::All
     }
 
-    /// Applies the object in the answer to an own write. The cache keeps the object until the watch has passed its
-    /// version.
+    /// Applies the object in the answer to a write of the operator. The cache keeps the object until the watch has
+    /// passed its version.
     pub fn wrote(&self, object: &Value) {
         self.0.tell(|state| apply_event::wrote(state, object));
     }
 
-    /// Applies the answer to an own deletion after which the object is gone. For an object that waits for finalizers,
-    /// call [`wrote`] instead.
+    /// Applies the answer to a deletion by the operator after which the object is gone. For an object that waits for
+    /// finalizers, call [`wrote`] instead.
     ///
     /// [`wrote`]: Self::wrote
     pub fn deleted(&self, of: &ResourceType, namespace: &str, name: &str, uid: &str) {

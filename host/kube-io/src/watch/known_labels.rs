@@ -1,5 +1,5 @@
-//! The labels of a cached object. Stored in full if passes compare them, and as hashes if a watch only has to find
-//! objects.
+//! The labels of a cached object. The cache stores the labels in full if passes compare them, and as hashes if a watch
+//! only has to find objects.
 
 use std::{borrow::Cow, fmt};
 

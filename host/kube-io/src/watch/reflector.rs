@@ -38,8 +38,8 @@ const WATCH_SUCCESS_AGE: Duration = Duration::from_secs(5);
 /// Time within which a server must send all initial events. If a server needs longer, the reflector assumes that the
 /// server has no streaming lists.
 const INITIAL_EVENTS_TIMEOUT: Duration = Duration::from_mins(1);
-/// Number of failures in a row after which the reflector stops using streaming lists. It uses them again after a
-/// success.
+/// Number of failures in a row after which the reflector stops using streaming lists. It uses them again after a watch
+/// has worked.
 const STREAMING_FAILURE_LIMIT: u32 = 3;
 
 /// The receiver of a collection's objects.

@@ -76,8 +76,9 @@ pub(super) fn labelled_event(state: &mut State, handle: &Handle, event: &Event) 
     relabelled(state, handle, name, version, item)
 }
 
-/// Applies new labels of an object, or its deletion (`None`). Wakes the objects whose selectors no longer select it at
-/// once. Objects whose selectors select it now are woken after the operator has read it.
+/// Applies new labels of an object, or its deletion (`None`). If an object's selectors no longer select it, wakes that
+/// object at once. If an object's selectors select it now, wakes that object after the operator has read the selected
+/// one.
 fn relabelled(state: &mut State, handle: &Handle, name: &Arc<str>, version: u64, item: Option<&CachedObject>) -> Wakes {
     let spec = &*handle.spec;
     let (before, is_named) = (selecting(state, spec, name), is_named(state, spec, name));

@@ -183,7 +183,7 @@ impl State {
         self.slots.get_mut(&*handle.spec).filter(|slot| slot.id == handle.id)
     }
 
-    /// Returns the objects that need, by name, an object of a guarded type.
+    /// Returns the objects whose needs name this object of a guarded type.
     pub(super) fn concerned(&self, spec: &Spec, name: &str) -> Wakes {
         let namespace = spec.namespace.as_deref().unwrap_or_default();
         let keys = self.needs.concerned(&spec.of, namespace, name, [None, None]);

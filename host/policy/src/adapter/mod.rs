@@ -1,8 +1,8 @@
 //! Converts between the types of a released version of the contract and the host's own types.
 //!
 //! Each released version has one module. The conversions are a macro over a module of generated types, because each
-//! version has two such modules: the engine generates one for components, and the guest SDK generates one for policies
-//! that are compiled into a test.
+//! version has two such modules. The engine generates one for components. The guest SDK generates the other one for
+//! policies that are compiled into a test.
 
 pub(crate) mod v0_1;
 

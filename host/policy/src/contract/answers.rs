@@ -144,7 +144,7 @@ pub enum Outcome {
     Gated,
     /// The policy refused, so there is no plan.
     Refused(Refusal),
-    /// The apply failed, with the message of the API server or the guard.
+    /// The pass failed, with the message of the API server or the guard.
     Failed(String),
 }
 

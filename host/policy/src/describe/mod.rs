@@ -206,9 +206,9 @@ pub fn check(descriptor: &Descriptor, world: World, file: &PolicyFile) -> Result
     Ok(Schema::parse(settings_schema)?)
 }
 
-/// Returns a type that one of these claims emits although another claim answers for it, with the emitting claim. Two
-/// policies can each be valid, but create objects for each other without end. So the catalogue calls this function with
-/// all claims that would serve together.
+/// Finds a type that one of these claims emits although another claim answers for the type. Returns the emitting claim
+/// and the type. Two policies can each be valid, but create objects for each other without end. So the catalogue calls
+/// this function with all claims that would serve together.
 pub fn emitted_primary<'a>(claims: &[&'a Claim]) -> Option<(&'a Claim, &'a ResourceType)> {
     let primaries: BTreeSet<_> = claims.iter().map(|claim| claim.primary.group_kind()).collect();
     claims.iter().find_map(|claim| {

@@ -13,9 +13,9 @@
 //! - This program's own file ([`super::BuiltIn`]). The build included code that an earlier step of the build had
 //!   compiled.
 //!
-//! Bytes of a ConfigMap, a file or a flag never become a [`Compiled`]: the gate refuses compiled code first of all.
-//! wasmtime itself checks only the first number of its version and most options. The engine's fingerprint covers the
-//! whole version and all options. It is stored with code that another process will load.
+//! Bytes of a ConfigMap, a file or a flag never become a [`Compiled`]: the first check of the gate refuses compiled
+//! code. By itself, wasmtime checks only the first number of its version, and not every option. The engine's
+//! fingerprint covers the whole version and all options. It is stored with code that another process will load.
 #![allow(unsafe_code)]
 
 use std::path::PathBuf;

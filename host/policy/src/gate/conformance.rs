@@ -104,7 +104,7 @@ pub(super) fn run(policy: &Arc<Policy>, settings: &[Layer], terms: &Terms<'_>) -
 }
 
 /// Renders the samples once with these settings. All samples together may use the fuel of one pass. Returns an error
-/// for an invalid plan. A refused sample is no error: it may show an object that the policy must refuse.
+/// for an invalid plan. A refused sample is not an error: it may show an object that the policy must refuse.
 pub(super) fn with_settings(
     policy: &Arc<Policy>,
     settings: &[Layer],

@@ -23,9 +23,9 @@ pub(super) struct Seen<'a> {
     pub(super) specs: Vec<(String, &'a Value)>,
 }
 
-/// Adds a breach for every raised privilege that no source allows. If the value comes from a user's spec or a
-/// namespace's settings that must not raise privileges, returns a violation instead: its author must correct the value,
-/// not the policy's author.
+/// Adds a breach for every raised privilege that no source allows. If a user's spec or a namespace's settings contain
+/// the value without permission, returns a violation instead. The value's author must correct it, not the policy's
+/// author.
 pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Breaches) -> Vec<Violation> {
     let mut violations = Vec::new();
     let granted = |raised: &Raised<'_>| {

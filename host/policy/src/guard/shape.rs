@@ -48,8 +48,8 @@ pub(super) fn misfits(manifest: &Value) -> Vec<Misfit<'_>> {
         let path = steps(error.path());
         let Some(value) = at(manifest, &path) else { break };
         misfits.push(Misfit { message: message(&error, value), value, path: path.clone() });
-        // Remove the value, so that the parser finds the next misfit. Stop at a list item: without it, the indices of
-        // the later items would change.
+        // Remove the value, so that the parser finds the next misfit. Stop at a list item: if the item were removed,
+        // the indices of the later items would change.
         let Some((PathStep::Name(name), above)) = path.split_last() else { break };
         let parent = at_mut(&mut rest, above).and_then(Value::as_object_mut);
         if parent.and_then(|parent| parent.remove(name)).is_none() {

@@ -63,7 +63,8 @@ fn is_same_fraction(one: &Value, other: &Value) -> bool {
     fraction(one).zip(fraction(other)).is_some_and(|(one, other)| (one - other).abs() <= one.abs() * 4.0 * f64::EPSILON)
 }
 
-/// Returns how many names at their ends two paths share. Treats all list indices as equal, because merging moves items.
+/// Returns how many names at the end of both paths are equal. Treats all list indices as equal, because merging moves
+/// items.
 fn shared_names(one: &[PathStep], other: &[PathStep]) -> usize {
     let alike = |(one, other): &(&PathStep, &PathStep)| match (one, other) {
         (PathStep::Name(one), PathStep::Name(other)) => one == other,

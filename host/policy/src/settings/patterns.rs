@@ -94,7 +94,7 @@ fn size(pattern: &str) -> usize {
 }
 
 /// Calls a function for each pattern with its place. Also treats a field of plain data as a pattern if it has the name
-/// of the keyword: this may refuse a valid schema, but misses no pattern.
+/// of the keyword. This may refuse a valid schema, but misses no pattern.
 fn collect<'a>(
     value: &'a Value,
     path: &mut Vec<&'a str>,
