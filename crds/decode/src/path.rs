@@ -9,7 +9,7 @@ use core::fmt::{self, Write};
 pub struct Path(String);
 
 impl Path {
-    /// Parses `text` as a path.
+    /// Creates a path from its text.
     pub fn new(text: &str) -> Self {
         Self(text.to_owned())
     }

@@ -26,7 +26,7 @@ pub fn shown(text: &str, most: usize) -> String {
     shown
 }
 
-/// Characters that join others, change the direction of text, or have no width.
+/// Characters that join other characters, change the direction of text, or have no width.
 const fn is_hidden(c: char) -> bool {
     matches!(
         c,

@@ -114,7 +114,8 @@ impl AgentSpec {
         filled(self.model.as_deref())
     }
 
-    /// Returns the variable `MODEL_NAME` in `config.env`. Its value may also come from a Secret or ConfigMap.
+    /// Returns the variable `MODEL_NAME` in `config.env`. Its value need not be in the object: for example, it may come
+    /// from a Secret.
     pub fn older_model(&self) -> Option<&EnvVar> {
         self.config.as_ref()?.env.iter().find(|variable| variable.name == "MODEL_NAME")
     }

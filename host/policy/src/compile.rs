@@ -90,7 +90,7 @@ pub enum CompileError {
     /// The caller no longer needs the result: the ConfigMap is gone, or another check has priority.
     #[error("the check was stopped, since its result is not needed any more or another check goes first")]
     Unwanted,
-    /// Another process killed the compiler. This end says nothing about the component.
+    /// Another process killed the compiler. This error says nothing about the component.
     #[error("the compile child was killed from outside, most likely because the machine is short of memory")]
     Killed,
     /// The child process could not be started or failed to set its limits.

@@ -139,7 +139,7 @@ pub enum Failure {
     /// The policy is an overlay and has no such function.
     #[error("{verb} is not a function of an environment overlay")]
     NotOfThisWorld {
-        /// The function.
+        /// The function that the overlay does not have.
         verb: Verb,
     },
 }

@@ -51,8 +51,7 @@ pub fn quoted_yaml(text: &str) -> Option<String> {
     Some(scalar)
 }
 
-/// Returns the shortest escape of a character: `
-/// `, `\u{1b}`.
+/// Returns the shortest escape of a character: `\n`, `\u{1b}`.
 fn shortest(c: char) -> impl Iterator<Item = char> {
     let (control, other) =
         if c.is_control() { (Some(c.escape_default()), None) } else { (None, Some(c.escape_unicode())) };

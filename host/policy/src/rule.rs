@@ -8,9 +8,9 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
-    /// Needs name only types that the claim reads.
+    /// The needs name only types that the claim reads.
     ReadsClaimed,
-    /// Needs have unique ids, each id always means the same target, and the number of needs is limited.
+    /// The needs have unique ids, and each id always means the same target. The number of needs is limited.
     NeedsOrderly,
     /// Manifests have only types that the claim emits.
     EmitsClaimed,

@@ -59,11 +59,11 @@ impl Verb {
 /// A request, as plans, access rules and the journal see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
-    /// The user.
+    /// The name of the user that sent the request.
     pub user: String,
     /// The program, as named in the `User-Agent` header.
     pub program: String,
-    /// The verb.
+    /// The verb of the request.
     pub verb: Verb,
     /// API group. Empty for the core group, and for documents such as discovery.
     pub group: String,

@@ -29,7 +29,8 @@ struct Failed {
     due: Instant,
 }
 
-/// Reads needed objects until the future is dropped. Each failed read has its own backoff, and other reads do not wait for it.
+/// Reads needed objects until the future is dropped. Each failed read has its own backoff. Other reads do not wait for
+/// it.
 pub(super) async fn run(shared: &Shared, handle: &Handle) {
     let mut rng = shared.rng(("read", &*handle.spec));
     let mut failed: BTreeMap<Arc<str>, Failed> = BTreeMap::new();

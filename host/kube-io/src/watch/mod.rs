@@ -15,7 +15,7 @@
 //! | `look`, `lookup`, `report` | reads for passes, metrics and readiness |
 //! | `foreign_state`, `foreign_watch` | reports watches that other parts of the operator run |
 //! | `supervise`, `shared` | the tasks, and what they share |
-//! | `fetch_referenced`, `adoption_sweep` | further requests: needed objects, and children without the operator's label |
+//! | `fetch_referenced`, `adoption_sweep` | further requests: needed objects, children without the operator's label |
 //!
 //! All readers of a type share one store. The operator watches claimed kinds and read types in full, and emitted types
 //! by the label that every child carries. It never watches all ConfigMaps or all Secrets in full. While an object needs

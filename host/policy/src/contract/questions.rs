@@ -29,7 +29,7 @@ pub struct Claim {
     pub primary: ResourceType,
     /// Types that plans may contain.
     pub emits: Vec<ResourceType>,
-    /// Types that needs may name.
+    /// Types that the policy's needs may name.
     pub reads: Vec<ResourceType>,
     /// Types that the policy uses only if the cluster serves them.
     pub wishes: Vec<ResourceType>,

@@ -55,7 +55,7 @@ pub enum DescribeError {
     /// A list is too long.
     #[error("{what} has {count} entries: at most {limit}")]
     TooMany {
-        /// The list.
+        /// The name of the list.
         what: String,
         /// The number of entries.
         count: usize,
@@ -65,7 +65,7 @@ pub enum DescribeError {
     /// A type is invalid.
     #[error("{path} `{of}` is not a type: {reason}")]
     NotAType {
-        /// The list of the claim.
+        /// The path of the list with the type in the claim.
         path: String,
         /// The type in the description.
         of: ResourceType,
@@ -76,7 +76,7 @@ pub enum DescribeError {
     /// case could mean either spelling.
     #[error("{path} names {of}, but the cluster serves {served}: write the kind like this")]
     OtherCapitals {
-        /// The list of the claim.
+        /// The path of the list with the type in the claim.
         path: String,
         /// The type in the description.
         of: ResourceType,
@@ -88,18 +88,18 @@ pub enum DescribeError {
         "{path} names {of}, which is cluster-scoped, grants rights or redirects traffic: no policy may claim or emit it"
     )]
     ClusterPower {
-        /// The list of the claim.
+        /// The path of the list with the type in the claim.
         path: String,
-        /// The type.
+        /// The type in the list.
         of: ResourceType,
     },
     /// The policy claims a kind of Kubernetes itself, such as Secrets. Objects of such a kind are not meant for
     /// policies.
     #[error("{path} names {of}, which is part of Kubernetes: claim a kind of your own group")]
     BuiltIn {
-        /// The list of the claim.
+        /// The path of the list with the type in the claim.
         path: String,
-        /// The type.
+        /// The type in the list.
         of: ResourceType,
     },
     /// The policy emits a kind that it claims: one object could create more objects without end.
@@ -108,25 +108,25 @@ pub enum DescribeError {
          for"
     )]
     EmitsClaimed {
-        /// The list of the claim.
+        /// The path of the list with the type in the claim.
         path: String,
-        /// The type.
+        /// The type in the list.
         of: ResourceType,
     },
     /// An `extra` has a member that this host does not know.
     #[error("{path}: {}", extra::not_known(.key))]
     UnknownMember {
-        /// The `extra`.
+        /// The path of the `extra`.
         path: String,
-        /// The member.
+        /// The name of the member.
         key: String,
     },
     /// The claim wishes for a type that it neither emits nor reads.
     #[error("{path} wishes for {of}, which is neither in emits nor in reads")]
     IdleWish {
-        /// The claim.
+        /// The path of the claim.
         path: String,
-        /// The type.
+        /// The type in the list.
         of: ResourceType,
     },
     /// An overlay declares that it emits types.
@@ -135,9 +135,9 @@ pub enum DescribeError {
     /// A text is not a finalizer.
     #[error("{path} `{finalizer}` is not a finalizer: write it as domain/name")]
     Finalizer {
-        /// The claim.
+        /// The path of the claim.
         path: String,
-        /// The text.
+        /// The text that is not a finalizer.
         finalizer: String,
     },
     /// A finalizer is outside the group of the claimed kind, and no grant lists it.
@@ -145,7 +145,7 @@ pub enum DescribeError {
         "{path} `{finalizer}` is not of the claimed kind's group {group}: list it in grants.finalizers of policy.yaml"
     )]
     ForeignFinalizer {
-        /// The claim.
+        /// The path of the claim.
         path: String,
         /// The finalizer.
         finalizer: String,
@@ -158,7 +158,7 @@ pub enum DescribeError {
     /// A text has more JSON values than the host accepts.
     #[error("{path} has more than {limit} JSON values: use fewer, or longer texts")]
     TooManyValues {
-        /// The text, or several texts that are counted together.
+        /// The path of the text, or of several texts that are counted together.
         path: String,
         /// The maximum number of values.
         limit: usize,

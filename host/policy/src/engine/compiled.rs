@@ -13,8 +13,8 @@
 //! - This program's own file ([`super::BuiltIn`]). The build included code that an earlier step of the build had
 //!   compiled.
 //!
-//! Bytes of a ConfigMap, a file or a flag never become a [`Compiled`]: the first check of the gate refuses compiled
-//! code. By itself, wasmtime checks only the first number of its version, and not every option. The engine's
+//! Bytes of a ConfigMap, a file or a flag never become a [`Compiled`]: the inspection refuses compiled code before any
+//! other check. By itself, wasmtime checks only the first number of its version, and not every option. The engine's
 //! fingerprint covers the whole version and all options. It is stored with code that another process will load.
 #![allow(unsafe_code)]
 
