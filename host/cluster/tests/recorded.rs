@@ -89,7 +89,7 @@ fn normal(answer: &Value) -> Value {
             causes.dedup();
         }
         let message = body["message"].as_str().unwrap_or_default().to_owned();
-        // The message repeats the causes in the order of a Go map.
+        // The message repeats the causes in the order of a Go map, so remove them.
         if let Some((head, _)) = message.split_once("is invalid: ") {
             body["message"] = json!(head);
         } else if let Some((head, fields)) = message.split_once("strict decoding error: ") {
@@ -103,8 +103,8 @@ fn normal(answer: &Value) -> Value {
     answer
 }
 
-// Managers are sorted by the second of their last write. All recorded writes happened within one second, and paused
-// time keeps it so here.
+// Managers are sorted by the second of their last write. All recorded writes happened within one second, and all writes
+// here do too, because time is paused.
 #[tokio::test(start_paused = true)]
 async fn answers_equal_those_of_a_real_server() {
     let scenarios: Vec<Value> = serde_saphyr::from_str(include_str!("recorded/scenarios.yaml")).unwrap();
@@ -132,7 +132,7 @@ async fn answers_equal_those_of_a_real_server() {
     assert!(report.is_empty(), "answers that differ (patches lead from the recorded answer to ours):{report}");
 }
 
-/// Removes the hash from names of `ReplicaSet`s, because implementations differ in it.
+/// Removes the hash from the names of `ReplicaSet`s, because implementations compute different hashes.
 fn without_hash(value: &Value) -> Value {
     let hash = value["metadata"]["labels"]["pod-template-hash"].as_str().map(str::to_owned).or_else(|| {
         let message = value["status"]["conditions"][1]["message"].as_str()?;
