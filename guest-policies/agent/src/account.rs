@@ -1,7 +1,7 @@
 //! The `ServiceAccount` of an Agent, and the token that identifies the Agent to others.
 //!
-//! The token has a single audience, and the kubelet renews it. It gives no access to the cluster, and the account has
-//! no other token mounted.
+//! The token has a single audience, and the kubelet renews it. The token gives no access to the cluster. Pods mount no
+//! other token of the account.
 
 use alloc::{borrow::ToOwned, string::String};
 use kaos_policy_sdk::env::ContainerEnv;
