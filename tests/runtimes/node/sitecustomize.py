@@ -31,7 +31,7 @@ def enter(node: Path, pod: Path) -> None:
         if self.family != socket.AF_INET or address[0] not in ("", "0.0.0.0"):
             return _bind(self, address)
         _bind(self, (LOOPBACK, 0))
-        # Write the file elsewhere and move it: the node must not see it empty.
+        # Move the complete file into place, so that the node never sees an empty file.
         port = pod / "ports" / str(address[1])
         written = pod / f"port-{address[1]}"
         written.write_text(str(self.getsockname()[1]))
@@ -72,7 +72,7 @@ def end_with_the_node() -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
-# The loop of uvloop neither asks for names nor listens through the functions above. Programs that want it get Python's.
+# The event loop of uvloop does not use the functions above. Programs that want uvloop get Python's own event loop.
 sys.modules["uvloop"] = types.ModuleType("uvloop")
 sys.modules["uvloop"].new_event_loop = asyncio.new_event_loop
 os.environ.pop("PYTHONPATH", None)
