@@ -151,7 +151,7 @@ func all(t *testing.T) []record {
 	return objects
 }
 
-// condition returns the object's condition of this type if the condition is true. Otherwise it returns nil.
+// condition returns the object's condition of this type if the condition is true, and otherwise nil.
 func condition(object *unstructured.Unstructured, of string) map[string]any {
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	for _, one := range conditions {

@@ -39,8 +39,8 @@ pub struct About {
     /// Why an author wrote the case by hand. Recorded cases lack this field.
     #[serde(default)]
     pub by_hand: Option<String>,
-    /// The conditions of the first primary at the end, with their status. The recordings lack them, because the Go
-    /// operator has no conditions.
+    /// The conditions of the first primary at the end, with their status. The recordings lack these conditions, because
+    /// the Go operator has no conditions.
     #[serde(default)]
     pub conditions: BTreeMap<String, String>,
     /// Further objects to compare, in addition to the children of the primaries.
@@ -119,7 +119,7 @@ fn load(folder: PathBuf, profiles: &Profiles) -> Result<Case> {
 }
 
 impl Case {
-    /// Returns the result that this operator must produce. It is the recording, changed by `desired.yaml` if the case
+    /// Returns the result that this operator must produce: the recording, changed by `desired.yaml` if the case
     /// deviates.
     pub fn wanted(&self) -> Result<Value> {
         let mut wanted = self.recorded.clone();

@@ -4,7 +4,7 @@ use kaos_policy::gate::{Bounds, Inspection, LoadError, inspect, unpacked};
 use kaos_policy_sdk::patch::{self, Schema};
 use serde_json::Value;
 
-/// Loads any bytes as a policy, compressed or not, up to but without compilation. Returns a result or a typed error.
+/// Loads any bytes as a policy, compressed or not, but does not compile the policy. Returns a result or a typed error.
 ///
 /// # Panics
 /// If the bytes break an invariant.

@@ -20,7 +20,7 @@ pub struct Ended {
     pub outcome: Value,
     /// The conditions of the first primary.
     pub conditions: BTreeMap<String, String>,
-    /// The primaries. Each has the status that the host would write.
+    /// The primaries, with the statuses that the host would write.
     pub objects: Vec<Value>,
     /// The fuel of the first primary's last pass. Native policies use no fuel, so it is zero for them.
     pub fuel: u64,

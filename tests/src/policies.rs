@@ -19,7 +19,7 @@ use kaos_policy::settings::{Layer, Origin};
 
 use crate::case::Case;
 
-/// Returns the default policies as functions of this process. Each has its `policy.yaml`.
+/// Returns the default policies as functions of this process, with their `policy.yaml` files.
 fn natives() -> [(Native, &'static str); 4] {
     [
         (native_code!(kaos_policy_sdk, kaos_agent::Agent), include_str!("../../guest-policies/agent/policy.yaml")),
@@ -48,7 +48,7 @@ pub fn native() -> Result<Vec<Arc<Policy>>> {
     natives().into_iter().map(admit).collect()
 }
 
-/// Returns the default policies as components. They pass the whole gate.
+/// Returns the default policies as components that have passed the whole gate.
 pub fn wasm() -> Result<Vec<Arc<Policy>>> {
     let loaded = Loader::new(Cluster::default())?.load(&[])?;
     Ok(loaded.into_iter().map(|loaded| loaded.policy).collect())
@@ -57,7 +57,7 @@ pub fn wasm() -> Result<Vec<Arc<Policy>>> {
 /// The preset for the version of KAOS that recorded the cases.
 const RECORDED_WITH: &str = "kaos-0.1";
 
-/// Returns a renderer for each kind. It uses the environment of a case, and the preset for the recorded version.
+/// Returns a renderer for each kind, with the environment of a case, and with the preset for the recorded version.
 pub fn renderers(policies: &[Arc<Policy>], case: &Case) -> Result<BTreeMap<String, Renderer>> {
     let mut layers = Preset::named(RECORDED_WITH)?.layers();
     layers.push(Layer::env(Origin::Environment, case.environment.clone()));

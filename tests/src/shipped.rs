@@ -17,7 +17,7 @@ pub fn embedded(policy: &str) -> Result<(&'static [u8], &'static str)> {
     Ok((found.component, found.manifest))
 }
 
-/// Adds a custom section to a component. This changes the bytes of the component, but not its behaviour.
+/// Adds a custom section to a component, which changes the bytes of the component, but not its behaviour.
 pub fn with_section(component: &[u8], name: &str, content: &[u8]) -> Result<Vec<u8>> {
     let mut body = vec![u8::try_from(name.len())?];
     body.extend_from_slice(name.as_bytes());

@@ -1,8 +1,8 @@
-//! A minimal operator. It runs passes over objects in memory until nothing changes.
+//! A minimal operator that runs passes over objects in memory until nothing changes.
 //!
 //! The stage imitates the cluster in which the Go operator was recorded: children appear, and pods become ready on
-//! request. It runs the real pass on every object. Each manifest must fit the complete type of its kind. The stage does
-//! not add an API server's defaults, so tests remove them with [`crate::normalize`].
+//! request. The stage runs the real pass on every object. Each manifest must fit the complete type of its kind. The
+//! stage does not add an API server's defaults, so tests remove them with [`crate::normalize`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ pub struct Stage {
     renderers: BTreeMap<String, Renderer>,
     objects: BTreeMap<Key, Value>,
     children: BTreeMap<Key, Value>,
-    /// Objects with a plan that was once applied. Their plan gates have no effect any more.
+    /// Objects with a plan that was once applied. The plan gates of these objects have no effect any more.
     applied: BTreeSet<Key>,
     /// The statuses of Deployments by name. A Deployment without an entry has the status of a Deployment with a new
     /// pod.

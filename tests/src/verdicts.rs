@@ -40,7 +40,7 @@ impl Verdict {
         }
     }
 
-    /// Returns a record. It contains the parts of the object that tools read, and their verdicts.
+    /// Returns a record with the parts of the object that tools read, and with the verdicts of the tools.
     pub fn record(self, object: &Value) -> Value {
         json!({"kstatus": self.kstatus(), "argo": self.argo(), "object": looked_at(object)})
     }

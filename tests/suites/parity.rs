@@ -1,8 +1,8 @@
 //! The default policies behave like KAOS's Go operator, except for the deviations that a case describes.
 //!
 //! The test runs every case twice: with the policies compiled into this test, and with the components in the operator's
-//! binary. Both must return equal bytes. If a case must deviate from the recording, its author writes the deviation
-//! into `desired.yaml`. `UPDATE_GOLDEN=1` updates only the fuel, in `golden/fuel.json`.
+//! binary. Both runs must return equal bytes. If a case must deviate from the recording, its author writes the
+//! deviation into `desired.yaml`. `UPDATE_GOLDEN=1` updates only the fuel, in `golden/fuel.json`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ use kaos_tests::recorder::{self, Answers};
 use serde_json::Value;
 use similar::TextDiff;
 
-/// Cases about the API server or about writes. A test without an API server cannot check them.
+/// Cases about the API server or about writes. A test without an API server cannot check these cases.
 const ONLINE: [(&str, &str); 1] =
     [("agent-adopt-foreign-same-labels", "whether to take over a stranger's object is decided while applying")];
 

@@ -16,15 +16,15 @@ use serde_json::{Value, json};
 const KINDS: [(&str, &str); 4] =
     [("agents", "Agent"), ("mcpservers", "MCPServer"), ("memorystores", "MemoryStore"), ("modelapis", "ModelAPI")];
 
-/// Returns the rules for a resource. Each has a path, and an expression that is true for a good object.
+/// Returns the path and the expression of each rule for a resource. The expression is true for a good object.
 fn rules(resource: &str) -> Vec<(String, VapExpression)> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/helm/kaos-operator/files/warnings.yaml");
     let all: Value = serde_saphyr::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     assert_eq!(all.as_object().unwrap().len(), KINDS.len());
     let rule = |rule: &Value| {
         let text = |field: &str| rule[field].as_str().unwrap().to_owned();
-        // `dyn` tells the API server's type checker to skip a field without a schema. It does not change a value, and
-        // the evaluator in this test does not support it.
+        // `dyn` tells the API server's type checker to skip a field without a schema. `dyn` does not change a value,
+        // and the evaluator in this test does not support `dyn`.
         let expression = text("valid").replace("dyn(object)", "object");
         (text("path"), VapExpression { expression, message: None, message_expression: None })
     };
@@ -77,7 +77,7 @@ fn object(kind: &str, name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "metadata": {"name": name, "namespace": "team"}, "spec": spec})
 }
 
-/// Returns all rules. Each has a spec that breaks it.
+/// Returns all rules, with a spec that breaks the rule.
 fn broken() -> Vec<(&'static str, &'static str, Value)> {
     let agent = |more: Value| {
         let mut spec = json!({"modelAPI": "llm", "model": "m"});

@@ -1,7 +1,8 @@
 //! Tells the user if the Agent's image is known to ignore a variable that the object asks for.
 //!
 //! `KAOS_IMAGE` and the setting `imageVariables` list, for each known image, the versions that read a variable. The
-//! policy knows nothing about other images, or about a tag without a version, such as `latest`, so they get no note.
+//! policy knows nothing about other images, or about a tag without a version, such as `latest`. Their variables get no
+//! note.
 
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
 use core::iter::zip;
@@ -75,7 +76,7 @@ pub(crate) fn notes(subject: &Subject, object: &Object, deployment: &Value, env:
     told.collect()
 }
 
-/// Returns whether the object may ask for a variable with this origin. This cheap check excludes most variables.
+/// Returns whether the object may ask for a variable with this origin. This check is cheap and excludes most variables.
 fn may_be_asked(origin: &str) -> bool {
     ["spec.co", "spec.p", "MemoryStore/"].iter().any(|beginning| origin.starts_with(beginning))
 }

@@ -32,7 +32,7 @@ pub(crate) const ENDPOINT: &str = "MEMORY_STORE_ENDPOINT";
 /// The type of the condition on the store.
 const DEGRADED: &str = "MemoryDegraded";
 
-/// The effective memory configuration of an Agent. It is empty if the spec has no memory block.
+/// The effective memory configuration of an Agent. Without a memory block in the spec, the configuration is empty.
 #[derive(Debug, Default)]
 pub(crate) struct Remembering {
     /// The store's name, if the store exists.

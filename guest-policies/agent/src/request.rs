@@ -1,4 +1,5 @@
-//! Everything that decides about one `Agent`. The policy decodes it once for all five functions of the contract.
+//! Everything that decides about one `Agent`. The policy decodes the object once for all five functions of the
+//! contract.
 
 use alloc::{rc::Rc, vec::Vec};
 use kaos_crds::AgentSpec;
@@ -124,7 +125,7 @@ pub(crate) fn workload<'a>(object: &'a Object, subject: &'a Subject) -> Workload
     Workload { kind: &KIND, name: object.name(), namespace: object.namespace(), domain: &subject.cluster.domain }
 }
 
-/// Returns notes on the object for the user. They do not depend on the outcome of the pass.
+/// Returns the notes on the object that the user gets after every outcome of a pass.
 pub(crate) fn notes(object: &Object, spec: &AgentSpec, settings: &Settings) -> Vec<Note> {
     let mut notes = wanted::older_fields(spec);
     if Links::of(spec, object.name()).itself {

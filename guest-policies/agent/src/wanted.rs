@@ -16,7 +16,7 @@ use crate::memory::ENDPOINT;
 pub(crate) fn check(spec: &AgentSpec, wrong: &mut Violations) {
     names(spec, wrong);
     numbers(spec, wrong);
-    // A variable with `valueFrom` counts as set, because its value is unknown here.
+    // Treat a variable with `valueFrom` as set, because its value is unknown here.
     let is_given = spec.model().is_some_and(|model| !models::is_blank(model));
     if !is_given && spec.older_model().is_none_or(|variable| variable.value_from.is_none()) {
         wrong.add("spec.model", "is required: name a model that the ModelAPI offers");

@@ -50,8 +50,8 @@ fn older_fields(request: Option<&Request>, spec: &MCPServerSpec) -> Option<Condi
     }
 }
 
-/// Returns the functions in the container's Python parameters. If the policy cannot read them as Python, returns the
-/// registry's list of tools.
+/// Returns the functions in the container's Python parameters. If the policy cannot read the parameters as Python,
+/// returns the registry's list of tools.
 fn available_tools(request: &Request, env: &[EnvVar]) -> Vec<String> {
     let launch = &request.launch;
     let variable = launch.params_env_var.as_deref().filter(|_| launch.params_are_python);

@@ -19,7 +19,7 @@ use crate::wanted::{CUSTOM, PYTHON_STRING, Source};
 /// How to start the container.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Launch {
-    /// The image. It is empty if only the user's `container.image` can name an image.
+    /// The image. Empty if only the user's `container.image` can name an image.
     pub(crate) image: String,
     pub(crate) command: Option<Vec<String>>,
     pub(crate) args: Option<Vec<String>>,

@@ -1,9 +1,9 @@
-//! Finds the functions that Python source defines at top level. They are the tools of a server with its code in
-//! `params`.
+//! Finds the functions that Python source defines at top level. These functions are the tools of a server with its code
+//! in `params`.
 //!
-//! This is a scanner, not a parser. It follows strings, brackets, comments and line continuations just enough to find
-//! the statements that begin in column zero. For text that is not Python, the list may be wrong, but the scanner never
-//! fails. [`crate::assess`] uses the list.
+//! This module is a scanner, not a parser. The scanner follows strings, brackets, comments and line continuations just
+//! enough to find the statements that begin in column zero. For text that is not Python, the list may be wrong, but the
+//! scanner never fails. [`crate::assess`] uses the list.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 

@@ -12,14 +12,14 @@ use kaos_workload::notes::{deprecated, ignored, older, older_env};
 
 /// The runtime with Python source in `params`. Deprecated fields for Python source select this runtime.
 pub(crate) const PYTHON_STRING: &str = "python-string";
-/// The runtime without an entry in the registry. It runs the user's own image.
+/// The runtime without an entry in the registry. A server with this runtime runs the user's own image.
 pub(crate) const CUSTOM: &str = "custom";
 
 /// The deprecated type for packages from npm. PyPI may have another package of the same name, so the policy refuses
 /// this type.
 const NODE: &str = "node-runtime";
 
-/// Where the server's program comes from.
+/// The origin of the server's program.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Source {
     /// The user's own image.

@@ -221,8 +221,8 @@ fn fixed(found: Option<&Object>, volume: &Volume) -> (String, String) {
     let modes = found.at(&["spec", "accessModes"]).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let has = |wanted: &str| modes.iter().any(|mode| mode.as_str() == Some(wanted));
     let first = modes.first().and_then(Value::as_str).map(ToOwned::to_owned);
-    // If the settings leave the class empty, the cluster chose the existing claim's class. This is not a difference to
-    // report.
+    // If the settings leave the class empty, the cluster chose the existing claim's class. Then do not report a
+    // difference.
     let live = found.str_at(&["spec", "storageClassName"]).unwrap_or_default();
     let class = if class.is_empty() { class } else { live.to_string() };
     (if has(&mode) { mode } else { first.unwrap_or(mode) }, class)

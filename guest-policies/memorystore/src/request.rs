@@ -1,4 +1,5 @@
-//! Everything that decides about one `MemoryStore`. The policy decodes it once for all five functions of the contract.
+//! Everything that decides about one `MemoryStore`. The policy decodes the object once for all five functions of the
+//! contract.
 
 use alloc::vec::Vec;
 use kaos_crds::MemoryStoreSpec;

@@ -42,8 +42,9 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     said.into_report()
 }
 
-/// Builds the condition `TelemetryConfigured` of a proxy. The condition is not true if the user's own configuration
-/// lacks the callback that exports telemetry, or is in a Secret, which the policy cannot read.
+/// Builds the condition `TelemetryConfigured` of a proxy. The condition is false if the user's own configuration lacks
+/// the callback that exports telemetry. The condition is unknown if the configuration is in a Secret, because the
+/// policy cannot read Secrets.
 fn exported(configured: Condition, config: &Config, no_callback: Option<&Note>) -> Condition {
     match (configured.status, config, no_callback) {
         (Truth::Yes, Config::Text { .. }, Some(note)) => {

@@ -12,7 +12,7 @@ use kaos_workload::models;
 use serde_json::Value;
 use thiserror::Error;
 
-/// The reasons to refuse a configuration. The messages are those of the Go operator, because users know them.
+/// The reasons to refuse a configuration. The Go operator has equal messages, so users know these texts.
 #[derive(Debug, Error, PartialEq)]
 pub(crate) enum ConfigYamlError {
     #[error("failed to parse configYaml: {0}")]

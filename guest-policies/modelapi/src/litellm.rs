@@ -1,6 +1,6 @@
 //! Generates the configuration file of the proxy.
 //!
-//! [`yaml_scalar`] quotes every value, so that the name of a model or provider cannot add YAML of its own.
+//! [`yaml_scalar`] quotes every value, so that the name of a model or provider cannot add further YAML.
 //! [`crate::config_yaml`] checks configuration files that users write.
 
 use alloc::{borrow::ToOwned, string::String};

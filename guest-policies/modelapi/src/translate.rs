@@ -27,7 +27,7 @@ pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refus
     planned.ok_or_else(|| Refusal::Unsupported("the object cannot be read".to_owned()))
 }
 
-/// What the object's mode adds to the pod and to the plan.
+/// The additions of the object's mode to the pod and to the plan.
 #[derive(Default)]
 struct ModeParts {
     command: Vec<String>,

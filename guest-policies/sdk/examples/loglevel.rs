@@ -1,5 +1,5 @@
-//! A complete environment overlay over a default policy. It sets the log level of every `Agent` to the setting `level`,
-//! whatever the policy below chose.
+//! A complete environment overlay over a default policy. The overlay sets the log level of every `Agent` to the setting
+//! `level`, whatever the policy below chose.
 
 use kaos_policy_sdk::env::Env;
 use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Refusal, Sample, Subject};

@@ -1,8 +1,8 @@
 //! Compares eight bytes at a time. Rust's own `memcmp` for Wasm without WASI compares single bytes. Each lookup in a
 //! JSON object compares keys, so the speed matters.
 
-/// Compares `count` bytes. Returns a negative number if the first differing byte is smaller in `one`, a positive number
-/// if it is larger, and zero if all bytes are equal.
+/// Compares `count` bytes. Returns zero if all bytes are equal. Otherwise the first differing byte decides: the result
+/// is negative if this byte is smaller in `one`, and else positive.
 ///
 /// # Safety
 ///

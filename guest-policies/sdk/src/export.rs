@@ -12,11 +12,11 @@ pub const CONTRACT_VERSION: &str = "0.1.0";
 pub trait Policy {
     /// Returns the name and version of the policy, the kinds it claims, and the schema of its settings.
     fn describe() -> Descriptor;
-    /// Returns the objects that the policy must see. The host finds them, and calls this function again, until the
-    /// policy returns no new needs.
+    /// Returns the needs: the objects that the policy must see. The host finds these objects and calls the function
+    /// again, until the policy returns no new needs.
     fn needs(subject: &Subject) -> Vec<Need>;
-    /// Returns the mapping of environment variables. `base` is the mapping of the layer below. It is empty for the
-    /// lowest layer.
+    /// Returns the mapping of environment variables. `base` is the mapping of the layer below, or an empty mapping for
+    /// the lowest layer.
     fn map_env(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal>;
     /// Returns the plan with the manifests. `env` is the final mapping.
     fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal>;
@@ -24,7 +24,7 @@ pub trait Policy {
     fn assess(subject: &Subject, seen: &Observation) -> Report;
 }
 
-/// An environment overlay. It changes only the mapping of environment variables of a kind.
+/// An environment overlay. An overlay changes only the mapping of environment variables of a kind.
 pub trait Overlay {
     /// See [`Policy::describe`].
     fn describe() -> Descriptor;

@@ -1,7 +1,9 @@
-//! The allocator of a component. It keeps freed blocks by size and reuses them. New blocks come from the end of memory.
+//! The allocator of a component. The allocator keeps freed blocks by size and reuses them. New blocks come from the end
+//! of memory.
 //!
-//! A sandbox lives for one pass and has one thread. It needs no general allocator, which avoids fragmentation and adds
-//! eight kilobytes of code. Sizes are rounded up to 8 bytes, and above 64 bytes to a quarter of a power of two.
+//! A sandbox lives for one pass and has one thread. So a component does not need a general allocator, which prevents
+//! fragmentation but adds eight kilobytes of code. Sizes are rounded up to 8 bytes, and above 64 bytes to a quarter of
+//! a power of two.
 
 use core::alloc::Layout;
 use core::ptr::{self, NonNull};

@@ -48,8 +48,8 @@ pub fn parse(text: &str) -> Option<Value> {
 
 /// Keeps only the members for which `kept` returns true.
 ///
-/// Does not use the removal function of the map: this function rebalances a tree, and its code would add two kilobytes
-/// to a component, for objects with only a few members.
+/// Does not use the map's own removal function, because this function rebalances a tree. The code for this would add
+/// two kilobytes to a component, although most objects have only a few members.
 #[inline(never)]
 pub fn keep(map: &mut Map<String, Value>, kept: &dyn Fn(&str, &Value) -> bool) {
     if map.iter().all(|(name, value)| kept(name, value)) {

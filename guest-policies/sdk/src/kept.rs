@@ -1,4 +1,4 @@
-//! The subject of a pass. It keeps the values that the policy decoded from it.
+//! The subject of a pass, with the values that the policy has decoded from the subject.
 //!
 //! A pass calls several functions with one subject. Only the first call that reads a value pays for decoding it.
 
@@ -31,7 +31,7 @@ struct Place {
 
 impl Subject {
     /// Returns the value that `read` computes from the subject. Calls `read` once for each type and pass, but again
-    /// after a refusal. Use a type that no other code uses here.
+    /// after a refusal. Choose a type that no other caller uses, because the subject finds a kept value by its type.
     pub fn once<T: 'static>(&self, read: impl FnOnce(&Self) -> Result<T, Refusal>) -> Result<&T, Refusal> {
         if let Some(value) = self.kept.find() {
             return Ok(value);

@@ -20,8 +20,7 @@ pub fn shorten(name: &str, max: usize) -> String {
     format!("{kept}-{:08x}", hash(name))
 }
 
-/// FNV-1a over 64 bits, folded to 32 bits. The hash prevents accidental collisions. It is not secure against deliberate
-/// ones.
+/// FNV-1a over 64 bits, folded to 32 bits. The hash prevents accidental collisions, but not deliberate ones.
 fn hash(text: &str) -> u32 {
     let long = text
         .bytes()

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 pub struct Places<'a> {
     texts: Vec<(&'a str, usize)>,
     nodes: Vec<Node>,
-    /// The root of the tree. It has no meaning while the collection is empty.
+    /// The root of the tree. The root has no meaning while the collection is empty.
     root: Link,
 }
 

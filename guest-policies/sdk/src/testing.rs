@@ -1,4 +1,4 @@
-//! Helpers for short tests of policies. They are not part of the shipped component.
+//! Helpers for short tests of policies. The shipped component does not contain these helpers.
 
 mod recorded;
 #[cfg(test)]

@@ -138,9 +138,9 @@ fn typed(value: &Value) -> PodSpec {
 }
 
 proptest! {
-    /// The two merges differ in two ways. `DeepMerge` gives new items of a list another position. It also replaces
-    /// `nodeSelector`, because this field is atomic in the schema of server-side apply. A strategic merge patch merges
-    /// this field.
+    /// The two merges differ in two ways. `DeepMerge` gives new items of a list another position. `DeepMerge` also
+    /// replaces `nodeSelector`, because this field is atomic in the schema of server-side apply. A strategic merge
+    /// patch merges this field.
     #[test]
     fn the_merge_equals_deep_merge_except_for_order_and_node_selectors(base in pod_spec(), overlay in pod_spec()) {
         let mut wanted = typed(&base);

@@ -92,8 +92,8 @@ fn served_port(service: &Object) -> Option<u16> {
     first.get("port")?.as_u64()?.try_into().ok()
 }
 
-/// Returns the phase and the message. If an object waits for another object while its own pods serve, it keeps the
-/// phase of its pods, so that an unstable dependency does not make the object unready.
+/// Returns the phase and the message. If an object waits for another object while its own pods serve, the phase is the
+/// phase of its pods. So an unstable dependency does not make the object unready.
 fn verdict(outcome: &Outcome, gates: &[Blocker], rollout: &Rollout) -> (Phase, String) {
     let by_pods = || {
         let phase = if rollout.serves() { Phase::Ready } else { Phase::Pending };
@@ -139,8 +139,8 @@ fn live(seen: &Observation, api_version: &str, kind: &str, name: &str) -> Option
     child.live.as_deref().map(Object::parse)
 }
 
-/// Builds the condition `Routed`. It shows the Gateway controller's verdict on the route, or why there is no route
-/// although routes are enabled.
+/// Builds the condition `Routed`. The condition shows the Gateway controller's verdict on the route, or why there is no
+/// route although routes are enabled.
 fn routed(seen: &Observation, route: Option<&Object>) -> Option<Condition> {
     const ROUTED: &str = "Routed";
     if let Some(note) = seen.notes.iter().find(|note| note.reason.starts_with("Gateway")) {

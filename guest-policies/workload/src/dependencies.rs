@@ -1,4 +1,4 @@
-//! The objects that an object depends on. Each has an address and reports whether it is ready.
+//! The objects that an object depends on. Each dependency has an address and reports whether it is ready.
 //!
 //! If a dependency or its address is missing, no manifest would be correct. If a dependency has an address but is not
 //! ready, the plan gets a plan gate.

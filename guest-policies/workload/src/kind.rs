@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 /// are not settings.
 #[derive(Debug)]
 pub struct Kind {
-    /// The value of the label `app`. It is also the key of the label that contains the object's name.
+    /// The value of the label `app`, and the key of the label that contains the object's name.
     pub app: &'static str,
     /// Prefix of the names of the Deployment and the Service: `<prefix>-<name>`.
     pub prefix: &'static str,

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use kaos_policy_sdk::types::{Condition, Note};
 use kaos_policy_sdk::{Places, condition, note};
 
-/// The reason code of every note on a deprecated field. It is also the type of the condition.
+/// The reason code of every note on a deprecated field, and the type of the condition.
 pub const DEPRECATED: &str = "Deprecated";
 
 /// Returns a note that the object uses the deprecated field `old`. `now` is the field to use instead, or `None` if no

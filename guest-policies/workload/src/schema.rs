@@ -8,7 +8,7 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// What a policy adds to the schema of its settings type.
+/// The additions of a policy to the schema of its settings type.
 #[derive(Debug)]
 pub struct Extras<'a> {
     /// Environment variables of leaves with a shared type. Each entry has a path and a variable.

@@ -17,7 +17,7 @@ fn text(pattern: &str, longest: u32) -> Schema {
     json_schema!({"type": "string", "pattern": pattern, "maxLength": longest})
 }
 
-/// The name of a port. It contains at least one letter.
+/// The name of a port, with at least one letter.
 pub fn port_name(_: &mut SchemaGenerator) -> Schema {
     text("^([0-9]+-)*[0-9]*[a-z][a-z0-9]*(-[a-z0-9]+)*$", 15)
 }
@@ -52,7 +52,7 @@ pub fn directory(_: &mut SchemaGenerator) -> Schema {
     text("^/[^:]*$", 4096)
 }
 
-/// A key of a ConfigMap. It becomes the name of a file.
+/// A key of a ConfigMap that becomes the name of a file.
 pub fn file_name(_: &mut SchemaGenerator) -> Schema {
     text("^([-_a-zA-Z0-9]|\\.[-_a-zA-Z0-9])[-._a-zA-Z0-9]*$", 253)
 }

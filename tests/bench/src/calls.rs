@@ -100,7 +100,7 @@ impl Calls {
         Ok(worked)
     }
 
-    /// Reads requests until `enough` returns true and no other request than watches and Leases arrived for the time
+    /// Reads requests until `enough` returns true and only watches and Lease requests have arrived for the time
     /// `still`.
     pub(crate) async fn until_still(
         &mut self,

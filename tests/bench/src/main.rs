@@ -2,14 +2,15 @@
 //!
 //! The bench starts any operator for the KAOS kinds as a process with the rights of its chart. The control plane
 //! consists of etcd and kube-apiserver, so no Deployment ever becomes ready. The bench creates a load from a seed,
-//! changes the ModelAPI that all Agents share, kills the operator and starts it again. It measures an operator only
-//! from outside: through the API server's audit log, `/proc`, and the objects. So it can compare two different
-//! operators:
+//! changes the ModelAPI that all Agents share, kills the operator and starts it again. The bench measures an operator
+//! only from outside: through the API server's audit log, `/proc`, and the objects. So the bench can compare two
+//! different operators:
 //!
 //! `cargo run -p kaos-bench -- --operator 'COMMAND …' --versus 'COMMAND …'`
 //!
 //! A shell runs each command. `$HEALTH` and `$METRICS` are free addresses for the operator's pages. Through the health
-//! page, the bench measures the time until the operator is ready. Through the metrics, it reads the number of passes.
+//! page, the bench measures the time until the operator is ready. On the metrics page, the bench reads the number of
+//! passes.
 //!
 //! | module | contents |
 //! |---|---|

@@ -17,7 +17,7 @@ use crate::subject::Subject;
 /// How long the bench waits and records.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    /// How long an operator must send no request for work, until the bench treats it as idle.
+    /// An operator is idle after it has sent no request for work during this time.
     pub(crate) still: Duration,
     /// How long to record the requests of an idle operator.
     pub(crate) silence: Duration,

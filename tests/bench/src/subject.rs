@@ -17,7 +17,8 @@ use kaos_tests::control_plane::launch::free_port;
 use crate::stage::Stage;
 use crate::tree::{self, Usage};
 
-/// The time between two samples of the resource usage. It is short because compile children live for only a second.
+/// The time between two samples of the resource usage. The time is short because compile children live for only a
+/// second.
 const BEAT: Duration = Duration::from_millis(25);
 const PATIENCE: Duration = Duration::from_mins(1);
 /// The names of the metric that counts passes. Operators use one of these names.

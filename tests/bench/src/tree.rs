@@ -21,7 +21,7 @@ pub(crate) fn usage(process: u32) -> Option<Usage> {
     let peak = usage::peak(process)?;
     let mut used = Usage { processor: usage::processor(process)?, peak, peaks: peak };
     for child in below(process) {
-        // Skip a child that has just ended: the parent's processor time will include the child's.
+        // Skip a child that has just ended: the parent's processor time will include the processor time of this child.
         let (Some(processor), Some(peak)) = (usage::processor(child), usage::peak(child)) else { continue };
         used.processor += processor;
         used.peaks += peak;

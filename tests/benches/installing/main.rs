@@ -1,5 +1,6 @@
-//! Measures how fast an installed policy starts to serve, how much a policy that burns fuel slows down other policies,
-//! and how long a plan for a thousand objects takes. All parts run on an embedded cluster in real time, in one run.
+//! Measures three parts: how fast an installed policy starts to serve, how much a policy that burns fuel slows down
+//! others, and how long a plan for a thousand objects takes. All parts run on an embedded cluster in real time, in one
+//! run.
 //!
 //! `cargo bench --locked --workspace --all-features --bench installing` measures and prints tables. With
 //! `UPDATE_PERFORMANCE=1`, the bench also writes the tables into `docs/reference/performance.md`.

@@ -1,4 +1,5 @@
-//! An embedded cluster with an operator that installs policies from ConfigMaps. It runs in real time on all processors.
+//! An embedded cluster with an operator that installs policies from ConfigMaps. The cluster runs in real time on all
+//! processors.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};

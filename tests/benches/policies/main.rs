@@ -1,5 +1,5 @@
-//! Measures the cost of a policy: the time to compile it, the time to load it from the cache of compiled code, one pass
-//! in a sandbox and natively, its memory, and the passes for a thousand objects.
+//! Measures the cost of a policy: compilation, loading from the cache of compiled code, a pass in a sandbox, a native
+//! pass, memory, and the passes for a thousand objects.
 //!
 //! `cargo bench --locked --workspace --all-features --bench policies` measures, and prints a table of the main figures
 //! at the end. With `UPDATE_PERFORMANCE=1`, the bench also writes the table into `docs/reference/performance.md`.

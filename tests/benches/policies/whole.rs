@@ -52,8 +52,8 @@ pub(crate) fn memory(policy: &Arc<Policy>) -> Result<(usize, usize)> {
     Ok((linear, resident()?.saturating_sub(before) / SANDBOXES))
 }
 
-/// Measures a file with a thousand Agents. Returns the time of `render` in a separate process with a filled cache of
-/// compiled code, the time with an empty cache, and the time of the passes without a process.
+/// Measures a file with a thousand Agents. Returns three times: `render` in a separate process with a filled cache of
+/// compiled code, `render` with an empty cache, and the passes alone in this process.
 pub(crate) fn thousand(policy: &Arc<Policy>) -> Result<(Duration, Duration, Duration)> {
     let named = |kind: &str, name: &str, spec: &Value| {
         json!({

@@ -20,7 +20,7 @@ pub struct Audit(PathBuf);
 pub struct Request {
     /// The user who sent the request.
     pub user: String,
-    /// The ID of the request's token. It is empty if the user is not a service account.
+    /// The ID of the request's token. Empty if the user is not a service account.
     pub credential: String,
     /// The verb, such as `patch`.
     pub verb: String,

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::Pod;
 use crate::case;
 
-/// Kinds that run a process or call one. This module does not install them.
+/// Kinds that run a process or call a process. This module does not install objects of these kinds.
 const LEFT_OUT: [&str; 3] = ["Deployment", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
 const PATIENCE: Duration = Duration::from_mins(2);
 const BEAT: Duration = Duration::from_millis(100);

@@ -21,7 +21,7 @@ use super::programs::{self, Programs};
 use super::storage::Storage;
 use super::{Group, audit};
 
-/// The maximum time for the start of a part. It is long because a machine that also compiles is slow.
+/// The maximum time for the start of a part. The time is long because a machine that also compiles is slow.
 const PATIENCE: Duration = Duration::from_mins(2);
 const BEAT: Duration = Duration::from_millis(50);
 
@@ -67,7 +67,7 @@ fn own_folder() -> Result<PathBuf> {
 pub enum Extent {
     /// Only etcd and kube-apiserver. The cluster stores objects, but no controller acts on them.
     Api,
-    /// All parts. The cluster schedules pods, and they become ready.
+    /// All parts. The cluster schedules pods, and the pods become ready.
     Full,
 }
 

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value;
 
-/// The maximum time that the policy is blocked, so that a failed test ends. It is longer than any wait of a test.
+/// The maximum time that the policy is blocked, so that a failed test ends. The time is longer than any wait of a test.
 const LIMIT: Duration = Duration::from_mins(10);
 
 /// The ports for which the policy is blocked. The value tells whether the policy has met the block.

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::object::{API_VERSION, KIND, object, text};
 
-/// Returns the needs of a Gadget. They are a chain of two ConfigMaps, ConfigMaps by label or by many selectors, a
-/// Secret, a Gadget, and the ConfigMap of shared defaults.
+/// Returns the needs of a Gadget: a chain of two ConfigMaps, ConfigMaps by label or by many selectors, a Secret, a
+/// Gadget, and the ConfigMap of shared defaults.
 pub(super) fn needs(subject: &Subject) -> Vec<Need> {
     let object = object(subject);
     let spec = &object["spec"];

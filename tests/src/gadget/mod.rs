@@ -1,4 +1,4 @@
-//! A policy for tests. It claims a kind that no default policy claims, and uses every feature of the contract.
+//! A policy for tests. The policy claims a kind that no default policy claims, and uses every feature of the contract.
 //!
 //! A `Gadget` becomes a Secret, a `ServiceAccount`, a `ConfigMap`, a Deployment and a Service with the Gadget's name.
 //! The policy has a finalizer, needs of two rounds, needs by label, needs in another namespace, and a plan gate. Some
@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 
 pub use object::{API_VERSION, KIND};
 
-/// The finalizer of the policy. It stays on the Gadget until the children are gone.
+/// The finalizer of the policy. The finalizer stays on the Gadget until the children are gone.
 pub const FINALIZER: &str = "test.example.com/teardown";
 /// The definition of the kind.
 pub const DEFINITION: &str = include_str!("crd.yaml");

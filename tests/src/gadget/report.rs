@@ -1,5 +1,5 @@
-//! Builds the report on a Gadget. A Gadget is ready when its Deployment is ready, or if it has no Deployment, when the
-//! plan is applied.
+//! Builds the report on a Gadget. A Gadget is ready when its Deployment is ready. A Gadget without a Deployment is
+//! ready when its plan is applied.
 
 use std::panic::resume_unwind;
 

@@ -1,4 +1,4 @@
-//! The identity of operators in tests of rights. It is the chart's service account, with exactly the rights that
+//! The identity of operators in tests of rights: the chart's service account, with exactly the rights that
 //! `kaos-operator rbac` prints.
 
 use anyhow::Result;
@@ -12,7 +12,7 @@ use super::World;
 use super::scenario::SYSTEM;
 use crate::control_plane::chart::Account;
 
-/// The service account's name. It matches [`super::faults::OPERATOR`].
+/// The service account's name, as in [`super::faults::OPERATOR`].
 const NAME: &str = "kaos-operator";
 
 /// Grants the rights that an operator with these options needs. Returns a client configuration for the operator's

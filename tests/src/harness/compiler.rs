@@ -17,7 +17,8 @@ pub(super) struct Hindrance {
     pub(super) hits: usize,
 }
 
-/// A compiler in this process. It fails on some components, and hangs on others until the test or the caller ends this.
+/// A compiler in this process. The compiler fails on some components, and hangs on others until the test or the caller
+/// ends this.
 pub(super) struct Mortal {
     pub(super) compiler: Once,
     pub(super) hindered: Hindered,

@@ -1,5 +1,5 @@
-//! Crash points. On a connection with a crash point, one write of an operator gets no response, and the API server may
-//! or may not carry out this write. The test waits for the crash point and then ends the operator.
+//! Crash points. On a connection with a crash point, one write of an operator gets no response. The test decides
+//! whether the API server carries out this write. The test waits for the crash point and then ends the operator.
 
 use std::future::{Future, pending};
 use std::pin::Pin;

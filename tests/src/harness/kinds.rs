@@ -77,7 +77,7 @@ impl Kind {
         Self::named(object["kind"].as_str().unwrap_or_default())
     }
 
-    /// Returns the type's group. It is empty for the core group.
+    /// Returns the type's group, or an empty text for the core group.
     pub fn group(&self) -> &'static str {
         self.api_version.rsplit_once('/').map_or("", |(group, _)| group)
     }
@@ -94,7 +94,7 @@ impl Kind {
 pub struct At {
     /// The type of the object.
     pub kind: Kind,
-    /// The namespace of the object. It is empty for cluster-scoped types.
+    /// The namespace of the object. Empty for cluster-scoped types.
     pub namespace: String,
     /// The name of the object.
     pub name: String,

@@ -18,7 +18,7 @@ pub fn model_api_for(name: &str, models: &[&str]) -> Value {
     object("ModelAPI", name, &json!({"mode": "Proxy", "proxyConfig": {"models": models}}))
 }
 
-/// Returns a `MemoryStore` with a volume. Its models come from this ModelAPI.
+/// Returns a `MemoryStore` with a volume and with models of this ModelAPI.
 pub fn memory_store(name: &str, model_api: &str) -> Value {
     let model = |model: &str| json!({"modelAPI": model_api, "model": model});
     let models = json!({"summarization": model("small"), "embedding": model("vectors")});

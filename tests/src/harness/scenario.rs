@@ -107,8 +107,8 @@ impl Scenario {
         self
     }
 
-    /// Makes the operator install policies from ConfigMaps in its own namespace. If `in_namespaces` is true, it also
-    /// installs policies from other namespaces.
+    /// Makes the operator install policies from ConfigMaps in its own namespace. If `in_namespaces` is true, the
+    /// operator also installs policies from other namespaces.
     #[must_use]
     pub fn installing(mut self, in_namespaces: bool) -> Self {
         self.installing = Some(in_namespaces);

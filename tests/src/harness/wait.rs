@@ -173,7 +173,7 @@ impl World {
         move || cluster.as_ref().map(|cluster| last_requests(cluster).join("\n")).unwrap_or_default()
     }
 
-    /// Returns the Events about an object. Each has a type, a reason and a message.
+    /// Returns the type, the reason and the message of each Event about an object.
     pub async fn events(&self, at: &str) -> Vec<(String, String, String)> {
         let at = At::parse(at, &self.namespace);
         let about = |event: &Value| {

@@ -1,5 +1,4 @@
-//! The users of the chaos suite. The module has their actions during the run, and the objects that they want at the
-//! end.
+//! The users of the chaos suite: their actions during the run, and the objects that they want at the end.
 
 use std::time::Duration;
 
@@ -118,7 +117,8 @@ pub(crate) async fn strangers(w: &World) -> Vec<(String, Value)> {
     strangers
 }
 
-/// The objects that users want at the end. All are valid, so the final state does not depend on earlier actions.
+/// The objects that users want at the end. All of these objects are valid, so the final state does not depend on
+/// earlier actions.
 pub(crate) struct Ending(Vec<Value>);
 
 impl Ending {

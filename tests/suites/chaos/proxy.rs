@@ -23,7 +23,7 @@ pub(crate) struct Counts {
     pub(crate) slow: usize,
 }
 
-/// What happens to a connection.
+/// The fate of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     /// The connection works.
@@ -61,7 +61,7 @@ struct Shared {
     counts: Mutex<Counts>,
 }
 
-/// The proxy. It runs until the process ends.
+/// The proxy. The proxy runs until the process ends.
 pub(crate) struct Proxy {
     /// The address on which the proxy listens.
     pub(crate) address: SocketAddr,

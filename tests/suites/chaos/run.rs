@@ -16,7 +16,7 @@ use crate::disasters::{self, Disaster, deck, happen};
 use crate::keeper::Keeper;
 use crate::proxy::Proxy;
 
-/// The time limit for recovery. It covers the longest backoff on a slow machine.
+/// The time limit for recovery, long enough for the longest backoff on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(3);
 /// For this time, the operator must send no requests at the end.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -25,7 +25,7 @@ const BEAT: Duration = Duration::from_millis(500);
 /// The result of a run with one seed.
 pub(crate) struct Ended {
     pub(crate) summary: String,
-    /// The events of the run. Each has its time.
+    /// The events of the run, with their times.
     pub(crate) trace: Vec<String>,
     /// The differences from the wanted state. The list is empty if the run reached this state.
     pub(crate) wrong: Vec<String>,
@@ -160,9 +160,10 @@ impl Run<'_> {
         }
         self.proxy.trouble(false);
         self.proxy.cut();
-        // Restart the cluster's own parts, which this test does not check. If an object was deleted and created again
-        // while the garbage collector could not watch, the garbage collector may keep the children of the first object
-        // until it restarts. The scheduler would wait half a minute before it retries.
+        // Restart the cluster's own parts, which this test does not check. While the garbage collector could not watch,
+        // a user may have deleted an object and created it again. Then the garbage collector may keep the children of
+        // the first object until the garbage collector restarts. The scheduler would wait half a minute before it
+        // retries.
         for part in ["kube-controller-manager", "kube-scheduler"] {
             self.cluster.kill(part).unwrap();
             self.cluster.revive(part).unwrap();

@@ -8,7 +8,7 @@ use kaos_tests::control_plane::ControlPlane;
 /// The maximum number of clusters. Tests that install nothing share the first cluster.
 const LANES: usize = 3;
 
-/// A cluster. Only one test uses it at a time.
+/// A cluster for one test at a time.
 pub(crate) struct Lane {
     pub(crate) cluster: &'static ControlPlane,
     /// The Helm flags of the release that the previous test left. `None` if this release is missing or changed.

@@ -28,7 +28,7 @@ const GATEWAY: [&str; 4] = [
 const HOME: Role = Role { name: "kaos-kaos-operator-home", namespace: Some(SYSTEM) };
 const EVERYWHERE: Role = Role { name: "kaos-kaos-operator-kaos-operator", namespace: None };
 
-/// A role of the operator. It is a `ClusterRole` if it has no namespace.
+/// A role of the operator. A role without a namespace is a `ClusterRole`.
 struct Role {
     name: &'static str,
     namespace: Option<&'static str>,
@@ -83,8 +83,8 @@ fn pairs(rule: &Value) -> Vec<(&str, &str)> {
     words(&rule["resources"]).into_iter().flat_map(|it| verbs.iter().map(move |verb| (it, *verb))).collect()
 }
 
-/// Returns the rights that a request used, as verb and resource. They are the right for the request itself, and the
-/// rights that the API server checks when it creates a child.
+/// Returns the rights that a request used, as verb and resource: the right for the request itself, and the rights that
+/// the API server checks when it creates a child.
 fn taken_by(request: &Request) -> Vec<(&str, String)> {
     if request.code == 403 {
         return Vec::new();
@@ -191,8 +191,8 @@ async fn objects_live(world: &World) {
         world.delete(&at(stranger)).await;
     }
     until_ready(world, &team()).await;
-    // The operator watches a volume claim by its name, and reads it only to take it over. So make the claim look like a
-    // child of an earlier operator.
+    // The operator watches a volume claim by its name, and reads the claim only for a takeover. So make the claim look
+    // like a child of an earlier operator.
     let digest = "kaos.tools/applied-digest";
     world.patch(CLAIM, &json!({"metadata": {"annotations": {digest: null}}})).await;
     world.until("it is taken over", CLAIM, |it| it["metadata"]["annotations"][digest].is_string()).await;

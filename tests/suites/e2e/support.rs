@@ -23,7 +23,7 @@ pub(crate) const LEASE: &str = "kaos-system:Lease/kaos-operator.kaos.tools";
 /// The operator's user name on the API server.
 pub(crate) const USER: &str = "system:serviceaccount:kaos-system:kaos-kaos-operator";
 
-/// The time limit of a wait. It is long, for a machine that compiles at the same time.
+/// The time limit of a wait. The limit is long, because a machine that also compiles is slow.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// The installed chart. When this value is dropped, the objects that the test created are removed. The release stays
@@ -149,7 +149,8 @@ impl Release {
     /// Creates a namespace for this test.
     pub(crate) async fn world(&self, namespace: &str) -> World {
         let world = self.over(namespace);
-        // An earlier namespace with this name may still be terminating. Its deletion would also delete new objects.
+        // An earlier namespace with this name may still be terminating. Deleting the namespace also deletes new objects
+        // in it.
         let stays = |object: &Value| object["metadata"]["deletionTimestamp"].is_null();
         world.until("the one before it is gone", &format!("Namespace/{namespace}"), stays).await;
         world.apply(&samples::namespace(namespace)).await;

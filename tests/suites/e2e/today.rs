@@ -286,7 +286,8 @@ async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
     let count = |prefix: &str| all.iter().flat_map(|left| &left.children).filter(|at| at.starts_with(prefix)).count();
     assert!(count("Deployment/") > 30 && count("ServiceAccount/") > 15, "{} Deployments", count("Deployment/"));
 
-    // `upgrade-check` reports the leftovers of KAOS's operator. It also reports that no pod will be replaced.
+    // `upgrade-check` reports the leftovers of KAOS's operator. `upgrade-check` also reports that no pod will be
+    // replaced.
     let asked = release.cluster.operator(&release.cluster.kubeconfig(), &["upgrade-check", "-o", "json"]);
     let told: Value = serde_json::from_str(&asked.out).unwrap_or_else(|_| panic!("{}", asked.err));
     let findings = told["findings"].as_array().unwrap();

@@ -251,8 +251,8 @@ async fn while_the_go_operator_holds_the_lease_nothing_is_written() {
     until_ready(&world, &[model_api("llm")]).await;
 }
 
-/// Writes the parts of the KAOS chart that matter for an upgrade. They are the Deployment with its selector, the
-/// environment, the account, and the definitions, which Helm installs only once.
+/// Writes the parts of the KAOS chart that matter for an upgrade: the Deployment with its selector, the environment,
+/// the account, and the definitions, which Helm installs only once.
 fn chart_of_kaos(folder: &Path) -> String {
     let chart = folder.join("kaos-operator");
     std::fs::create_dir_all(chart.join("templates")).unwrap();

@@ -24,10 +24,10 @@ const MODES: [(&str, &str); 13] = [
     ("counts calls of translate", "answers differently"),
     ("trap in translate", "trapped"),
 ];
-/// The memory that a check may need in addition to the check of a normal policy. It is 32 MiB for a sandbox, 8 MiB for
-/// an answer, and a margin.
+/// The memory that a check may need in addition to the check of a normal policy. The sum of 32 MiB for a sandbox, 8 MiB
+/// for an answer, and a margin.
 const MORE: u64 = 56 << 20;
-/// The processor time that a check may need. It is enough for the fuel of all samples, twice, on a slow machine.
+/// The processor time that a check may need: on a slow machine, the time for the fuel of all samples, twice.
 const LONG: Duration = Duration::from_secs(30);
 
 /// The result of a check, and its costs.

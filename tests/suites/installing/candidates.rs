@@ -1,4 +1,4 @@
-//! Editions of the Agents' policy. Some are good, and others are broken in different ways.
+//! Editions of the Agents' policy: good editions, and editions that are broken in different ways.
 
 use std::fmt::Write as _;
 use std::sync::OnceLock;
@@ -16,10 +16,10 @@ use serde_json::{Value, json};
 
 use crate::support::packed;
 
-/// The annotation with the number of the edition. An edition writes it on all of its children.
+/// The annotation with the number of the edition. An edition writes this annotation on all of its children.
 pub(crate) const MARK: &str = "example.com/edition";
 
-/// What must happen to a candidate.
+/// The expected fate of a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// The candidate serves.

@@ -1,4 +1,4 @@
-//! The operator ends while it checks a package. This happens once by chance, or repeatedly because of the package.
+//! The operator ends while it checks a package. The operator ends once by chance, or repeatedly because of the package.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A policy fails on its objects. The operator puts it into quarantine, and serves its predecessor.
+//! A policy fails on its objects. The operator puts the policy into quarantine, and serves its predecessor.
 
 use kaos_cluster::faults::Failure;
 use kaos_policy::cut::STATUS;
@@ -40,7 +40,6 @@ async fn versions(world: &World, all: &[String]) -> Vec<Value> {
 
 /// Installs a second edition that fails on every third Widget. The second edition goes into quarantine, and every
 /// Widget gets the children of the first edition again.
-/// children again.
 async fn puts_aside(world: &World, fault: &str) {
     let all = widgets(world).await;
     let fragile: Vec<String> = all.iter().step_by(3).cloned().collect();

@@ -15,7 +15,8 @@ use crate::support::{
 
 const BOTH: [&str; 2] = ["Reconciling", "Stalled"];
 
-/// Asserts that of the two conditions in `BOTH`, a revision has only this one. For `None`, it must have neither.
+/// Asserts that a revision has only this condition of the two conditions in `BOTH`. For `None`, the revision must have
+/// neither.
 fn has_only(of: Option<&str>, revision: &Value) {
     for one in BOTH {
         assert_eq!(is_true(revision, one), of == Some(one), "{one}: {revision:#}");

@@ -66,8 +66,8 @@ pub(crate) async fn widget_waits(world: &World) {
     world.apply(&widget("w", &json!({}))).await;
 }
 
-/// Installs the definition of Widgets, and creates the Widget `w`. Waits until the first edition serves it. The
-/// package's name is `widgets`.
+/// Installs the definition of Widgets, and creates the Widget `w`. Waits until the first edition, in the package
+/// `widgets`, serves the Widget.
 pub(crate) async fn first_edition_serves(world: &World, spec: &Value) {
     define(world).await;
     world.apply(&package("widgets", "1", "")).await;
@@ -76,7 +76,8 @@ pub(crate) async fn first_edition_serves(world: &World, spec: &Value) {
 }
 
 /// Installs the definition of Widgets, and creates the Widget `w` in the namespace `test`. Waits until this namespace's
-/// own policy, the first edition, serves it. That policy wins over the third edition, which is for the cluster.
+/// own policy, the first edition, serves the Widget. The own policy wins over the third edition, which is for the
+/// cluster.
 pub(crate) async fn own_edition_serves(world: &World) {
     define(world).await;
     world.apply(&package("widgets", "3", "")).await;

@@ -102,8 +102,8 @@ fn a_field_of_a_newer_server_is_passed_on_and_reported() {
         let refused = until_state(world, "tuned", "Refused").await;
         let message = refused["status"]["message"].as_str().unwrap();
         assert!(message.contains("Kubernetes 1.36 has no field"), "{message}");
-        // The cluster now reports a newer version, so its API server judges the field. This also affects the package
-        // that was refused before.
+        // The cluster now reports a newer version, so its API server judges the field. The API server also judges the
+        // package that was refused before.
         world.embedded().say_minor(37);
         retry(world, &refused).await;
         until_state(world, "tuned", "Active").await;
@@ -115,7 +115,7 @@ fn a_field_of_a_newer_server_is_passed_on_and_reported() {
     });
 }
 
-/// Installs settings in the operator's namespace. They set size 5 for the Widgets of one namespace.
+/// Installs settings in the operator's namespace that set size 5 for the Widgets of one namespace.
 async fn size_is_5_in(world: &World, place: &str) {
     world
         .apply(&settings(

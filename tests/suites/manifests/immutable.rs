@@ -1,5 +1,5 @@
-//! A plan treats some fields of a child as immutable. They must be exactly the fields that the API server refuses to
-//! change.
+//! A plan treats some fields of a child as immutable. These fields must be exactly the fields that the API server
+//! refuses to change.
 
 use kaos_operator::plan::refused;
 use kaos_tests::control_plane::{ControlPlane, Extent};

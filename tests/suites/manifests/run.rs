@@ -16,7 +16,8 @@ use crate::asked::otherwise;
 use crate::generate::{Generator, beside};
 use crate::server::Server;
 
-/// The renderers of a default policy. One checks fields and values, one checks only values, and one checks nothing.
+/// The renderers of a default policy. One renderer checks fields and values, one checks only values, and one checks
+/// nothing.
 struct Renderers {
     checked: Renderer,
     values_alone: Renderer,
@@ -34,7 +35,7 @@ pub(crate) struct Run {
     ends: BTreeMap<&'static str, u64>,
     /// The paths of all violations, without indices.
     refused_at: BTreeSet<String>,
-    /// The findings. Each is a difference between this program and the server.
+    /// The findings: differences between this program and the server.
     pub(crate) wrong: Vec<String>,
 }
 

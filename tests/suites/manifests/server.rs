@@ -1,4 +1,4 @@
-//! The API server of a cluster. It accepts or rejects objects and manifests, and stores objects.
+//! The API server of a cluster, which accepts or rejects objects and manifests, and stores objects.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -21,7 +21,7 @@ fn counts<const N: usize>(counts: [(&str, usize); N]) -> BTreeMap<String, usize>
     counts.into_iter().map(|(of, count)| (of.to_owned(), count)).collect()
 }
 
-/// Removes the status writes from the counts. Asserts that each object had one or two of them.
+/// Removes the status writes from the counts. Asserts that each object had one or two status writes.
 fn without_statuses(mut writes: BTreeMap<String, usize>, objects: &[(&str, usize)]) -> BTreeMap<String, usize> {
     for (plural, count) in objects {
         let statuses = writes.remove(&format!("{plural}/status")).unwrap_or_default();
@@ -69,7 +69,8 @@ fn a_graph_of_kaos_objects_costs_one_write_for_each_child_and_two_for_each_statu
     });
 }
 
-/// Creates ten Agents on one ModelAPI, and waits until nothing changes any more. Their pods take some time to start.
+/// Creates ten Agents on one ModelAPI, and waits until nothing changes any more. The pods of these Agents take some
+/// time to start.
 async fn ten_agents(w: &World) -> Vec<String> {
     let names: Vec<String> = (0..10).map(|at| format!("a-{at}")).collect();
     w.apply(&model_api_for("llm", &["gpt-4o"])).await;
@@ -230,8 +231,8 @@ fn installed_policies_and_a_standby_replica_cause_no_writes() {
     });
 }
 
-/// With only Roles, the operator cannot watch definitions. So it asks repeatedly which types exist, but rarely for
-/// optional types.
+/// With only Roles, the operator cannot watch definitions. So the operator asks repeatedly which types exist, but
+/// rarely for optional types.
 #[test]
 fn in_listed_namespaces_an_optional_type_is_looked_for_every_ten_minutes() {
     let scenario = Scenario::embedded("the test counts requests, and simulates time");

@@ -68,7 +68,7 @@ fn c2_a_renamed_workload_serves_under_its_old_name_until_the_new_one_does() {
         assert!(!w.look("Deployment/web-two").await.is_null());
         w.until_true("it is told", async || w.list("Event").await.iter().any(|event| event["reason"] == "HandingOver"))
             .await;
-        // After a restart, the operator continues the wait. It does not start the wait again.
+        // After a restart, the operator continues the wait instead of starting a new one.
         w.restart().await;
         w.pass_time(Duration::from_mins(2)).await;
         assert!(w.look("Deployment/web-two").await.is_null());

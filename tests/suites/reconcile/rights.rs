@@ -29,8 +29,8 @@ fn asked(w: &World, refused: bool) -> BTreeSet<(String, String, String)> {
     entries.iter().filter(fits).map(of).collect()
 }
 
-/// Runs objects from their creation to their deletion. Earlier operators left finalizers on them. They are changed,
-/// repaired and pruned.
+/// Runs objects from their creation to their deletion. An earlier operator left finalizers on the objects. The operator
+/// also changes, repairs and prunes children.
 async fn live(w: &World) {
     let objects = [
         web(),

@@ -38,7 +38,8 @@ pub(crate) fn may_not_change_gadgets(attempt: &Attempt) -> bool {
     may_change_all_but("gadgets", attempt)
 }
 
-/// Returns whether the operator may send this request. It may not change objects of `resource`, except their status.
+/// Returns whether the operator may send this request. The operator may not change objects of `resource`, except their
+/// status.
 pub(crate) fn may_change_all_but(resource: &str, attempt: &Attempt) -> bool {
     !is_operator(&attempt.user)
         || !attempt.verb.is_write()

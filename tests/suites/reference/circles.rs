@@ -15,7 +15,7 @@ use crate::{
     rust::{declared_modules, defines, paths, reduced, uses},
 };
 
-/// The path of a module. It is empty for the root of a crate.
+/// The path of a module. The path is empty for the root of a crate.
 type Module = Vec<String>;
 
 struct File {

@@ -89,8 +89,7 @@ fn is_reason(word: &str) -> bool {
         && word.chars().nth(1).is_some_and(|c| c.is_ascii_lowercase())
 }
 
-/// Returns the first two cells of a table row. They are a condition and its reason, or a reason and the object that has
-/// it.
+/// Returns the first two cells of a table row: a condition and its reason, or a reason and the object with this reason.
 fn first_cells(line: &str) -> impl Iterator<Item = &str> {
     line.strip_prefix("| ").into_iter().flat_map(|line| line.split(" | ").take(2))
 }

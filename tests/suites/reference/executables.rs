@@ -1,5 +1,5 @@
 //! Checks that every test file is part of a test executable. Only a few executables contain all tests, so cargo finds
-//! no test file itself. It would never run a file that no executable includes.
+//! no test file itself. Cargo would never run a file that no executable includes.
 
 use std::fs;
 use std::path::Path;

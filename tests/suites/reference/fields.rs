@@ -148,7 +148,7 @@ fn kind_of(field: &Value) -> String {
 #[derive(Default)]
 struct Groups {
     shapes: BTreeMap<String, Group>,
-    /// The shared groups in the order of their first use. Each has its shape and its title.
+    /// The shapes and the titles of the shared groups, in the order of their first use.
     order: Vec<(String, String)>,
     met: Vec<String>,
 }

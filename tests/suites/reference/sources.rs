@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use crate::page::ROOT;
 
-/// Returns the source files below these folders. Each has its path in the repository and its text. Omits test files,
-/// and the test module at the end of a file.
+/// Returns the paths and the texts of the source files below these folders. Omits test files, and the test module at
+/// the end of a file.
 pub(crate) fn of(folders: &[&str]) -> Vec<(String, String)> {
     let mut files: Vec<PathBuf> = folders.iter().flat_map(|folder| below(&Path::new(ROOT).join(folder))).collect();
     files.sort();

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::page::ROOT;
 
-/// Names that only the chart has. They are for the policy whose settings to change, and for the source of a component.
+/// Names that only the chart has: for the policy whose settings to change, and for the source of a component.
 const OWN: [&str; 3] = ["component", "file", "policy"];
 
 /// Fails if the schema of the chart's values has more names or fewer names.
@@ -49,7 +49,7 @@ fn fields(value: &impl Serialize) -> BTreeSet<String> {
     serde_json::to_value(value).unwrap().as_object().unwrap().keys().cloned().collect()
 }
 
-/// Returns the variants of a type. They come from the error for an unknown variant, which lists all of them.
+/// Returns the variants of a type. The error for an unknown variant lists all variants.
 fn variants<T: DeserializeOwned>() -> BTreeSet<String> {
     let told = serde_json::from_value::<T>(json!("x")).err().unwrap().to_string();
     told.split('`').skip(3).step_by(2).map(str::to_owned).collect()

@@ -45,11 +45,12 @@ pub(crate) fn check() {
     assert!(unset.is_empty(), "no recorded case ends in a pod with: {unset:?}");
 }
 
-/// The kinds. Each has the name of its image in `tests/runtimes/reads.json`.
+/// The kinds, with the names of their images in `tests/runtimes/reads.json`.
 const IMAGES: [(&str, &str); 3] = [("Agent", "agent"), ("MemoryStore", "memory"), ("ModelAPI", "litellm")];
 
-/// Fails unless the chapter names exactly two sets of variables: those that a pod has and its image does not use, and
-/// those that an image reads and no policy sets. The step `runtimes` compares `reads.json` with the packages.
+/// Checks the two tables of the chapter. The first table must have the variables that a pod has and its image does not
+/// use. The second table must have the variables that an image reads and no policy sets. The step `runtimes` compares
+/// `reads.json` with the packages.
 fn compare_with_images(told: &BTreeSet<(String, String)>, chapter: &str) {
     let reads = fs::read_to_string(Path::new(ROOT).join("tests/runtimes/reads.json")).unwrap();
     let reads: Value = serde_json::from_str(&reads).unwrap();
@@ -162,7 +163,7 @@ fn as_told(name: &str) -> String {
     NAMED.iter().find(is).map_or(name, |(told, ..)| told).to_owned()
 }
 
-/// Returns the variables on the page. Each has the kind of its chapter.
+/// Returns the variables on the page, with the kinds of their chapters.
 fn rows(page: &str) -> BTreeSet<(String, String)> {
     let mut kind = "";
     let mut rows = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! A client for HTTP without TLS. It opens a connection for each request.
+//! A client for HTTP without TLS, with a new connection for each request.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};

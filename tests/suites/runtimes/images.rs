@@ -1,4 +1,4 @@
-//! The programs that replace images. They come from the packages that `tests/runtimes/provision` installs.
+//! The programs that replace images, from the packages that `tests/runtimes/provision` installs.
 //!
 //! An image has a command, and adds its own variables to the variables of the pod.
 
@@ -83,7 +83,7 @@ pub(crate) fn packages(environment: &str) -> Result<PathBuf> {
 }
 
 /// Returns the folder with a table for the package tiktoken, which would otherwise download the table. The LiteLLM
-/// proxy contains this table. The real image of the memory service also contains it.
+/// proxy contains this table. The real image of the memory service also contains the table.
 pub(crate) fn table_of_tokens() -> Result<PathBuf> {
     let folder = packages("litellm")?.join("litellm/litellm_core_utils/tokenizers");
     ensure!(folder.is_dir(), "the LiteLLM proxy ships no table of tokens: {}", folder.display());

@@ -1,4 +1,4 @@
-//! A node. It runs the containers of pods as processes of this machine, and gives addresses to Services.
+//! A node that runs the containers of pods as processes of this machine, and gives addresses to Services.
 //!
 //! The other half of the node is `tests/runtimes/node/sitecustomize.py`, which runs inside each process. Both halves
 //! share a folder:

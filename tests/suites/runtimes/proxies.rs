@@ -1,5 +1,5 @@
-//! The LiteLLM proxy loads the configuration of every ModelAPI in the recorded cases. It must list the models that the
-//! object configures, except the models in [`UNSERVED`].
+//! The LiteLLM proxy loads the configuration of every ModelAPI in the recorded cases. The proxy must list the models
+//! that the object configures, except the models in [`UNSERVED`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ const UNSERVED: [(&str, &[&str]); 8] = [
     ("modelapi-proxy-models-update", &["a", "b"]),
 ];
 
-/// Returns the proxies of a case. Each has its Deployment, the Deployment's children and the object.
+/// Returns the Deployment, the children and the object of each proxy in a case.
 fn proxies(case: &Case) -> Vec<(Value, Vec<Value>, Value)> {
     let mut stage = Stage::new(cluster::renderers(case.environment.clone()).unwrap());
     let objects: Vec<Value> = case.input.iter().chain(&case.update).cloned().collect();
@@ -72,8 +72,8 @@ fn keys(deployment: &Value) -> Vec<Value> {
         .collect()
 }
 
-/// Returns the models that a ModelAPI must serve. They are the models in the user's own configuration, or else the
-/// models in `models`.
+/// Returns the models that a ModelAPI must serve: the models in the user's own configuration, or else the models in
+/// `models`.
 fn wanted(api: &Value, config: &str) -> BTreeSet<String> {
     let proxy = &api["spec"]["proxyConfig"];
     if proxy["configYaml"].is_null() {

@@ -1,4 +1,5 @@
-//! `FastMCP` serves the functions in `params` of an MCPServer. Their names must match the names in the object's status.
+//! `FastMCP` serves the functions in `params` of an MCPServer. The names of the functions must match the names in the
+//! object's status.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,8 @@ use serde_json::{Value, json};
 use crate::images::{self, Image};
 use crate::node::Node;
 
-/// Returns the distinct sources in the recorded cases. Each has its case, its Deployment, and the tools in the status.
+/// Returns the distinct sources in the recorded cases. Each source has a name, a Deployment, and the tools in the
+/// status.
 fn sources() -> BTreeMap<String, (String, Value, Value)> {
     let mut sources = BTreeMap::new();
     for case in case::all().unwrap() {

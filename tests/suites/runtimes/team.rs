@@ -8,7 +8,7 @@ use crate::cluster::Running;
 use crate::pod::list;
 
 const NAMESPACE: &str = "today";
-/// The source of the tools. It contains dollar signs, which Kubernetes would expand in a variable.
+/// The source of the tools, with dollar signs that Kubernetes would expand in a variable.
 const TOOLS: &str = r#"
 def plus(left: int, right: int) -> int:
     """Sum of two whole numbers."""

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::images::{self, Image};
 
-/// The process. It runs at most one container at a time.
+/// The process, which runs at most one container at a time.
 pub(crate) struct Warm {
     process: Child,
     orders: ChildStdin,

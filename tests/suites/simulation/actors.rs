@@ -224,7 +224,8 @@ async fn delete(w: &World, at: &str) -> String {
     format!("delete {at}")
 }
 
-/// The objects that users want at the end. All are valid, so the final state does not depend on earlier actions.
+/// The objects that users want at the end. All of these objects are valid, so the final state does not depend on
+/// earlier actions.
 #[derive(Debug)]
 pub(crate) struct Ending {
     pub(crate) objects: Vec<Value>,

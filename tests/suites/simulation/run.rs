@@ -199,7 +199,7 @@ impl Run<'_> {
                 self.note(did);
             }
         }
-        // Half of the steps do not wait. Some wait less than a pass takes, and a few wait until the operator has
+        // Half of the steps do not wait. Some steps wait less than a pass takes, and a few wait until the operator has
         // finished its work.
         let time = match self.rng.u8(..6) {
             0..3 => 0,

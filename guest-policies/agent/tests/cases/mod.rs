@@ -1,4 +1,4 @@
-//! The recorded cases of the kind. Tests of this policy run them without the operator.
+//! The recorded cases of the kind. Tests of this policy run these cases without the operator.
 
 #![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure must end the test
 
@@ -158,7 +158,7 @@ pub(crate) fn rendered(plan: &Plan) -> Vec<Value> {
     manifests
 }
 
-/// Returns `object` without the fields that the host adds and the defaults of the API server.
+/// Removes the fields that the host adds, and the API server's defaults.
 fn stripped(object: &Value) -> Value {
     let mut object = object.clone();
     object["metadata"].as_object_mut().unwrap().remove("ownerReferences");

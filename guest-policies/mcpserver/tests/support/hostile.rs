@@ -1,5 +1,5 @@
-//! Helpers for property tests with hostile objects. They put a value at any place, and check that every answer obeys
-//! the contract.
+//! Helpers for property tests with hostile objects. One helper puts a value at any place, and another checks that the
+//! answer obeys the contract.
 #![allow(clippy::panic, clippy::unwrap_used)]
 
 use std::collections::BTreeSet;

@@ -18,7 +18,7 @@ mod normalize;
 pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) recorded: Value,
-    /// Whether the expected result differs from the recorded one.
+    /// Whether the expected result differs from the recorded result.
     pub(crate) deviates: bool,
     object: Value,
     beside: Vec<Value>,

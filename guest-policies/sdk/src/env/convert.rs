@@ -38,7 +38,7 @@ fn selector_json(selector: &KeySelector) -> Value {
 }
 
 /// Reads the variables of the `env` array at `path` of the object. Entry `i` gets the origin `path[i]`. If several
-/// entries have one name, the variable gets the value of the last entry, as in Kubernetes. It keeps the position of the
+/// entries have one name, the variable gets the value of the last entry, as in Kubernetes, and the position of the
 /// first entry.
 pub fn from_json(container: &str, list: &[Value], path: &str) -> Result<Vec<EnvVar>, Refusal> {
     let vars = all(container, list, path)?;

@@ -1,4 +1,4 @@
-//! The tables. They tell which list merges by which key, and which members exclude each other.
+//! The tables of merge rules: which list merges by which key, and which members exclude each other.
 //!
 //! The keys are the `patchMergeKey` and `patchStrategy` tags of `k8s.io/api` v0.36. For other lists, the patch replaces
 //! the whole list. Other maps are merged.
@@ -27,7 +27,7 @@ pub(super) enum Exclusive {
     None,
     /// At most one of these members may be set.
     Among(&'static [&'static str]),
-    /// At most one member may be set. This member is not counted.
+    /// At most one member may be set in addition to this member.
     AllBut(&'static str),
     /// A new value of this member removes all members of the base.
     By(&'static str),

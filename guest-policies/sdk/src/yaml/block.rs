@@ -6,7 +6,7 @@ use super::reader::Reader;
 use alloc::vec::Vec;
 use serde_json::Value;
 
-/// The token before a value. It decides which structure may follow.
+/// The token before a value. The token decides which structure may follow.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Place {
     /// `- ` or `? `, or the start of the document. A list or an object may begin on the same line.

@@ -135,7 +135,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Returns the line and the column. Both start at 1.
+    /// Returns the line and the column. The first line and the first column have the number 1.
     pub(super) fn place(&self) -> (usize, usize) {
         let before = self.text.get(..self.at).unwrap_or(self.text);
         let lines = before.bytes().filter(|byte| *byte == b'\n').count();

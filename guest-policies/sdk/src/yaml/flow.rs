@@ -10,7 +10,7 @@ use serde_json::Value;
 const NO_COMMA: Problem = Problem::Syntax("between brackets, a comma must stand between two entries");
 const NOT_CLOSED: Problem = Problem::Syntax("the text ends before this bracket is closed");
 
-/// An item between two commas. It is a value, or a key with its value.
+/// An item between two commas: a value, or a key with its value.
 struct Entry<'a> {
     properties: Properties<'a>,
     atom: Atom,

@@ -27,7 +27,7 @@ impl Properties<'_> {
 /// A value that may turn out to be a key.
 pub(super) enum Atom {
     Text(String),
-    /// A text without quotes. It may be a number or a boolean.
+    /// A text without quotes, possibly a number or a boolean.
     Plain(String),
     Value(Value),
 }

@@ -160,7 +160,7 @@ impl Reader<'_> {
         Ok(code)
     }
 
-    /// Reads a block text after `|` or `>`. Its lines have more indentation than `parent`.
+    /// Reads a block text after `|` or `>`. The lines of the text have more indentation than `parent`.
     pub(super) fn block_text(&mut self, parent: isize) -> Result<String, Problem> {
         let cursor = &mut self.cursor;
         let folded = cursor.peek() == b'>';
