@@ -33,8 +33,8 @@ pub(crate) fn manifest(workload: &Workload<'_>, extra: &Extra<'_>) -> Value {
     }
 }
 
-/// Collects violations in the settings. A token without an audience would give access to the cluster. Only the owner
-/// may set the audience of a token.
+/// Collects violations in the settings. A token without an audience would give access to the cluster. Only the
+/// operator's owner may set the audience of a token.
 pub(crate) fn check(settings: &AccountSettings, wrong: &mut Violations) {
     if settings.enabled && settings.audience.is_empty() {
         let message = "is not set, and serviceAccount.enabled gives the agent a token: set it, for the cluster, to \

@@ -17,7 +17,7 @@ use crate::request::KIND;
 /// The reason code of the notes.
 const IGNORED: &str = "VariableIgnored";
 
-/// KAOS's image, with those of its variables that a field of an Agent sets. The versions are for the package
+/// KAOS's image, with its variables that fields of an Agent can set. The versions are for the package
 /// `pydantic-ai-server` of 0.3.0 to 0.8.4, and for the image of 0.1. The list is not in the default of the setting,
 /// because each pass decodes all settings.
 pub const KAOS_IMAGE: (&str, [(&str, &str); 11]) = (

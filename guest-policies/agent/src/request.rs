@@ -1,5 +1,5 @@
-//! Everything that decides about one `Agent`. The policy decodes the object once for all five functions of the
-//! contract.
+//! Decodes everything that the policy must know about one `Agent`. The policy decodes the object once for all five
+//! functions of the contract.
 
 use alloc::{rc::Rc, vec::Vec};
 use kaos_crds::AgentSpec;

@@ -1,5 +1,5 @@
-//! Everything that decides about one `MCPServer`. The policy decodes the object once for all five functions of the
-//! contract.
+//! Decodes everything that the policy must know about one `MCPServer`. The policy decodes the object once for all five
+//! functions of the contract.
 
 use alloc::vec::Vec;
 use kaos_crds::MCPServerSpec;

@@ -1,5 +1,5 @@
-//! Everything that decides about one `ModelAPI`. The policy decodes the object once for all five functions of the
-//! contract.
+//! Decodes everything that the policy must know about one `ModelAPI`. The policy decodes the object once for all five
+//! functions of the contract.
 
 use alloc::{string::String, vec::Vec};
 use kaos_crds::ModelAPISpec;

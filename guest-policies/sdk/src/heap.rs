@@ -48,8 +48,8 @@ impl Heap {
     /// The pages that `grow` returns must belong to this heap alone.
     pub(crate) unsafe fn alloc(&mut self, layout: Layout, grow: impl FnMut(usize) -> Option<NonNull<u8>>) -> *mut u8 {
         let (size, align) = (layout.size(), layout.align());
-        // A block with an alignment above `ALIGN` is never reused. Neither Rust nor the contract asks for an alignment
-        // above 16.
+        // A block with an alignment above `ALIGN` is never reused. Such blocks are rare, because neither Rust nor the
+        // contract asks for an alignment above 16.
         let slack = if align > ALIGN { align } else { 0 };
         let Some(wanted) = size.checked_add(slack).filter(|wanted| isize::try_from(*wanted).is_ok()) else {
             return ptr::null_mut();

@@ -19,8 +19,8 @@
 //! | parse YAML | [`yaml`] |
 //! | test a policy in a few lines | [`testing`] |
 //!
-//! `examples/banner.rs` is a complete policy, and `examples/region.rs` is a complete overlay. Both have tests. This is
-//! the core of such a policy:
+//! `examples/banner.rs` is a complete policy, and `examples/region.rs` is a complete overlay. Both examples have tests.
+//! The core of a policy looks like this:
 //!
 //! ```
 //! use kaos_policy_sdk::types::{EnvVar, Plan, Refusal, Subject};

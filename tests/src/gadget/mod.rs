@@ -36,9 +36,9 @@ const FILE: &str = include_str!("policy.yaml");
 /// The two editions of the policy. The second edition differs only in the image of Gadgets with `follows: true`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edition {
-    /// The first.
+    /// The first edition.
     First,
-    /// The second.
+    /// The second edition.
     Second,
 }
 

@@ -18,7 +18,7 @@ pub(super) struct Hindrance {
 }
 
 /// A compiler in this process. The compiler fails on some components, and hangs on others until the test or the caller
-/// ends this.
+/// ends the hang.
 pub(super) struct Mortal {
     pub(super) compiler: Once,
     pub(super) hindered: Hindered,

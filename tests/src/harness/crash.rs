@@ -12,7 +12,7 @@ use kube::client::Body as Sent;
 use tokio::sync::Notify;
 use tower_service::Service;
 
-/// The point at which the operator of a world crashes. All clones are one crash point.
+/// The point at which the operator of a world crashes. All clones share one crash point.
 #[derive(Debug, Clone, Default)]
 pub struct CrashPoint(Arc<Shared>);
 

@@ -189,14 +189,14 @@ impl World {
     }
 
     /// Makes the compiler fail on every component that contains this text, as if the system had killed the compile
-    /// child for lack of memory. `None` ends this. The compiler must meet at least one such component before the test
-    /// changes the rule or ends.
+    /// child for lack of memory. `None` removes this rule. The compiler must meet at least one such component before
+    /// the test changes the rule or ends.
     pub fn kill_compiler_over(&self, text: Option<&'static str>) {
         self.hinder_compiler(text, CompileError::Killed);
     }
 
-    /// Makes the compiler refuse every component that contains this text. Another build of the operator may do this.
-    /// `None` ends this.
+    /// Makes the compiler refuse every component that contains this text. Another build of the operator may refuse such
+    /// components. `None` removes this rule.
     pub fn refuse_to_compile(&self, text: Option<&'static str>) {
         self.hinder_compiler(text, CompileError::Refused("this build takes it no longer".to_owned()));
     }
@@ -208,7 +208,7 @@ impl World {
     }
 
     /// Makes the compiler hang on components that contain this text. The next call changes the text, and `None` ends
-    /// this. Simulated time stands still while the compiler hangs: see [`Self::until_meanwhile`].
+    /// the hang. Simulated time stands still while the compiler hangs: see [`Self::until_meanwhile`].
     pub fn hold_compiler_over(&self, text: Option<&'static str>) {
         lock(&self.setting.held).text = text;
     }

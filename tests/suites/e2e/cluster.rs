@@ -1,4 +1,4 @@
-//! Checks the properties of the control plane on which tests rely.
+//! Checks that the control plane has the properties on which tests rely.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;

@@ -2,8 +2,8 @@
 //! leaves. Then this operator takes over the state with the preset `kaos-0.8`.
 //!
 //! KAOS 0.8 was not recorded. Sample 20 contains a Deployment as KAOS's operator writes it. For all other samples, the
-//! test renders the children with this operator, removes this operator's labels and annotations, and adds those of
-//! KAOS's operator. Another test compares the rendered children with the description of KAOS 0.8 in
+//! test renders the children with this operator, removes this operator's labels and annotations, and adds the labels
+//! and annotations of KAOS's operator. Another test compares the rendered children with the description of KAOS 0.8 in
 //! `golden/today/expected`.
 
 use std::collections::BTreeMap;
@@ -314,7 +314,7 @@ async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 
-    // A user can delete the Agent with the client's finalizer. This deletes its children, too.
+    // A user can delete the Agent with the client's finalizer. Kubernetes then deletes the Agent's children, too.
     let found = all.last().unwrap();
     found.world.delete("Agent/plain").await;
     for gone in ["Agent/plain", "Deployment/agent-plain", "ServiceAccount/kaos-agent-plain"] {

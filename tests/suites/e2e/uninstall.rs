@@ -90,7 +90,7 @@ async fn an_uninstall_leaves_no_object_behind_and_none_stuck() {
     world.until_gone("Deployment/agent-a").await;
     release.cluster.kubectl(&["delete", "namespace", "left", "--timeout=90s"]).expect();
     release.cluster.kubectl(&["delete", "crd", "widgets.test.example.com"]).expect();
-    // Only the definitions remain of all cluster-scoped objects.
+    // Of all cluster-scoped objects, only the definitions remain.
     let is_kind = |name: &String| name.ends_with(".kaos.tools");
     let only_kinds = async || everything(&release, false).difference(&in_cluster).all(is_kind);
     system.until_true("nothing of it is left in the cluster", only_kinds).await;

@@ -134,7 +134,8 @@ impl Run {
         self.end("applied as asked");
     }
 
-    /// Checks that a refusal has a path. If the refusal predicts that the server rejects the object, checks this, too.
+    /// Checks that a refusal has a path. If the refusal predicts that the server rejects the object, also checks this
+    /// prediction.
     async fn refused(&mut self, number: u64, refusal: &Refusal, is_taken: bool, (object, asked): (&Value, &Value)) {
         let Refusal::Invalid(violations) = refusal else { return self.end("waits, or is not supported") };
         if violations.is_empty() || violations.iter().any(|violation| violation.path.is_empty()) {

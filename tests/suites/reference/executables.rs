@@ -16,7 +16,7 @@ const FOLDERS: [(&str, &str, &str); 5] = [
     ("tests/suites", "tests/Cargo.toml", "policies.rs"),
 ];
 
-/// Asserts that every file is an executable or a module of an executable. The same applies to every folder with a
+/// Asserts that every file is an executable or a module of an executable. Asserts this also for every folder with a
 /// `main.rs` or a `mod.rs`.
 pub(crate) fn check() {
     for (folder, manifest, list) in FOLDERS {

@@ -1,4 +1,4 @@
-//! Checks the links between the pages. The linked file must exist, and so must the linked heading.
+//! Checks the links between the pages. The linked file and the linked heading must exist.
 
 use std::fs;
 use std::path::{Path, PathBuf};

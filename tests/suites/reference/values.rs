@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 
 use crate::page::ROOT;
 
-/// Names that only the chart has: for the policy whose settings to change, and for the source of a component.
+/// Names that only the chart has. The name `policy` selects the policy whose settings change, and the other names
+/// select the source of a component.
 const OWN: [&str; 3] = ["component", "file", "policy"];
 
 /// Fails if the schema of the chart's values has more names or fewer names.

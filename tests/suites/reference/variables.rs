@@ -25,8 +25,8 @@ const OF_SETTINGS: [(&str, &str); 8] = [
 ];
 /// Variables that come from the cases' registry of runtimes.
 const OF_THE_REGISTRY: [&str; 1] = ["FULL_CONFIG"];
-/// Variables with another name inside their own name. Each entry has the form on the page, the text before the inner
-/// name, and the text after it.
+/// Variables whose names contain another name. Each entry has the form on the page, the text before the inner name, and
+/// the text after it.
 const NAMED: [(&str, &str, &str); 2] =
     [("MCP_SERVER_<name>_URL", "MCP_SERVER_", "_URL"), ("PEER_AGENT_<NAME>_CARD_URL", "PEER_AGENT_", "_CARD_URL")];
 

@@ -1,4 +1,5 @@
-//! A team of Agents with tools, a model and a memory. Each of them is a real process.
+//! A team of Agents with tools, a model and a memory. Each Agent, tool server, model server and memory service is a
+//! real process.
 
 use std::time::{Duration, Instant};
 

@@ -49,7 +49,7 @@ pub(crate) fn simulate(seed: u64) -> Ended {
     let ending = Ending::draw(&mut Rng::with_seed(seed ^ 0xe4d));
     let told = catch_unwind(AssertUnwindSafe(|| {
         let scenario = Scenario::embedded("everything is simulated").seeded(seed).idle();
-        // For some seeds, the server streams lists. For the others, it does not.
+        // For some seeds, the server streams lists. For the other seeds, the server does not stream lists.
         let scenario = scenario.tuned(|options| options.streaming_lists = (options.seed / 16).is_multiple_of(2));
         play(scenario, async |w| {
             let mut run = Run {

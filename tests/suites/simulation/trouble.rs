@@ -8,7 +8,7 @@ use fastrand::Rng;
 use kaos_cluster::faults::{Attempt, EventFate, Failure, FaultPlan, Outcome, SeededFaults, Verdict};
 use kaos_tests::harness::faults::is_operator;
 
-/// The user that is cut off from the API server, if there is one. All clones are one cut.
+/// The user that is cut off from the API server, if there is one. All clones share this state.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cut(Arc<Mutex<Option<Off>>>);
 

@@ -11,8 +11,8 @@
 //!
 //! - the result never contains a directive or a null;
 //! - `$patch: replace` or `merge` on an absent value creates its content;
-//! - an unknown `$patch` is refused everywhere, not only on existing values; so are a `$deleteFromPrimitiveList` that
-//!   is not a list, and an item with a null merge key;
+//! - an unknown `$patch`, a `$deleteFromPrimitiveList` that is not a list, and an item with a null merge key are
+//!   refused everywhere, not only on existing values;
 //! - fields that the tables do not contain merge like plain maps, and lists in them replace the base's list, where Go
 //! fails;
 //! - ports merge by number and protocol, as in server-side apply, so that 53/UDP and 53/TCP both stay.

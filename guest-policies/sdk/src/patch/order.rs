@@ -1,6 +1,6 @@
 //! Orders merged lists as Go does.
 //!
-//! Items that the patch names keep the patch's order. All others keep the base's order. The merge then repeatedly
+//! Items that the patch names keep the patch's order. All other items keep the base's order. The merge then repeatedly
 //! compares the first remaining items of both sequences. The item that the patch does not name goes first only if the
 //! base contained both items and had it earlier. Otherwise the item that the patch names goes first.
 

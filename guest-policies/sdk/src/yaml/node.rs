@@ -18,7 +18,7 @@ impl Properties<'_> {
         self.anchor.is_none() && self.tag.is_none()
     }
 
-    /// Returns these properties. Takes missing ones from `others`.
+    /// Returns these properties. Takes missing properties from `others`.
     pub(super) fn or(self, others: Self) -> Self {
         Self { anchor: self.anchor.or(others.anchor), tag: self.tag.or(others.tag) }
     }

@@ -9,10 +9,10 @@ use kaos::policy::types::*;
 struct Widgets;
 
 /// The number of the edition (a digit), and a word for its special behaviour. Most words make the edition fail on
-/// Widgets with `fragile: true`. Some words do more. With `and kites`, the policy claims another kind, and with `reads
-/// deployments`, it reads Deployments. With `breaks at 5`, the plan for size 5 is invalid. With `keeps`, Widgets that
-/// are not fragile get a second ConfigMap. Tests overwrite this text in the module's bytes before the module becomes a
-/// component.
+/// Widgets with `fragile: true`. Some words have a further effect. With `and kites`, the policy claims another kind,
+/// and with `reads deployments`, it reads Deployments. With `breaks at 5`, the plan for size 5 is invalid. With
+/// `keeps`, Widgets that are not fragile get a second ConfigMap. Tests overwrite this text in the module's bytes before
+/// the module becomes a component.
 #[used]
 static EDITION: [u8; 40] = *b"EDITION=1                               ";
 
