@@ -1,4 +1,4 @@
-//! Types that several kinds share, except the container: routes, telemetry, key selectors.
+//! Types that several kinds share: routes, telemetry, key selectors.
 
 use alloc::string::String;
 use kaos_decode::Decode;

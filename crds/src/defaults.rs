@@ -1,13 +1,15 @@
-//! The default values. The API server fills them in; serde fills them in for objects that no API server has seen.
+//! The default values. The API server sets them in stored objects. Serde sets them when it decodes objects that no API
+//! server has processed.
 //!
-//! A field has a default here only if "unset" and "set to the default" mean the same. Fields whose absence has a
-//! meaning of its own have none: an older alias may be set instead, or the cluster's setting applies. These are
-//! `config.reasoningLoopMaxSteps`, `config.memory.type` and `telemetry.enabled`.
+//! A field has a default here only if "unset" and "set to the default" mean the same. Some fields have no default,
+//! because an absent field has a meaning of its own: the value comes from an older alias, or from the cluster's
+//! settings. These fields are `config.reasoningLoopMaxSteps`, `config.memory.type` and `telemetry.enabled`.
 //!
-//! `replicas` has a default in the CRD only, since scaling needs a number. The API server also fills it in for objects
-//! that were stored before the CRD had it. So on a cluster the Deployment always gets a number, unless the object's
-//! annotation `kaos.tools/replicas: external` leaves the number to another client. Serde fills in nothing: for a
-//! manifest that no API server has seen, the Deployment gets only a number that the manifest contains.
+//! `replicas` has a default in the CRD only, because `kubectl scale` needs a number. The API server also sets this
+//! default in objects that were stored before the CRD had it. So on a cluster, the Deployment always gets a number,
+//! unless the object's annotation `kaos.tools/replicas: external` leaves the number to another client. Serde sets no
+//! default for `replicas`. If no API server has processed a manifest, the Deployment gets a number only if the manifest
+//! contains one.
 
 use alloc::string::String;
 
@@ -25,7 +27,7 @@ pub const MEMORY_CONTEXT_LIMIT: i32 = 6;
 pub const MEMORY_MAX_SESSIONS: i32 = 1000;
 /// `config.memory.maxSessionEvents`.
 pub const MEMORY_MAX_SESSION_EVENTS: i32 = 500;
-/// `config.reasoningLoopMaxSteps`, if `config` is set but neither the field nor its older alias is.
+/// The steps that apply if `config` sets neither `reasoningLoopMaxSteps` nor its older alias.
 pub const REASONING_LOOP_MAX_STEPS: i32 = 5;
 /// `replicas`, in the CRD but not in serde.
 pub const REPLICAS: i32 = 1;
@@ -37,7 +39,7 @@ pub const EMBEDDING_DIMS: i32 = 1536;
 pub const EXTRACTION_CONCURRENCY: i32 = 4;
 /// The number of pods of a MemoryStore with external storage and without `replicas`.
 pub const EXTERNAL_STORE_REPLICAS: i32 = 2;
-/// `shortTerm.tokenBudget` of a MemoryStore. The service itself fills it in.
+/// `shortTerm.tokenBudget` of a MemoryStore. The memory service applies it, not the API server.
 pub const TOKEN_BUDGET: i32 = 4096;
 
 pub(crate) const fn flag<const VALUE: bool>() -> bool {

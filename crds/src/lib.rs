@@ -1,18 +1,19 @@
-//! The spec and status types of the KAOS kinds (`kaos.tools/v1alpha1`): Agent, ModelAPI, MCPServer and MemoryStore; and
-//! PolicyRevision, in which the operator records the state of a policy package.
+//! The spec and status types of the KAOS kinds (`kaos.tools/v1alpha1`): Agent, ModelAPI, MCPServer and MemoryStore. The
+//! operator records the state of a policy package in a fifth kind, PolicyRevision.
 //!
-//! Each type exists once. Policies decode objects through the types with `kaos_decode`, which keeps components small.
-//! With the feature `schema`, the CustomResourceDefinitions are generated from the same structs; the doc comments
-//! become the descriptions that `kubectl explain` shows. Unknown fields are ignored. Large sub-objects of Kubernetes
-//! itself (`podSpec`, `resources`, `securityContext` …) stay raw JSON, so that no field of the user is lost.
+//! Each type is declared once. Policies decode objects through the types with `kaos_decode`, which keeps components
+//! small. With the feature `schema`, the CustomResourceDefinitions are generated from the same structs; the doc
+//! comments become the descriptions that `kubectl explain` shows. Unknown fields are ignored. Large sub-objects of
+//! Kubernetes itself (`podSpec`, `resources`, `securityContext` …) stay raw JSON, so that no field of the user is lost.
 //!
-//! The policies decide how a field affects the workload. A field that is an older name of another field is marked
-//! `Deprecated` in its description. Policies use its value and tell the user.
-// `kubectl explain` prints the descriptions as plain text, also addresses in them.
+//! The policies decide how a field affects the workload. Some fields are older names of another field. Their
+//! descriptions start with `Deprecated`. Policies use the value of such a field and tell the user.
+// `kubectl explain` prints descriptions as plain text, so URLs in them have no markup.
 #![allow(rustdoc::bare_urls, rustdoc::invalid_html_tags)]
-// `kubectl explain` prints doc comments as plain text.
+// `kubectl explain` prints doc comments as plain text, so names in them have no backticks.
 #![allow(clippy::doc_markdown)]
-// The lints mistake columns for repeated attributes, and do not see that a derived kind exports its spec.
+// False alarms: the first lint takes the columns for repeated attributes, and the second one does not see that a
+// derived kind exports its spec.
 #![cfg_attr(feature = "schema", allow(clippy::duplicated_attributes, unreachable_pub))]
 #![cfg_attr(all(target_arch = "wasm32", target_os = "unknown"), no_std)]
 

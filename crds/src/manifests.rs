@@ -1,4 +1,5 @@
-//! The generated CustomResourceDefinitions as YAML, one document each, in installation order.
+//! The generated CustomResourceDefinitions as YAML, one document for each, in the order in which they must be
+//! installed.
 
 /// Every CustomResourceDefinition.
 pub const ALL: [&str; 5] = [

@@ -1,5 +1,5 @@
-//! The status that the kinds share. It declares every field that the operator writes: server-side apply refuses a
-//! status with an undeclared field.
+//! The status that the kinds share. The type declares every field that the operator writes, because server-side apply
+//! refuses a status with an undeclared field.
 
 use alloc::collections::BTreeMap;
 use alloc::{string::String, vec::Vec};
@@ -8,8 +8,8 @@ use alloc::{string::String, vec::Vec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `observedGeneration` of an object that had no pass yet. The definitions give a new object this value, so that tools
-/// do not take the object for current.
+/// The `observedGeneration` of an object that had no pass yet. The definitions give every new object this value, so
+/// that tools do not treat its status as current.
 pub const NOT_OBSERVED: i64 = -1;
 
 /// The observed state. Only the operator writes it.

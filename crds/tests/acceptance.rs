@@ -1,5 +1,5 @@
-//! Checks objects like the API server: the structural schema with a JSON Schema validator, its rules with a CEL
-//! interpreter.
+//! Checks objects as the API server does: a JSON Schema validator checks the structural schema, and a CEL interpreter
+//! checks its rules.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -32,7 +32,7 @@ fn definitions() -> Vec<Definition> {
     generate::definitions().unwrap().map(made).into()
 }
 
-/// Converts `nullable` to JSON Schema.
+/// Converts OpenAPI's `nullable` to JSON Schema, in all nodes.
 fn as_json_schema(node: &mut Value) {
     match node {
         Value::Object(map) => {
@@ -70,7 +70,7 @@ fn drop_nulls(schema: &Value, value: &mut Value) {
     }
 }
 
-/// Returns all errors of an object. Returns none for kinds of other projects.
+/// Returns all errors of an object. Returns no errors for kinds of other projects.
 fn complaints(definitions: &[Definition], object: &Value) -> Vec<String> {
     let Some(of) = definitions.iter().find(|of| object["kind"] == of.kind.as_str()) else { return Vec::new() };
     let object = &stored(definitions, object);
@@ -84,7 +84,7 @@ fn complaints(definitions: &[Definition], object: &Value) -> Vec<String> {
 
 fn documents(path: &Path) -> Vec<Value> {
     let text = fs::read_to_string(path).unwrap();
-    // As in YAML 1.2, `y` is text.
+    // As in YAML 1.2, `y` is a text and not a boolean.
     let options = serde_saphyr::options! { strict_booleans: true };
     let all: Vec<Value> = serde_saphyr::from_multiple_with_options(&text, options)
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -110,7 +110,8 @@ fn recorded_inputs_are_accepted_or_refused_as_they_were() {
     for case in cases() {
         let name = case.file_name().unwrap().to_string_lossy().into_owned();
         let recorded: Value = serde_json::from_str(&fs::read_to_string(case.join("expected.json")).unwrap()).unwrap();
-        // A partial pod spec is accepted here. The API server checks names of every kind.
+        // The schemas accept two of the rejected inputs: they allow a partial pod spec, and do not check names. The API
+        // server checks the names of every kind itself.
         let refused = !recorded["rejected"].is_null()
             && name != "agent-rejected-podspec-no-containers"
             && name != "agent-rejected-name-uppercase";
@@ -162,14 +163,14 @@ fn accepted_manifests_are_read_without_losing_a_known_field() {
     }
 }
 
-/// Returns `spec` as its type serializes it. Policies and serde decode it equally.
+/// Decodes `spec` as its type and serializes it again. Checks that policies and serde decode the same value.
 fn read<T: Serialize + DeserializeOwned + Decode + PartialEq + Debug>(spec: &Value) -> Value {
     let read: T = serde_json::from_value(spec.clone()).unwrap_or_else(|error| panic!("{spec}: {error}"));
     assert_eq!(kaos_decode::decode::<T>(spec).as_ref(), Ok(&read));
     serde_json::to_value(read).unwrap()
 }
 
-/// Checks that all written values remain, except for `null` and meaningless empty lists.
+/// Checks that the type keeps all written values, except for `null` and meaningless empty lists.
 fn assert_kept(written: &Value, read: &Value, path: &str) {
     let empty = Map::new();
     match written {

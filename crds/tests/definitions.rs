@@ -1,4 +1,4 @@
-//! The generated files are current and small, and have the promised columns and defaults.
+//! Checks that the generated files are current and small, and have the promised columns and defaults.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 

@@ -1,5 +1,5 @@
-//! Embeds the default policies: finds them, builds them for Wasm, makes components of them, and writes the table that
-//! `src/embedded.rs` includes. Knows no policy by name.
+//! Embeds the default policies: finds them, builds them for Wasm, turns the modules into components, and writes the
+//! table that `src/embedded.rs` includes. This script contains no name of a policy.
 
 #[path = "build/code.rs"]
 mod code;
@@ -26,14 +26,14 @@ use std::{
 
 /// A policy that is ready to be embedded.
 pub(crate) struct Component {
-    /// Base name of its files: `<name>.wasm` and `<name>.yaml`.
+    /// The base name of the policy's files: `<name>.wasm` and `<name>.yaml`.
     name: String,
     bytes: Vec<u8>,
-    /// The text of its `policy.yaml`.
+    /// The text of the policy's `policy.yaml`.
     manifest: String,
 }
 
-/// An error is a text for the person who builds, since no code handles it.
+/// An error is a text for the person who runs the build: no code handles the error.
 pub(crate) type Result<T> = std::result::Result<T, String>;
 
 fn main() -> ExitCode {
@@ -59,7 +59,7 @@ fn run() -> Result<()> {
     let workspace = environment::manifest_directory()?.join("../../guest-policies");
     let workspace = workspace.canonicalize().map_err(|error| format!("{}: {error}", workspace.display()))?;
     let prebuilt = env::var_os(prebuilt::VARIABLE).filter(|dir| !dir.is_empty());
-    // Only `policy new` reads the sources, and only authors have that verb.
+    // Only `policy new` reads the sources, and only a build with the feature `authoring` has this verb.
     let is_for_authors = env::var_os("CARGO_FEATURE_AUTHORING").is_some();
     let policies = if is_for_authors || prebuilt.is_none() { sources::find(&workspace)? } else { Vec::new() };
     if is_for_authors {

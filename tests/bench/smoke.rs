@@ -1,4 +1,4 @@
-//! Runs the bench with a small load: the whole story, with the checks that hold for every load.
+//! Runs the bench with a small load. The test goes through the whole story and checks what is true for every load.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::fs;
@@ -7,10 +7,10 @@ use std::process::Command;
 use kaos_tests::control_plane::programs::Programs;
 use serde_json::Value;
 
-/// The objects of the load: twelve Agents, and four of each other kind.
+/// The number of objects in the load: twelve Agents, four of each other kind.
 const OBJECTS: f64 = 20.0;
 
-/// The command that starts the operator built here.
+/// Returns the command that starts the operator of this build.
 fn operator() -> String {
     let program = Programs::operator().unwrap().canonicalize().unwrap();
     let pages = "--metrics-bind-address=$METRICS --health-probe-bind-address=$HEALTH --debug-bind-address=0";
@@ -38,7 +38,7 @@ fn bench(name: &str, more: &[&str]) -> (String, Value) {
     (out.into_owned(), written)
 }
 
-/// The cells of a row in the printed table.
+/// Returns the cells of a row in the printed table.
 fn row<'o>(out: &'o str, text: &str) -> Vec<&'o str> {
     let row = out.lines().find(|line| line.starts_with(&format!("| {text} |")));
     let row = row.unwrap_or_else(|| panic!("no row {text} in\n{out}"));
@@ -50,7 +50,7 @@ fn the_bench_measures_start_steady_state_and_restart() {
     let (out, json) = bench("smoke", &[]);
     assert_eq!(row(&out, "Load: writes").len(), 3, "{out}");
     let median = &json["operators"][0]["median"];
-    // At least one write for each child and each status: the bench sees all writes.
+    // Every child and every status needs at least one write, so this checks that the bench sees all writes.
     assert!(median["load.writes"].as_f64().unwrap() >= 60.0, "{median:#}");
     assert!(median["load.passes"].as_f64().unwrap() >= 20.0, "{median:#}");
     assert!(median["peaks"].as_f64().unwrap() >= median["peak"].as_f64().unwrap(), "{median:#}");
@@ -65,8 +65,8 @@ fn an_operator_compared_with_itself_makes_the_same_calls() {
     for operator in operators {
         assert_eq!(operator["rounds"].as_array().unwrap().len(), 2, "{operator:#}");
     }
-    // The number of children is the same on any machine. The number of status writes is not: an Agent's pass may run
-    // before or after its ModelAPI's pass.
+    // The number of children is the same on any machine. The number of status writes is not: the pass of an Agent may
+    // run before or after the pass of its ModelAPI.
     let median = |number: usize, key: &str| operators[number]["median"][key].as_f64().unwrap();
     let children = |number: usize| median(number, "load.writes") - median(number, "load.status");
     assert!(children(0) > 0.0 && (children(0) / children(1) - 1.0).abs() <= 0.1, "{json:#}");

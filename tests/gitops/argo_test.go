@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The messages of Argo CD's states are texts. Every other type would not decode.
+// Both fields of an Argo CD health state are texts. A value of another type would be an error in Argo CD.
 type health struct {
 	Status  string
 	Message string
@@ -31,7 +31,7 @@ func customizations(t *testing.T, file string) map[string]string {
 	return patch.Data
 }
 
-// everyKind returns the script under the wildcard. Argo CD takes wildcards only inside of this value.
+// everyKind returns the script for all kinds. Argo CD accepts wildcards only inside of this key.
 func everyKind(t *testing.T) string {
 	t.Helper()
 	var overrides map[string]map[string]string
@@ -56,7 +56,7 @@ func eachKind(t *testing.T) map[string]string {
 	return scripts
 }
 
-// assess runs a script as Argo CD does: with these libraries only, and for a second at most.
+// assess runs a script like Argo CD, with only these libraries, and for at most a second.
 func assess(t *testing.T, script string, object map[string]any) health {
 	t.Helper()
 	state := lua.NewState(lua.Options{SkipOpenLibs: true})

@@ -1,8 +1,8 @@
-// Package gitops asks the libraries of other tools what they make of our objects: kstatus of kpt and of Flux and Helm, and
-// the Lua interpreter of Argo CD.
+// Package gitops tests how the libraries of other tools judge the operator's objects. The libraries are kstatus of kpt,
+// the fork of kstatus in Flux and Helm, and the Lua interpreter of Argo CD.
 //
-// The folder recorded holds objects that the suites of this repository record, each with the verdict that a person
-// stated in the test that recorded it.
+// The folder recorded contains objects that the suites of this repository recorded. Each object has the expected
+// verdicts, which the author of the recording test wrote.
 package gitops
 
 import (
@@ -25,7 +25,8 @@ type record struct {
 	Object  *unstructured.Unstructured `json:"object"`
 }
 
-// records returns every recorded object. A file holds one record, or several by name.
+// records returns every recorded object. The file cases.json contains several records by name, and every other file
+// contains one.
 func records(t *testing.T) []record {
 	t.Helper()
 	files, err := filepath.Glob("recorded/*.json")
@@ -69,8 +70,8 @@ func parsed(t *testing.T, name string, text []byte) record {
 	return one
 }
 
-// newStatuses returns the status of a new object of each kind, from the definitions. As the API server does, it fills in
-// the defaults below the default of the status.
+// newStatuses returns the status of a new object of each kind. The status comes from the definitions: the default of
+// the status, and the defaults of its fields, as on an API server.
 func newStatuses(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	files, err := filepath.Glob(root + "/crds/generated/*.yaml")
@@ -104,7 +105,7 @@ func newStatuses(t *testing.T) map[string]map[string]any {
 	return statuses
 }
 
-// numbers turns the numbers of YAML into those of an object, which has integers.
+// numbers converts the numbers in a status from YAML to the integers of a Kubernetes object.
 func numbers(t *testing.T, status map[string]any) map[string]any {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "Status", "status": status})
@@ -118,7 +119,8 @@ func numbers(t *testing.T, status map[string]any) map[string]any {
 	return object.Object["status"].(map[string]any)
 }
 
-// states returns a recorded object in states that do not depend on its conditions, each with the verdicts on them.
+// states returns a recorded object in further states, for example while it is being deleted. Each state has its own
+// verdicts, whatever the conditions of the object are.
 func states(t *testing.T, recorded record) []record {
 	t.Helper()
 	edited := recorded.Object.DeepCopy()
@@ -149,7 +151,7 @@ func all(t *testing.T) []record {
 	return objects
 }
 
-// condition returns a condition of the object that is true, or nil.
+// condition returns the object's condition of this type if the condition is true, and otherwise nil.
 func condition(object *unstructured.Unstructured, of string) map[string]any {
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	for _, one := range conditions {

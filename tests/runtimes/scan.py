@@ -1,8 +1,8 @@
-"""Prints the environment variables that the installed packages read, as JSON: for each image, the packages and the names.
+"""Prints the environment variables that the installed packages read: a JSON object with the names for each image.
 
-Of the runtime and the memory service, the source is read in full. A field of their settings that no other line uses is
-`parsed` and not `used`. Of the LiteLLM proxy and of OpenTelemetry, which read hundreds of variables, only the names on
-the command line are looked for.
+For the Agent runtime and the memory service, searches all source files. If a variable only sets a field of their settings
+and no code uses the field, the variable is `parsed`. Otherwise the variable is `used`. The LiteLLM proxy and
+OpenTelemetry read hundreds of variables. For these two, searches only for the names on the command line.
 """
 
 import ast
@@ -19,7 +19,7 @@ def files(folder: Path, without: str = "tests"):
 
 
 def settings(tree: ast.Module) -> dict:
-    """The fields of classes of pydantic's settings, with the variable of each."""
+    """Finds the fields of pydantic's settings classes. Returns the name of each field by its environment variable."""
     found = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef) and any(ast.unparse(base) == "BaseSettings" for base in node.bases):
@@ -32,7 +32,7 @@ def settings(tree: ast.Module) -> dict:
 
 
 def asked(tree: ast.Module) -> set:
-    """The names that the code asks the environment for: arguments of calls, defaults of parameters, and indices."""
+    """Finds texts that may be names of variables: arguments of calls, defaults, assigned values and indices."""
     found = set()
 
     def take(node):

@@ -1,11 +1,11 @@
-//! Reads the blocks of commands on a documentation page, selected by the word behind `sh`.
+//! Reads the blocks of commands on a documentation page. The word after `sh` selects the blocks.
 
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-/// The blocks of a page that are marked with one of these words, in order. The page is named from the top of the
-/// repository.
+/// Returns the blocks of a page that have one of these words, in order. The path of the page is relative to the top of
+/// the repository.
 ///
 /// ````text
 /// ```sh cluster

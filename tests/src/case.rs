@@ -1,4 +1,4 @@
-//! A recorded case: the applied objects, the environment, and the result.
+//! A recorded case: the applied objects, the environment, and the recorded result.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,52 +12,54 @@ pub struct Case {
     /// The folder's name.
     pub name: String,
     folder: PathBuf,
-    /// `case.yaml`.
+    /// The content of `case.yaml`.
     pub about: About,
-    /// All applied objects, in order.
+    /// All applied objects, in the order in which tests apply them.
     pub input: Vec<Value>,
-    /// Objects of a second apply.
+    /// The objects that a test applies a second time, with changes.
     pub update: Vec<Value>,
-    /// The pods that become ready, before and after the update.
+    /// The pods that become ready before the second apply, and the pods that become ready after it.
     pub readiness: Readiness,
     /// The operator's environment.
     pub environment: BTreeMap<String, String>,
-    /// Children and status as recorded.
+    /// The recorded children and statuses.
     pub recorded: Value,
 }
 
-/// `case.yaml`.
+/// The content of `case.yaml`.
 #[derive(Deserialize)]
 pub struct About {
-    /// The objects whose children and status are compared, as `Kind/name`.
+    /// The objects with children and status to compare, as `Kind/name`.
     pub primary: Vec<String>,
     profile: String,
-    /// Describes a wanted deviation from the recording. `desired.yaml` states it as a patch, or `conditions` does.
+    /// Describes the deliberate deviation from the recording. `desired.yaml` contains the deviation as a patch, or
+    /// `conditions` contains it.
     #[serde(default)]
     pub desired: Option<String>,
-    /// The reason why the case was written by hand. Absent in recorded cases.
+    /// Why an author wrote the case by hand. Recorded cases lack this field.
     #[serde(default)]
     pub by_hand: Option<String>,
-    /// Conditions that the first primary has at the end, and their status. The Go operator has no conditions.
+    /// The conditions of the first primary at the end, with their status. The recordings lack these conditions, because
+    /// the Go operator has no conditions.
     #[serde(default)]
     pub conditions: BTreeMap<String, String>,
-    /// Objects to compare in addition to the children of the primaries.
+    /// Further objects to compare, in addition to the children of the primaries.
     #[serde(default, rename = "alsoRecord")]
     pub also_record: Vec<String>,
 }
 
-/// `status.yaml`.
+/// The content of `status.yaml`.
 #[derive(Default, Deserialize)]
 pub struct Readiness {
-    /// Ready before the update.
+    /// The pods that become ready before the update.
     #[serde(default)]
     pub before: Vec<Ready>,
-    /// Ready after the update.
+    /// The pods that become ready after the update.
     #[serde(default)]
     pub after: Vec<Ready>,
 }
 
-/// Pods of one Deployment that become ready.
+/// The ready pods of one Deployment.
 #[derive(Deserialize)]
 pub struct Ready {
     /// The name of the Deployment.
@@ -72,12 +74,12 @@ struct Profiles {
     profiles: BTreeMap<String, BTreeMap<String, Option<String>>>,
 }
 
-/// The folder that holds cases, profiles and the registry of runtimes.
+/// Returns the folder with the cases, the profiles and the registry of runtimes.
 pub fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("golden")
 }
 
-/// All cases, by name.
+/// Returns all cases, sorted by name.
 pub fn all() -> Result<Vec<Case>> {
     let profiles: Profiles = serde_saphyr::from_str(&read(&golden().join("profiles.yaml"))?)?;
     let mut folders: Vec<PathBuf> =
@@ -86,8 +88,8 @@ pub fn all() -> Result<Vec<Case>> {
     folders.into_iter().map(|folder| load(folder, &profiles)).collect()
 }
 
-/// The cases for tests on a real API server. These tests create the state that the Go operator leaves behind. Each case
-/// runs a workload, must end as recorded, and needs neither another environment nor a second apply.
+/// Returns the cases for tests that create, on a real API server, the state that the Go operator leaves behind. Each of
+/// these cases runs a workload, must end as recorded, and needs neither another environment nor a second apply.
 pub fn left_by_go() -> Result<Vec<Case>> {
     let environment = default_environment()?;
     Ok(all()?.into_iter().filter(|case| case.can_be_left(&environment)).collect())
@@ -117,7 +119,8 @@ fn load(folder: PathBuf, profiles: &Profiles) -> Result<Case> {
 }
 
 impl Case {
-    /// The result that this operator must produce: the recording, patched by `desired.yaml` for wanted deviations.
+    /// Returns the result that this operator must produce: the recording, changed by `desired.yaml` if the case
+    /// deviates.
     pub fn wanted(&self) -> Result<Value> {
         let mut wanted = self.recorded.clone();
         if self.deviation().exists() {
@@ -127,12 +130,12 @@ impl Case {
         Ok(wanted)
     }
 
-    /// The children and the status as the API server stored them, with its defaults.
+    /// Returns the children and the status as the API server stored them, with its defaults.
     pub fn stored(&self) -> Result<Value> {
         Ok(serde_json::from_str(&read(&self.folder.join("expected.full.json"))?)?)
     }
 
-    /// The file with the wanted deviation: a JSON patch for `expected.json`.
+    /// Returns the path of the file with the deliberate deviation. The file is a JSON patch for `expected.json`.
     pub fn deviation(&self) -> PathBuf {
         self.folder.join("desired.yaml")
     }
@@ -143,23 +146,23 @@ impl Case {
             && self.about.by_hand.is_none()
             && self.update.is_empty()
             && !self.deviation().exists()
-            // Takeovers from a foreign owner have tests of their own.
+            // Other tests cover the takeover of children that have no owner.
             && children.iter().all(|child| child["metadata"]["ownerReferences"].is_array())
             && children.iter().any(|child| child["kind"] == "Deployment")
-            // The nodes of the tests match no node selector.
+            // The nodes of the tests do not match any node selector.
             && children.iter().all(|child| child["spec"]["template"]["spec"]["nodeSelector"].is_null())
     }
 }
 
-/// The environment of the profile `default`.
+/// Returns the environment of the profile `default`.
 pub fn default_environment() -> Result<BTreeMap<String, String>> {
     let profiles: Profiles = serde_saphyr::from_str(&read(&golden().join("profiles.yaml"))?)?;
     Ok(profiles.base.into_iter().filter_map(|(key, value)| Some((key, value?))).collect())
 }
 
-/// The objects of a YAML file.
+/// Returns the objects of a YAML file.
 pub fn documents(path: &Path) -> Result<Vec<Value>> {
-    // Reads YAML 1.2, as the recorder did: `y` is a string.
+    // Read YAML 1.2 like the program that recorded the cases: `y` is a string.
     let options = serde_saphyr::options! { strict_booleans: true };
     let documents: Vec<Value> =
         serde_saphyr::from_multiple_with_options(&read(path)?, options).with_context(|| path.display().to_string())?;

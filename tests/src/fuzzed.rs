@@ -1,13 +1,13 @@
-//! The functions that the fuzz targets in `tests/fuzz` call. `cargo test` runs their corpora through them, too.
+//! The functions that the fuzz targets in `tests/fuzz` call. `cargo test` also runs these functions on the corpora.
 
 use kaos_policy::gate::{Bounds, Inspection, LoadError, inspect, unpacked};
 use kaos_policy_sdk::patch::{self, Schema};
 use serde_json::Value;
 
-/// Loads any bytes as a policy, compressed or not, up to compilation. Returns a result or a typed error.
+/// Loads any bytes as a policy, compressed or not, but does not compile the policy. Returns a result or a typed error.
 ///
 /// # Panics
-/// If an invariant that fuzzing checks is broken.
+/// If the bytes break an invariant.
 pub fn loader(data: &[u8]) -> Result<Inspection, LoadError> {
     let bounds = Bounds::default();
     let inspected = unpacked(data, &bounds).and_then(|component| Ok(inspect(&component, &bounds)?));
@@ -17,11 +17,11 @@ pub fn loader(data: &[u8]) -> Result<Inspection, LoadError> {
     inspected
 }
 
-/// Takes two lines of JSON as a base and a patch. Expects a result or a typed error. If the result is an object, it
-/// holds no directive and no null, so that an empty patch does not change it.
+/// Reads two lines of JSON as a base and a patch, and merges them. Expects a result or a typed error. If the result is
+/// an object, it must contain no directive and no null, so that an empty patch does not change it.
 ///
 /// # Panics
-/// If an invariant that fuzzing checks is broken.
+/// If the data break an invariant.
 pub fn patch(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let mut lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap_or(Value::Null));

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use anyhow::{Context, Result, ensure};
 use wit_component::ComponentEncoder;
 
-/// Builds a folder of the repository for Wasm, and returns the module with this name.
+/// Builds a folder of the repository for Wasm. Returns the Wasm module with this name.
 pub fn build(folder: &str, arguments: &[&str], module: &str) -> Result<Vec<u8>> {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let target = top.join("target/tmp/guests");
@@ -25,24 +25,26 @@ pub fn build(folder: &str, arguments: &[&str], module: &str) -> Result<Vec<u8>> 
     std::fs::read(&path).with_context(|| path.display().to_string())
 }
 
-/// Turns a module into a component. The module itself names its WIT world.
+/// Turns a module into a component. The module contains the name of its WIT world.
 pub fn component(module: &[u8]) -> Result<Vec<u8>> {
     ComponentEncoder::default().module(module)?.validate(true).encode()
 }
 
-/// The SDK's example of an overlay, for the policy of Agents.
+/// Returns the SDK's example of an overlay for the policy of Agents.
 pub fn overlay() -> Result<Vec<u8>> {
     let arguments = ["--package", "kaos-policy-sdk", "--example", "loglevel"];
     component(&build("guest-policies", &arguments, "examples/loglevel.wasm")?)
 }
 
-/// The SDK's example that panics when its object says so, built with or without the standard library.
+/// Returns the SDK's example of a policy that panics on request. `example` chooses the build with or without the
+/// standard library.
 pub fn panics(example: &str) -> Result<Vec<u8>> {
     let arguments = ["--package", "kaos-policy-sdk", "--example", example];
     component(&build("guest-policies", &arguments, &format!("examples/{example}.wasm"))?)
 }
 
-/// The hostile guest in one of its modes. Each mode, listed in host/policy/tests/guests/hostile, breaks one rule.
+/// Returns the hostile guest in one of its modes. Each mode breaks one rule. `host/policy/tests/guests/hostile` lists
+/// the modes.
 pub fn hostile(mode: &str) -> Result<Vec<u8>> {
     static MODULE: OnceLock<Vec<u8>> = OnceLock::new();
     if MODULE.get().is_none() {
@@ -52,7 +54,7 @@ pub fn hostile(mode: &str) -> Result<Vec<u8>> {
     component(&told(built, "MODE=", 35, mode)?)
 }
 
-/// Writes a text into the space that a module reserves for it behind a mark.
+/// Writes a text into the space that a module reserves after a mark.
 pub fn told(module: &[u8], mark: &str, room: usize, text: &str) -> Result<Vec<u8>> {
     let at = module.windows(mark.len()).position(|window| window == mark.as_bytes());
     let from = at.with_context(|| format!("the guest has no {mark}"))? + mark.len();

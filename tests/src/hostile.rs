@@ -1,4 +1,4 @@
-//! Invalid and extreme objects, and the properties that every answer to them must have.
+//! Invalid and extreme objects, and the rules that every answer to them must obey.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub struct Subject {
     pub object: Value,
 }
 
-/// Every sample of every policy that becomes a plan and waits for nothing.
+/// Returns every sample of every policy, if the sample gets a plan without waiting for anything.
 pub fn subjects(policies: &[Arc<Policy>]) -> Result<Vec<Subject>> {
     let served = vec![ResourceType::new("gateway.networking.k8s.io/v1", "HTTPRoute")];
     let mut subjects = Vec::new();
@@ -40,7 +40,7 @@ pub fn subjects(policies: &[Arc<Policy>]) -> Result<Vec<Subject>> {
     Ok(subjects)
 }
 
-/// Sets all fields of an object that reach its Deployment.
+/// Sets all fields of an object that the policy copies into the Deployment.
 fn talkative(object: &mut Value) {
     let container = json!({
         "command": ["run"], "args": ["--fast"], "workingDir": "/w",
@@ -79,8 +79,8 @@ fn talkative(object: &mut Value) {
 }
 
 impl Subject {
-    /// Whether an object gets a plan. Fails unless the plan's manifests fit Kubernetes' types, or the refusal names a
-    /// path and a reason.
+    /// Returns whether an object gets a plan. Fails if the plan's manifests do not fit Kubernetes' types, or if the
+    /// refusal names no path or no reason.
     pub fn answers(&self, object: &Value) -> Result<bool> {
         match self.renderer.render(object, &self.lookup)?.verdict {
             Verdict::Planned(planned) => {
@@ -100,12 +100,12 @@ impl Subject {
         }
     }
 
-    /// The verdict on an object.
+    /// Returns the verdict on an object.
     pub fn verdict(&self, object: &Value) -> Result<Verdict> {
         Ok(self.renderer.render(object, &self.lookup)?.verdict)
     }
 
-    /// Returns the violations of an object that is refused as invalid.
+    /// Returns the violations of an object that the policy refuses as invalid.
     pub fn refusal(&self, object: &Value) -> Vec<Violation> {
         match self.renderer.render(object, &self.lookup).map(|rendered| rendered.verdict) {
             Ok(Verdict::Refused(Refusal::Invalid(violations))) => violations,
@@ -113,7 +113,7 @@ impl Subject {
         }
     }
 
-    /// Puts `value` at `path` of the sample and evaluates the result.
+    /// Puts `value` at `path` of the sample, and then calls [`Self::answers`] for the result.
     pub fn answers_with(&self, path: &[String], value: Value) -> Result<bool> {
         let mut object = self.object.clone();
         put(&mut object, path, value);
@@ -122,10 +122,10 @@ impl Subject {
 }
 
 impl Subject {
-    /// The value at a path.
+    /// Returns the value at a path.
     ///
     /// # Panics
-    /// If there is no value.
+    /// If the path has no value.
     pub fn at(&self, path: &[String]) -> &Value {
         path.iter().fold(&self.object, |value, key| match value {
             Value::Array(items) => &items[key.parse::<usize>().unwrap_or_default()],
@@ -133,7 +133,7 @@ impl Subject {
         })
     }
 
-    /// The paths in the spec of lists and objects that are not empty.
+    /// Returns the paths of all lists and objects in the spec that are not empty.
     pub fn lists_and_objects(&self) -> Vec<Vec<String>> {
         let has_several = |value: &Value| match value {
             Value::Array(items) => !items.is_empty(),
@@ -146,7 +146,7 @@ impl Subject {
     }
 }
 
-/// Every path below `value`.
+/// Returns every path below `value`.
 pub fn places(value: &Value) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     collect(value, &mut Vec::new(), &mut found);
@@ -167,7 +167,7 @@ fn collect(value: &Value, here: &mut Vec<String>, found: &mut Vec<Vec<String>>) 
     }
 }
 
-/// Puts a value at a path that exists.
+/// Puts a value at an existing path.
 pub fn put(object: &mut Value, path: &[String], value: Value) {
     let place = path.iter().try_fold(object, |value, key| match value {
         Value::Array(items) => items.get_mut(key.parse::<usize>().ok()?),

@@ -1,5 +1,5 @@
-//! Code that the suites share: recorded cases, a stage to play them on, and the masking of values before two objects
-//! are compared.
+//! Code that the suites share: recorded cases, stages on which to run cases, and functions that mask values before a
+//! test compares two objects.
 
 pub mod blocks;
 pub mod case;

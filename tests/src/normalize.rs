@@ -1,14 +1,14 @@
-//! Removes identifiers and server-made values from an object, so that a rendered object and an object from an API
-//! server can be compared.
+//! Removes identifiers and values that an API server adds. So a test can compare a rendered object with an object from
+//! an API server.
 //!
-//! A default is dropped by value: if a field equals the server's default, it is removed, regardless of its writer. Both
-//! sides pass through the same function.
+//! The module removes a field whenever the field equals the server's default, whoever wrote it. Tests call the same
+//! functions for both objects.
 
 use serde_json::{Map, Value, json};
 
 const HASH: &str = "kaos.tools/pod-spec-hash";
 
-/// Drops defaults and masks values that differ between runs.
+/// Removes defaults, and masks values that differ between runs.
 pub fn stripped(mut object: Value) -> Value {
     metadata(&mut object);
     object.as_object_mut().map(|fields| fields.remove("status"));
@@ -143,7 +143,7 @@ fn pull_policy(image: &str) -> &'static str {
     if tag == "latest" { "Always" } else { "IfNotPresent" }
 }
 
-/// The recorded fields of a status, in the recorded form.
+/// Returns the fields of a status that the recordings contain, in the format of the recordings.
 pub fn status(status: &Value) -> Value {
     let mut out = Map::new();
     out.insert("phase".into(), status.get("phase").cloned().unwrap_or(json!("")));

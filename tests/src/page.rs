@@ -1,14 +1,14 @@
-//! Writes the figures of benches into the performance page, each between its own marks.
+//! Writes the figures of benches into the performance page. Each bench has a section between two marks.
 
 use std::{env, fs, path::Path, process::ExitCode};
 
 use anyhow::Context;
 
-/// The performance page, relative to the top of the repository.
+/// The path of the performance page, relative to the top of the repository.
 const PAGE: &str = "docs/reference/performance.md";
 
-/// Prints a table. With `UPDATE_PERFORMANCE` in the environment, also writes it into the page between the marks of
-/// `section`.
+/// Prints a table. If the environment contains `UPDATE_PERFORMANCE`, also writes the table into the page between the
+/// marks of `section`.
 pub fn publish(section: &str, table: &str) -> anyhow::Result<()> {
     println!("\n{table}");
     if env::var_os("UPDATE_PERFORMANCE").is_none() {
@@ -19,7 +19,7 @@ pub fn publish(section: &str, table: &str) -> anyhow::Result<()> {
     fs::write(&page, put(&text, section, table)?).with_context(|| page.display().to_string())
 }
 
-/// Prints the missed aims, and returns the bench's exit code.
+/// Prints the exceeded bounds. Returns the bench's exit code.
 pub fn verdict(missed: &[String]) -> ExitCode {
     for missed in missed {
         eprintln!("missed: {missed}");

@@ -1,4 +1,4 @@
-//! Plays a recorded case on a [`Stage`] and compares the result with the wanted one.
+//! Runs a recorded case on a [`Stage`].
 
 use std::collections::BTreeMap;
 
@@ -10,22 +10,23 @@ use crate::case::Case;
 use crate::normalize;
 use crate::stage::{Key, Stage, key};
 
-/// The label and the annotation that the host writes into every manifest.
+/// The label and the annotation that the host adds to every manifest.
 const STAMPS: [&str; 2] = ["app.kubernetes.io/managed-by", "kaos.tools/applied-digest"];
 
-/// The result of a case: children and statuses in the recorded form, and the fuel of the first primary's pass.
+/// The result of a case: children and statuses in the format of the recording, and the fuel of the first primary's
+/// pass.
 pub struct Ended {
-    /// In the form of `expected.json`.
+    /// The children and statuses, in the format of `expected.json`.
     pub outcome: Value,
     /// The conditions of the first primary.
     pub conditions: BTreeMap<String, String>,
-    /// The primaries, each with the status that the host would write.
+    /// The primaries, with the statuses that the host would write.
     pub objects: Vec<Value>,
-    /// Zero for native policies, which use no fuel.
+    /// The fuel of the first primary's last pass. Native policies use no fuel, so it is zero for them.
     pub fuel: u64,
 }
 
-/// Applies the objects of a case in its order, and runs passes until nothing changes.
+/// Applies the objects of a case in their order, and runs passes until nothing changes.
 pub fn play(case: &Case, wanted: &Value, renderers: BTreeMap<String, Renderer>) -> Result<Ended> {
     let primaries: Vec<Key> = case.about.primary.iter().map(|name| named(name)).collect();
     let mut stage = Stage::new(renderers);
@@ -40,7 +41,7 @@ pub fn play(case: &Case, wanted: &Value, renderers: BTreeMap<String, Renderer>) 
     stage.settle()?;
     let children: Vec<Key> = primaries.iter().flat_map(|primary| stage.children_of(primary)).map(|c| key(&c)).collect();
     for object in &case.update {
-        // Skip edits of children: they are drift, and the next pass restores the plan anyway.
+        // Skip edits of children: the operator treats them as drift, and its next pass restores the plan.
         if !children.contains(&key(object)) {
             stage.apply(object);
             stage.settle()?;
@@ -71,14 +72,15 @@ pub fn play(case: &Case, wanted: &Value, renderers: BTreeMap<String, Renderer>) 
     Ok(Ended { outcome: Value::Object(outcome), conditions, objects, fuel })
 }
 
-/// The types and statuses of the conditions.
+/// Returns the types of the conditions, with their statuses.
 fn conditions(status: &Value) -> BTreeMap<String, String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let all = status["conditions"].as_array().into_iter().flatten();
     all.map(|condition| (text(&condition["type"]), text(&condition["status"]))).collect()
 }
 
-/// Converts a child to the recorded form, which omits the server's defaults except the replicas.
+/// Converts a child to the format of the recording. The recording omits the server's defaults, except the number of
+/// replicas.
 pub fn recorded_form(child: Value) -> Value {
     let mut child = normalize::stripped(child);
     if child["kind"] == "Deployment" && child["spec"].get("replicas").is_none() {
@@ -87,7 +89,7 @@ pub fn recorded_form(child: Value) -> Value {
     child
 }
 
-/// Drops allowed additions from `ours`: labels and annotations of children, and fields of a status.
+/// Removes allowed additions from `ours`: labels and annotations of children, and fields of a status.
 pub fn without_additions(ours: &mut Value, wanted: &Value) {
     let wanted_children = wanted["children"].as_array().cloned().unwrap_or_default();
     for child in ours["children"].as_array_mut().into_iter().flatten() {
@@ -120,7 +122,7 @@ fn trim_status(ours: &mut Value, wanted: &Value) {
     }
 }
 
-/// Restores the Deployment statuses from `status.deployment` of the recording.
+/// Sets the status of each Deployment to `status.deployment` of the recording.
 fn recorded_deployments(stage: &mut Stage, wanted: &Value) {
     let statuses = wanted["statuses"].as_object().cloned().unwrap_or_default();
     for child in wanted["children"].as_array().into_iter().flatten().filter(|child| child["kind"] == "Deployment") {
@@ -133,7 +135,7 @@ fn recorded_deployments(stage: &mut Stage, wanted: &Value) {
     }
 }
 
-/// The owner of a recorded child such as `Deployment/agent-b`.
+/// Returns the owner of a recorded child such as `Deployment/agent-b`.
 pub fn owner_of_recorded(name: &str, wanted: &Value) -> Option<Key> {
     let looked_at = named(name);
     let child = wanted["children"].as_array()?.iter().find(|child| key(child) == looked_at)?;

@@ -1,4 +1,4 @@
-//! The default policies, compiled into this process or as the components in the operator's binary.
+//! The default policies, either compiled into this process or as the components in the operator's binary.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use kaos_policy::settings::{Layer, Origin};
 
 use crate::case::Case;
 
-/// The default policies as functions of this process, each with its `policy.yaml`.
+/// Returns the default policies as functions of this process, with their `policy.yaml` files.
 fn natives() -> [(Native, &'static str); 4] {
     [
         (native_code!(kaos_policy_sdk, kaos_agent::Agent), include_str!("../../guest-policies/agent/policy.yaml")),
@@ -38,7 +38,7 @@ fn natives() -> [(Native, &'static str); 4] {
     ]
 }
 
-/// The default policies as native code.
+/// Returns the default policies as native code.
 pub fn native() -> Result<Vec<Arc<Policy>>> {
     let admit = |(code, file): (Native, &str)| {
         let policy =
@@ -48,16 +48,16 @@ pub fn native() -> Result<Vec<Arc<Policy>>> {
     natives().into_iter().map(admit).collect()
 }
 
-/// The default policies as components that pass the whole gate.
+/// Returns the default policies as components that have passed the whole gate.
 pub fn wasm() -> Result<Vec<Arc<Policy>>> {
     let loaded = Loader::new(Cluster::default())?.load(&[])?;
     Ok(loaded.into_iter().map(|loaded| loaded.policy).collect())
 }
 
-/// The preset of the version of KAOS that the cases were recorded with.
+/// The preset for the version of KAOS that recorded the cases.
 const RECORDED_WITH: &str = "kaos-0.1";
 
-/// A renderer for each kind, with the environment of a case, and the preset of the version that was recorded.
+/// Returns a renderer for each kind, with the environment of a case, and with the preset for the recorded version.
 pub fn renderers(policies: &[Arc<Policy>], case: &Case) -> Result<BTreeMap<String, Renderer>> {
     let mut layers = Preset::named(RECORDED_WITH)?.layers();
     layers.push(Layer::env(Origin::Environment, case.environment.clone()));

@@ -1,4 +1,4 @@
-//! Policies that record every answer byte for byte, before the host processes it.
+//! Policies that record the exact bytes of every answer before the host processes it.
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,7 +37,7 @@ pub fn recording(policies: Vec<Arc<Policy>>) -> anyhow::Result<(Vec<Arc<Policy>>
         Ok(Arc::new(Policy::admit(Arc::new(code), digest, &file, limits)?))
     };
     let policies = policies.into_iter().map(recorded).collect::<anyhow::Result<_>>()?;
-    // Drop the answers to `describe`: they are the same for every case.
+    // Discard the answers to `describe`, because they are the same for every case.
     answers.take();
     Ok((policies, answers))
 }

@@ -1,4 +1,4 @@
-//! Builds packages as tests ship them, and variants of components.
+//! Builds packages for tests, and variants of components.
 
 use std::io::Write as _;
 
@@ -10,19 +10,19 @@ use kaos_policy::contract::HOME;
 use kaos_policy::manifest::PolicyFile;
 use serde_json::{Value, json};
 
-/// The embedded component of a policy, and its `policy.yaml`.
+/// Returns the embedded component of a policy, and its `policy.yaml`.
 pub fn embedded(policy: &str) -> Result<(&'static [u8], &'static str)> {
     let named = |manifest: &str| manifest.lines().any(|line| line == format!("name: {policy}"));
     let found = DEFAULTS.iter().find(|it| named(it.manifest)).with_context(|| format!("no policy {policy}"))?;
     Ok((found.component, found.manifest))
 }
 
-/// Adds a custom section to a component: the bytes differ, the behaviour does not.
+/// Adds a custom section to a component, which changes the bytes of the component, but not its behaviour.
 pub fn with_section(component: &[u8], name: &str, content: &[u8]) -> Result<Vec<u8>> {
     let mut body = vec![u8::try_from(name.len())?];
     body.extend_from_slice(name.as_bytes());
     body.extend_from_slice(content);
-    // The length must fit into one byte of LEB128.
+    // The length must fit into a single byte of LEB128.
     ensure!(body.len() < 128, "the section is too long");
     let mut more = component.to_vec();
     more.extend([0, u8::try_from(body.len())?]);
@@ -30,14 +30,14 @@ pub fn with_section(component: &[u8], name: &str, content: &[u8]) -> Result<Vec<
     Ok(more)
 }
 
-/// Compresses bytes with gzip, at a level from 1 to 9.
+/// Compresses bytes with gzip. The levels are 1 to 9.
 pub fn gzipped(bytes: &[u8], level: u32) -> Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::new(level));
     encoder.write_all(bytes)?;
     Ok(encoder.finish()?)
 }
 
-/// Builds a package in the operator's namespace, as `policy pack` does. `file` is its `policy.yaml`.
+/// Builds a package in the operator's namespace, like `policy pack`. `file` is the content of `policy.yaml`.
 pub fn package(name: &str, component: Option<&[u8]>, file: &str) -> Result<Value> {
     let packed = pack(name, HOME, &PolicyFile::parse(file)?, component)?;
     ensure!(packed.chunks.is_empty(), "{name} does not fit into one ConfigMap");

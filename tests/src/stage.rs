@@ -1,8 +1,8 @@
-//! A minimal operator: runs passes over objects in memory until nothing changes.
+//! A minimal operator that runs passes over objects in memory until nothing changes.
 //!
-//! It imitates the environment of the recorded operator: children appear, and pods become ready on request. It runs the
-//! real pass on every object, and each manifest must fit the full type of its kind. It does not imitate the additions
-//! of an API server; [`crate::normalize`] compensates for that.
+//! The stage imitates the cluster in which the Go operator was recorded: children appear, and pods become ready on
+//! request. The stage runs the real pass on every object. Each manifest must fit the complete type of its kind. The
+//! stage does not add an API server's defaults, so tests remove them with [`crate::normalize`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,21 +15,23 @@ use serde_json::{Value, json};
 
 use crate::typed;
 
-/// An object's kind and name; the stage has one namespace.
+/// The kind and the name of an object. A stage has only one namespace.
 pub type Key = (String, String);
 
-/// A cluster in memory, and the policies that decide its contents.
+/// A cluster in memory, with the policies for its objects.
 pub struct Stage {
     renderers: BTreeMap<String, Renderer>,
     objects: BTreeMap<Key, Value>,
     children: BTreeMap<Key, Value>,
-    /// Objects whose plan was fully applied once: their plan gates have no effect any more.
+    /// Objects with a plan that was once applied. The plan gates of these objects have no effect any more.
     applied: BTreeSet<Key>,
-    /// The statuses of Deployments by name. All other Deployments have the status of a Deployment with a new pod.
+    /// The statuses of Deployments by name. A Deployment without an entry has the status of a Deployment with a new
+    /// pod.
     deployments: BTreeMap<String, Value>,
-    /// The statuses that the host would write. Other objects do not see them: the recordings know no conditions.
+    /// The statuses that the host would write. Other objects do not see these statuses, because the recordings have no
+    /// conditions.
     composed: BTreeMap<Key, Value>,
-    /// Fuel of the last pass over each object.
+    /// The fuel of the last pass over each object.
     pub fuel: BTreeMap<Key, u64>,
 }
 
@@ -47,7 +49,7 @@ impl Stage {
         }
     }
 
-    /// Applies an object as a user does: replaces the spec and keeps the status.
+    /// Applies an object like a user. Replaces the spec and keeps the status.
     pub fn apply(&mut self, object: &Value) {
         let key = key(object);
         let generation = self.objects.get(&key).map_or(0, |old| old["metadata"]["generation"].as_i64().unwrap_or(0));
@@ -59,12 +61,12 @@ impl Stage {
         self.objects.insert(key, new);
     }
 
-    /// Sets the status of a Deployment from now on.
+    /// Sets the status that a Deployment has from now on.
     pub fn deployment_status(&mut self, name: &str, status: Value) {
         self.deployments.insert(name.to_owned(), status);
     }
 
-    /// Makes pods of a Deployment ready.
+    /// Makes this number of a Deployment's pods ready.
     pub fn make_ready(&mut self, name: &str, ready: u32) {
         let status = json!({
             "replicas": ready, "updatedReplicas": ready, "readyReplicas": ready, "availableReplicas": ready,
@@ -92,17 +94,17 @@ impl Stage {
         bail!("the objects do not settle")
     }
 
-    /// The children of one object, as rendered.
+    /// Returns the rendered children of one object.
     pub fn children_of(&self, key: &Key) -> Vec<Value> {
         self.children.values().filter(|child| owner(child) == *key).cloned().collect()
     }
 
-    /// The status of one object.
+    /// Returns the status of one object.
     pub fn status_of(&self, key: &Key) -> Value {
         self.objects.get(key).and_then(|object| object.get("status")).cloned().unwrap_or_else(|| json!({}))
     }
 
-    /// One object with the status that the host would write.
+    /// Returns one object with the status that the host would write.
     pub fn as_written(&self, key: &Key) -> Option<Value> {
         let mut object = self.objects.get(key)?.clone();
         object["status"] = self.composed.get(key)?.clone();
@@ -158,7 +160,7 @@ impl Stage {
         Ok(())
     }
 
-    /// The children of the plan and the existing children, each once.
+    /// Returns the children in the plan and the existing children, without duplicates.
     fn seen(&self, rendered: &Rendered, key: &Key) -> Vec<Child> {
         let mut seen: BTreeMap<Key, Child> = BTreeMap::new();
         for child in rendered.manifests().iter().chain(&self.children_of(key)) {
@@ -185,7 +187,7 @@ fn outcome(rendered: &Rendered, applied_before: bool) -> Outcome {
     }
 }
 
-/// The status of a Deployment whose only pod has just been created.
+/// Returns the status of a Deployment with a single pod that has just been created.
 fn started() -> Value {
     json!({
         "replicas": 1, "updatedReplicas": 1,
@@ -198,7 +200,7 @@ fn started() -> Value {
     })
 }
 
-/// Kind and name of an object.
+/// Returns the kind and the name of an object.
 pub fn key(object: &Value) -> Key {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     (text(&object["kind"]), text(&object["metadata"]["name"]))

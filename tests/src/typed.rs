@@ -1,4 +1,4 @@
-//! Checks manifests against Kubernetes' types: reads a manifest as the type of its kind and writes it again.
+//! Checks manifests against Kubernetes' types. The checks read a manifest as the type of its kind and write it again.
 
 use anyhow::{Context, Result, bail, ensure};
 use k8s_openapi::api::{apps::v1::Deployment, core::v1, policy::v1::PodDisruptionBudget};
@@ -6,12 +6,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Checks that the manifest can be read as its kind.
+/// Checks that the manifest can be read as the type of its kind.
 pub fn readable(manifest: &Value) -> Result<()> {
     read_and_written(manifest).map(drop)
 }
 
-/// Checks that the manifest has no field that its kind lacks: reading and writing it loses nothing.
+/// Checks that the manifest has only fields of its type, so reading and writing it loses nothing.
 pub fn lossless(manifest: &Value) -> Result<()> {
     let written = read_and_written(manifest)?;
     nothing_lost(manifest, &written, "")
@@ -37,7 +37,7 @@ fn through<T: DeserializeOwned + Serialize>(manifest: &Value) -> Result<Value> {
     Ok(serde_json::to_value(typed)?)
 }
 
-/// Writing turns quantities into strings and drops nulls.
+/// Checks that `after` contains every field of `before`. Writing turns quantities into strings and removes nulls.
 fn nothing_lost(before: &Value, after: &Value, path: &str) -> Result<()> {
     match (before, after) {
         (Value::Object(before), Value::Object(after)) => {
@@ -56,7 +56,7 @@ fn nothing_lost(before: &Value, after: &Value, path: &str) -> Result<()> {
     }
 }
 
-/// Checks the required fields of a route and their types, because no Rust types of the Gateway API are used here.
+/// Checks the required fields of a route and their types. The tests have no Rust types for the Gateway API.
 fn route(manifest: &Value) -> Result<()> {
     let spec = &manifest["spec"];
     let list = |value: &Value, what: &str| {

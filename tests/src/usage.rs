@@ -5,33 +5,33 @@ use std::{fs, ops::Range, time::Duration};
 /// The unit in which `/proc` counts processor time.
 const TICK: Duration = Duration::from_millis(10);
 
-/// Processor time of a process itself; `None` if it has ended.
+/// Returns the processor time of a process without its children. Returns `None` if the process has ended.
 pub fn own_processor(process: u32) -> Option<Duration> {
     ticks(process, 11..13)
 }
 
-/// Processor time of a process and of its children that have ended and been reaped; `None` if the process has ended.
+/// Returns the processor time of a process and of its ended children. Returns `None` if the process has ended.
 pub fn processor(process: u32) -> Option<Duration> {
     ticks(process, 11..15)
 }
 
-/// The memory that a process occupies now, in bytes; `None` if it has ended.
+/// Returns the memory that a process occupies now, in bytes. Returns `None` if the process has ended.
 pub fn resident(process: u32) -> Option<u64> {
     memory(process, "VmRSS:")
 }
 
-/// The peak memory of a process, in bytes; `None` if it has ended.
+/// Returns the peak memory of a process in bytes. Returns `None` if the process has ended.
 pub fn peak(process: u32) -> Option<u64> {
     memory(process, "VmHWM:")
 }
 
-/// The running children of a process.
+/// Returns the running children of a process.
 pub fn children(process: u32) -> Vec<u32> {
     let listed = fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
     listed.split_whitespace().filter_map(|child| child.parse().ok()).collect()
 }
 
-/// Sums a range of the fields that follow the process name.
+/// Returns the sum of some fields in `/proc/PID/stat`. `fields` counts from the field after the process name.
 fn ticks(process: u32, fields: Range<usize>) -> Option<Duration> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let all: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();

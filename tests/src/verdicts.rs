@@ -1,28 +1,28 @@
-//! Recorded statuses with the verdicts that other tools must give. `tests/gitops` asks the tools' own libraries for their
-//! verdicts on the same records.
+//! Recorded statuses with the verdicts that other tools must give. `tests/gitops` calls the tools' own libraries with
+//! the same records.
 
 use std::{fs, path::PathBuf};
 
 use serde_json::{Map, Value, json};
 
-/// The folder of the records.
+/// Returns the folder of the records.
 pub fn folder() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/gitops/recorded"))
 }
 
-/// The verdicts of other tools on an object.
+/// The verdict of other tools on an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// The object is as it should be.
+    /// The object is in the wanted state.
     Done,
-    /// The tool waits.
+    /// The tool waits for the object.
     Waits,
-    /// The tool gives up.
+    /// The tool reports a failure.
     Fails,
 }
 
 impl Verdict {
-    /// Returns the word of kstatus: Flux, Helm and kpt.
+    /// Returns the verdict in the words of kstatus, for Flux, Helm and kpt.
     pub fn kstatus(self) -> &'static str {
         match self {
             Self::Done => "Current",
@@ -31,7 +31,7 @@ impl Verdict {
         }
     }
 
-    /// Returns the word of Argo CD.
+    /// Returns the verdict in the words of Argo CD.
     pub fn argo(self) -> &'static str {
         match self {
             Self::Done => "Healthy",
@@ -40,13 +40,13 @@ impl Verdict {
         }
     }
 
-    /// Returns a record: the part of the object that tools look at, and their verdicts.
+    /// Returns a record with the parts of the object that tools read, and with the verdicts of the tools.
     pub fn record(self, object: &Value) -> Value {
         json!({"kstatus": self.kstatus(), "argo": self.argo(), "object": looked_at(object)})
     }
 }
 
-/// The part of an object that tools look at, without anything that differs between runs.
+/// Returns the parts of an object that tools read, without values that differ between runs.
 fn looked_at(object: &Value) -> Value {
     let pick = |value: &Value, fields: &[&str]| -> Map<String, Value> {
         fields.iter().filter_map(|field| Some(((*field).to_owned(), value.get(field)?.clone()))).collect()
@@ -71,8 +71,8 @@ fn looked_at(object: &Value) -> Value {
     })
 }
 
-/// Shortens names of revisions to the names of their ConfigMaps. The names end with a digest of the component, and another
-/// compiler makes other bytes.
+/// Replaces names of revisions by the names of their ConfigMaps. A revision's name ends with a digest of the component,
+/// and this digest differs between compilers.
 fn drop_digests(text: &mut Value) {
     const DIGITS: usize = 12;
     let is_digest = |end: &str| end.len() == DIGITS && end.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -85,7 +85,7 @@ fn drop_digests(text: &mut Value) {
     }
 }
 
-/// Compares a record with the stored one. `UPDATE_GOLDEN=1` stores it.
+/// Compares a record with the stored record. With `UPDATE_GOLDEN=1`, stores the record instead.
 ///
 /// # Panics
 /// If the records differ.

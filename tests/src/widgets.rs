@@ -1,4 +1,4 @@
-//! Widgets: a kind that the host does not know, and editions of its policy.
+//! Widgets: a kind for which the host has no code, and editions of its policy.
 
 use std::sync::OnceLock;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::guests;
 use crate::harness::samples;
 
-/// The guest as a module, built once per process.
+/// Returns the guest as a module. Builds it once in each process.
 fn module() -> Result<&'static [u8]> {
     static MODULE: OnceLock<Vec<u8>> = OnceLock::new();
     if let Some(module) = MODULE.get() {
@@ -18,27 +18,26 @@ fn module() -> Result<&'static [u8]> {
     Ok(MODULE.get_or_init(|| module))
 }
 
-/// An edition of the Widgets' policy. `edition` is a digit and the behaviour on fragile Widgets, or `and kites` for an
-/// edition that also claims Kites. The plan of an edition that `breaks at 5`
-/// is invalid at that size, or at another digit. The behaviour `keeps` adds a second ConfigMap, and traps on fragile
-/// Widgets.
+/// Returns an edition of the Widgets' policy. `edition` is a digit and a word for special behaviour. Most words make
+/// the edition fail on fragile Widgets. `and kites` also claims Kites, and `breaks at 5` makes an invalid plan for size
+/// 5 (or another digit). `keeps` adds a second ConfigMap, and traps on fragile Widgets.
 pub fn component(edition: &str) -> Result<Vec<u8>> {
     guests::component(&guests::told(module()?, "EDITION=", 32, edition)?)
 }
 
-/// A Widget.
+/// Returns a Widget.
 pub fn widget(name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "test.example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec})
 }
 
-/// A Widget in a namespace.
+/// Returns a Widget in a namespace.
 pub fn widget_in(namespace: &str, name: &str, spec: &Value) -> Value {
     let mut widget = widget(name, spec);
     widget["metadata"]["namespace"] = json!(namespace);
     widget
 }
 
-/// The definition of Widgets.
+/// Returns the definition of Widgets.
 pub fn definition() -> Value {
     samples::definition("test.example.com", "widgets", "Widget")
 }

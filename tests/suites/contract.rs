@@ -1,8 +1,8 @@
-//! The contract changes only together with its version.
+//! Checks that the contract changes only together with its version.
 //!
-//! `tests/contract/VERSION.wit` is the contract that components of that version were built with. A component does not
-//! load if a record has one field more. So while the version stays the same, every interface and world of the kept file
-//! must still exist, unchanged except for comments. New interfaces and worlds may appear.
+//! Components of version VERSION were built with the contract in `tests/contract/VERSION.wit`. A component does not
+//! load if one of the host's records has a further field. So while the version stays, every interface and every world
+//! in this file must still exist without changes, except in comments. New interfaces and new worlds may appear.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The package version, and each interface and world as text without comments.
+/// Returns the package version, and the text of each interface and world without comments.
 fn read(path: &Path) -> (String, BTreeMap<String, String>) {
     let mut resolve = Resolve::default();
     let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

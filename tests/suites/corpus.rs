@@ -1,5 +1,5 @@
-//! Runs every file of `tests/fuzz/corpus` through the function that the fuzzer calls: inputs that fuzzing found or
-//! started from must still get an answer.
+//! Runs every file of `tests/fuzz/corpus` through the function that the fuzzer calls. The fuzzer started with these
+//! inputs or found them, and the function must still return a result for each.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
@@ -22,7 +22,7 @@ fn the_loader_answers_every_file_of_its_corpus() {
     each("loader", |data| drop(fuzzed::loader(data)));
 }
 
-/// A fuzzer gets further from a valid input than from random bytes.
+/// A fuzzer finds more when it starts with a valid input instead of random bytes.
 #[test]
 fn the_corpus_of_the_loader_has_a_valid_policy_and_a_valid_overlay() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/loader");

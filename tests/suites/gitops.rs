@@ -1,7 +1,8 @@
-//! The verdicts of other tools on the status of every recorded case. `tests/gitops`
-//! asks the tools' own libraries.
+//! Records the status of every recorded case with the verdict that other tools must give. `tests/gitops` compares these
+//! verdicts with the tools' own libraries.
 //!
-//! The phase that the Go operator recorded states the verdict. `DIFFERENT` lists the cases in which the host knows better.
+//! The phase in the Go operator's recording determines the verdict. `DIFFERENT` lists the cases in which the host
+//! reports another state.
 
 use kaos_tests::case;
 use kaos_tests::play;
@@ -9,7 +10,7 @@ use kaos_tests::policies;
 use kaos_tests::verdicts::{Verdict, compare};
 use serde_json::{Map, Value};
 
-/// Objects with another verdict than the recorded phase has, and the reason.
+/// Objects with a verdict that does not follow from the recorded phase. Each entry has a reason.
 const DIFFERENT: [(&str, Verdict, &str); 0] = [];
 
 #[test]

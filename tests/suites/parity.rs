@@ -1,8 +1,8 @@
-//! The default policies do the same as KAOS's Go operator, except where a case says otherwise.
+//! The default policies behave like KAOS's Go operator, except for the deviations that a case describes.
 //!
-//! Every case is played twice: with the policies compiled into this test, and with the components in the operator's
-//! binary. Both must give the same bytes. If a case wants a result other than the recorded one, a person writes it into
-//! `desired.yaml`. `UPDATE_GOLDEN=1` updates only the fuel, in `golden/fuel.json`.
+//! The test runs every case twice: with the policies compiled into this test, and with the components in the operator's
+//! binary. Both runs must return equal bytes. If a case must deviate from the recording, its author writes the
+//! deviation into `desired.yaml`. `UPDATE_GOLDEN=1` updates only the fuel, in `golden/fuel.json`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,11 +16,11 @@ use kaos_tests::recorder::{self, Answers};
 use serde_json::Value;
 use similar::TextDiff;
 
-/// Cases about the API server or about writing, which an offline test cannot show.
+/// Cases about the API server or about writes. A test without an API server cannot check these cases.
 const ONLINE: [(&str, &str); 1] =
     [("agent-adopt-foreign-same-labels", "whether to take over a stranger's object is decided while applying")];
 
-/// Wanted deviations that another test checks, and the name of that test.
+/// Deliberate deviations that another test checks. Each entry has the name of this test.
 const ELSEWHERE: [(&str, &str); 3] = [
     ("agent-adopt-foreign-same-labels", "suite reconcile: a strangers deployment with our labels is left alone"),
     (
@@ -36,7 +36,7 @@ fn every_wanted_deviation_is_checked_by_a_test() {
         let is_elsewhere = ELSEWHERE.iter().any(|(name, _)| case.name == *name);
         let is_seen = case.deviation().exists() || !case.about.conditions.is_empty();
         assert!(!(is_elsewhere && is_seen), "{}: is seen here", case.name);
-        // A case written by hand has no recording to deviate from.
+        // A case that was written by hand has no recording, so it cannot deviate.
         let is_written = case.about.desired.is_some() || (is_seen && case.about.by_hand.is_some());
         assert_eq!(is_written, is_elsewhere || is_seen, "{}: desired, and nothing sees it", case.name);
     }
@@ -73,7 +73,7 @@ fn offline() -> impl Iterator<Item = Case> {
         .filter(|case| !ONLINE.iter().any(|(name, _)| case.name == *name))
 }
 
-/// The wanted result, unless the API server rejects the object before an operator sees it.
+/// Returns the wanted result. Returns `None` if the API server rejects the object before an operator sees it.
 fn played(case: &Case) -> Option<Value> {
     let wanted = case.wanted().unwrap_or_else(|error| panic!("{}: {error:#}", case.name));
     (wanted.get("rejected").is_none()).then_some(wanted)
@@ -125,7 +125,7 @@ fn native_and_wasm_policies_give_the_same_bytes() {
     }
 }
 
-/// Fuel is exact, so a rise comes from the policies and not from the machine.
+/// The amount of fuel is exact, so only a change of the policies increases it, never a slower machine.
 #[test]
 fn no_case_takes_a_tenth_more_fuel_than_accepted() {
     let path = case::golden().join("fuel.json");

@@ -1,5 +1,5 @@
-//! The default policies: recorded behaviour, size, settings, hostile objects; and the contract. These suites share one
-//! executable, because linking takes longer than running most of them.
+//! Tests of the default policies: recorded behaviour, size, settings and hostile objects. Also tests the contract.
+//! These suites share one executable, because linking takes longer than running most of them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
 
 mod contract;

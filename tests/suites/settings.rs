@@ -1,5 +1,5 @@
-//! Values of the default policies' settings. A value that an API server or the guard would reject is refused with the
-//! name of the setting. An object cannot set a setting that gives a pod more privileges.
+//! Tests values of the default policies' settings. The operator refuses a value that an API server or the guard would
+//! reject, and names the setting. An object cannot set a setting that gives a pod more privileges.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use kaos_policy::settings::{Content, Layer, Origin, Path};
 use kaos_tests::policies;
 use serde_json::{Value, json};
 
-/// The paths for which the settings of `policy` are refused with `value` at `path`.
+/// Returns the paths in the errors if the settings of `policy` have `value` at `path`.
 fn refused(policy: &str, path: &str, value: &Value) -> Vec<String> {
     let policies = policies::native().expect("the policies describe themselves");
     let policy = policies.iter().find(|it| it.id().name == policy).expect("there is such a policy");
@@ -27,7 +27,7 @@ fn refused(policy: &str, path: &str, value: &Value) -> Vec<String> {
     }
 }
 
-/// The policies, and the prefix of a server's settings in each.
+/// The policies. Each entry has the prefix of the settings for a server.
 const SERVERS: [(&str, &str); 5] =
     [("agent", ""), ("mcpserver", ""), ("memorystore", ""), ("modelapi", "proxy."), ("modelapi", "hosted.")];
 
@@ -144,7 +144,7 @@ fn no_annotation_raises_a_pods_privileges() {
     }
 }
 
-/// Renders an Agent with an account and these settings, under an operator that refuses users' privileges.
+/// Renders an Agent with a ServiceAccount and these settings. The operator refuses privileges to users.
 fn with_account(layers: &[Layer]) -> Verdict {
     let policies = policies::native().expect("the policies describe themselves");
     let policy = policies.iter().find(|it| it.id().name == "agent").expect("there is such a policy");
@@ -183,7 +183,7 @@ fn only_the_owner_sets_the_audience_of_an_agents_token() {
     }
 }
 
-/// The pod of an object under a preset.
+/// Returns the pod of an object with a preset.
 fn pod(preset: &Preset, policy: &str, object: &Value) -> Value {
     let policies = policies::native().expect("the policies describe themselves");
     let policy = policies.iter().find(|it| it.id().name == policy).expect("there is such a policy");

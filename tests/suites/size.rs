@@ -1,13 +1,13 @@
-//! Limits the size of the default policies. The time to compile a component grows with its size, and one ConfigMap
-//! holds at most one mebibyte.
+//! Limits the size of the default policies. A larger component takes longer to compile. A ConfigMap can contain at most
+//! one mebibyte.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use kaos_operator::embedded::DEFAULTS;
 use kaos_tests::shipped::gzipped;
 
-/// The upper bound of a component, in bytes.
+/// The maximum size of a component, in bytes.
 const RAW: usize = 375_000;
-/// The upper bound of a component compressed with `gzip -6`, in bytes.
+/// The maximum size of a component after `gzip -6`, in bytes.
 const COMPRESSED: usize = 150_000;
 
 #[test]

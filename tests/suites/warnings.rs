@@ -1,5 +1,5 @@
-//! The chart warns only about values that the default policies refuse or ignore. Each CEL rule repeats an answer
-//! of a policy, and the two must not drift apart. The e2e suite shows that an API server issues the warnings.
+//! The chart's rules warn only about values that the default policies refuse or ignore. Each CEL rule repeats a check
+//! of a policy, so this test compares both. The e2e suite shows that an API server issues the warnings.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,29 +16,29 @@ use serde_json::{Value, json};
 const KINDS: [(&str, &str); 4] =
     [("agents", "Agent"), ("mcpservers", "MCPServer"), ("memorystores", "MemoryStore"), ("modelapis", "ModelAPI")];
 
-/// The rules for a resource: each path, and the expression that good objects meet.
+/// Returns the path and the expression of each rule for a resource. The expression is true for a good object.
 fn rules(resource: &str) -> Vec<(String, VapExpression)> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/helm/kaos-operator/files/warnings.yaml");
     let all: Value = serde_saphyr::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     assert_eq!(all.as_object().unwrap().len(), KINDS.len());
     let rule = |rule: &Value| {
         let text = |field: &str| rule[field].as_str().unwrap().to_owned();
-        // `dyn` tells the API server's type checker to skip a field without a schema. It changes no value, and this evaluator
-        // does not know it.
+        // `dyn` tells the API server's type checker to skip a field without a schema. `dyn` does not change a value,
+        // and the evaluator in this test does not support `dyn`.
         let expression = text("valid").replace("dyn(object)", "object");
         (text("path"), VapExpression { expression, message: None, message_expression: None })
     };
     all[resource].as_array().unwrap().iter().map(rule).collect()
 }
 
-/// The paths about which a cluster would warn.
+/// Returns the paths about which a cluster would warn.
 fn warned(resource: &str, object: &Value) -> BTreeSet<String> {
     let (paths, expressions): (Vec<_>, Vec<_>) = rules(resource).into_iter().unzip();
     let results = VapEvaluator::builder().object(object.clone()).build().evaluate(&expressions);
     let wrong = paths.into_iter().zip(results).filter(|(_, result)| !result.passed);
     wrong
         .map(|(path, result)| {
-            // An expression that fails is a bug in the rule.
+            // If an expression itself fails, the rule is wrong.
             assert!(
                 result.message.as_deref().is_none_or(|said| !said.contains("rror")),
                 "{path}: {result:?}\n{object:#}"
@@ -54,9 +54,10 @@ fn renderers() -> BTreeMap<String, Renderer> {
     policies.into_iter().map(|policy| (policy.descriptor().claims[0].primary.kind.clone(), renderer(policy))).collect()
 }
 
-/// The paths about which the policy complains, in a refusal or a note.
+/// Returns the paths in the policy's refusal or notes.
 fn complained(renderers: &BTreeMap<String, Renderer>, object: &Value) -> Vec<String> {
-    // The ModelAPI of an Agent or a MemoryStore must exist: the policy tells a waiting object nothing else.
+    // Create the ModelAPI of an Agent or a MemoryStore. Without it, the object waits, and the policy reports nothing
+    // else.
     let spec = &object["spec"];
     let model_api = spec.get("modelAPI").unwrap_or(&spec["models"]["summarization"]["modelAPI"]);
     let model = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "ModelAPI",
@@ -76,7 +77,7 @@ fn object(kind: &str, name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "metadata": {"name": name, "namespace": "team"}, "spec": spec})
 }
 
-/// Each rule, with a spec that breaks it.
+/// Returns all rules, with a spec that breaks the rule.
 fn broken() -> Vec<(&'static str, &'static str, Value)> {
     let agent = |more: Value| {
         let mut spec = json!({"modelAPI": "llm", "model": "m"});

@@ -1,5 +1,5 @@
-//! Errors with a path, worded for authors of YAML. Each level adds its part of the path while the error returns, so the
-//! path costs nothing without an error.
+//! Errors with a path, worded for authors of YAML. Each level adds its part of the path only when it returns an error,
+//! so decoding a valid value builds no path.
 
 use crate::Path;
 use alloc::{borrow::ToOwned, boxed::Box, string::String, vec::Vec};
@@ -29,7 +29,7 @@ impl Error {
         Self(Box::new(Inner { segments: Vec::new(), message }))
     }
 
-    /// Creates an error about a value of another type than `wanted`.
+    /// Creates an error about a value whose type is not `wanted`.
     #[cold]
     #[inline(never)]
     pub fn mismatch(wanted: &str, found: &Value) -> Self {

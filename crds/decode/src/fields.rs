@@ -1,4 +1,4 @@
-//! The functions that derived code calls: they read the fields of a struct, and find the variant of an enum.
+//! The functions that derived code calls. They read the fields of a struct, and find the variant of an enum.
 
 use crate::{Decode, Error};
 use alloc::{borrow::ToOwned, string::String};
@@ -17,7 +17,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Returns the names of members that are not in `known`. A null counts as absent.
+    /// Returns the names of members that are not in `known`. Treats a null as absent.
     pub fn others(self, known: &[&str]) -> impl Iterator<Item = &'a str> {
         let is_other = |(name, value): &(&String, &Value)| !value.is_null() && !known.contains(&name.as_str());
         self.0.iter().filter(is_other).map(|(name, _)| name.as_str())
@@ -34,7 +34,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Decodes the field `name`. The field is required, unless its type can be absent.
+    /// Decodes the field `name`. An absent field is an error, unless its type has a value for an absent field.
     #[inline(never)]
     pub fn get<T: Decode>(self, name: &str) -> Result<T, Error> {
         match self.find(name) {
@@ -65,14 +65,14 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Not a part of `get`: the compiler generates one `get` for each type.
+/// A separate function, because the compiler generates a copy of `get` for each type.
 #[cold]
 #[inline(never)]
 fn missing(name: &str) -> Error {
     Error::new("is required".to_owned()).in_member(name)
 }
 
-/// Returns the index in `names` of the text in `value`.
+/// Finds the text in `value` among `names`, and returns its index.
 pub fn variant(value: &Value, names: &[&str]) -> Result<usize, Error> {
     let Value::String(text) = value else {
         return Err(Error::mismatch(&format!("one of {}", names.join(", ")), value));

@@ -1,11 +1,11 @@
 //! Decodes JSON values to typed structs, with the exact path in every error.
 //!
-//! A serde visitor costs a Wasm guest kilobytes for each struct. Here, code that does not depend on the type exists
-//! once, and `#[derive(Decode)]` adds one call for each field. The derive reads serde's own attributes. So a type that
-//! is also serialized, or has a schema, declares its form once.
+//! A serde visitor adds kilobytes to a Wasm component for each struct. Here, code that does not depend on the type
+//! exists once, and `#[derive(Decode)]` adds one call for each field. The derive reads serde's own attributes. So a
+//! type that is also serialized, or has a schema, declares its names and defaults only once.
 //!
-//! A null in a struct counts as absent, as on an API server. Unknown fields are ignored, unless `deny_unknown_fields`
-//! is set.
+//! A null in a struct is treated as absent, as on an API server. Unknown fields are ignored, unless
+//! `deny_unknown_fields` is set.
 //!
 //! ```
 //! use kaos_decode::{Decode, decode};
@@ -43,7 +43,7 @@ pub use path::Path;
 pub use serde_json::Value;
 pub use shown::{SHOWN, shown};
 
-/// The trait with the derive, for crates that use this one only through the policy SDK.
+/// The trait and the derive, for crates that use `kaos_decode` only through the policy SDK.
 #[doc(hidden)]
 pub mod sdk {
     pub use crate::decoding::Decode;

@@ -4,12 +4,12 @@
 use alloc::{borrow::ToOwned, string::String};
 use core::fmt::{self, Write};
 
-/// A path of a field. Extending one is cheap, and [`Display`](fmt::Display) prints it.
+/// A path of a field. [`Display`](fmt::Display) prints the path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Path(String);
 
 impl Path {
-    /// Parses `text` as a path.
+    /// Creates a path from its text.
     pub fn new(text: &str) -> Self {
         Self(text.to_owned())
     }
@@ -33,7 +33,7 @@ impl Path {
     /// Returns the path of the item `index`.
     #[must_use]
     pub fn index(&self, index: usize) -> Self {
-        // Written by hand, because formatting takes ten times as long, and each variable of a container needs a path.
+        // Concatenate by hand: `format!` takes ten times as long, and each variable of a container needs a path.
         let mut text = String::with_capacity(self.0.len() + 8);
         text.push_str(&self.0);
         text.push('[');

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use core::fmt::Write;
 
-/// The maximum characters of a user's text in a message. The text may have a megabyte, and a status has less room.
+/// The maximum characters of a user's text in a message. The text may have a megabyte, which is too large for a status.
 pub const SHOWN: usize = 200;
 
 /// Returns at most `most` characters of `text` on one line. Escapes characters that control a terminal or are
@@ -26,7 +26,7 @@ pub fn shown(text: &str, most: usize) -> String {
     shown
 }
 
-/// Characters that join others, change the direction of text, or have no width.
+/// Characters that join other characters, change the direction of text, or have no width.
 const fn is_hidden(c: char) -> bool {
     matches!(
         c,

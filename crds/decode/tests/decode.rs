@@ -1,4 +1,4 @@
-//! Decoding, the messages of errors, and agreement with serde.
+//! Tests decoding, the messages of errors, and agreement with serde.
 
 #![allow(clippy::unwrap_used)]
 
@@ -115,7 +115,7 @@ fn mutated(value: &Value) -> Vec<Value> {
     let other = json!([1, -1, 1.5, 70_000, true, "x", "HOSTED", {}, {"x": 1}, [], [1]]);
     let mut all = other.as_array().cloned().unwrap_or_default();
     if value.is_object() {
-        // serde also accepts a list of a struct's fields.
+        // Leave out lists: serde also decodes a struct from a list of its fields.
         all.retain(|other| !other.is_array());
     }
     match value {

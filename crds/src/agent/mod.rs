@@ -104,17 +104,18 @@ impl AgentSpec {
         self.agent_network.as_ref().map_or(defaults::EXPOSE, |network| network.expose)
     }
 
-    /// The model from its field, or from its older alias: the literal value of `MODEL_NAME` in `config.env`.
+    /// Returns the model from its field, or from its older alias: the literal value of `MODEL_NAME` in `config.env`.
     pub fn model(&self) -> Option<&str> {
         self.own_model().or_else(|| filled(self.older_model()?.value.as_deref()))
     }
 
-    /// The model from its own field.
+    /// Returns the model from its own field, without the alias.
     pub fn own_model(&self) -> Option<&str> {
         filled(self.model.as_deref())
     }
 
-    /// The variable `MODEL_NAME` in `config.env`. Its value may also come from outside of the object.
+    /// Returns the variable `MODEL_NAME` in `config.env`. Its value need not be in the object: for example, it may come
+    /// from a Secret.
     pub fn older_model(&self) -> Option<&EnvVar> {
         self.config.as_ref()?.env.iter().find(|variable| variable.name == "MODEL_NAME")
     }

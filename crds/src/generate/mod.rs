@@ -1,6 +1,6 @@
 //! Generates the CustomResourceDefinitions from the types.
 //!
-//! The description of an enum replaces the description of its field, so both have the same text.
+//! In a generated schema, the description of an enum replaces the description of its field. So both have the same text.
 
 mod tidy;
 
@@ -18,7 +18,7 @@ pub use crate::modelapi::ModelAPI;
 const HEADER: &str = "# Generated from the types in crds/src by:\n\
                       #   cargo run -p kaos-crds --features schema --bin crdgen\n";
 
-/// The definitions of the four kinds that users write, as sent to the API server.
+/// Returns the definitions of the four kinds that users write, in the form that the API server accepts.
 pub fn definitions() -> serde_json::Result<[Value; 4]> {
     let made = |crd: CustomResourceDefinition| serde_json::to_value(crd).map(tidy::tidy).map(with_new_status);
     Ok([made(Agent::crd())?, made(ModelAPI::crd())?, made(MCPServer::crd())?, made(MemoryStore::crd())?])
@@ -29,8 +29,8 @@ pub fn revision() -> serde_json::Result<Value> {
     serde_json::to_value(crate::PolicyRevision::crd()).map(tidy::tidy).map(with_new_status)
 }
 
-/// Gives a new object a status that says that the operator has not seen it yet. A default of the field alone would not
-/// apply, because a new object has no status.
+/// Sets the default status of a new object to "not seen by the operator". A default in the schema of the field alone
+/// would not apply, because a new object has no status.
 fn with_new_status(mut crd: Value) -> Value {
     for version in crd["spec"]["versions"].as_array_mut().into_iter().flatten() {
         if let Some(status) = version.pointer_mut("/schema/openAPIV3Schema/properties/status") {
@@ -40,7 +40,7 @@ fn with_new_status(mut crd: Value) -> Value {
     crd
 }
 
-/// The generated files, by name and text.
+/// Returns the generated files, each with its name and text.
 pub fn files() -> io::Result<Vec<(String, String)>> {
     let mut files = Vec::new();
     for crd in definitions()?.into_iter().chain([revision()?]) {

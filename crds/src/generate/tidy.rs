@@ -1,9 +1,11 @@
-//! Corrects the derived schemas: joins the lines of descriptions, and accepts `null` only where it has a meaning.
+//! Corrects the derived schemas: joins the lines of descriptions, and accepts `null` only in fields where `null` has a
+//! meaning.
 
 use serde_json::Value;
 
-/// Fields, each with its parent, that accept `null`. They used to have a default, so the API server accepted `null`.
-/// They no longer have one, since their absence has a meaning. (An enum cannot accept `null` at all.)
+/// Fields that accept `null`, each with its parent. These fields used to have a default, so the API server accepted
+/// `null`. They have no default now, because an absent field has a meaning. (The schema of an enum cannot accept
+/// `null`.)
 const NULLABLE: [(&str, &str); 2] = [("config", "reasoningLoopMaxSteps"), ("telemetry", "enabled")];
 
 pub(crate) fn tidy(mut crd: Value) -> Value {
@@ -27,7 +29,7 @@ fn schema(node: &mut Value, parent: &str, name: &str) {
     if let Some(items) = node.get_mut("items") {
         schema(items, parent, name);
     }
-    // Leave Kubernetes' own objects unchanged: they are open and list their fields.
+    // Leave Kubernetes' own objects unchanged: their schemas are open and list the fields only as an explanation.
     let open = node.get("x-kubernetes-preserve-unknown-fields").is_some() && node.contains_key("type");
     if let Some(Value::Object(fields)) = node.get_mut("properties").filter(|_| !open) {
         for (field, inner) in fields {

@@ -1,4 +1,4 @@
-//! A complete proxy configuration: an object that names the source of the text, or in older manifests the text itself.
+//! A complete proxy configuration: an object that names the source of the text. In older manifests, the text itself.
 
 use alloc::{borrow::ToOwned, string::String};
 
@@ -85,7 +85,7 @@ impl Decode for ConfigSource {
     }
 }
 
-// Policies use `Decode`. This implementation is for types that only have serde.
+// Policies decode with `Decode`. This implementation is for callers that use only serde.
 impl<'de> Deserialize<'de> for ConfigYaml {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         Self::decode(&Value::deserialize(from)?).map_err(D::Error::custom)

@@ -3,8 +3,8 @@
 use alloc::{borrow::ToOwned, string::String, vec, vec::Vec};
 use serde_json::Value;
 
-/// The models that the spec of a ModelAPI offers, as patterns. Returns `None` if the spec is invalid: the ModelAPI's
-/// own policy reports that.
+/// Returns the models that the spec of a ModelAPI offers, as patterns. Returns `None` if the spec is invalid; the
+/// ModelAPI's own policy reports the error.
 pub fn offered(spec: &Value) -> Option<Vec<String>> {
     // Treat an empty text as unset, as the ModelAPI's policy does.
     let text = |block: &str, field: &str| {

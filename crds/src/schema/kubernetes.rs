@@ -1,5 +1,6 @@
-//! Schemas of Kubernetes' own sub-objects. They are open, so that fields of newer Kubernetes versions, `null` and merge
-//! directives survive. They list the names and first sentences that `kubectl explain` shows.
+//! Schemas of Kubernetes' own sub-objects. The schemas are open, so that the API server keeps fields of newer
+//! Kubernetes versions, `null` and merge directives. They list the names and first sentences that `kubectl explain`
+//! shows.
 
 use k8s_openapi::api::core::v1::{PodSpec, SecurityContext, VolumeMount};
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, json_schema};
@@ -77,7 +78,7 @@ pub(crate) fn env_source(generator: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// An open object schema that lists the first level of fields: names, types and first sentences.
+/// Returns an open object schema that lists only the first level of fields, each with name, type and first sentence.
 fn open<T: JsonSchema>(patch: bool) -> Map<String, Value> {
     let mut settings = SchemaSettings::openapi3();
     settings.inline_subschemas = true;

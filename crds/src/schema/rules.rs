@@ -1,9 +1,9 @@
-//! The rules across fields that the API server validates.
+//! The rules about several fields of an object that the API server validates.
 //!
-//! A rule may not refuse an object that used to be valid. So each rule replaces a field that used to be required and
-//! now has an older alias. Policies refuse every other error, with its path and a remedy: a rule that a stored object
-//! breaks would block every later edit of the object, scaling included. MemoryStore is newer, and its rules are as old
-//! as the kind.
+//! A rule must not refuse an object that used to be valid. So each rule is about a field that used to be required and
+//! now has an older alias. Policies refuse all other errors, with path and remedy. If a stored object broke a rule, the
+//! API server would refuse every later edit of the object, scaling included. MemoryStore is newer: its rules are as old
+//! as the kind, so no stored object can break them.
 
 use kube::core::Rule;
 
@@ -34,7 +34,8 @@ pub(crate) fn local_replicas() -> Rule {
         .message("replicas must be 1 in local storage mode")
 }
 
-/// Applies only if a mark is set. Otherwise the service derives both marks.
+/// Compares the marks only if at least one of them is set. Otherwise the service computes both marks from the token
+/// budget.
 pub(crate) fn compaction_marks() -> Rule {
     const BUDGET: &str = "(has(self.shortTerm) && has(self.shortTerm.tokenBudget) ? self.shortTerm.tokenBudget : 4096)";
     let is_set = |mark: &str| format!("(has(self.mediumTerm.{mark}) && self.mediumTerm.{mark} > 0)");

@@ -1,7 +1,7 @@
 //! The `ServiceAccount` of an Agent, and the token that identifies the Agent to others.
 //!
-//! The token has a single audience, and the kubelet renews it. It gives no access to the cluster, and the account has
-//! no other token mounted.
+//! The token has a single audience, and the kubelet renews it. The token gives no access to the cluster. Pods mount no
+//! other token of the account.
 
 use alloc::{borrow::ToOwned, string::String};
 use kaos_policy_sdk::env::ContainerEnv;
@@ -33,8 +33,8 @@ pub(crate) fn manifest(workload: &Workload<'_>, extra: &Extra<'_>) -> Value {
     }
 }
 
-/// Collects violations in the settings. A token without an audience would give access to the cluster. Only the owner
-/// may set the audience of a token.
+/// Collects violations in the settings. A token without an audience would give access to the cluster. Only the
+/// operator's owner may set the audience of a token.
 pub(crate) fn check(settings: &AccountSettings, wrong: &mut Violations) {
     if settings.enabled && settings.audience.is_empty() {
         let message = "is not set, and serviceAccount.enabled gives the agent a token: set it, for the cluster, to \

@@ -41,8 +41,8 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     said.into_report()
 }
 
-/// Builds `status.linkedResources`. Model and store keep their historic keys; tools and peers have keys of kind and
-/// name.
+/// Builds `status.linkedResources`. The model and the store keep their historic keys. The key of a tool or a peer
+/// consists of its kind and name.
 fn resources(linked: &Linked, memory: &Remembering) -> Value {
     let mut all = Map::new();
     if let Some(api) = &linked.model_api {

@@ -1,7 +1,7 @@
 //! Runs an Agent in a coding harness instead of the default runtime, on a clone of a Git repository.
 //!
-//! The clone script contains no text from the user: URL, branch and token arrive in variables. A credential helper, set
-//! for this one command, passes the token to Git, so the token is never written to disk.
+//! The clone script contains no text from the user: variables contain the URL, the branch and the token. A credential
+//! helper passes the token to Git, only for this command, so Git never writes the token to disk.
 
 use alloc::{borrow::ToOwned, string::String};
 use kaos_crds::agent::{Harness, Workspace};
@@ -129,7 +129,7 @@ impl Entry {
 
 fn token(secret: &kaos_crds::KeySelector) -> EnvSource {
     match secret.optional {
-        // The typed form cannot distinguish `optional: false` from an absent field, so a written `false` is kept as
+        // The typed form cannot distinguish `optional: false` from an absent field, so a written `false` becomes plain
         // JSON.
         Some(false) => other(&object! {
             "secretKeyRef": object! { "name": secret.name.as_str(), "key": secret.key.as_str(), "optional": false },

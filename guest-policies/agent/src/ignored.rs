@@ -1,7 +1,8 @@
 //! Tells the user if the Agent's image is known to ignore a variable that the object asks for.
 //!
-//! `KAOS_IMAGE` and the setting `imageVariables` list, for each known image, the versions that read a variable. An image that
-//! neither lists, or a tag without a version, such as `latest`, may read everything.
+//! `KAOS_IMAGE` and the setting `imageVariables` list, for each known image, the versions that read a variable. The
+//! policy knows nothing about other images, or about a tag without a version, such as `latest`. Their variables get no
+//! note.
 
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
 use core::iter::zip;
@@ -13,11 +14,12 @@ use serde_json::Value;
 use crate::memory::{ENDPOINT, STORE};
 use crate::request::KIND;
 
-/// The reason of the notes.
+/// The reason code of the notes.
 const IGNORED: &str = "VariableIgnored";
 
-/// KAOS's image, and its variables that a field of an Agent sets: as found in the package `pydantic-ai-server` of 0.3.0 to
-/// 0.8.4, and in the image of 0.1. Here, and not in the default of the setting, because each pass decodes all settings.
+/// KAOS's image, with its variables that fields of an Agent can set. The versions are for the package
+/// `pydantic-ai-server` of 0.3.0 to 0.8.4, and for the image of 0.1. The list is not in the default of the setting,
+/// because each pass decodes all settings.
 pub const KAOS_IMAGE: (&str, [(&str, &str); 11]) = (
     "axsauze/kaos-agent",
     [
@@ -35,7 +37,7 @@ pub const KAOS_IMAGE: (&str, [(&str, &str); 11]) = (
     ],
 );
 
-/// The setting, which is decoded only for an Agent that asks for a variable.
+/// The setting `imageVariables`. The policy decodes it only for an Agent that asks for a variable.
 #[derive(Decode)]
 #[serde(rename_all = "camelCase")]
 struct Known {
@@ -43,7 +45,8 @@ struct Known {
     image_variables: Images,
 }
 
-/// The variables of each repository, each with the versions that read it, such as `AUTONOMOUS_* 0.4, OLD <0.3`.
+/// For each repository, a list of variables. Each entry names a variable and the versions that read it, such as
+/// `AUTONOMOUS_* 0.4, OLD <0.3`.
 type Images = BTreeMap<String, String>;
 
 /// Returns a note for each variable in the final mapping `env` that the object asks for and that the image of
@@ -73,20 +76,20 @@ pub(crate) fn notes(subject: &Subject, object: &Object, deployment: &Value, env:
     told.collect()
 }
 
-/// Returns whether a variable with this origin may be one that the object asks for. Most are not, at little cost.
+/// Returns whether the object may ask for a variable with this origin. This check is cheap and excludes most variables.
 fn may_be_asked(origin: &str) -> bool {
     ["spec.co", "spec.p", "MemoryStore/"].iter().any(|beginning| origin.starts_with(beginning))
 }
 
-/// Builds the condition `VariablesRead` from the notes of a plan, if the user can change something.
+/// Builds the condition `VariablesRead` from those notes of a plan that the user can act on.
 pub(crate) fn condition(notes: &[Note]) -> Option<Condition> {
     let is_told = |note: &&Note| note.reason == IGNORED && note.severity == Severity::Warning;
     let messages: Vec<&str> = notes.iter().filter(is_told).map(|note| note.message.as_str()).collect();
     (!messages.is_empty()).then(|| condition::no("VariablesRead", "ImageIgnores", messages.join("; ")))
 }
 
-/// Returns the field of the object that asks for a variable. Variables with other origins, and values that runtimes have
-/// anyway, are not asked for.
+/// Returns the field of the object that asks for a variable. Returns `None` for a variable with another origin, and for
+/// a value that all runtimes use by default.
 fn asked_at<'a>(object: &Object, var: &'a EnvVar) -> Option<&'a str> {
     let origin = var.origin.as_str();
     let Some(place) = origin.strip_prefix("spec.") else {
@@ -102,14 +105,14 @@ fn asked_at<'a>(object: &Object, var: &'a EnvVar) -> Option<&'a str> {
     let field = place.strip_prefix("config.")?;
     let is_usual = var.name == "TOOL_CALL_MODE" && matches!(&var.source, EnvSource::Literal(mode) if mode == "auto");
     let mut value = object.at(&["spec", "config"])?;
-    // An entry of a list of variables is there in any case.
+    // If the path names an entry of a list of variables, the entry exists.
     for name in field.split('.').take_while(|name| !name.ends_with(']')) {
         value = value.get(name)?;
     }
     (!value.is_null() && !is_usual).then_some(origin)
 }
 
-/// Returns whether an entry of the setting is about a variable. The entry may be the beginning of a name and a `*`.
+/// Returns whether an entry of the setting matches a variable. The entry may be a prefix of the name, followed by `*`.
 fn covers(entry: &str, variable: &str) -> bool {
     entry.strip_suffix('*').map_or(entry == variable, |beginning| variable.starts_with(beginning))
 }
@@ -121,7 +124,7 @@ fn image_of(deployment: &Value) -> Option<&str> {
     own.get("image")?.as_str()
 }
 
-/// Splits an image into its repository and the numbers of its version. A tag with less than two numbers names no version.
+/// Splits an image into its repository and the numbers of its version. A tag with fewer than two numbers is no version.
 fn split(image: &str) -> Option<(&str, Vec<u32>)> {
     let named = image.split('@').next()?;
     let (repository, tag) = named.rsplit_once(':').filter(|(_, tag)| !tag.contains('/'))?;
@@ -139,9 +142,9 @@ fn numbers(version: &str) -> Vec<u32> {
 enum Versions<'a> {
     /// This version and newer ones.
     Since(&'a str),
-    /// Those older than this version.
+    /// Versions older than this one.
     Before(&'a str),
-    /// None.
+    /// No version.
     Never,
 }
 
@@ -176,7 +179,8 @@ impl<'a> Versions<'a> {
     }
 }
 
-/// Returns whether `version` is older than `other`. A tag such as `0.4` may be any version that begins so.
+/// Returns whether `version` is older than `other`. A tag such as `0.4` may stand for any version with this prefix, so
+/// it is not older than `0.4.2`.
 fn is_older(version: &[u32], other: &str) -> bool {
     let first_difference = zip(version, numbers(other)).find(|(own, other)| *own != other);
     first_difference.is_some_and(|(own, other)| *own < other)

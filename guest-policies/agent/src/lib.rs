@@ -3,9 +3,9 @@
 //! | step | module |
 //! |---|---|
 //! | the fields of the object, older forms included | `wanted` |
-//! | the objects it refers to: model, tools, peers | `linked` |
+//! | the referenced objects: model, tools, peers | `linked` |
 //! | memory in a MemoryStore | `memory` |
-//! | a ServiceAccount of the Agent's own | `account` |
+//! | the ServiceAccount of an Agent | `account` |
 //! | a coding harness instead of the default runtime | `harness` |
 //! | everything about one subject | `request` |
 //! | variables | `mapping` |

@@ -1,8 +1,8 @@
 //! The objects that an Agent refers to: its ModelAPI, its MCP servers and its peers.
 //!
-//! Without the ModelAPI, an MCP server, or the address of one, no correct manifest is possible: the Agent waits. One
-//! that has an address but is not ready becomes a plan gate. Peers hold nothing back: the Agent includes a peer once
-//! the peer has an address.
+//! Without the address of its ModelAPI and of each MCP server, an Agent has no correct manifest, so it waits. If one of
+//! them has an address but is not ready, the plan gets a plan gate. A peer delays nothing: the Agent includes a peer
+//! once the peer has an address.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_crds::API_VERSION;
@@ -29,15 +29,15 @@ pub(crate) struct Link {
     pub(crate) origin: String,
 }
 
-/// The objects that an Agent refers to and that were found.
+/// The referenced objects that exist.
 #[derive(Debug, Default)]
 pub(crate) struct Linked {
     pub(crate) model_api: Option<Link>,
     pub(crate) servers: Vec<Link>,
     pub(crate) peers: Vec<Link>,
-    /// Problems of the ModelAPI and the MCP servers.
+    /// Problems with the ModelAPI and the MCP servers.
     pub(crate) depends: Dependencies,
-    /// Notes on peers that are left out.
+    /// Notes on peers without an address, which the plan leaves out.
     pub(crate) absent_peers: Vec<Note>,
 }
 
@@ -64,7 +64,7 @@ fn to(kind: &str, name: &str) -> Reference {
 }
 
 impl Linked {
-    /// Reads the found objects. Collects violations about the model.
+    /// Reads the referenced objects. Collects violations about the model.
     pub(crate) fn of(
         subject: &Subject,
         model_api: &str,
@@ -106,7 +106,7 @@ impl Linked {
         }
     }
 
-    /// Returns the link to a found object, if it has an address.
+    /// Returns the link to an object, if the object has an address. Records its problems.
     fn depend(&mut self, kind: &str, name: &str, unready: &str, found: &Object) -> Option<Link> {
         let endpoint = self.depends.endpoint(&to(kind, name), unready, found)?;
         Some(link(kind, name, endpoint))
@@ -139,7 +139,8 @@ impl Linked {
     }
 }
 
-/// Builds the message about a model that the ModelAPI does not offer. Its length is bounded for every spec.
+/// Builds the message about a model that the ModelAPI does not offer. The length of the message is bounded, whatever
+/// the spec contains.
 fn not_offered(model: &str, model_api: &str, offered: &[String]) -> String {
     let (model, model_api, offered) = (shown(model, 100), shown(model_api, 253), shown(&offered.join(" "), 1000));
     format!("model \"{model}\" not supported by ModelAPI \"{model_api}\" (supported: [{offered}])")

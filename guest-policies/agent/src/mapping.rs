@@ -1,7 +1,8 @@
 //! Maps the variables of an Agent, in the historic order of its runtime.
 //!
-//! The user's variables follow the instructions, or are merged as a strategic merge patch merges them, by a setting. If a
-//! name exists on both sides, the user's value wins.
+//! By default, the user's variables follow the instructions. With the setting `userVariables: merged`, their order is
+//! the order of a strategic merge patch. If the policy and the user set a variable of the same name, the user's value
+//! wins.
 
 use alloc::{
     string::{String, ToString},
@@ -20,7 +21,7 @@ use crate::memory::{ENDPOINT, named_store, word};
 use crate::request::{KIND, Request, workload};
 use crate::settings::{AgentIdentity, UserVariables};
 
-/// Returns the mapping of `subject`, on top of the mapping of the layer below.
+/// Returns the mapping of `subject`. `base` is the mapping of the layer below.
 pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
     let request = Request::of(subject)?;
     let workload = workload(&request.object, subject);
@@ -75,8 +76,9 @@ pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, R
     Ok(merged(all.into_vars(), own.into_vars()))
 }
 
-/// Merges the user's variables in the order of a strategic merge patch. The policy's own variables keep their order, and so
-/// do the user's. A name on both sides stands where the policy has it. A new name stands as early as that allows.
+/// Merges the user's variables in the order of a strategic merge patch. The policy's variables keep their relative
+/// order. The user's variables also keep their relative order. If both sides set a name, the variable keeps the
+/// policy's position. A variable that only the user sets gets the earliest possible position.
 fn merged(ours: Vec<EnvVar>, users: Vec<EnvVar>) -> Vec<EnvVar> {
     let (here, elsewhere): (Vec<EnvVar>, Vec<EnvVar>) =
         ours.into_iter().partition(|variable| variable.container == KIND.container);
@@ -98,7 +100,7 @@ fn merged(ours: Vec<EnvVar>, users: Vec<EnvVar>) -> Vec<EnvVar> {
     all
 }
 
-/// Adds the user's variables: first from the older field, so that the newer field wins.
+/// Adds the user's variables. The older field comes first, so the newer field wins.
 fn users(env: &mut ContainerEnv<'_>, object: &Object) -> Result<(), Refusal> {
     let mut wrong = Violations::new();
     for path in [["spec", "config", "env"], ["spec", "container", "env"]] {
@@ -167,8 +169,8 @@ fn remembering(env: &mut ContainerEnv<'_>, memory: &Memory, request: &Request) {
     }
 }
 
-/// Sets the Agent's identity, if the settings ask for it. The identity contains the namespace, because Agents of other
-/// namespaces may have the same name.
+/// Sets the Agent's identity, if the settings require this. The identity contains the namespace, because Agents of
+/// other namespaces may have the same name.
 fn identity(env: &mut ContainerEnv<'_>, request: &Request, workload: &Workload<'_>) {
     let memory = request.spec.config.as_ref().and_then(|config| config.memory.as_ref());
     let is_told = match request.settings.agent_identity {
@@ -208,8 +210,8 @@ fn number(env: &mut ContainerEnv<'_>, name: &str, value: Option<i32>, origin: &s
     env.set_some(name, value.map(|value| i64::from(value).to_string()).as_deref(), origin);
 }
 
-/// Sets the names of the MCP servers, and the address of each. The name of a variable contains the server's name
-/// unchanged, as the runtime expects.
+/// Sets the names of the MCP servers, and the address of each server. The name of an address variable contains the
+/// unchanged name of the server, because the runtime expects this.
 fn tools(env: &mut ContainerEnv<'_>, servers: &[Link]) {
     env.set_some("MCP_SERVERS", Some(&names(servers)), "spec.mcpServers");
     for server in servers {

@@ -1,13 +1,13 @@
 //! Memory of an Agent in a MemoryStore: the store, the scope that the Agent may read, and the store's health.
 //!
-//! | the store | first creation | Agent that runs |
+//! | the store | an Agent without pods | an Agent with running pods |
 //! |---|---|---|
 //! | has an address, is not ready | waits | keeps the address |
-//! | is missing, or has no address yet | waits | its pods stay as they are, with the address that they have |
-//! | must not be read | waits | its pods stay as they are |
+//! | is missing, or has no address yet | waits | its pods keep running with their old address |
+//! | must not be read by the policy | waits | its pods stay unchanged |
 //!
-//! So neither a store that flaps nor one that is deleted and created again restarts a pod. With `waitForDependencies:
-//! false`, an Agent whose store is missing runs without an address.
+//! So no pod restarts when a store becomes unready for a short time, or when a user deletes and recreates the store.
+//! With `waitForDependencies: false`, an Agent runs without an address while its store is missing.
 
 use alloc::{borrow::ToOwned, string::String};
 use kaos_crds::agent::{Memory, MemoryType, ReadScope};
@@ -32,7 +32,7 @@ pub(crate) const ENDPOINT: &str = "MEMORY_STORE_ENDPOINT";
 /// The type of the condition on the store.
 const DEGRADED: &str = "MemoryDegraded";
 
-/// The memory of an Agent whose spec has a memory block.
+/// The effective memory configuration of an Agent. Without a memory block in the spec, the configuration is empty.
 #[derive(Debug, Default)]
 pub(crate) struct Remembering {
     /// The store's name, if the store exists.
@@ -41,24 +41,24 @@ pub(crate) struct Remembering {
     pub(crate) endpoint: Option<(String, String)>,
     /// The scope and its origin.
     pub(crate) scope: Option<(ReadScope, String)>,
-    /// The reason to delay the first creation.
+    /// The blocker that delays the first creation.
     pub(crate) gate: Option<Blocker>,
-    /// Whether the plan lacks an address that the store will have, so that running pods stay as they are meanwhile.
+    /// Whether the plan lacks an address that the store will have. Running pods then keep their old address.
     pub(crate) lacks_address: bool,
-    /// Why nothing is known of the store, where it may not be read.
+    /// Why the policy may not read the store.
     pub(crate) unreadable: Option<Blocker>,
-    /// The problem of the store, for a running Agent.
+    /// The problem of the store. A running Agent reports this problem as a condition.
     degraded: Option<String>,
-    /// The reason why the scope is impossible.
+    /// The reason why the scope is not allowed.
     invalid: Option<Invalid>,
 }
 
-/// An impossible scope.
+/// A scope that the store or the cluster does not allow.
 #[derive(Debug)]
 struct Invalid {
     /// The Agent's field that sets the scope.
     path: &'static str,
-    /// The reason and the remedy.
+    /// Why the scope is not allowed, and how to fix this.
     why: String,
 }
 
@@ -67,8 +67,8 @@ fn block(spec: &AgentSpec) -> Option<&Memory> {
     spec.config.as_ref()?.memory.as_ref()
 }
 
-/// Returns the store that a spec names. Returns `None` if the user sets the address: then the policy does not check the
-/// store.
+/// Returns the store that a spec names. Returns `None` if the user sets the address, because the policy then does not
+/// check the store.
 pub(crate) fn named_store(spec: &AgentSpec) -> Option<&str> {
     let memory = block(spec).filter(|memory| memory.effective_type() == MemoryType::Remote)?;
     let name = memory.memory_store.as_deref().filter(|name| is_dns1123_subdomain(name))?;
@@ -99,7 +99,7 @@ pub(crate) const fn word(scope: ReadScope) -> &'static str {
 }
 
 impl Remembering {
-    /// Reads the found store. Collects violations of the scope.
+    /// Reads the store. Collects violations of the scope.
     pub(crate) fn of(subject: &Subject, spec: &AgentSpec, settings: &MemorySettings, wrong: &mut Violations) -> Self {
         let mut known = Self::default();
         let Some(memory) = block(spec) else { return known };
@@ -147,8 +147,8 @@ impl Remembering {
         self.lacks_address = true;
     }
 
-    /// Builds the condition `MemoryDegraded` of an Agent with a memory block, and the effect of an impossible scope on
-    /// `Ready`.
+    /// Builds the condition `MemoryDegraded` of an Agent with a memory block. Also builds the condition `Ready` if the
+    /// scope is not allowed.
     pub(crate) fn conditions(&self, spec: &AgentSpec) -> impl Iterator<Item = Condition> {
         let degraded = block(spec).map(|_| match (&self.degraded, &self.store) {
             (Some(message), _) => condition::yes(DEGRADED, "MemoryStoreNotReady", message.clone()),
@@ -170,7 +170,8 @@ fn most(store: &Object) -> ReadScope {
     }
 }
 
-/// Returns why the Agent's scope, its own or that of the store, is impossible with this store and cluster.
+/// Returns why this store or this cluster does not allow the Agent's scope. The scope comes from the Agent or from the
+/// store.
 fn invalid(
     own: Option<&(ReadScope, String)>,
     most: Option<&(ReadScope, String)>,

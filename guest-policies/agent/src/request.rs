@@ -1,4 +1,5 @@
-//! Everything that decides about one `Agent`, decoded once for all five functions.
+//! Decodes everything that the policy must know about one `Agent`. The policy decodes the object once for all five
+//! functions of the contract.
 
 use alloc::{rc::Rc, vec::Vec};
 use kaos_crds::AgentSpec;
@@ -16,11 +17,11 @@ use crate::wanted::{self, Links};
 /// The fixed names of the kind.
 pub(crate) static KIND: Kind = Kind { app: "agent", prefix: "agent", container: "agent", route: "agent" };
 
-/// The lists of MCP servers and peers. The policy needs every entry, the ModelAPI and the registry of runtimes; the
-/// host allows 256 needs per policy.
+/// The limits for the lists of MCP servers and peers. Every entry needs an object. The ModelAPI and the registry of
+/// harness runtimes need two more. The host's limit is 256 needs.
 const LINKS: [bounds::List; 2] = [(&["spec", "mcpServers"], 90), (&["spec", "agentNetwork", "access"], 160)];
 
-/// The object, its settings, and the objects it refers to.
+/// The object, its settings, and the referenced objects.
 pub(crate) struct Request {
     pub(crate) object: Object,
     pub(crate) spec: Rc<AgentSpec>,
@@ -30,7 +31,7 @@ pub(crate) struct Request {
     pub(crate) harness: Option<Entry>,
 }
 
-/// Returns the needs of an Agent. An Agent that cannot be decoded has none, because it is refused.
+/// Returns the needs of an Agent. An Agent that cannot be decoded has no needs, because the policy refuses it.
 pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
     let object = subject.object();
     let (Ok(spec), Ok(settings)) = (spec(subject), settings(subject)) else { return Vec::new() };
@@ -58,7 +59,7 @@ pub(crate) fn settings(subject: &Subject) -> Result<Rc<Settings>, Refusal> {
 }
 
 impl Request {
-    /// Decodes the subject. Refuses all violations at once, and waits for missing objects.
+    /// Decodes the subject. Refuses it with all violations at once. Waits for missing objects.
     pub(crate) fn of(subject: &Subject) -> Result<&Self, Refusal> {
         subject.once(Self::read)
     }
@@ -98,7 +99,7 @@ impl Request {
         telemetry(&self.spec, &self.settings)
     }
 
-    /// Returns the input of the Agent's Service and route.
+    /// Returns the data for the Agent's Service and route.
     pub(crate) fn exposure(&self) -> Exposure<'_> {
         Exposure {
             service_port: self.settings.service_port,
@@ -112,7 +113,7 @@ impl Request {
     }
 }
 
-/// Merges telemetry from `spec` and `settings`.
+/// Returns the effective telemetry of `spec` and `settings`.
 pub(crate) fn telemetry<'a>(spec: &'a AgentSpec, settings: &'a Settings) -> Telemetry<'a> {
     let own = spec.config.as_ref().and_then(|config| config.telemetry.as_ref());
     let endpoint = own.and_then(|own| own.endpoint.as_deref());
@@ -124,7 +125,7 @@ pub(crate) fn workload<'a>(object: &'a Object, subject: &'a Subject) -> Workload
     Workload { kind: &KIND, name: object.name(), namespace: object.namespace(), domain: &subject.cluster.domain }
 }
 
-/// Returns notes for the user on the object, independent of the outcome.
+/// Returns the notes on the object that the user gets after every outcome of a pass.
 pub(crate) fn notes(object: &Object, spec: &AgentSpec, settings: &Settings) -> Vec<Note> {
     let mut notes = wanted::older_fields(spec);
     if Links::of(spec, object.name()).itself {

@@ -1,4 +1,4 @@
-//! The settings of the kind: every value that does not come from the user.
+//! The settings of the kind: every value that does not come from the object.
 //!
 //! `Default` is the only source of the values. `settings.schema.json` is generated from it.
 
@@ -280,7 +280,8 @@ impl Settings {
                 ("serviceAccount.expirationSeconds", "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_EXPIRATION_SECONDS"),
                 ("serviceAccount.tokenPath", "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_TOKEN_PATH"),
             ],
-            // No setting that gives a pod more rights: users who may write an object must not be able to grant them.
+            // Leave out settings that give a pod more rights: users who may write an object must not be able to grant
+            // them.
             annotations: &[
                 "image",
                 "logLevel",

@@ -1,4 +1,4 @@
-//! Checks the fields of an `Agent`, and reads older forms by their current meaning.
+//! Checks the fields of an `Agent`, and gives deprecated fields their current meaning.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_crds::AgentSpec;
@@ -12,11 +12,11 @@ use kaos_workload::notes::{deprecated, older, older_env};
 
 use crate::memory::ENDPOINT;
 
-/// Collects all violations in the fields themselves.
+/// Collects all violations that are visible in the object itself.
 pub(crate) fn check(spec: &AgentSpec, wrong: &mut Violations) {
     names(spec, wrong);
     numbers(spec, wrong);
-    // The value of a variable with `valueFrom` is unknown here, so it counts as given.
+    // Treat a variable with `valueFrom` as set, because its value is unknown here.
     let is_given = spec.model().is_some_and(|model| !models::is_blank(model));
     if !is_given && spec.older_model().is_none_or(|variable| variable.value_from.is_none()) {
         wrong.add("spec.model", "is required: name a model that the ModelAPI offers");
@@ -26,7 +26,7 @@ pub(crate) fn check(spec: &AgentSpec, wrong: &mut Violations) {
     }
 }
 
-/// Checks that the fields about memory fit together.
+/// Checks that the memory fields do not contradict each other.
 fn remembering(spec: &AgentSpec, memory: &Memory, wrong: &mut Violations) {
     let mut wrong = |field: &str, message: &str| wrong.add(format!("spec.config.memory.{field}"), message);
     if memory.effective_type() == MemoryType::Remote {
@@ -103,11 +103,11 @@ fn numbers(spec: &AgentSpec, wrong: &mut Violations) {
     }
 }
 
-/// Returns the MCP servers and the peers, sorted and without duplicates. The peers do not include the Agent itself.
+/// The MCP servers and the peers, sorted and without duplicates. The peers do not include the Agent itself.
 pub(crate) struct Links<'a> {
     pub(crate) servers: Vec<&'a str>,
     pub(crate) peers: Vec<&'a str>,
-    /// Returns whether the Agent lists itself as a peer.
+    /// Whether the Agent lists itself as a peer.
     pub(crate) itself: bool,
 }
 
@@ -131,7 +131,7 @@ fn each_once<'a>(names: impl Iterator<Item = &'a String>) -> Vec<&'a str> {
     sorted
 }
 
-/// Returns the notes on older fields.
+/// Returns the notes on deprecated fields.
 pub(crate) fn older_fields(spec: &AgentSpec) -> Vec<Note> {
     let mut notes = Vec::new();
     let container = spec.container.as_ref();
@@ -160,8 +160,8 @@ pub(crate) fn older_fields(spec: &AgentSpec) -> Vec<Note> {
     notes
 }
 
-/// Returns a note if the model is a pattern or a provider: an Agent asks its ModelAPI for one model, not for all that
-/// match.
+/// Returns a note if the model is a pattern or a provider. An Agent asks its ModelAPI for one model, so a pattern is
+/// probably a mistake.
 pub(crate) fn unlikely(spec: &AgentSpec) -> Option<Note> {
     let model = spec.own_model().filter(|model| model.ends_with('*') || model.ends_with('/'))?;
     let message = format!(

@@ -1,6 +1,6 @@
-//! The `ServiceAccount` of an Agent, and its token.
+//! Tests the `ServiceAccount` of an Agent, and its token.
 
-#![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure should stop them
+#![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure must end the test
 
 use kaos_agent::{Agent, Settings};
 use kaos_policy_sdk::testing;
@@ -8,7 +8,7 @@ use kaos_policy_sdk::types::{Plan, Refusal};
 use kaos_workload::schema::{leaves, with};
 use serde_json::{Value, json};
 
-/// Returns the plan of an Agent with an account and a token for this audience.
+/// Returns the plan of an Agent that has an account and a token for this audience.
 fn planned(audience: &str) -> Result<Plan, Refusal> {
     let schema: Value = serde_json::from_str(&Settings::schema_text()).unwrap();
     let defaults = leaves(&schema).into_iter();

@@ -1,6 +1,6 @@
-//! The guarantees for users of the kind, case by case.
+//! Tests what the kind guarantees to users, with one test for each guarantee.
 
-#![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure should stop them
+#![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure must end the test
 
 use kaos_agent::{Agent, Settings};
 use kaos_policy_sdk::types::{EnvSource, EnvVar, Outcome, Plan, Refusal, Subject, Truth};

@@ -1,6 +1,6 @@
-//! The policy answers every spec: with a plan, or with a refusal that names a field.
+//! The policy answers every spec, either with a plan or with a refusal that names a field.
 
-#![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure should stop them
+#![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure must end the test
 
 #[path = "../../sdk/tests/support/anything.rs"]
 mod anything;
@@ -27,7 +27,7 @@ fn beside() -> Vec<Value> {
     .into()
 }
 
-/// Calls all five functions. Returns the refusal, if there is one.
+/// Calls all five functions of the policy. Returns the refusal, if the policy refused the object.
 fn ask(object: &Value) -> Option<Refusal> {
     let subject = testing::subject(object).beside::<Agent>(&beside()).build();
     let answer = testing::plan::<Agent>(&subject);

@@ -1,6 +1,6 @@
-//! Agents with memory in a MemoryStore: their gates, their variables and their refusals.
+//! Tests Agents with memory in a MemoryStore: their gates, variables and refusals.
 
-#![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure should stop them
+#![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure must end the test
 
 use kaos_agent::{Agent, Settings};
 use kaos_policy_sdk::types::{Answer, Condition, Outcome, Plan, Refusal, Subject, Truth};

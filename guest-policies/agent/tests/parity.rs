@@ -1,7 +1,7 @@
-//! Every recorded Agent renders as in the Go operator, or with the deviation that the case describes.
+//! Every recorded Agent renders as in the Go operator, or with the deviation that its case describes.
 //!
-//! The objects that a case refers to get the status that their own policies would first write. The repository's golden
-//! tests compare the whole pipeline, with stamps and statuses.
+//! The referenced objects of a case get the status that their own policies would first write. The golden tests in the
+//! root workspace compare the output of the whole operator, with the host's metadata and with statuses.
 
 mod cases;
 

@@ -1,6 +1,6 @@
 //! Each setting changes exactly the places that the table lists.
 
-#![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure should stop them
+#![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure must end the test
 
 use kaos_agent::{Agent, Settings};
 use kaos_policy_sdk::types::Outcome;
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 const D: &str = "Deployment.spec.template.spec.containers.0";
 
-/// Each setting with another value and all places that change.
+/// Returns the rows. Each row has a setting, another value for the setting, and all places that this value changes.
 fn table() -> Vec<(&'static str, Value, Vec<String>)> {
     let main = |path: &str| format!("{D}.{path}");
     let probe = |probe: &str, path: &str| format!("{D}.{probe}.{path}");
@@ -104,7 +104,7 @@ fn table() -> Vec<(&'static str, Value, Vec<String>)> {
     table
 }
 
-/// Returns the rows of accounts and of memory.
+/// Returns the rows for accounts and memory.
 fn accounts_and_memory() -> Vec<(&'static str, Value, Vec<String>)> {
     let main = |path: &str| format!("{D}.{path}");
     let env = |name: &str| format!("{D}.env.{name}");
@@ -120,7 +120,7 @@ fn accounts_and_memory() -> Vec<(&'static str, Value, Vec<String>)> {
         ),
         // `told.rs` tests the effect of this setting.
         ("imageVariables", json!({"axsauze/kaos-agent": "MODEL_NAME 9.9"}), Vec::new()),
-        // `mapping.rs` tests the order. Here the variables are found by name.
+        // `mapping.rs` tests the order of the variables. This test finds variables by name.
         ("userVariables", json!("merged"), Vec::new()),
         // `memory.rs` tests the effect of this setting.
         ("memory.userIdentity", json!(true), Vec::new()),
@@ -190,7 +190,7 @@ fn flatten(value: &Value, path: &str, into: &mut BTreeSet<(String, String)>) {
                 flatten(item, &format!("{path}.{key}"), into);
             }
         }
-        // The path contains the variable's name, so only the value counts.
+        // The path already contains the variable's name, so compare only its value.
         _ if path.contains(".env.") && path.rsplit('.').next() == Some("name") => {}
         leaf => {
             let path = if path.contains(".env.") { path.trim_end_matches(".value") } else { path };

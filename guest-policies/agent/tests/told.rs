@@ -1,6 +1,6 @@
-//! The messages to an Agent's user, and the environment of its process.
+//! Tests the messages to an Agent's user, and the environment of the Agent's process.
 
-#![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure should stop them
+#![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure must end the test
 
 use kaos_agent::Agent;
 use kaos_policy_sdk::types::{Note, Outcome, Plan, Refusal, Severity, Subject, Truth};
@@ -111,8 +111,8 @@ fn the_telemetry_endpoint_may_refer_to_a_variable() {
     assert_eq!(env(&answer(&spec).unwrap(), "OTEL_EXPORTER_OTLP_ENDPOINT"), Some("http://$(HOST_IP):4317"));
 }
 
-/// Returns the messages about variables that the image ignores, those that the user can act on, with the fields that ask
-/// for them.
+/// Returns path and message of each warning about a variable that the image ignores. The path is the field that asks
+/// for the variable.
 fn ignored(spec: &Value, settings: &Value) -> Vec<(String, String)> {
     let mut all = testing::defaults(&Agent::describe().settings_schema);
     for (name, value) in settings.as_object().unwrap() {
@@ -215,7 +215,7 @@ fn a_team_can_list_an_image_of_its_own() {
     let spec = json!({"config": {"systemPrompt": "p", "autonomous": {"goal": "g"}}});
     let told = ignored(&spec, &settings);
     assert!(told.len() == 1 && told[0].1.ends_with("use 3.0 or newer"), "{told:?}");
-    // An entry for KAOS's image takes the place of what the policy knows.
+    // An entry for KAOS's image replaces the policy's built-in list for this image.
     let kaos = |reads: &str| {
         let settings = json!({"imageVariables": {"axsauze/kaos-agent": reads}});
         ignored(&spec, &settings).into_iter().map(|(path, _)| path).collect::<Vec<_>>()

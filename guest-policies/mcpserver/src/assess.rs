@@ -42,7 +42,7 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     said.into_report()
 }
 
-/// Builds the condition `Deprecated`, also for an object that waits.
+/// Builds the condition `Deprecated`. An object that waits also gets this condition.
 fn older_fields(request: Option<&Request>, spec: &MCPServerSpec) -> Option<Condition> {
     match request {
         Some(request) => notes::deprecated_condition(&request.wanted.notes),
@@ -50,7 +50,8 @@ fn older_fields(request: Option<&Request>, spec: &MCPServerSpec) -> Option<Condi
     }
 }
 
-/// Returns the functions in the container's Python parameters. Otherwise returns the registry's list of tools.
+/// Returns the functions in the container's Python parameters. If the policy cannot read the parameters as Python,
+/// returns the registry's list of tools.
 fn available_tools(request: &Request, env: &[EnvVar]) -> Vec<String> {
     let launch = &request.launch;
     let variable = launch.params_env_var.as_deref().filter(|_| launch.params_are_python);
@@ -64,7 +65,7 @@ fn available_tools(request: &Request, env: &[EnvVar]) -> Vec<String> {
     }
 }
 
-/// Builds the condition `RuntimeResolved`: whether the registry's entry for the runtime is known.
+/// Builds the condition `RuntimeResolved`, which shows whether the registry has a valid entry for the runtime.
 fn runtime_resolved(outcome: &Outcome, resolved: bool) -> Option<Condition> {
     const RESOLVED: &str = "RuntimeResolved";
     if resolved {

@@ -1,6 +1,6 @@
 //! Decides how to start the container: image, command, arguments, and the variable for the parameters.
 //!
-//! The user's `container` is merged later, as for every kind.
+//! Merging the user's `container` is a later step, as for every kind.
 
 use alloc::{
     borrow::ToOwned,
@@ -16,24 +16,24 @@ use crate::registry::{self, RegistryError, RegistrySource, Runtime};
 use crate::settings::Settings;
 use crate::wanted::{CUSTOM, PYTHON_STRING, Source};
 
-/// The start of the container.
+/// How to start the container.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Launch {
-    /// The image. Empty if only the user's `container.image` can name one.
+    /// The image. Empty if only the user's `container.image` can name an image.
     pub(crate) image: String,
     pub(crate) command: Option<Vec<String>>,
     pub(crate) args: Option<Vec<String>>,
-    /// The variable for the parameters.
+    /// The name of the variable for the parameters.
     pub(crate) params_env_var: Option<String>,
     pub(crate) required_env: Vec<String>,
-    /// Whether the parameters are Python source with the tools as functions.
+    /// Whether the parameters are Python source. Each function in this source is a tool.
     pub(crate) params_are_python: bool,
     pub(crate) tools: Vec<String>,
     pub(crate) notes: Vec<Note>,
 }
 
 impl Launch {
-    /// Returns how to start `source`. `found` is the answer to the need for the registry. `own_image` is whether the
+    /// Returns how to start `source`. `found` is the answer to the need for the registry. `own_image` tells whether the
     /// user's `container` names an image.
     pub(crate) fn of(
         source: &Source,
@@ -63,7 +63,7 @@ impl Launch {
     }
 }
 
-/// Refers to the registry's ConfigMap.
+/// Returns the reference to the registry's ConfigMap.
 pub(crate) fn registry_reference(settings: &Settings, operator_namespace: &str) -> Reference {
     need::reference_in(operator_namespace, "v1", "ConfigMap", &settings.registry.config_map)
 }
@@ -99,7 +99,7 @@ fn registered(name: &str, runtime: Runtime, settings: &Settings, own_image: bool
     Ok(launch)
 }
 
-/// Handles a command that begins with a flag: it would replace the image's entrypoint by something that is not a
+/// Handles a command that begins with a flag. Such a command would replace the image's entrypoint, but a flag is no
 /// program.
 fn flags_are_arguments(name: &str, settings: &Settings, launch: &mut Launch) {
     let is_flags =
@@ -120,7 +120,8 @@ fn flags_are_arguments(name: &str, settings: &Settings, launch: &mut Launch) {
     launch.notes.push(note::at("spec.runtime", note::warning("CommandIsFlags", message)));
 }
 
-/// Returns a start that installs a package and then runs its command, or otherwise its module.
+/// Returns a launch that installs a package. The container then runs the command of this name, or if the command fails,
+/// the Python module.
 fn package(settings: &Settings, name: &str, path: &str) -> Result<Launch, Refusal> {
     let end = name.find(['[', '=', '<', '>', '!', '~', ';', '@', ' ', '\t']).unwrap_or(name.len());
     let program = name.get(..end).unwrap_or_default();
@@ -235,7 +236,7 @@ mod tests {
 
     #[test]
     fn no_variable_of_the_container_gets_into_the_script() {
-        // An expanded `$(EVIL)` could contain a quote and end the quoted word.
+        // Kubernetes could expand `$(EVIL)` to a text with a quote, and this quote would end the quoted word.
         let script = packaged("pkg $(EVIL) $$(EVIL)").unwrap().command.unwrap().pop().unwrap();
         assert_eq!(script, "pip install 'pkg $$(EVIL) $$$$(EVIL)' && ( pkg || python -m pkg )");
     }

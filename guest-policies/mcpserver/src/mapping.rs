@@ -9,13 +9,14 @@ use serde_json::Value;
 use crate::request::{KIND, Request, workload};
 use crate::wanted::Params;
 
-/// Returns the mapping of `subject`, on top of the mapping of the layer below.
+/// Returns the mapping of `subject`. `base` is the mapping of the layer below.
 pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
     let request = Request::of(subject)?;
     let mut mapping = Env::over(base);
     let mut env = mapping.container(KIND.container);
     if let (Some(variable), Some(params)) = (&request.launch.params_env_var, &request.wanted.params) {
-        // The parameters win over the policy's own variable of this name, because the registry chose it for them.
+        // The registry chose this variable for the parameters, so they win over a variable of this name that the policy
+        // sets.
         match params {
             Params::Text { text, path } => env.hold(variable, literal(unexpanded(text)), path),
             Params::Secret { key, path } => env.hold(variable, secret(key), path),

@@ -1,12 +1,13 @@
-//! Finds the functions that Python source defines at top level: the tools of a server with its code in `params`.
+//! Finds the functions that Python source defines at top level. These functions are the tools of a server with its code
+//! in `params`.
 //!
-//! This is a scanner, not a parser. It follows strings, brackets, comments and line continuations just enough to find
-//! the statements that begin in column zero. For text that is not Python the list may be wrong, but there is never an
-//! error. [`crate::assess`] uses the list.
+//! This module is a scanner, not a parser. The scanner follows strings, brackets, comments and line continuations just
+//! enough to find the statements that begin in column zero. For text that is not Python, the list may be wrong, but the
+//! scanner never fails. [`crate::assess`] uses the list.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 
-/// The maximum number of names. Longer lists do not help the reader of a status.
+/// The maximum number of names. A longer list in a status does not help a reader.
 const MOST: usize = 500;
 
 /// Returns the names of the functions defined at top level, in order and without duplicates.
@@ -34,7 +35,7 @@ fn defined_name(statement: &str) -> Option<&str> {
     (is_name && after.trim_start_matches([' ', '\t']).starts_with(['(', '['])).then_some(name)
 }
 
-/// Returns the text after `word` and at least one blank.
+/// Returns the text after `word`, if at least one blank follows `word`.
 fn keyword<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     let after = text.strip_prefix(word)?;
     let trimmed = after.trim_start_matches([' ', '\t']);
@@ -46,8 +47,8 @@ struct Scanner<'a> {
 }
 
 impl Scanner<'_> {
-    /// Skips the rest of the logical line. Newlines in brackets, in triple-quoted strings and after a backslash do not
-    /// end it.
+    /// Skips the rest of the logical line. A newline in brackets, in a triple-quoted string or after a backslash does
+    /// not end the logical line.
     fn skip_statement(&mut self) {
         let mut depth = 0_usize;
         while let Some(c) = self.take() {
@@ -69,20 +70,20 @@ impl Scanner<'_> {
         Some(c)
     }
 
-    /// Skips one character, or both of a Windows line ending.
+    /// Skips one character, or both characters of a Windows line ending.
     fn skip_escaped(&mut self) {
         if self.take() == Some('\r') && self.rest.starts_with('\n') {
             self.take();
         }
     }
 
-    /// Skips to the newline, which still ends the statement.
+    /// Skips to the newline. The newline stays, because it ends the statement.
     fn skip_comment(&mut self) {
         let end = self.rest.find('\n').unwrap_or(self.rest.len());
         self.rest = self.rest.get(end..).unwrap_or_default();
     }
 
-    /// Skips to after the closing quote. An unclosed string in single quotes ends with its line.
+    /// Skips a string with its closing quote. An unclosed string without triple quotes ends with its line.
     fn skip_string(&mut self, quote: char) {
         let mut doubled = [quote; 2].iter().collect::<String>();
         let triple = self.rest.starts_with(&doubled);

@@ -1,8 +1,8 @@
-//! The registry of runtimes: defines the names for `spec.runtime`.
+//! The registry of runtimes, which defines the valid names for `spec.runtime`.
 //!
-//! A cluster's registry is a ConfigMap in the operator's namespace. Without this ConfigMap the entries of the settings
-//! apply, so that the policy works without an installed registry. The ConfigMap replaces the settings' entries as a
-//! whole: a runtime that is not in the ConfigMap does not exist. [`crate::launch`] uses the entries.
+//! A cluster's registry is a ConfigMap in the operator's namespace. Without this ConfigMap, the entries of the settings
+//! apply, so the policy works without an installed registry. The ConfigMap replaces all entries of the settings: a
+//! runtime that is not in the ConfigMap does not exist. [`crate::launch`] uses the entries.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 
@@ -55,7 +55,7 @@ impl Decode for Prose {
     }
 }
 
-/// The reasons why the registry is unusable.
+/// The reasons why the policy cannot use the registry.
 #[derive(Debug, Error, PartialEq)]
 pub(crate) enum RegistryError {
     #[error("failed to get runtime registry: {0}")]
@@ -86,7 +86,7 @@ impl Default for RegistrySource {
     }
 }
 
-/// Returns the registry from the answer to the need. If the ConfigMap is absent, returns the built-in one.
+/// Returns the registry from the answer to the need. If the ConfigMap is absent, returns the runtimes of the settings.
 pub(crate) fn read(
     source: &RegistrySource,
     found: Lookup<Object>,
@@ -103,7 +103,8 @@ pub(crate) fn read(
     Registry::parse(text).map_err(|reason| malformed(source, reason))
 }
 
-/// Returns the entry of a runtime, or why it cannot be decoded. Returns `None` if there is no such runtime.
+/// Returns the entry of a runtime, or the error why it cannot be decoded. Returns `None` if the registry has no such
+/// runtime.
 pub(crate) fn runtime(
     registry: &Registry,
     name: &str,

@@ -1,4 +1,5 @@
-//! Everything that decides about one `MCPServer`, decoded once for all five functions.
+//! Decodes everything that the policy must know about one `MCPServer`. The policy decodes the object once for all five
+//! functions of the contract.
 
 use alloc::vec::Vec;
 use kaos_crds::MCPServerSpec;
@@ -16,7 +17,7 @@ pub(crate) const REGISTRY: &str = "registry";
 /// The fixed names of the kind.
 pub(crate) static KIND: Kind = Kind { app: "mcpserver", prefix: "mcpserver", container: "mcp-server", route: "mcp" };
 
-/// The object, its settings, and the start of its container.
+/// The object, its settings, and how to start its container.
 pub(crate) struct Request {
     pub(crate) object: Object,
     pub(crate) spec: MCPServerSpec,
@@ -26,7 +27,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// Decodes the subject. Refuses an object that cannot be started.
+    /// Decodes the subject. Refuses an object that the policy cannot start.
     pub(crate) fn of(subject: &Subject) -> Result<&Self, Refusal> {
         subject.once(Self::read)
     }
@@ -57,8 +58,8 @@ impl Request {
     }
 }
 
-/// Returns the need for the registry, if the object names a runtime. The policy can do without the registry for a runtime
-/// that the settings know.
+/// Returns the need for the registry, if the object names a runtime. The need is optional if the settings contain the
+/// runtime.
 pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
     let (object, settings) = (subject.object(), subject.settings::<Settings>());
     let wanted = spec(&object).and_then(|spec| Wanted::of(&spec));

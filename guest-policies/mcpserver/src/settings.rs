@@ -1,4 +1,4 @@
-//! The settings of the kind: every value that does not come from the user.
+//! The settings of the kind: every value that does not come from the object.
 //!
 //! `Default` is the only source of the values. `settings.schema.json` is generated from it.
 
@@ -106,7 +106,7 @@ impl Default for Settings {
     }
 }
 
-/// Returns the runtimes that the chart of KAOS registers. Flags in a command become arguments here.
+/// Returns the runtimes that KAOS's chart registers. Flags in a command of the chart are arguments here.
 fn runtimes() -> Raw {
     let mut runtimes = Raw::new();
     let mut add = |name: &str, kind: &str, image: &str, field: &str, value: Value| {
@@ -134,7 +134,8 @@ impl Settings {
     pub fn schema_text() -> String {
         kaos_workload::schema::text::<Self>(&kaos_workload::schema::Extras {
             env: &[("gateway.timeout", "GATEWAY_DEFAULT_MCP_TIMEOUT")],
-            // No setting that gives a pod more rights: users who may write an object must not be able to grant them.
+            // Leave out settings that give a pod more rights: users who may write an object must not be able to grant
+            // them.
             annotations: &[
                 "commandFlagsAsArgs",
                 "packageImage",

@@ -1,4 +1,4 @@
-//! Builds the manifests: a Deployment, its Service, and a route if the cluster has a Gateway.
+//! Builds the manifests: a Deployment, its Service, and an HTTPRoute if the cluster has a Gateway.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_policy_sdk::types::{EnvVar, Note, Plan, Refusal, Subject};
@@ -10,9 +10,9 @@ use crate::launch::Launch;
 use crate::request::{KIND, Request, workload};
 use crate::settings::Settings;
 
-/// The reason of the note on parameters that the container does not receive.
+/// The reason code of the note on parameters that the container does not receive.
 pub(crate) const PARAMS_UNUSED: &str = "ParamsUnused";
-/// The reason of the note on missing variables that the runtime requires.
+/// The reason code of the note on missing variables that the runtime requires.
 pub(crate) const REQUIRED_ENV_MISSING: &str = "RequiredEnvMissing";
 
 /// Builds the plan for `subject` with the mapping `env`.
@@ -58,7 +58,7 @@ fn deployment(
 ) -> Result<Deployment, Refusal> {
     let (settings, launch) = (&request.settings, &request.launch);
     let own = request.spec.container.as_ref();
-    // An empty list in the object removes the registry's list. The merge would ignore it.
+    // An empty list in the object removes the registry's list. A strategic merge would ignore an empty list.
     let emptied = |own: Option<&Vec<String>>| own.is_some_and(Vec::is_empty);
     let words = |words: &Option<Vec<String>>, own: Option<&Vec<String>>| {
         if emptied(own) { Vec::new() } else { words.clone().unwrap_or_default() }
@@ -108,7 +108,7 @@ fn exposure<'a>(settings: &'a Settings, object: &'a Object) -> Exposure<'a> {
     }
 }
 
-/// Returns the note on parameters for a runtime that names no variable for them.
+/// Returns a note on parameters if the runtime has no variable for them.
 fn unused_params(request: &Request) -> Option<Note> {
     let path = request.wanted.params.as_ref()?.path();
     if request.launch.params_env_var.is_some() {
@@ -119,8 +119,8 @@ fn unused_params(request: &Request) -> Option<Note> {
     Some(note::at(path, note::warning(PARAMS_UNUSED, message)))
 }
 
-/// Returns the note on variables that the runtime requires and the container lacks. A container with `envFrom` may get
-/// them from there.
+/// Returns the note on variables that the runtime requires and the container lacks. A container with `envFrom` gets no
+/// note, because `envFrom` may supply the variables.
 fn missing_env(launch: &Launch, deployment: &Value) -> Option<Note> {
     let containers = deployment.pointer("/spec/template/spec/containers")?.as_array()?;
     let named = |value: &Value, name: &str| value.get("name").and_then(Value::as_str) == Some(name);

@@ -1,7 +1,7 @@
-//! Reads an `MCPServer` in its current form and in all older ones.
+//! Reads an `MCPServer` in its current form and in all deprecated forms.
 //!
-//! Older fields work, with a note that names the current field. [`crate::registry`] looks up the result, and
-//! [`crate::launch`] turns it into a container.
+//! Deprecated fields work, and the policy adds a note that names the current field. [`crate::registry`] looks up the
+//! runtime, and [`crate::launch`] decides how to start the container.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_crds::mcpserver::{McpConfig, McpTools};
@@ -10,22 +10,23 @@ use kaos_policy_sdk::refusal;
 use kaos_policy_sdk::types::{Note, Refusal};
 use kaos_workload::notes::{deprecated, ignored, older, older_env};
 
-/// The runtime with Python source in `params`. Older fields for Python source map to it.
+/// The runtime with Python source in `params`. Deprecated fields for Python source select this runtime.
 pub(crate) const PYTHON_STRING: &str = "python-string";
-/// The runtime without a registry entry: the user's own image.
+/// The runtime without an entry in the registry. A server with this runtime runs the user's own image.
 pub(crate) const CUSTOM: &str = "custom";
 
-/// The older type with packages from npm. Other indexes may have another package of the same name.
+/// The deprecated type for packages from npm. PyPI may have another package of the same name, so the policy refuses
+/// this type.
 const NODE: &str = "node-runtime";
 
-/// The source of the server.
+/// The origin of the server's program.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Source {
     /// The user's own image.
     Custom,
-    /// A runtime from the registry.
+    /// A runtime of the registry.
     Registry(String),
-    /// A Python package that the pod installs when it starts. `path` is the object's field for its name.
+    /// A Python package that the pod installs when it starts. `path` is the object's field with the package's name.
     Package { name: String, path: &'static str },
 }
 
@@ -45,13 +46,13 @@ impl Params {
     }
 }
 
-/// An `MCPServer` with older forms resolved.
+/// An `MCPServer` after the policy replaced deprecated forms by current ones.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Wanted {
     pub(crate) source: Source,
     pub(crate) params: Option<Params>,
     pub(crate) telemetry: Option<Telemetry>,
-    /// Path of the object's telemetry field.
+    /// The path of the object's telemetry field.
     pub(crate) telemetry_path: &'static str,
     pub(crate) notes: Vec<Note>,
 }
@@ -83,7 +84,7 @@ impl Wanted {
         let source = match (runtime, package, &older) {
             (Some(CUSTOM), ..) => Source::Custom,
             (Some(name), ..) => Source::Registry(name.to_owned()),
-            // Source text has always won over a package.
+            // Source text wins over a package, as in the Go operator.
             (None, _, Some(_)) => Source::Registry(PYTHON_STRING.to_owned()),
             (None, Some(Source::Package { path, .. }), None) if text(spec.type_.as_ref()) == Some(NODE) => {
                 let message = "packages of type node-runtime come from npm, which is not supported: use runtime \
@@ -107,7 +108,7 @@ impl Wanted {
     }
 }
 
-/// Reads the package from the oldest fields. `newer` is the field that wins over them.
+/// Reads the package from the oldest fields. `newer` is the path of a field that wins over them.
 fn package(config: &McpConfig, newer: Option<&'static str>, notes: &mut Vec<Note>) -> Option<Source> {
     let from_tools = config.tools.as_ref().and_then(|tools| text(tools.from_package.as_ref()));
     let mut package: Option<(&str, &'static str)> = None;
@@ -123,7 +124,7 @@ fn package(config: &McpConfig, newer: Option<&'static str>, notes: &mut Vec<Note
     package.map(|(name, path)| Source::Package { name: name.to_owned(), path })
 }
 
-/// Returns the source texts in the older fields. The first one counts.
+/// Returns the source texts in the deprecated fields. The policy uses the first one.
 fn sources(config: &McpConfig) -> Vec<Params> {
     let no_tools = McpTools::default();
     let tools = config.tools.as_ref().unwrap_or(&no_tools);
@@ -138,7 +139,7 @@ fn sources(config: &McpConfig) -> Vec<Params> {
     all
 }
 
-/// Adds notes on the older source fields. `own` are the parameters in the current field.
+/// Adds notes on the deprecated source fields. `own` contains the parameters of the current field.
 fn older_sources(written: &[Params], own: Option<&Params>, notes: &mut Vec<Note>) {
     for (at, params) in written.iter().enumerate() {
         let counts = own.or(written.first().filter(|_| at > 0));

@@ -1,4 +1,4 @@
-//! Every object, registry and settings get a plan or a refusal with a path, and never cause a panic.
+//! For every object, registry and settings, the policy returns a plan or a refusal with a path, and never panics.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 #[path = "../../sdk/tests/support/anything.rs"]

@@ -39,7 +39,7 @@ fn assert_deviation(case: &Case, subject: &Subject, answer: &Result<Plan, Refusa
             assert_eq!((report.phase.as_str(), report.ready), ("Failed", false));
             assert!(report.conditions.iter().any(|condition| condition.type_ == "RuntimeResolved"));
         }
-        // The message about pods that do not start is not part of the plan.
+        // The plan does not contain the message about pods that do not start.
         ("mcpserver-serviceaccount-missing", Ok(_)) => case.assert_same::<McpServer>(subject, answer),
         ("mcpserver-custom-params", Ok(plan)) => {
             case.assert_same::<McpServer>(subject, answer);

@@ -1,4 +1,4 @@
-//! Every setting has a schema, and changes exactly the listed places.
+//! Every setting has a schema. Another value for a setting changes exactly the listed places.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 #[path = "support/settings.rs"]
@@ -23,7 +23,7 @@ fn the_committed_schema_matches_the_code() {
     assert!(std::fs::read_to_string(path).unwrap() == text, "settings.schema.json is stale: run {command}");
 }
 
-/// Returns a plan that the setting affects, with telemetry and routes enabled.
+/// Returns a plan that the setting affects. Telemetry and routes are enabled.
 fn plan(setting: &str, settings: &Value) -> Plan {
     let spec = match setting {
         "packageImage" => json!({"config": {"mcp": "mcp-server-time"}}),
@@ -101,7 +101,7 @@ fn every_setting_changes_exactly_the_listed_places() {
         row("telemetry.enabled", json!(false), "@/env"),
         row("telemetry.endpoint", json!("http://x"), "@/env/3/value"),
         row("telemetry.excludedUrls", json!("/x"), "@/env/5/value"),
-        // Only in `extra` of the plan: the host handles it.
+        // No manifest contains the finalizer: the plan names it, and the host adds it to the object.
         row("finalizer", json!("kaos.tools/mcpserver-finalizer"), ""),
     ];
     rows.extend(probe("livenessProbe", "livenessProbe", "tcpSocket"));

@@ -17,7 +17,7 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     let replicas = spec.as_ref().map(|spec| i64::from(spec.pods()));
     let workload = workload(&object, subject);
     let mut said = assess::assess(&workload, Some(settings.service_port), replicas, seen);
-    // This kind has always used this phase.
+    // Objects of this kind have always had the phase `Pending` while they wait.
     if said.phase == Phase::Waiting {
         said.phase = Phase::Pending;
     }
@@ -27,7 +27,8 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
         let mut wanting = served.depends.wanting(&seen.outcome);
         match claims {
             Ok(claims) => said.conditions.extend(claims.conditions()),
-            // A name that no claim can have causes no need.
+            // If the object's name is too long for the claim's name, the policy asks for no claim, and these blockers
+            // mean nothing.
             Err(Refusal::Waiting(blockers)) if workload.check_name(true).is_empty() => wanting.extend(blockers),
             Err(_) => {}
         }

@@ -1,7 +1,8 @@
-//! The volume claim of a store: the wanted claim, the existing one, and the fate of the data.
+//! The volume claim of a store: the planned claim, the existing claim, and whether the data stays.
 //!
-//! An existing claim only changes its size. A claim that the store no longer uses stays in the plan while it exists, so
-//! that no edit deletes data. A store whose claim cannot be read waits: a plan without the claim would delete it.
+//! The policy changes only the size of an existing claim. A claim that the store no longer uses stays in the plan while
+//! the claim exists, so no edit deletes data. If the policy may not read the claim, the store waits: with a plan
+//! without the claim, the operator would delete it.
 
 use alloc::{
     borrow::ToOwned,
@@ -24,15 +25,15 @@ use crate::wanted::{SIZE, size};
 pub(crate) const KIND: &str = "PersistentVolumeClaim";
 /// The id of the need for the store's own claim.
 pub(crate) const OWN: &str = "claim";
-/// The annotation with which an object sets [`Volume::keep`].
+/// The annotation of an object that sets [`Volume::keep`].
 const KEEP: &str = "settings.kaos.tools/volume.keep";
 
 /// The claims of a store.
 #[derive(Debug)]
 pub(crate) struct Claims {
-    /// The claim that the pods mount, if they mount one.
+    /// The claim that the pods mount. `None` if they mount no claim.
     pub(crate) mounted: Option<String>,
-    /// The store's own claim, if it is in the plan.
+    /// The store's own claim. `None` if the plan does not contain it.
     own: Option<Own>,
     /// Notes for the user.
     pub(crate) notes: Vec<Note>,
@@ -44,7 +45,7 @@ struct Own {
     name: String,
     /// The wanted size.
     size: String,
-    /// The current capacity.
+    /// The current capacity of the existing claim.
     holds: Option<String>,
     /// The requested size of the existing claim.
     asks: Option<String>,
@@ -64,7 +65,8 @@ pub(crate) fn need(workload: &Workload<'_>) -> Need {
 }
 
 impl Claims {
-    /// Reads the found claim. Collects violations of the size. Waits while it is unknown whether the claim exists.
+    /// Reads the existing claim. Collects violations of the size. Waits until the policy knows whether the claim
+    /// exists.
     pub(crate) fn of(
         subject: &Subject,
         workload: &Workload<'_>,
@@ -99,7 +101,7 @@ impl Claims {
         Ok(claims)
     }
 
-    /// The names of claims that stay when the store goes.
+    /// Returns the names of the claims that stay when a user deletes the store.
     pub(crate) fn kept(&self) -> Vec<String> {
         self.own.iter().filter(|own| own.is_kept).map(|own| own.name.clone()).collect()
     }
@@ -118,8 +120,8 @@ impl Claims {
         Some(object! { "apiVersion": "v1", "kind": KIND, "metadata": metadata, "spec": spec })
     }
 
-    /// Builds the conditions on the data: whether it stays when the store is deleted, and whether the claim has the
-    /// wanted size.
+    /// Builds the conditions on the data: whether the data stays when a user deletes the store, and whether the claim
+    /// has the wanted size.
     pub(crate) fn conditions(&self) -> Vec<Condition> {
         let Some(mounted) = &self.mounted else { return Vec::new() };
         let Some(own) = self.own.as_ref().filter(|own| own.name == *mounted) else {
@@ -143,7 +145,7 @@ impl Claims {
 }
 
 impl Own {
-    /// Builds the store's own claim with this `size`. Refuses to shrink an existing claim.
+    /// Builds the store's own claim with this `size`. Refuses a size that would shrink the existing claim.
     fn wanted(name: String, size: &str, found: Option<&Object>, volume: &Volume, wrong: &mut Violations) -> Self {
         let asks = found.and_then(requested).map(ToOwned::to_owned);
         let quantity = |text: &str| Quantity::parse(text).ok();
@@ -162,14 +164,14 @@ impl Own {
         Self { name, size: size.to_owned(), holds, asks, access_mode, storage_class, is_kept: volume.keep }
     }
 
-    /// Returns an unused claim unchanged.
+    /// Returns a claim that the store no longer uses, unchanged.
     fn left(name: String, found: &Object, volume: &Volume) -> Self {
         let size = requested(found).unwrap_or_default().to_owned();
         let (access_mode, storage_class) = fixed(Some(found), volume);
         Self { name, asks: Some(size.clone()), size, holds: None, access_mode, storage_class, is_kept: volume.keep }
     }
 
-    /// Builds the note on settings that an existing claim cannot follow.
+    /// Builds the note on settings that have no effect on an existing claim.
     fn as_it_was(&self, volume: &Volume) -> Option<Note> {
         let differs = self.asks.is_some()
             && (self.access_mode != volume.access_mode || self.storage_class != volume.storage_class);
@@ -212,14 +214,15 @@ fn requested(claim: &Object) -> Option<&str> {
     claim.str_at(&["spec", "resources", "requests", "storage"])
 }
 
-/// Returns access mode and class. An existing claim's values win over the settings.
+/// Returns the access mode and the storage class. An existing claim's values win over the settings.
 fn fixed(found: Option<&Object>, volume: &Volume) -> (String, String) {
     let (mode, class) = (volume.access_mode.clone(), volume.storage_class.clone());
     let Some(found) = found else { return (mode, class) };
     let modes = found.at(&["spec", "accessModes"]).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let has = |wanted: &str| modes.iter().any(|mode| mode.as_str() == Some(wanted));
     let first = modes.first().and_then(Value::as_str).map(ToOwned::to_owned);
-    // The cluster chose the class of a claim that was created without one. It is no difference to the settings.
+    // If the settings leave the class empty, the cluster chose the existing claim's class. Then do not report a
+    // difference.
     let live = found.str_at(&["spec", "storageClassName"]).unwrap_or_default();
     let class = if class.is_empty() { class } else { live.to_string() };
     (if has(&mode) { mode } else { first.unwrap_or(mode) }, class)

@@ -1,5 +1,5 @@
-//! Maps the variables of a store, in the historic order of its service. The service chooses values that the object does
-//! not set.
+//! Maps the variables of a store, in the historic order of its service. The policy sets no variable for a field that
+//! the object leaves out: the service has its own defaults.
 
 use alloc::{
     string::{String, ToString},
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::request::{KIND, Request, workload};
 
-/// Returns the mapping of `subject`, on top of the mapping of the layer below.
+/// Returns the mapping of `subject`. `base` is the mapping of the layer below.
 pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
     let request = Request::of(subject)?;
     let workload = workload(&request.object, subject);

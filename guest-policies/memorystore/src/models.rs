@@ -1,7 +1,7 @@
 //! The models of a store and the ModelAPI that serves them.
 //!
-//! The service has one address for both models. So the ModelAPI for summaries also serves the embedding model,
-//! whichever ModelAPI the object names for that.
+//! The service has a single address for both models, the address of the ModelAPI for summaries. So this ModelAPI also
+//! serves the embedding model, even if the object names another ModelAPI for embeddings.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_crds::memorystore::Models;
@@ -18,21 +18,21 @@ use kaos_workload::models::allowed;
 /// The kind that serves models.
 pub(crate) const MODEL_API: &str = "ModelAPI";
 
-/// The reason of the note on a model that the ModelAPI does not offer.
+/// The reason code of the note on a model that the ModelAPI does not offer.
 const NOT_OFFERED: &str = "ModelNotOffered";
 
-/// The found objects of kind ModelAPI.
+/// The ModelAPIs of a store.
 #[derive(Debug, Default)]
 pub(crate) struct Served {
-    /// The address of the ModelAPI, and its origin.
+    /// The address of the ModelAPI for summaries, and the origin of this address.
     pub(crate) endpoint: Option<(String, String)>,
-    /// Problems of any ModelAPI.
+    /// Problems with any of the ModelAPIs.
     pub(crate) depends: Dependencies,
     /// Notes for the user.
     pub(crate) notes: Vec<Note>,
 }
 
-/// Returns the roles of the models, and the ModelAPI that the object names for each.
+/// Returns the roles of the models. Each role has the name of the ModelAPI that the object chooses for it.
 fn roles(models: &Models) -> [(&'static str, &str); 2] {
     [("summarization", &models.summarization.model_api), ("embedding", &models.embedding.model_api)]
 }
@@ -54,7 +54,7 @@ fn to(name: &str) -> Reference {
 }
 
 impl Served {
-    /// Reads the found objects. Collects violations of the models.
+    /// Reads the ModelAPIs. Collects violations about the models.
     pub(crate) fn of(subject: &Subject, models: &Models, wrong: &mut Violations) -> Self {
         let mut served = Self::default();
         let [first, second] = roles(models);
@@ -68,7 +68,7 @@ impl Served {
         served
     }
 
-    /// Reads the ModelAPI of a role. Keeps the address of the first one.
+    /// Reads the ModelAPI of a role. Keeps the address of the ModelAPI for summaries.
     fn find(&mut self, subject: &Subject, (role, name): (&str, &str)) -> Option<Object> {
         let on = to(name);
         let quoted = shown(name, 253);
@@ -100,11 +100,11 @@ impl Served {
         Some(found)
     }
 
-    /// Checks that `api` offers both models.
+    /// Checks that `api` offers the models of both roles.
     fn check_models(&mut self, models: &Models, api: &Object, wrong: &mut Violations) {
         const PATH: &str = "spec.models.embedding.modelAPI";
         let (summarization, embedding) = (&models.summarization, &models.embedding);
-        // The models of an invalid ModelAPI are unknown.
+        // If the ModelAPI's spec is invalid, its models are unknown, and the check accepts every model.
         let offered = api.at(&["spec"]).and_then(offered);
         let offers = |model: &str| offered.as_ref().is_none_or(|offered| allowed(offered, model));
         let (asked, other) = (shown(&summarization.model_api, 253), shown(&embedding.model_api, 253));

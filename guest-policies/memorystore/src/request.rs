@@ -1,4 +1,5 @@
-//! Everything that decides about one `MemoryStore`, decoded once for all five functions.
+//! Decodes everything that the policy must know about one `MemoryStore`. The policy decodes the object once for all
+//! five functions of the contract.
 
 use alloc::vec::Vec;
 use kaos_crds::MemoryStoreSpec;
@@ -15,7 +16,7 @@ use crate::wanted;
 pub(crate) static KIND: Kind =
     Kind { app: "memorystore", prefix: "memorystore", container: "memory", route: "memorystore" };
 
-/// The object, its settings, and the objects that it refers to.
+/// The object, its settings, and the referenced objects.
 pub(crate) struct Request {
     pub(crate) object: Object,
     pub(crate) spec: MemoryStoreSpec,
@@ -24,7 +25,7 @@ pub(crate) struct Request {
     pub(crate) claims: Claims,
 }
 
-/// Returns the needs of a store. A store that cannot be decoded has none, because it is refused.
+/// Returns the needs of a store. A store that cannot be decoded has no needs, because the policy refuses it.
 pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
     let object = subject.object();
     let Ok(spec) = spec(&object) else { return Vec::new() };
@@ -43,7 +44,7 @@ pub(crate) fn spec(object: &Object) -> Result<MemoryStoreSpec, Refusal> {
 }
 
 impl Request {
-    /// Reads the subject; refuses what is wrong with it, all at once, and waits for what is missing.
+    /// Decodes the subject. Refuses it with all violations at once. Waits for missing objects.
     pub(crate) fn of(subject: &Subject) -> Result<&Self, Refusal> {
         subject.once(Self::read)
     }
@@ -70,7 +71,7 @@ impl Request {
         telemetry(&self.spec, &self.settings)
     }
 
-    /// Returns the input of the store's Service and route.
+    /// Returns the data for the store's Service and route.
     pub(crate) fn exposure(&self) -> Exposure<'_> {
         Exposure {
             service_port: self.settings.service_port,
@@ -84,7 +85,7 @@ impl Request {
     }
 }
 
-/// Merges telemetry from `spec` and `settings`.
+/// Returns the effective telemetry of `spec` and `settings`.
 pub(crate) fn telemetry<'a>(spec: &'a MemoryStoreSpec, settings: &'a Settings) -> Telemetry<'a> {
     let own = spec.telemetry.as_ref();
     let endpoint = own.and_then(|own| own.endpoint.as_deref());

@@ -1,4 +1,4 @@
-//! The settings of the kind: every value that does not come from the user.
+//! The settings of the kind: every value that does not come from the object.
 //!
 //! `Default` is the only source of the values. `settings.schema.json` is generated from it.
 
@@ -174,7 +174,8 @@ impl Settings {
     pub fn schema_text() -> String {
         kaos_workload::schema::text::<Self>(&kaos_workload::schema::Extras {
             env: &[("gateway.timeout", "GATEWAY_DEFAULT_MEMORYSTORE_TIMEOUT")],
-            // No setting that gives a pod more rights: users who may write an object must not be able to grant them.
+            // Leave out settings that give a pod more rights: users who may write an object must not be able to grant
+            // them.
             annotations: &[
                 "image",
                 "imagePullPolicy",

@@ -1,4 +1,4 @@
-//! Checks the fields of a `MemoryStore`, also for objects that no API server has validated.
+//! Checks the fields of a `MemoryStore`. The checks do not assume that an API server has validated the object.
 
 use alloc::{borrow::ToOwned, string::String};
 use kaos_crds::memorystore::{Model, Storage, StorageType};
@@ -12,7 +12,7 @@ use kaos_workload::models::is_blank;
 /// The field for the size of the volume.
 pub(crate) const SIZE: &str = "spec.storage.local.persistentVolume.size";
 
-/// Collects all violations in the fields themselves.
+/// Collects all violations that are visible in the object itself.
 pub(crate) fn check(spec: &MemoryStoreSpec, wrong: &mut Violations) {
     model("summarization", &spec.models.summarization, wrong);
     model("embedding", &spec.models.embedding, wrong);
@@ -95,7 +95,7 @@ fn numbers(spec: &MemoryStoreSpec, wrong: &mut Violations) {
     }
 }
 
-/// Returns the marks of compaction, if one is set. The service derives marks that are absent or 0.
+/// Checks the marks of compaction, if the object sets one. The service derives a mark that is absent or 0.
 fn marks(spec: &MemoryStoreSpec, wrong: &mut Violations) {
     let Some(medium) = &spec.medium_term else { return };
     let is_set = |mark: Option<i32>| mark.filter(|mark| *mark > 0);

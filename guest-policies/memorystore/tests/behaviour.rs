@@ -1,4 +1,4 @@
-//! The manifests and the status of a store.
+//! Tests the manifests and the status of a store.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 #[path = "../../mcpserver/tests/support/mod.rs"]

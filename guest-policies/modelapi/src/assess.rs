@@ -42,8 +42,9 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     said.into_report()
 }
 
-/// Builds the condition `TelemetryConfigured` of a proxy. The user's own configuration may lack a callback that exports
-/// telemetry. The policy cannot read a configuration in a Secret.
+/// Builds the condition `TelemetryConfigured` of a proxy. The condition is false if the user's own configuration lacks
+/// the callback that exports telemetry. The condition is unknown if the configuration is in a Secret, because the
+/// policy cannot read Secrets.
 fn exported(configured: Condition, config: &Config, no_callback: Option<&Note>) -> Condition {
     match (configured.status, config, no_callback) {
         (Truth::Yes, Config::Text { .. }, Some(note)) => {
@@ -60,7 +61,7 @@ fn exported(configured: Condition, config: &Config, no_callback: Option<&Note>) 
     }
 }
 
-/// Builds the condition `Deprecated`, also for a refused object.
+/// Builds the condition `Deprecated`. A refused object also gets this condition.
 fn older_fields(request: Option<&Request>, spec: Option<&ModelAPISpec>) -> Option<Condition> {
     if let Some(request) = request {
         return notes::deprecated_condition(&request.notes);
@@ -70,7 +71,7 @@ fn older_fields(request: Option<&Request>, spec: Option<&ModelAPISpec>) -> Optio
     notes::deprecated_condition(&said)
 }
 
-/// Builds the condition `ConfigValid` of a configuration that was refused.
+/// Builds the condition `ConfigValid`, if the policy refused the user's configuration.
 fn config_refused(outcome: &Outcome) -> Option<Condition> {
     let Outcome::Refused(Refusal::Invalid(violations)) = outcome else { return None };
     let found = violations.iter().find(|violation| violation.path.starts_with("spec.proxyConfig.configYaml"))?;

@@ -1,6 +1,6 @@
-//! Checks a LiteLLM configuration from the user: returns a refusal, or oddities to report.
+//! Checks a LiteLLM configuration from the user. Returns an error, or a list of oddities to report.
 //!
-//! The text is used verbatim and never changed.
+//! The proxy gets the user's text unchanged.
 
 use alloc::{
     borrow::ToOwned,
@@ -12,7 +12,7 @@ use kaos_workload::models;
 use serde_json::Value;
 use thiserror::Error;
 
-/// The reasons to refuse a configuration. KAOS users know these messages.
+/// The reasons to refuse a configuration. The Go operator has equal messages, so users know these texts.
 #[derive(Debug, Error, PartialEq)]
 pub(crate) enum ConfigYamlError {
     #[error("failed to parse configYaml: {0}")]
@@ -27,11 +27,11 @@ pub(crate) enum ConfigYamlError {
     TooMany { entries: usize, patterns: usize },
 }
 
-/// The maximum number of comparisons of names with patterns. Two lists with thousands of entries would exceed the time
-/// of a pass.
+/// The maximum number of comparisons of names with patterns. Comparing two lists with thousands of entries could exceed
+/// the time limit of a pass.
 const COMPARISONS: usize = 1_000_000;
 
-/// An oddity of a usable configuration.
+/// An oddity of a valid configuration.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Oddity {
     /// The proxy would serve no model.
@@ -42,8 +42,8 @@ pub(crate) enum Oddity {
     NoCallback,
 }
 
-/// Checks that the text is YAML and names only models that `patterns` allow. `callback` exports telemetry, and is given
-/// only if telemetry is enabled.
+/// Checks that the text is YAML and names only models that `patterns` allow. `callback` is the callback that exports
+/// telemetry; `None` if telemetry is disabled.
 pub(crate) fn check(text: &str, patterns: &[String], callback: Option<&str>) -> Result<Vec<Oddity>, ConfigYamlError> {
     let document = yaml::parse(text).map_err(|error| ConfigYamlError::Syntax(error.to_string()))?;
     let fields = match &document {
@@ -86,7 +86,7 @@ pub(crate) fn check(text: &str, patterns: &[String], callback: Option<&str>) -> 
     Ok(oddities)
 }
 
-/// Returns whether a setting that lists callbacks names `callback`.
+/// Returns whether one of the settings that list callbacks names `callback`.
 fn calls(document: &Value, callback: &str) -> bool {
     let settings = document.get("litellm_settings");
     ["callbacks", "success_callback", "failure_callback"].into_iter().any(|field| {

@@ -1,8 +1,8 @@
-//! A hosted model: the extra parts of its pod, and the pull of the model into it.
+//! A hosted model: checks the model's name, and builds the init container that pulls the model.
 //!
-//! The model's name is text from the user, and the script runs in a shell. The script contains the name only if it
-//! consists of letters, digits and a few signs without a meaning for shells. Any other name becomes an argument of the
-//! script.
+//! The model's name is text from the user, and the script runs in a shell. The script contains the name only if the
+//! name consists of letters, digits and a few signs without a meaning for shells. The shell gets any other name as an
+//! argument of the script.
 
 use alloc::{string::String, vec::Vec};
 use kaos_policy_sdk::quote::{shown, unexpanded};
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::settings::ModelPull;
 
-/// Refuses a name that no program can take as an argument.
+/// Refuses a name that cannot be an argument of a program.
 pub(crate) fn check_model(model: &str, path: &str) -> Result<(), Refusal> {
     if models::is_blank(model) {
         return Err(refusal::invalid(path, "the name is blank: name a model, for example smollm2:135m"));
@@ -38,8 +38,8 @@ pub(crate) fn pull_container(pull: &ModelPull, image: &str, policy: PullPolicy, 
     }
 }
 
-/// Returns the arguments of the init container: the script, and, unless the script contains the model, a name for the
-/// script and the model.
+/// Returns the arguments of the init container. The first one is the script. If the script does not contain the model,
+/// two more arguments follow: a name for the script, and the model.
 fn arguments(pull: &ModelPull, model: &str) -> Vec<String> {
     if is_harmless(model) {
         return vec![script(pull, "", model)];
@@ -47,7 +47,7 @@ fn arguments(pull: &ModelPull, model: &str) -> Vec<String> {
     vec![script(pull, "-- ", "\"$1\""), pull.name.clone(), unexpanded(model)]
 }
 
-/// Inserts the end of options and the model into the script.
+/// Inserts the model, and the text that ends a program's options, into the script.
 fn script(pull: &ModelPull, end_of_options: &str, model: &str) -> String {
     replaced(&replaced(&pull.script, "{--}", end_of_options), "{model}", model)
 }
@@ -65,7 +65,7 @@ fn replaced(text: &str, place: &str, by: &str) -> String {
     done
 }
 
-/// Returns whether a shell reads the name as one plain word, and a program does not read it as a flag.
+/// Returns whether a shell reads the name as one plain word, and a program cannot take it for a flag.
 fn is_harmless(model: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | ':' | '/' | '@' | '-');
     !model.is_empty() && model.chars().all(plain) && !model.starts_with('-')

@@ -5,8 +5,8 @@
 //! | the fields of the object, older forms included | `wanted`, `older`, `model_names` |
 //! | everything about one subject | `request` |
 //! | variables | `mapping` |
-//! | the proxy: its file generated (`litellm`) or checked (`config_yaml`) | `proxy` |
-//! | a hosted model and its pull | `hosted` |
+//! | the proxy: its configuration file, which `litellm` generates or `config_yaml` checks | `proxy` |
+//! | a hosted model and the pull of its data | `hosted` |
 //! | manifests | `translate` |
 //! | status | `assess` |
 #![cfg_attr(all(target_arch = "wasm32", target_os = "unknown"), no_std)]

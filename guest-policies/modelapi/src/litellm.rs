@@ -1,7 +1,7 @@
 //! Generates the configuration file of the proxy.
 //!
-//! [`yaml_scalar`] quotes every value, so that no name of a model or provider can break out of its line.
-//! [`crate::config_yaml`] checks files that users write.
+//! [`yaml_scalar`] quotes every value, so that the name of a model or provider cannot add further YAML.
+//! [`crate::config_yaml`] checks configuration files that users write.
 
 use alloc::{borrow::ToOwned, string::String};
 use core::fmt::Write as _;
@@ -48,7 +48,7 @@ impl ProxyModels<'_> {
         }
     }
 
-    /// Prefixes the model with the provider, unless the model already begins with it.
+    /// Puts the provider in front of the model, unless the model already begins with the provider.
     fn upstream_name(&self, model: &str) -> String {
         match self.provider {
             Some(provider) if !model.strip_prefix(provider).is_some_and(|rest| rest.starts_with('/')) => {

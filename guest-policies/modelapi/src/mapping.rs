@@ -1,4 +1,4 @@
-//! Maps the variables: access to the provider, the user's variables, log level, telemetry.
+//! Maps the variables: access to the provider, the user's variables, the log level, and telemetry.
 
 use alloc::vec::Vec;
 use kaos_crds::KeySelector;
@@ -9,7 +9,7 @@ use crate::providers::{Key, Proxy};
 use crate::request::{API_BASE, API_KEY, KIND, Request};
 use crate::wanted::Wanted;
 
-/// Returns the mapping of `subject`, on top of the mapping of the layer below.
+/// Returns the mapping of `subject`. `base` is the mapping of the layer below.
 pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
     let request = Request::of(subject)?;
     let mut mapping = Env::over(base);
@@ -48,7 +48,7 @@ fn selector(key: &KeySelector) -> types::KeySelector {
 
 fn proxied(request: &Request, env: &mut ContainerEnv<'_>) {
     let level = request.settings.log_level.as_str();
-    // LiteLLM has no level TRACE.
+    // LiteLLM does not know the level TRACE.
     env.set("LITELLM_LOG", if level == "TRACE" { "DEBUG" } else { level }, "settings.logLevel");
     let telemetry = request.telemetry();
     if telemetry.enabled {
@@ -67,7 +67,7 @@ fn proxied(request: &Request, env: &mut ContainerEnv<'_>) {
     }
 }
 
-/// Sets the log level. Ollama has no levels, only two grades of debug output.
+/// Sets the log level. Ollama has no log levels, only two degrees of debug output.
 fn hosted(request: &Request, env: &mut ContainerEnv<'_>) {
     let debug = match request.settings.log_level.as_str() {
         "TRACE" => Some("2"),

@@ -1,7 +1,7 @@
 //! Checks the names of models and of the provider.
 //!
-//! Names that cannot work are refused. Doubtful names get a note, because a server may serve models of any name, and
-//! may ignore the name.
+//! The policy refuses names that cannot work. For a doubtful name it only adds a note, because a server may have models
+//! of any name, and may ignore the name.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -13,13 +13,13 @@ use kaos_workload::models::{UNLIKELY, is_blank};
 
 use crate::providers::{Config, Proxy};
 
-/// The maximum number of reported names. Ten show the user the pattern.
+/// The maximum number of reported names. Ten names are enough to show the mistake.
 const TOLD: usize = 10;
 
-/// Refuses blank names if the configuration is generated, and adds notes on doubtful names. `place` returns the path of
-/// the model with an index.
+/// Refuses blank names in a generated configuration, and adds notes on doubtful names. `place` returns the path of the
+/// model with an index.
 pub(crate) fn check(proxy: &Proxy, place: impl Fn(usize) -> String, notes: &mut Vec<Note>) -> Result<(), Refusal> {
-    // With the user's own configuration, the names only define the models that Agents may ask for.
+    // In the user's own configuration, the names only decide which models Agents may ask for.
     let is_generated = matches!(proxy.config, Config::Generated);
     let mut wrong = Violations::new();
     let doubtful = proxy.models.iter().enumerate().filter_map(|(at, model)| Some((at, model, doubt(model)?)));
@@ -37,7 +37,7 @@ pub(crate) fn check(proxy: &Proxy, place: impl Fn(usize) -> String, notes: &mut 
     wrong.into_result()
 }
 
-/// Returns why providers or Agents will not know a model of this name.
+/// Returns why providers or Agents will not accept a model of this name.
 fn doubt(model: &str) -> Option<String> {
     if is_blank(model) {
         return Some("the name is blank: name a model, or remove the entry".into());

@@ -1,4 +1,4 @@
-//! Older fields that `spec.container` has replaced.
+//! Adds notes on deprecated fields that `spec.container` replaces.
 
 use alloc::vec::Vec;
 use kaos_crds::modelapi::Mode;
@@ -8,7 +8,8 @@ use kaos_workload::notes::{older, older_env};
 
 const CONTAINER_ENV: &str = "spec.container.env";
 
-/// Adds notes on the older fields of this mode. Those of the other mode have no effect.
+/// Adds notes on the deprecated fields of the object's mode. Fields of the other mode have no effect and get no note
+/// here.
 pub(crate) fn containers(spec: &ModelAPISpec, notes: &mut Vec<Note>) {
     let own = spec.container.as_ref();
     let variables = || names(own.map_or(&[][..], |own| &own.env));

@@ -1,4 +1,4 @@
-//! The proxy: its configuration file, the source of that file, and the arguments for it.
+//! The proxy: its configuration file, the volume with this file, and the arguments that name it.
 
 use alloc::{
     borrow::ToOwned,
@@ -16,26 +16,27 @@ use crate::litellm::ProxyModels;
 use crate::providers::{Config, Proxy};
 use crate::settings::{ProxyConfigFile, Server};
 
-/// The reason of the note on a configuration without models.
+/// The reason code of the note on a configuration without models.
 pub(crate) const NO_MODELS: &str = "NoModels";
 
-/// The reason of the note on a configuration that exports no telemetry although telemetry is enabled.
+/// The reason code of the note on a configuration that exports no telemetry although telemetry is enabled.
 pub(crate) const NO_CALLBACK: &str = "TelemetryNoCallback";
 
-/// The maximum bytes of a configuration to check. Parsing a text takes far longer than copying it.
+/// The maximum bytes of a configuration to check. The policy does not parse a longer text, because parsing takes far
+/// longer than copying.
 const READ: usize = 150_000;
 
-/// The parts of the pod besides the server.
+/// The parts of the pod that the proxy adds.
 pub(crate) struct ProxyParts {
     pub(crate) args: Vec<String>,
     pub(crate) volume: Value,
     pub(crate) mount: Value,
-    /// `None` if the file is in the user's Secret.
+    /// The ConfigMap with the configuration file. `None` if the file is in the user's Secret.
     pub(crate) config_map: Option<Value>,
 }
 
 impl ProxyParts {
-    /// Builds the parts of `proxy`. Refuses an invalid file of the user.
+    /// Builds the parts of `proxy`. Refuses an invalid configuration file of the user.
     pub(crate) fn of(
         proxy: &Proxy,
         telemetry: bool,
@@ -132,7 +133,7 @@ fn checked(
     Ok(())
 }
 
-/// Returns the remedy for a configuration that exports no telemetry.
+/// Returns how to fix a configuration that exports no telemetry.
 fn callbacks(callback: Option<&str>) -> String {
     let name = yaml_scalar(callback.unwrap_or_default());
     format!("add `callbacks: [{name}]` to its litellm_settings, or turn telemetry off")

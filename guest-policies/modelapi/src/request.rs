@@ -1,4 +1,5 @@
-//! Everything that decides about one `ModelAPI`, decoded once for all five functions.
+//! Decodes everything that the policy must know about one `ModelAPI`. The policy decodes the object once for all five
+//! functions of the contract.
 
 use alloc::{string::String, vec::Vec};
 use kaos_crds::ModelAPISpec;
@@ -14,12 +15,12 @@ use crate::wanted::Wanted;
 /// The fixed names of the kind.
 pub(crate) static KIND: Kind = Kind { app: "modelapi", prefix: "modelapi", container: "model-api", route: "modelapi" };
 
-/// The variable with the provider's address, used in the proxy's configuration.
+/// The variable with the provider's address. The proxy's configuration refers to this variable.
 pub(crate) const API_BASE: &str = "PROXY_API_BASE";
-/// The variable with the provider's key, used in the proxy's configuration.
+/// The variable with the provider's key. The proxy's configuration refers to this variable.
 pub(crate) const API_KEY: &str = "PROXY_API_KEY";
 
-/// The object, decoded, and its settings.
+/// The object, its decoded fields, and its settings.
 pub(crate) struct Request {
     pub(crate) object: Object,
     pub(crate) spec: ModelAPISpec,
@@ -62,7 +63,8 @@ impl Request {
         server(&self.settings, self.spec.mode)
     }
 
-    /// Returns the fields with variables for this mode, from all versions of the kind, newest last.
+    /// Returns the lists of the user's variables for the object's mode, with their paths. Deprecated fields come first,
+    /// so newer fields win.
     pub(crate) fn user_env(&self) -> impl Iterator<Item = (String, &[Value])> {
         const PLACES: [&[&str]; 4] = [
             &["spec", "serverConfig", "env"],

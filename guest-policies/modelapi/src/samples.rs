@@ -4,7 +4,7 @@ use alloc::{borrow::ToOwned, vec::Vec};
 use kaos_policy_sdk::include_json;
 use kaos_policy_sdk::types::Sample;
 
-/// Returns one object of each mode, and one with the user's own configuration file.
+/// Returns one object of each mode, and an object with the user's own configuration file.
 pub(crate) fn samples() -> Vec<Sample> {
     let sample = |name: &str, object: &str, beside: &[&str]| Sample {
         name: name.to_owned(),

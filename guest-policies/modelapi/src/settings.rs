@@ -1,4 +1,4 @@
-//! The settings of the kind: every value that does not come from the user.
+//! The settings of the kind: every value that does not come from the object.
 //!
 //! `Default` is the only source of the values. `settings.schema.json` is generated from it.
 
@@ -220,8 +220,8 @@ fn empty_dir() -> Raw {
 }
 
 impl ModelStore {
-    /// Returns the volume. Merging two settings layers can leave two sources, and a volume has one: then the default
-    /// `emptyDir` is dropped.
+    /// Returns the volume. The merge of two settings layers can leave two sources, but Kubernetes allows one. Then the
+    /// function drops the default `emptyDir`.
     pub(crate) fn volume(&self) -> Value {
         let mut volume = self.source.clone();
         let others = volume.iter().filter(|(name, source)| *name != "emptyDir" && !source.is_null()).count();
@@ -246,7 +246,8 @@ impl Settings {
                 ("hosted.image", "DEFAULT_OLLAMA_IMAGE"),
                 ("gateway.timeout", "GATEWAY_DEFAULT_MODELAPI_TIMEOUT"),
             ],
-            // No setting that gives a pod more rights: users who may write an object must not be able to grant them.
+            // Leave out settings that give a pod more rights: users who may write an object must not be able to grant
+            // them.
             annotations: &[
                 "proxy.image",
                 "proxy.imagePullPolicy",

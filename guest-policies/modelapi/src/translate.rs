@@ -1,4 +1,5 @@
-//! Builds the manifests: a Deployment, its Service, the proxy's ConfigMap, and a route if the cluster has a Gateway.
+//! Builds the manifests: a Deployment, its Service, the proxy's ConfigMap, and an HTTPRoute if the cluster has a
+//! Gateway.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_policy_sdk::types::{EnvVar, Note, Plan, Refusal, Subject};
@@ -12,7 +13,7 @@ use crate::request::{Request, workload};
 use crate::settings::{Server, Settings};
 use crate::wanted::Wanted;
 
-/// The reason of the note on telemetry that the server does not support.
+/// The reason code of the note on telemetry that the server does not support.
 pub(crate) const TELEMETRY_UNSUPPORTED: &str = "TelemetryUnsupported";
 
 /// Builds the plan for `subject` with the mapping `env`.
@@ -26,7 +27,7 @@ pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refus
     planned.ok_or_else(|| Refusal::Unsupported("the object cannot be read".to_owned()))
 }
 
-/// The mode's additions to the pod and to the plan.
+/// The additions of the object's mode to the pod and to the plan.
 #[derive(Default)]
 struct ModeParts {
     command: Vec<String>,
@@ -101,7 +102,7 @@ fn deployment(
     env: &[EnvVar],
     notes: &mut Vec<Note>,
 ) -> Result<Deployment, Refusal> {
-    // An empty list in the object removes the words. The merge would ignore it.
+    // An empty list in the object removes the policy's list. A strategic merge would ignore an empty list.
     let own = request.spec.container.as_ref();
     let or_emptied = |words: &[String], own: Option<&Vec<String>>| {
         if own.is_some_and(Vec::is_empty) { Vec::new() } else { words.to_vec() }
@@ -156,12 +157,13 @@ fn exposure(request: &Request) -> Exposure<'_> {
     }
 }
 
-/// Returns the note on telemetry: a proxy needs an endpoint, and a hosted model does not support telemetry.
+/// Returns the note on telemetry. A proxy needs an endpoint for telemetry, and a hosted model does not support
+/// telemetry.
 fn telemetry_note(request: &Request) -> Option<Note> {
     let telemetry = request.telemetry();
     match request.wanted {
         Wanted::Proxy(_) => telemetry.note(),
-        // Notes only the object's own field: the user is not responsible for the cluster's default.
+        // Add a note only if the object itself sets telemetry: its user cannot change the cluster's default.
         Wanted::Hosted { .. } => (request.spec.telemetry.is_some() && telemetry.enabled).then(|| {
             let message = "Telemetry enabled but Ollama does not support OTel natively: turn it off here, or observe it \
                            through a ModelAPI of mode Proxy in front";

@@ -1,7 +1,7 @@
-//! Reads a `ModelAPI` in its current form and in all older ones.
+//! Reads a `ModelAPI` in its current form and in all deprecated forms.
 //!
-//! Older fields work, with a note that names the current field. [`crate::proxy`] and [`crate::hosted`] build the pod
-//! from the result.
+//! Deprecated fields work, and the policy adds a note that names the current field. [`crate::proxy`] and
+//! [`crate::hosted`] build the pod from the result.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_crds::modelapi::{ApiKey, ConfigSource, ConfigYaml, Mode, ProxyConfig};
@@ -13,7 +13,7 @@ use kaos_workload::notes::{self, DEPRECATED, deprecated, ignored};
 use crate::providers::{Config, Key, Proxy};
 use crate::{model_names, older};
 
-/// The older field for a single model, before there was a list.
+/// The deprecated field for a single model. `models` replaced it.
 const OLDER_MODEL: &str = "spec.proxyConfig.model";
 /// The field for the model of mode Hosted.
 const HOSTED_MODEL: &str = "spec.hostedConfig.model";
@@ -43,7 +43,7 @@ impl Wanted {
     }
 }
 
-/// Adds a note on the block of the other mode. Like the CRD, refuses a `hostedConfig` without the field `model` in
+/// Adds a note on each block of the other mode. Like the CRD, refuses a `hostedConfig` without the field `model` in
 /// either mode, and accepts an empty `model`.
 fn unused(spec: &ModelAPISpec, notes: &mut Vec<Note>) -> Result<(), Refusal> {
     let has_model = spec.hosted_config.as_ref().is_none_or(|config| config.model.is_some())
@@ -126,8 +126,8 @@ fn models(config: &ProxyConfig, notes: &mut Vec<Note>) -> Result<Vec<String>, Re
     }
 }
 
-/// Returns the source of the key. The value wins over the Secret, the Secret over the ConfigMap. An empty `apiKey`
-/// counts as absent.
+/// Returns the source of the key. A value wins over a Secret, and a Secret wins over a ConfigMap. The policy treats an
+/// empty `apiKey` as absent.
 fn api_key(key: &ApiKey, notes: &mut Vec<Note>) -> Result<Option<Key>, Refusal> {
     let from = key.value_from.as_ref();
     if let Some(value) = text(key.value.as_ref()) {
@@ -181,8 +181,8 @@ fn config_file(config: Option<&ConfigYaml>, notes: &mut Vec<Note>) -> Result<Con
             Config::Secret(selector.clone())
         }
         (None, None) => {
-            // Falling back to the generated file would offer all of `models`, which the user's own file may have
-            // restricted.
+            // Do not generate a configuration here: it would offer all `models`, and the user's own configuration may
+            // have offered fewer.
             return match unknown {
                 None => Ok(Config::Generated),
                 Some(path) => {
@@ -261,7 +261,7 @@ mod tests {
                 assert_eq!(refused_path(of("Proxy", hosted.clone(), server)), "spec.hostedConfig.model");
             }
         }
-        // The CRD accepts an empty name in either field, and any block of the proxy.
+        // The CRD accepts an empty name in either field, and accepts any block of the proxy.
         let taken = |spec: Value| wanted(spec).is_ok();
         assert!(taken(of("Proxy", json!({"model": ""}), Value::Null)));
         assert!(taken(of("Proxy", json!({}), json!({"model": ""}))));
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn the_block_of_the_other_mode_gets_a_note() {
-        // A note on the block also covers its older fields.
+        // If a block gets a note, its deprecated fields need no further notes.
         let env = json!([{"name": "A", "value": "1"}]);
         let both = json!({"proxyConfig": {"models": ["a"]}, "hostedConfig": {"model": "m"}});
         for (mode, path) in [("Proxy", "spec.hostedConfig"), ("Hosted", "spec.proxyConfig")] {

@@ -1,4 +1,4 @@
-//! Every object gets a plan or a refusal with a path, and never causes a panic.
+//! For every object, the policy returns a plan or a refusal with a path, and never panics.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 #[path = "../../sdk/tests/support/anything.rs"]

@@ -117,7 +117,7 @@ fn assert_deviation(case: &Case, subject: &Subject, answer: &Result<Plan, Refusa
         ) => {
             let (_, message) = violation(refused);
             let recorded = case.recorded["status"]["message"].as_str().unwrap();
-            // The messages of the YAML parsers differ.
+            // The YAML parsers of Go and of the SDK have different messages.
             let known = recorded.find("yaml: ").map_or(recorded, |end| &recorded[..end]);
             assert!(message.starts_with(known), "{}: {message}", case.name);
             is_refused(case, subject, refused, "spec.proxyConfig.configYaml.fromString");

@@ -1,4 +1,4 @@
-//! Every setting has a schema, and changes exactly the listed places.
+//! Every setting has a schema. Another value for a setting changes exactly the listed places.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 #[path = "../../mcpserver/tests/support/settings.rs"]
@@ -23,7 +23,7 @@ fn the_committed_schema_matches_the_code() {
     assert!(std::fs::read_to_string(path).unwrap() == text, "settings.schema.json is stale: run {command}");
 }
 
-/// Returns a plan that the setting affects, with telemetry and routes enabled.
+/// Returns a plan that the setting affects. Telemetry and routes are enabled.
 fn plan(setting: &str, settings: &Value) -> Plan {
     let is_hosted =
         ["hosted.", "hostedRun.", "modelStore.", "modelPull."].iter().any(|prefix| setting.starts_with(prefix));
@@ -38,7 +38,8 @@ fn plan(setting: &str, settings: &Value) -> Plan {
     testing::plan::<ModelApi>(&subject).unwrap_or_else(|refused| panic!("{setting}: {refused:?}"))
 }
 
-/// Builds the rows of one server. `init` is its init container, if it has one. `port` is a further place of the port.
+/// Builds the rows of one server. `init` is the place of its init container, if it has one. `port` is a further place
+/// where the port appears.
 fn server(setting: &str, init: Option<&str>, port: &str) -> Vec<Row> {
     let of = |leaf: &str, value: Value, places: &str| row(&format!("{setting}.{leaf}"), value, places);
     let both = |field: &str| {
@@ -112,7 +113,7 @@ fn every_setting_changes_exactly_the_listed_places() {
         row("telemetry.enabled", json!(false), &format!("@/env {config}")),
         row("telemetry.endpoint", json!("http://x"), "@/env/2/value"),
         row("telemetry.excludedUrls", json!("/x"), "@/env/4/value"),
-        // Only in `extra` of the plan: the host handles it.
+        // No manifest contains the finalizer: the plan names it, and the host adds it to the object.
         row("finalizer", json!("kaos.tools/modelapi-finalizer"), ""),
     ];
     rows.extend(server("proxy", None, "@/args/3"));

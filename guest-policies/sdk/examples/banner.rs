@@ -1,4 +1,4 @@
-//! A whole policy: a `Banner` becomes a ConfigMap with its text.
+//! A complete policy. The policy turns a `Banner` into a ConfigMap with the Banner's text.
 
 use kaos_policy_sdk::types::{
     Claim, Descriptor, EnvVar, Need, Observation, Outcome, Plan, Refusal, Report, Sample, Subject,

@@ -1,5 +1,5 @@
-//! A whole environment overlay over a default policy: the containers of every `Agent` log as the setting `level` says,
-//! whatever the policy below made of it.
+//! A complete environment overlay over a default policy. The overlay sets the log level of every `Agent` to the setting
+//! `level`, whatever the policy below chose.
 
 use kaos_policy_sdk::env::Env;
 use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Refusal, Sample, Subject};

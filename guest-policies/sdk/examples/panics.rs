@@ -1,4 +1,4 @@
-//! A policy that panics, with the standard library.
+//! A policy that panics, built with the standard library.
 
 extern crate alloc;
 

@@ -1,4 +1,4 @@
-//! The same policy without the standard library, as the default policies are built.
+//! The policy of `panics.rs` without the standard library. The default policies are built in this way.
 #![cfg_attr(all(target_arch = "wasm32", target_os = "unknown"), no_std)]
 
 extern crate alloc;

@@ -1,5 +1,5 @@
-//! A whole environment overlay: containers of a `Banner` learn in which region they run, from the setting
-//! `region`.
+//! A complete environment overlay. The overlay tells the containers of a `Banner` the region in which they run. The
+//! setting `region` contains the region.
 
 use kaos_policy_sdk::env::Env;
 use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Refusal, Sample, Subject};

@@ -1,8 +1,8 @@
-//! Compares bytes eight at a time. Rust's own `memcmp` for bare Wasm compares single bytes, and every map of JSON
-//! compares the keys of its members.
+//! Compares eight bytes at a time. Rust's own `memcmp` for Wasm without WASI compares single bytes. Each lookup in a
+//! JSON object compares keys, so the speed matters.
 
-/// Compares `count` bytes. Returns a negative number if the first differing byte of `one` is smaller, and zero if all
-/// bytes are equal.
+/// Compares `count` bytes. Returns zero if all bytes are equal. Otherwise the first differing byte decides: the result
+/// is negative if this byte is smaller in `one`, and else positive.
 ///
 /// # Safety
 ///
@@ -29,20 +29,21 @@ unsafe fn compare(mut one: *const u8, mut other: *const u8, mut count: usize) ->
     0
 }
 
-/// The names under which compiled code calls the comparison. The versions in Rust's own library are weak and give way.
+/// The names that compiled code calls. The functions of these names in Rust's own library are weak symbols, so the
+/// linker chooses these.
 #[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
 mod component {
     // SAFETY: the C standard requires the caller to pass readable bytes.
     #[unsafe(no_mangle)]
     unsafe extern "C" fn memcmp(one: *const u8, other: *const u8, count: usize) -> i32 {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller guarantees that the bytes are readable.
         unsafe { super::compare(one, other, count) }
     }
 
-    // SAFETY: as above.
+    // SAFETY: the C standard requires the caller to pass readable bytes.
     #[unsafe(no_mangle)]
     unsafe extern "C" fn bcmp(one: *const u8, other: *const u8, count: usize) -> i32 {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller guarantees that the bytes are readable.
         unsafe { memcmp(one, other, count) }
     }
 }

@@ -8,13 +8,13 @@ use core::time::Duration;
 /// An invalid duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Does not follow Go's format.
+    /// The text does not follow Go's format.
     #[error("must be a duration such as 1h30m, 90s or 500ms")]
     NotGo,
-    /// Does not follow the Gateway API's format.
+    /// The text does not follow the Gateway API's format.
     #[error("must be one to four parts such as 1h, 30m, 10s or 500ms, each with at most five digits")]
     NotGateway,
-    /// Exceeds what Go can count, or what the Gateway API can express.
+    /// The duration is longer than Go can represent, or than the Gateway API can express.
     #[error("must be less than 292 years, and of the Gateway API less than 100000h")]
     TooLong,
 }
@@ -62,8 +62,8 @@ pub fn parse_gateway(text: &str) -> Result<Duration, Error> {
     }
 }
 
-/// Returns `text` in a form that the Gateway API accepts, unchanged if possible. A number with too many digits is
-/// split: `100000s` becomes `27h46m40s`. Durations of 100000 hours or more are [`Error::TooLong`].
+/// Returns `text` in a form that the Gateway API accepts, unchanged if possible. Splits a number with too many digits:
+/// `100000s` becomes `27h46m40s`. A duration of 100000 hours or more is an error, [`Error::TooLong`].
 pub fn for_gateway(text: &str) -> Result<Cow<'_, str>, Error> {
     let parts = parts(text)?;
     if parts.iter().all(|(digits, _)| digits.len() <= DIGITS) {
@@ -85,14 +85,14 @@ pub fn for_gateway(text: &str) -> Result<Cow<'_, str>, Error> {
     Ok(if spelled.is_empty() { Cow::Borrowed("0s") } else { Cow::Owned(spelled) })
 }
 
-/// Splits a duration into its numbers, each with the milliseconds of its unit.
+/// Splits a duration into its numbers. Returns each number with the milliseconds of its unit.
 fn parts(mut text: &str) -> Result<Vec<(&str, u64)>, Error> {
     let mut found = Vec::new();
     while !text.is_empty() {
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
         let (number, rest) = text.split_at(digits);
         let letters = rest.bytes().take_while(|byte| !byte.is_ascii_digit()).count();
-        // Only whole characters lie between two groups of digits, so the split is valid.
+        // The split is at a character boundary: only whole characters are between two groups of digits.
         let (unit, rest) = rest.split_at(letters);
         let (_, size) = UNITS.iter().find(|(name, _)| *name == unit).ok_or(Error::NotGateway)?;
         if digits == 0 || found.len() == PARTS {
@@ -124,7 +124,7 @@ fn unit_nanos(unit: &str) -> Option<u128> {
     })
 }
 
-/// Multiplies `number`, which may have a fraction, by `unit`. Cuts the result to whole nanoseconds.
+/// Multiplies `number` by `unit`. `number` may have a fraction. Rounds the result down to whole nanoseconds.
 fn part(number: &str, unit: u128) -> Result<u128, Error> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {

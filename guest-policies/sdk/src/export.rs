@@ -3,28 +3,28 @@
 use crate::types::{Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject};
 use alloc::vec::Vec;
 
-/// The version of `wit/policy.wit` that this SDK speaks. Every component carries it in the custom section
-/// `kaos:policy`, so that a host can check it before compilation.
+/// The version of `wit/policy.wit` that this SDK implements. The custom section `kaos:policy` of every component
+/// contains this version, so that a host can check it before compilation.
 pub const CONTRACT_VERSION: &str = "0.1.0";
 
-/// A policy: five pure functions. The subject is the same for all questions of a pass, so values that a function reads
-/// with [`Subject::once`] are there for the others.
+/// A policy: five pure functions. All functions of a pass get the same subject, so a value that one function reads with
+/// [`Subject::once`] is available to the others.
 pub trait Policy {
     /// Returns the name and version of the policy, the kinds it claims, and the schema of its settings.
     fn describe() -> Descriptor;
-    /// Returns the objects that the policy must see. The host calls this again with the objects it found, until the
-    /// policy names no new ones.
+    /// Returns the needs: the objects that the policy must see. The host finds these objects and calls the function
+    /// again, until the policy returns no new needs.
     fn needs(subject: &Subject) -> Vec<Need>;
-    /// Returns the mapping of environment variables. `base` is the mapping of the layer below; it is empty for the
-    /// lowest layer.
+    /// Returns the mapping of environment variables. `base` is the mapping of the layer below, or an empty mapping for
+    /// the lowest layer.
     fn map_env(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal>;
-    /// Returns the manifests, given the final mapping.
+    /// Returns the plan with the manifests. `env` is the final mapping.
     fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal>;
-    /// Returns the status to show to the user, judged from the live children.
+    /// Returns the status to show to the user, based on the live children.
     fn assess(subject: &Subject, seen: &Observation) -> Report;
 }
 
-/// An environment overlay: changes the mapping of environment variables of a kind, and nothing else.
+/// An environment overlay. An overlay changes only the mapping of environment variables of a kind.
 pub trait Overlay {
     /// See [`Policy::describe`].
     fn describe() -> Descriptor;
@@ -34,7 +34,7 @@ pub trait Overlay {
     fn map_env(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal>;
 }
 
-/// Makes a component of a type that implements [`Policy`]. Outside of Wasm it only checks the type, so that plain
+/// Turns a type that implements [`Policy`] into a component. Outside of Wasm, the macro only checks the type, so plain
 /// `cargo test` runs the same code natively.
 ///
 /// The host reports the message and the source location of a panic. Use `export_policy!(MyPolicy, no_std)` for a policy
@@ -63,7 +63,7 @@ macro_rules! export_policy {
     };
 }
 
-/// Makes a component of a type that implements [`Overlay`]; see [`export_policy!`].
+/// Turns a type that implements [`Overlay`] into a component. See [`export_policy!`].
 #[macro_export]
 macro_rules! export_overlay {
     ($overlay:ty $(, $no_std:ident)?) => {
@@ -81,8 +81,8 @@ macro_rules! export_overlay {
     };
 }
 
-/// Defines `tell_panics`, which `describe` and each new pass call first, and the panic handler of a policy without the standard
-/// library.
+/// Defines `tell_panics`, and for a policy without the standard library also the panic handler. `describe` and each new
+/// pass call `tell_panics` first.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __panics {
@@ -103,8 +103,8 @@ macro_rules! __panics {
     };
 }
 
-/// The exports that both worlds share, with the `more` methods of a pass, and the custom section with the contract's
-/// version.
+/// Defines the exports that both worlds share, and the custom section with the contract's version. `more` contains
+/// further methods of a pass.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __shared_exports {

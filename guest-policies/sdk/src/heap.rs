@@ -1,29 +1,30 @@
-//! The allocator of a component: keeps freed blocks by size and reuses them, and takes new blocks from the end of
-//! memory.
+//! The allocator of a component. The allocator keeps freed blocks by size and reuses them. New blocks come from the end
+//! of memory.
 //!
-//! A sandbox lives for one pass and has one thread. It does not need a general allocator, which fights fragmentation
-//! and adds eight kilobytes. Sizes are rounded up to 8 bytes, and above 64 bytes to a quarter of a power of two.
+//! A sandbox lives for one pass and has one thread. So a component does not need a general allocator, which prevents
+//! fragmentation but adds eight kilobytes of code. Sizes are rounded up to 8 bytes, and above 64 bytes to a quarter of
+//! a power of two.
 
 use core::alloc::Layout;
 use core::ptr::{self, NonNull};
 
 const PAGE: usize = 64 * 1024;
-/// The number of pages to request at once, if that much memory is available.
+/// The number of pages to request at once, if enough memory is available.
 const AT_ONCE: usize = 4;
-/// Every block begins at a multiple of this.
+/// The address of every block is a multiple of this number.
 const ALIGN: usize = 8;
 const CLASSES: usize = 9 + 4 * (usize::BITS as usize - 6);
 
 /// The state of the heap.
 pub(crate) struct Heap {
-    /// The first free block of each class. Each free block holds the address of the next.
+    /// The first free block of each size class. Each free block contains the address of the next free block.
     free: [*mut u8; CLASSES],
-    /// The start of the memory that was never handed out.
+    /// The start of the memory that is not part of any block yet.
     next: *mut u8,
     room: usize,
 }
 
-/// Returns the class for `size` bytes, and the size of its blocks.
+/// Returns the size class for `size` bytes, and the block size of this class.
 const fn class(size: usize) -> (usize, usize) {
     if size <= 64 {
         let eighths = if size == 0 { 1 } else { size.div_ceil(8) };
@@ -47,8 +48,8 @@ impl Heap {
     /// The pages that `grow` returns must belong to this heap alone.
     pub(crate) unsafe fn alloc(&mut self, layout: Layout, grow: impl FnMut(usize) -> Option<NonNull<u8>>) -> *mut u8 {
         let (size, align) = (layout.size(), layout.align());
-        // Neither Rust nor the contract asks for an alignment above 16. A block with a larger alignment is never
-        // reused.
+        // A block with an alignment above `ALIGN` is never reused. Such blocks are rare, because neither Rust nor the
+        // contract asks for an alignment above 16.
         let slack = if align > ALIGN { align } else { 0 };
         let Some(wanted) = size.checked_add(slack).filter(|wanted| isize::try_from(*wanted).is_ok()) else {
             return ptr::null_mut();
@@ -56,7 +57,7 @@ impl Heap {
         let (class, rounded) = class(wanted);
         if slack == 0 && !self.free[class].is_null() {
             let block = self.free[class];
-            // SAFETY: a free block holds the address of the next one.
+            // SAFETY: a free block contains the address of the next one.
             self.free[class] = unsafe { block.cast::<*mut u8>().read() };
             return block;
         }
@@ -89,7 +90,7 @@ impl Heap {
     ///
     /// See [`dealloc`](Self::dealloc).
     pub(crate) unsafe fn realloc(&mut self, block: *mut u8, layout: Layout, size: usize) -> bool {
-        // A block that shrinks counts as a block of the smaller class from now on.
+        // A block that shrinks belongs to the class of the smaller size from now on.
         if size <= layout.size() {
             return true;
         }
@@ -110,7 +111,7 @@ impl Heap {
         self.room -= size;
     }
 
-    /// Gets `size` contiguous bytes from `grow`.
+    /// Requests `size` contiguous bytes from `grow`.
     fn extend(&mut self, size: usize, mut grow: impl FnMut(usize) -> Option<NonNull<u8>>) -> bool {
         let pages = size.div_ceil(PAGE);
         let (pages, start) = match grow(pages.max(AT_ONCE)) {
@@ -152,7 +153,7 @@ mod component {
         if before == usize::MAX { None } else { NonNull::new((before * PAGE) as *mut u8) }
     }
 
-    // SAFETY: `Heap` hands out each byte once until it is given back; no method of it calls back.
+    // SAFETY: `Heap` gives each byte to one block at a time, and none of its methods calls the allocator.
     unsafe impl GlobalAlloc for Component {
         #[inline(never)]
         unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -162,13 +163,14 @@ mod component {
 
         #[inline(never)]
         unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-            // SAFETY: the caller guarantees it.
+            // SAFETY: the caller guarantees that the block came from this allocator with this layout.
             unsafe { (*self.0.get()).dealloc(block, layout) }
         }
 
         #[inline(never)]
         unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-            // SAFETY: the caller guarantees it; the two blocks do not overlap, and both have `layout.size()` bytes.
+            // SAFETY: the caller guarantees that the block came from this allocator with this layout. The two blocks do
+            // not overlap, and both have `layout.size()` bytes.
             unsafe {
                 if (*self.0.get()).realloc(block, layout, size) {
                     return block;

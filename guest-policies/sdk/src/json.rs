@@ -1,6 +1,6 @@
-//! JSON in the contract's canonical form, with sorted keys.
+//! Writes JSON in the contract's canonical form, with sorted keys.
 //!
-//! `serde_json` sorts keys already, as long as its feature `preserve_order` is off: its map is a tree.
+//! `serde_json` already sorts keys if its feature `preserve_order` is disabled, because its map is a tree.
 
 use crate::types::Json;
 use alloc::{borrow::ToOwned, string::String};
@@ -10,13 +10,14 @@ pub use serde_json::Value;
 
 /// Returns the canonical text of `value`.
 pub fn text(value: &Value) -> Json {
-    // Writing a value cannot fail: its keys are texts and its numbers finite.
+    // Writing a value cannot fail: all keys are texts, and all numbers are finite.
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// Builds an object from members, each given as a name and a value: `object! { "port": 80 }`.
+/// Builds an object from members. Each member has a name and a value: `object! { "port": 80 }`.
 ///
-/// It moves the values. `serde_json::json!` would serialize each one again, and would repeat its code at every call.
+/// The macro moves the values. `serde_json::json!` would serialize each value again, and would repeat its code at every
+/// call.
 #[macro_export]
 macro_rules! object {
     ($($name:literal: $value:expr),* $(,)?) => {
@@ -25,7 +26,7 @@ macro_rules! object {
     };
 }
 
-/// Builds the object of [`object!`](crate::object!). Takes all values out of `members`.
+/// Builds the object of the macro [`object!`](crate::object!). Takes all values out of `members`.
 #[inline(never)]
 pub fn object(members: &mut [(&str, Value)]) -> Value {
     let mut map = Map::new();
@@ -40,15 +41,15 @@ pub fn empty() -> Json {
     "{}".to_owned()
 }
 
-/// Parses `text`; returns `None` if it is not JSON.
+/// Parses `text`. Returns `None` if `text` is not JSON.
 pub fn parse(text: &str) -> Option<Value> {
     serde_json::from_str(text).ok()
 }
 
 /// Keeps only the members for which `kept` returns true.
 ///
-/// Does not use the map's own removal: that would add code to rebalance a tree, two kilobytes of a component, for
-/// objects of a few members.
+/// Does not use the map's own removal function, because this function rebalances a tree. The code for this would add
+/// two kilobytes to a component, although most objects have only a few members.
 #[inline(never)]
 pub fn keep(map: &mut Map<String, Value>, kept: &dyn Fn(&str, &Value) -> bool) {
     if map.iter().all(|(name, value)| kept(name, value)) {
@@ -61,8 +62,8 @@ pub fn keep(map: &mut Map<String, Value>, kept: &dyn Fn(&str, &Value) -> bool) {
     }
 }
 
-/// Removes every member that is null, an empty object or an empty array, starting at the innermost ones. Builders leave
-/// such members behind when nothing was set.
+/// Removes every member that is null, an empty object or an empty array. Starts with the innermost members. Builders
+/// leave such members behind when nothing was set.
 pub fn prune(value: &mut Value) {
     match value {
         Value::Object(map) => {

@@ -1,6 +1,6 @@
-//! The subject of a pass, with everything that was read from it once.
+//! The subject of a pass, with the values that the policy has decoded from the subject.
 //!
-//! A pass has one subject and several questions. The first question that reads a value pays for it.
+//! A pass calls several functions with one subject. Only the first call that reads a value pays for decoding it.
 
 use crate::contract;
 use crate::object::Object;
@@ -12,7 +12,7 @@ use core::fmt;
 use core::ops::{Deref, DerefMut};
 use serde_json::Value;
 
-/// Everything that a policy may know about one object. Has the fields of the contract's record `subject`.
+/// Everything that a policy can know about one object. The fields are the fields of the contract's record `subject`.
 pub struct Subject {
     data: contract::Subject,
     parsed_object: OnceCell<Object>,
@@ -20,7 +20,7 @@ pub struct Subject {
     kept: Kept,
 }
 
-/// Values of different types, each with a place of its own. A value stays where it is.
+/// A list of values of different types. A value never moves in memory.
 #[derive(Default)]
 struct Kept(OnceCell<Box<Place>>);
 
@@ -30,8 +30,8 @@ struct Place {
 }
 
 impl Subject {
-    /// Returns the value that `read` makes of the subject. Calls `read` once for each type and pass, and keeps no
-    /// refusals: use a type of your own.
+    /// Returns the value that `read` computes from the subject. Calls `read` once for each type and pass, but again
+    /// after a refusal. Choose a type that no other caller uses, because the subject finds a kept value by its type.
     pub fn once<T: 'static>(&self, read: impl FnOnce(&Self) -> Result<T, Refusal>) -> Result<&T, Refusal> {
         if let Some(value) = self.kept.find() {
             return Ok(value);
@@ -40,17 +40,17 @@ impl Subject {
         self.kept.keep(value).ok_or_else(|| Refusal::Unsupported("the value is of another type".to_owned()))
     }
 
-    /// Returns the object, parsed.
+    /// Parses the object once, and returns it.
     pub(crate) fn parsed(&self) -> &Object {
         self.parsed_object.get_or_init(|| Object::parse(&self.data.object))
     }
 
-    /// Returns the settings, parsed, if they are JSON.
+    /// Parses the settings once, and returns them. `None` if they are not JSON.
     pub(crate) fn parsed_settings(&self) -> Option<&Value> {
         self.parsed_settings.get_or_init(|| serde_json::from_str(&self.data.settings).ok()).as_ref()
     }
 
-    /// Adds found objects. Only the object and the settings stay as they were read.
+    /// Adds found objects. Discards all decoded values except the parsed object and the parsed settings.
     fn add(&mut self, found: Vec<Found>) {
         if !found.is_empty() {
             self.data.found.extend(found);
@@ -96,7 +96,7 @@ impl Deref for Subject {
     }
 }
 
-/// A change makes everything that was read void.
+/// A change of the subject discards all values that were read from it.
 impl DerefMut for Subject {
     fn deref_mut(&mut self) -> &mut Self::Target {
         (self.parsed_object, self.parsed_settings, self.kept) = (OnceCell::new(), OnceCell::new(), Kept::default());
@@ -139,7 +139,7 @@ impl Pass {
         self.0.borrow_mut().add(found);
     }
 
-    /// The subject.
+    /// Returns the subject.
     pub fn subject(&self) -> Ref<'_, Subject> {
         self.0.borrow()
     }

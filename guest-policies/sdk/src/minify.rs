@@ -1,5 +1,5 @@
-//! Strips the whitespace between JSON tokens at compile time. A policy's schema and samples stay readable files, and
-//! take little room in the component.
+//! Removes the whitespace between JSON tokens at compile time. So a policy's schema and samples can be readable files
+//! that take little space in the component.
 
 /// Includes a JSON file as text without whitespace between tokens. The path is relative to the source file.
 #[macro_export]
@@ -16,7 +16,7 @@ macro_rules! include_json {
     }};
 }
 
-/// Returns the length of `text` without whitespace.
+/// Returns the length of `text` without the whitespace between tokens.
 #[doc(hidden)]
 pub const fn __minified_len(text: &str) -> usize {
     let mut scan = Scan::new(text);
@@ -27,7 +27,7 @@ pub const fn __minified_len(text: &str) -> usize {
     length
 }
 
-/// Returns `text` without whitespace. `N` is its [`__minified_len`].
+/// Returns `text` without the whitespace between tokens. `N` is the result of [`__minified_len`].
 #[doc(hidden)]
 pub const fn __minified<const N: usize>(text: &str) -> [u8; N] {
     let mut scan = Scan::new(text);

@@ -20,7 +20,7 @@ pub fn shorten(name: &str, max: usize) -> String {
     format!("{kept}-{:08x}", hash(name))
 }
 
-/// FNV-1a over 64 bits, folded to 32. The hash prevents accidental collisions; it protects no secret.
+/// FNV-1a over 64 bits, folded to 32 bits. The hash prevents accidental collisions, but not deliberate ones.
 fn hash(text: &str) -> u32 {
     let long = text
         .bytes()
@@ -28,17 +28,17 @@ fn hash(text: &str) -> u32 {
     u32::try_from((long >> 32) ^ (long & 0xffff_ffff)).unwrap_or_default()
 }
 
-/// Returns why `name` is not a DNS-1123 label (containers, namespaces), or `None` if it is one.
+/// Returns why `name` is not a DNS-1123 label (the name of a container or namespace). `None` if `name` is valid.
 pub fn dns1123_label(name: &str) -> Option<String> {
     label(name, LABEL_MAX, |c| c.is_ascii_lowercase() || c.is_ascii_digit(), "a lower-case letter or a digit")
 }
 
-/// Returns why `name` is not a DNS-1035 label (Services), or `None` if it is one.
+/// Returns why `name` is not a DNS-1035 label (the name of a Service). `None` if `name` is valid.
 pub fn dns1035_label(name: &str) -> Option<String> {
     label(name, LABEL_MAX, |c| c.is_ascii_lowercase(), "a lower-case letter")
 }
 
-/// Returns why `name` is not a DNS-1123 subdomain (the names of most objects), or `None` if it is one.
+/// Returns why `name` is not a DNS-1123 subdomain (the name of most objects). `None` if `name` is valid.
 pub fn dns1123_subdomain(name: &str) -> Option<String> {
     if name.len() > SUBDOMAIN_MAX {
         return Some(too_long(name, SUBDOMAIN_MAX));
@@ -68,12 +68,12 @@ fn is_label(name: &str, max: usize, digit_first: bool) -> bool {
         && !name.ends_with('-')
 }
 
-/// Returns why `value` is not a label value, or `None` if it is one. The empty text is a label value.
+/// Returns why `value` is not a label value. `None` if `value` is valid. The empty text is a valid label value.
 pub fn label_value(value: &str) -> Option<String> {
     if value.is_empty() { None } else { word(value) }
 }
 
-/// Returns why `key` is not a key of a label or annotation, or `None` if it is one.
+/// Returns why `key` is not a key of a label or annotation. `None` if `key` is valid.
 pub fn qualified_name(key: &str) -> Option<String> {
     match key.split_once('/') {
         Some((prefix, name)) => dns1123_subdomain(prefix).or_else(|| word(name)),

@@ -3,33 +3,33 @@
 use crate::types::{Need, Reference, ResourceType, Selector, Target};
 use alloc::{borrow::ToOwned, string::String};
 
-/// Returns a type, for claims and selectors.
+/// Returns the type with this version and kind. Claims and selectors use types.
 pub fn resource_type(api_version: &str, kind: &str) -> ResourceType {
     ResourceType { api_version: api_version.to_owned(), kind: kind.to_owned() }
 }
 
-/// Refers to an object in the namespace of the primary object.
+/// Returns a reference to an object in the namespace of the primary object.
 pub fn reference(api_version: &str, kind: &str, name: &str) -> Reference {
     Reference { api_version: api_version.to_owned(), kind: kind.to_owned(), namespace: None, name: name.to_owned() }
 }
 
-/// Refers to an object in another namespace. Reading it requires a grant.
+/// Returns a reference to an object in another namespace. Reading this object requires a grant.
 pub fn reference_in(namespace: &str, api_version: &str, kind: &str, name: &str) -> Reference {
     Reference { namespace: Some(namespace.to_owned()), ..reference(api_version, kind, name) }
 }
 
-/// Needs the object that `reference` names. The policy chooses the `id`.
+/// Returns a need for the object that `reference` names. The policy chooses the `id`.
 pub fn named(id: impl Into<String>, reference: Reference) -> Need {
     Need { id: id.into(), target: Target::Named(reference), optional: false }
 }
 
-/// Needs all objects of a type in the namespace of the primary object that carry all of `labels`.
+/// Returns a need for all objects of a type in the namespace of the primary object that have all of `labels`.
 pub fn labelled(id: impl Into<String>, of: ResourceType, labels: &[(&str, &str)]) -> Need {
     let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     Need { id: id.into(), target: Target::Labelled(Selector { of, namespace: None, labels }), optional: false }
 }
 
-/// Marks a need as optional: the policy answers in full without the object, and no condition reports it as missing.
+/// Makes a need optional. The policy gives a full answer without the object, and no condition reports it as missing.
 pub fn optional(need: Need) -> Need {
     Need { optional: true, ..need }
 }

@@ -6,12 +6,12 @@ use alloc::{string::String, sync::Arc};
 use kaos_decode::Decode;
 use serde_json::Value;
 
-/// A Kubernetes object. A member that is missing or has another type reads as absent, so that reading never fails. Only
-/// [`Object::get`] reports errors.
+/// A Kubernetes object. If a member is missing or has another type, the functions treat it as absent, so reading never
+/// fails. Only [`Object::get`] reports errors.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Object {
     value: Arc<Value>,
-    /// Whether the text could not be parsed. Members that read as absent may exist in it.
+    /// Whether the text could not be parsed. Then the text may contain members that are absent in `value`.
     unread: bool,
 }
 
@@ -22,7 +22,7 @@ impl Object {
     }
 
     /// Parses `text`. If `text` is not JSON or is nested deeper than 127 levels, [`Object::get`] refuses every field.
-    /// The less deeply nested members, such as the name, can still be read.
+    /// Members that are nested less deeply, such as the name, stay readable.
     pub fn parse(text: &str) -> Self {
         match serde_json::from_str(text) {
             Ok(value) => Self::new(value),
@@ -91,8 +91,8 @@ impl Object {
         self.at(path)?.as_str()
     }
 
-    /// Decodes the member `field` into a type of the caller. An invalid member is refused with its exact path, for
-    /// example `spec.config.memory.contextLimit`. A missing member reads as an empty object.
+    /// Decodes the member `field` into a type that the caller chooses. Refuses an invalid member with its exact path,
+    /// for example `spec.config.memory.contextLimit`. Treats a missing member as an empty object.
     pub fn get<T: Decode>(&self, field: &str) -> Result<T, Refusal> {
         if self.unread {
             return Err(refusal::invalid(field, "cannot be read: nest it less than 128 levels deep"));
@@ -108,7 +108,7 @@ impl Object {
     }
 }
 
-/// Replaces by null each list and object in `text` that is nested too deeply for the parser.
+/// Replaces each list and object in `text` by null if it is nested too deeply for the parser.
 #[cold]
 fn shallow(text: &str) -> String {
     const DEEPEST: usize = 100;

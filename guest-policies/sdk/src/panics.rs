@@ -1,14 +1,14 @@
-//! Records where a component panicked and with which message. The host reads the record after the trap.
+//! Records the place and the message of a component's panic. The host reads the record after the trap.
 //!
-//! A component imports nothing, so it cannot print, and a component that trapped returns nothing. But its memory
-//! remains, and the host searches it for [`MARK`]. After the mark come the length of the text (four bytes,
-//! little-endian) and the text. `docs/reference/contract.md` describes the record for policies that use another SDK.
+//! A component imports nothing, so it cannot print. A component that trapped returns nothing. But its memory remains,
+//! and the host searches the memory for [`MARK`]. After the mark come the length of the text (four bytes,
+//! little-endian) and the text. `docs/reference/contract.md` describes the record for policies with another SDK.
 
 use core::fmt::{self, Display, Write};
 
-/// Begins the record. The record is aligned to the length of the mark.
+/// The mark at the start of the record. The address of the record is a multiple of the mark's length.
 const MARK: [u8; 16] = *b"kaos:last-words:";
-/// The size of the text in bytes. Longer texts are cut.
+/// The size of the text in bytes. Longer texts are truncated.
 const ROOM: usize = 748;
 
 /// The record that the host searches for.
@@ -27,10 +27,10 @@ impl Record {
     /// Writes the message of a panic into the record.
     fn tell(&mut self, panic: &dyn Display) {
         let mut pen = Pen { room: &mut self.text, used: 0 };
-        // Returns an error when the room is full. The text written until then stays.
+        // This write fails when the room is full. The text that was written before stays.
         let _ = write!(pen, "{panic}");
         let used = pen.used;
-        // The text is never longer than its room, so the conversion succeeds.
+        // The text is never longer than its room, so the conversion cannot fail.
         self.length = u32::try_from(used).unwrap_or_default().to_le_bytes();
     }
 }
@@ -57,19 +57,19 @@ mod component {
     use core::cell::UnsafeCell;
     use core::fmt::Display;
 
-    /// Memory that is written once, by the only thread of the component.
+    /// Memory that the component's only thread writes once.
     struct Place(UnsafeCell<Record>);
 
-    // SAFETY: a component has one thread, and nothing runs after its panic.
+    // SAFETY: a component has one thread, and no code runs after its panic.
     unsafe impl Sync for Place {}
 
-    /// No code of the component reads the record. Without `#[used]` the compiler would drop it.
+    /// No code of the component reads the record. Without `#[used]`, the compiler would remove it.
     #[used]
     static RECORD: Place = Place(UnsafeCell::new(Record::new()));
 
-    /// Writes the message of a panic where the host finds it.
+    /// Writes the message of a panic into the record.
     pub fn tell(panic: &dyn Display) {
-        // SAFETY: there is one thread, and nothing runs after its panic.
+        // SAFETY: there is one thread, and no code runs after its panic.
         unsafe { &mut *RECORD.0.get() }.tell(panic);
     }
 }

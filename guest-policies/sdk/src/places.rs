@@ -1,23 +1,23 @@
-//! Texts with their positions, to find duplicates in lists of thousands.
+//! Stores texts with their positions, to find duplicates in lists of thousands of texts.
 //!
-//! The data structure is a tree. Each node separates two groups of texts by the first bit in which they differ. A map
-//! would copy each text and compare it with twenty others, and an attacker could fill a hash table so that all texts
-//! collide. A lookup in this tree takes one step for each node on its path, whatever the texts are.
+//! The data structure is a tree. Each node separates two groups of texts by the first bit in which the groups differ. A
+//! map would copy each text and compare it with about twenty others. An attacker could choose texts that all collide in
+//! a hash table. A lookup in this tree takes one step for each node on its path, whatever the texts are.
 
 use alloc::vec::Vec;
 
-/// Texts, each with a number for its position.
+/// Texts. Each text has a number, its position.
 #[derive(Clone, Debug)]
 pub struct Places<'a> {
     texts: Vec<(&'a str, usize)>,
     nodes: Vec<Node>,
-    /// Meaningless while there is no text.
+    /// The root of the tree. The root has no meaning while the collection is empty.
     root: Link,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    /// The index of the deciding byte, and the bit of its symbol.
+    /// The index of the byte that decides, and the bit of its symbol.
     at: usize,
     bit: u16,
     /// The texts without this bit, and the texts with it.
@@ -30,8 +30,8 @@ enum Link {
     Node(usize),
 }
 
-/// Returns the symbol at an index. The end of a text has a symbol of its own, so that a text differs from its
-/// extensions.
+/// Returns the symbol at an index. The end of a text has a separate symbol, so that a text differs from longer texts
+/// that begin with it.
 fn symbol(text: &str, at: usize) -> u16 {
     text.as_bytes().get(at).map_or(0, |byte| u16::from(*byte) + 1)
 }
@@ -49,7 +49,8 @@ impl<'a> Places<'a> {
         Self { texts: Vec::new(), nodes: Vec::new(), root: Link::Text(0) }
     }
 
-    /// Adds `text` with the position `place`. If `text` exists, keeps its position and returns it.
+    /// Adds `text` with the position `place`. If the collection already contains `text`, keeps and returns its
+    /// position.
     #[inline(never)]
     pub fn insert(&mut self, text: &'a str, place: usize) -> Option<usize> {
         let own = Link::Text(self.texts.len());
@@ -96,12 +97,12 @@ impl<'a> Places<'a> {
         self.texts.len()
     }
 
-    /// Returns whether there are no texts.
+    /// Returns whether the collection contains no texts.
     pub fn is_empty(&self) -> bool {
         self.texts.is_empty()
     }
 
-    /// Returns the only text that can equal `text`.
+    /// Returns the only text in the collection that can equal `text`.
     fn nearest(&self, text: &str) -> Option<(&'a str, usize)> {
         let mut link = self.root;
         loop {

@@ -5,7 +5,7 @@ use crate::types::{EnvVar, Plan};
 use alloc::vec::Vec;
 use serde_json::Value;
 
-/// Builds a plan of `manifests` and the final mapping `env`. Add gates, notes and a finalizer to the fields of the
+/// Builds a plan from `manifests` and the final mapping `env`. To add gates, notes and a finalizer, set fields of the
 /// result.
 pub fn of(manifests: &[Value], env: Vec<EnvVar>) -> Plan {
     Plan {

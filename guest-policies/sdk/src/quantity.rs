@@ -6,7 +6,7 @@ pub struct Quantity {
     nanos: i128,
 }
 
-/// The text is not a quantity.
+/// The error for a text that is not a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be a quantity such as 500m, 1.5 or 2Gi")]
 pub struct Error;
@@ -36,7 +36,7 @@ impl Quantity {
     }
 }
 
-/// Returns the factor of a suffix, as a base and its exponent.
+/// Returns the factor of a suffix. The result contains a base and an exponent.
 fn scale(suffix: &str) -> Option<(i128, i32)> {
     Some(match suffix {
         "" => (10, 0),
@@ -59,8 +59,8 @@ fn scale(suffix: &str) -> Option<(i128, i32)> {
     })
 }
 
-/// Returns `whole.fraction * base^exponent` in billionths, rounded up. A value that does not fit becomes the largest
-/// one.
+/// Returns `whole.fraction * base^exponent` in billionths, rounded up. If the result is too large for the type, returns
+/// the largest value of the type.
 fn nanos(whole: &str, fraction: &str, base: i128, exponent: i32) -> Option<i128> {
     let digits = |text: &str| {
         text.bytes().try_fold(0_i128, |sum, digit| sum.checked_mul(10)?.checked_add(i128::from(digit - b'0')))
@@ -82,8 +82,8 @@ fn nanos(whole: &str, fraction: &str, base: i128, exponent: i32) -> Option<i128>
     })
 }
 
-/// Handles more digits than fit into the type: returns the largest value if the excess is before the point, and refuses
-/// the text otherwise.
+/// Handles a number with more digits than the type can represent. If most digits are before the point, returns the
+/// largest value of the type. Otherwise refuses the text.
 fn too_much(whole: &str, fraction: &str, exponent: i32) -> Option<i128> {
     (exponent >= 0 && whole.trim_start_matches('0').len() > fraction.len()).then_some(i128::MAX)
 }

@@ -1,89 +1,90 @@
-//! Builds the parts of an answer besides manifests: refusals, gates, notes and conditions. Calls read like sentences.
+//! Builds the parts of an answer other than manifests: refusals, gates, notes and conditions. Calls read like
+//! sentences.
 
 use crate::types::{Refusal, Violation};
 use alloc::{string::String, vec::Vec};
 
-/// Builds refusals: no plan can be made.
+/// Builds refusals. A refusal is an answer without a plan.
 pub mod refusal {
     use crate::types::{Blocker, Refusal, Violation};
     use alloc::{string::String, vec::Vec};
 
-    /// The object is invalid at `path`. `message` says what is wrong and how to fix it.
+    /// Refuses an object that is invalid at `path`. `message` tells the user the mistake and how to fix it.
     pub fn invalid(path: impl Into<String>, message: impl Into<String>) -> Refusal {
         Refusal::Invalid(vec![Violation { path: path.into(), message: message.into() }])
     }
 
-    /// No correct plan is possible until one of `blockers` appears or changes.
+    /// Refuses an object for which no plan is correct until one of `blockers` appears or changes.
     pub fn waiting(blockers: Vec<Blocker>) -> Refusal {
         Refusal::Waiting(blockers)
     }
 
-    /// No plan is possible until the cluster or the policy changes.
+    /// Refuses an object for which no plan is possible until the cluster or the policy changes.
     pub fn unsupported(message: impl Into<String>) -> Refusal {
         Refusal::Unsupported(message.into())
     }
 }
 
-/// Builds blockers: other objects that a refusal or a plan gate waits for.
+/// Builds blockers. A refusal or a plan gate waits for the object that a blocker names.
 pub mod blocker {
     use crate::types::{Blocker, Reference};
     use alloc::string::String;
 
-    /// Waits for `on`.
+    /// Returns a blocker that waits for `on`.
     pub fn new(on: Reference, reason: impl Into<String>, message: impl Into<String>) -> Blocker {
         Blocker { on, reason: reason.into(), message: message.into() }
     }
 
-    /// Waits for an absent object, with the message `ModelAPI llm not found`.
+    /// Returns a blocker that waits for an absent object. The message is `ModelAPI llm not found`.
     pub fn not_found(on: Reference) -> Blocker {
         let message = format!("{} {} not found", on.kind, on.name);
         new(on, "NotFound", message)
     }
 
-    /// Waits for an endpoint, with the message `ModelAPI llm has no endpoint yet`.
+    /// Returns a blocker that waits for an endpoint. The message is `ModelAPI llm has no endpoint yet`.
     pub fn no_endpoint(on: Reference) -> Blocker {
         let message = format!("{} {} has no endpoint yet", on.kind, on.name);
         new(on, "NoEndpoint", message)
     }
 }
 
-/// Builds notes: messages for the user that stop nothing.
+/// Builds notes. A note is a message for the user and delays nothing.
 pub mod note {
     use crate::types::{Note, Severity};
     use alloc::{borrow::ToOwned, string::String};
 
-    /// A note that is worth knowing.
+    /// Returns a note with information for the user.
     pub fn info(reason: &str, message: impl Into<String>) -> Note {
         Note { severity: Severity::Info, reason: reason.to_owned(), message: message.into(), path: None }
     }
 
-    /// A note about something that the user probably did not intend.
+    /// Returns a note about something that the user probably did not intend.
     pub fn warning(reason: &str, message: impl Into<String>) -> Note {
         Note { severity: Severity::Warning, reason: reason.to_owned(), message: message.into(), path: None }
     }
 
-    /// Attaches `note` to the object's field at `path`.
+    /// Returns `note` with the path of the object's field that it is about.
     pub fn at(path: impl Into<String>, note: Note) -> Note {
         Note { path: Some(path.into()), ..note }
     }
 }
 
-/// Builds conditions of a report.
+/// Builds the conditions of a report.
 pub mod condition {
     use crate::types::{Condition, Truth};
     use alloc::{borrow::ToOwned, string::String};
 
-    /// The condition `kind` holds.
+    /// Returns the condition `kind` with the status `True`.
     pub fn yes(kind: &str, reason: &str, message: impl Into<String>) -> Condition {
         new(kind, Truth::Yes, reason, message.into())
     }
 
-    /// The condition `kind` does not hold.
+    /// Returns the condition `kind` with the status `False`.
     pub fn no(kind: &str, reason: &str, message: impl Into<String>) -> Condition {
         new(kind, Truth::No, reason, message.into())
     }
 
-    /// The condition `kind` cannot be judged now.
+    /// Returns the condition `kind` with the status `Unknown`.
     pub fn unknown(kind: &str, reason: &str, message: impl Into<String>) -> Condition {
         new(kind, Truth::Unknown, reason, message.into())
     }
@@ -103,7 +104,7 @@ impl Violations {
         Self::default()
     }
 
-    /// Adds a violation at `path`. `message` says what is wrong and how to fix it.
+    /// Adds a violation at `path`. `message` tells the user the mistake and how to fix it.
     pub fn add(&mut self, path: impl Into<String>, message: impl Into<String>) {
         self.0.push(Violation { path: path.into(), message: message.into() });
     }
@@ -116,8 +117,8 @@ impl Violations {
         holds
     }
 
-    /// Returns the value of `result`, or collects its violations and returns `None`. Returns other refusals (waiting,
-    /// unsupported) at once, because they do not concern the object's fields.
+    /// Returns the value of `result`. If `result` contains violations, collects them and returns `None`. Returns other
+    /// refusals (waiting, unsupported) at once, because they do not concern the object's fields.
     pub fn collect<T>(&mut self, result: Result<T, Refusal>) -> Result<Option<T>, Refusal> {
         match result {
             Ok(value) => Ok(Some(value)),
@@ -129,12 +130,12 @@ impl Violations {
         }
     }
 
-    /// Returns whether there are no violations.
+    /// Returns whether the collection contains no violations.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns a refusal with all violations, if there are any.
+    /// Returns a refusal with all violations, unless the collection is empty.
     pub fn into_result(self) -> Result<(), Refusal> {
         if self.0.is_empty() { Ok(()) } else { Err(Refusal::Invalid(self.0)) }
     }

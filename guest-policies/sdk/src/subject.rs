@@ -14,13 +14,13 @@ pub trait SubjectExt {
     fn object(&self) -> Object;
     /// Decodes the effective settings into a type of the policy.
     fn settings<T: Decode>(&self) -> Result<T, Refusal>;
-    /// Returns the object that the named need `id` asked for.
+    /// Returns the object that the policy requested with the named need `id`.
     fn one(&self, id: &str) -> Lookup<Object>;
-    /// Returns the objects that the labelled need `id` asked for.
+    /// Returns the objects that the policy requested with the labelled need `id`.
     fn list(&self, id: &str) -> Lookup<Vec<Object>>;
-    /// Returns the facts that a policy may know of the Secret that need `id` asked for.
+    /// Returns what a policy may see of the Secret that it requested with need `id`.
     fn secret(&self, id: &str) -> Lookup<SecretFacts>;
-    /// Returns whether this cluster serves an optional type of the claim.
+    /// Returns whether this cluster serves a type that the claim lists as optional.
     fn serves(&self, api_version: &str, kind: &str) -> bool;
     /// Returns the DNS name of a Service in `namespace`: `<service>.<namespace>.svc.<domain>`.
     fn service_host(&self, service: &str, namespace: &str) -> String;
@@ -29,20 +29,20 @@ pub trait SubjectExt {
 /// The result of one need.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Lookup<T> {
-    /// The object exists. A list may be empty.
+    /// The object exists. For a need by labels, the list may be empty.
     There(T),
     /// The host looked for the object and did not find it.
     Absent,
     /// The cluster does not serve this type now.
     Unserved,
-    /// The object may not be read. The text says why.
+    /// The policy may not read the object. The text contains the reason.
     Forbidden(String),
-    /// The host did not answer this need: the policy did not ask for it.
+    /// The host did not answer this need, because the policy did not request it.
     Unasked,
 }
 
 impl<T> Lookup<T> {
-    /// Returns the found object, and `None` in all other cases.
+    /// Returns the found object. Returns `None` in all other cases.
     pub fn there(self) -> Option<T> {
         match self {
             Self::There(found) => Some(found),
@@ -50,7 +50,7 @@ impl<T> Lookup<T> {
         }
     }
 
-    /// Returns the found object. Otherwise returns a refusal that waits for `on`, with the reason `NotFound`,
+    /// Returns the found object. If there is none, returns a refusal that waits for `on`, with the reason `NotFound`,
     /// `Unserved` or `Forbidden`.
     pub fn or_wait(self, on: Reference) -> Result<T, Refusal> {
         let blocked = match self {

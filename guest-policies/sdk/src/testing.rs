@@ -1,4 +1,4 @@
-//! Helpers for short tests of policies. Not part of the shipped Wasm.
+//! Helpers for short tests of policies. The shipped component does not contain these helpers.
 
 mod recorded;
 #[cfg(test)]
@@ -18,8 +18,8 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug)]
 pub struct SubjectBuilder(contract::Subject);
 
-/// Starts a subject for `object`: no settings, no found objects, the domain `cluster.local`, and the operator namespace
-/// `kaos-system`.
+/// Starts a subject for `object`. The subject has no settings, no found objects, the domain `cluster.local`, and the
+/// operator namespace `kaos-system`.
 pub fn subject(object: &Value) -> SubjectBuilder {
     SubjectBuilder(contract::Subject {
         object: json::text(object),
@@ -55,7 +55,7 @@ impl SubjectBuilder {
         self.answer(id, Answer::Secret(SecretFacts { present: true, keys, digest: "digest".to_owned() }))
     }
 
-    /// Answers need `id` with any answer.
+    /// Adds any answer to need `id`.
     #[must_use]
     pub fn answer(mut self, id: &str, answer: Answer) -> Self {
         self.0.found.push(Found { id: id.to_owned(), answer });
@@ -76,7 +76,7 @@ impl SubjectBuilder {
         self
     }
 
-    /// Answers the needs of `P` from the objects in `beside`, in rounds, as the host does.
+    /// Answers the needs of `P` from the objects in `beside`. Repeats this for new needs, as the host does.
     #[must_use]
     pub fn beside<P: Policy>(mut self, beside: &[Value]) -> Self {
         let objects: Vec<Object> = beside.iter().cloned().map(Object::new).collect();
@@ -137,14 +137,14 @@ fn is(object: &Object, api_version: &str, kind: &str) -> bool {
     object.api_version() == api_version && object.kind() == kind
 }
 
-/// Returns whether an object lives in the wanted namespace. An object without a namespace matches any: its file would
-/// be applied to the current one.
+/// Returns whether an object is in the wanted namespace. An object without a namespace matches every namespace, because
+/// `kubectl apply` would put it into the current one.
 fn lives_in(object: &Object, asked: Option<&str>, primary: &str) -> bool {
     let wanted = asked.unwrap_or(primary);
     wanted.is_empty() || object.namespace().is_empty() || object.namespace() == wanted
 }
 
-/// Returns the plan of `P` for `subject`: computes the mapping, then the plan.
+/// Returns the plan of `P` for `subject`. First computes the mapping.
 pub fn plan<P: Policy>(subject: &Subject) -> Result<Plan, Refusal> {
     P::translate(subject, P::map_env(subject, Vec::new())?)
 }
@@ -173,7 +173,7 @@ pub fn manifest(plan: &Plan, kind: &str) -> Object {
 #[derive(Clone, Debug)]
 pub struct ObservationBuilder(Observation);
 
-/// Starts an empty observation after `outcome`.
+/// Starts an observation without children, for a pass with this `outcome`.
 pub fn observation(outcome: Outcome) -> ObservationBuilder {
     ObservationBuilder(Observation {
         outcome,
@@ -202,7 +202,7 @@ impl ObservationBuilder {
         self
     }
 
-    /// Adds the plan's gates, mapping and notes.
+    /// Adds the gates, the mapping and the notes of `plan`.
     #[must_use]
     pub fn plan(mut self, plan: &Plan) -> Self {
         self.0.gates.clone_from(&plan.gates);
@@ -231,7 +231,7 @@ impl ObservationBuilder {
     }
 }
 
-/// Returns the value of the literal variable `name` of `container`.
+/// Returns the literal value of the variable `name` in `container`. Returns `None` for other sources.
 pub fn env_value<'a>(env: &'a [EnvVar], container: &str, name: &str) -> Option<&'a str> {
     env.iter().find(|var| var.container == container && var.name == name).and_then(|var| match &var.source {
         EnvSource::Literal(value) => Some(value.as_str()),

@@ -1,5 +1,5 @@
-//! Compares the strategic merge of pod specs with `DeepMerge` of `k8s-openapi`, which is generated from Kubernetes'
-//! schemas.
+//! Compares the strategic merge of pod specs with `DeepMerge` of `k8s-openapi`. `k8s-openapi` generates `DeepMerge`
+//! from Kubernetes' schemas.
 #![cfg(not(target_arch = "wasm32"))]
 #![allow(clippy::unwrap_used, reason = "a helper that fails has failed the test")]
 
@@ -60,7 +60,7 @@ fn flag() -> BoxedStrategy<Value> {
     any::<bool>().prop_map(Value::from).boxed()
 }
 
-/// Always sets the fields that the typed oracle requires. Otherwise it would fill them in.
+/// Always sets the fields that the type of `k8s-openapi` requires. Otherwise `DeepMerge` would fill them in.
 fn ported(mut get: Value) -> Value {
     get["port"] = json!(80);
     get
@@ -138,8 +138,9 @@ fn typed(value: &Value) -> PodSpec {
 }
 
 proptest! {
-    /// There are two known differences. `DeepMerge` gives new items of a list another position. It also replaces
-    /// `nodeSelector`, which is atomic in the schema of server-side apply; a strategic merge merges it.
+    /// The two merges differ in two ways. `DeepMerge` gives new items of a list another position. `DeepMerge` also
+    /// replaces `nodeSelector`, because this field is atomic in the schema of server-side apply. A strategic merge
+    /// patch merges this field.
     #[test]
     fn the_merge_equals_deep_merge_except_for_order_and_node_selectors(base in pod_spec(), overlay in pod_spec()) {
         let mut wanted = typed(&base);

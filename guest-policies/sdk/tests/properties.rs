@@ -1,4 +1,4 @@
-//! Properties that hold for every input.
+//! Tests properties of the SDK with generated inputs.
 #![allow(clippy::unwrap_used, reason = "a helper that fails has failed the test")]
 
 use kaos_policy_sdk::{env, names, patch, quote};
@@ -101,8 +101,8 @@ proptest! {
     }
 }
 
-/// Expands an argument like Kubernetes, with `!` as the value of every variable. If a non-ASCII character follows a
-/// `$`, Kubernetes takes its first byte for a character. This function puts a `?` there.
+/// Expands an argument like Kubernetes. Every variable has the value `!`. If a non-ASCII character follows a `$`,
+/// Kubernetes takes the first byte of the character for a complete character. This function then puts a `?` there.
 fn expanded(text: &str) -> String {
     let (mut made, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once('$') {

@@ -1,7 +1,7 @@
-//! A policy that serves each `Website` with a Deployment and a Service.
+//! A policy that creates a Deployment and a Service for each `Website`.
 //!
-//! A policy consists of five pure functions. This policy is short enough to read in a minute. Use it as a start for
-//! your own.
+//! A policy consists of five pure functions. This policy is short enough to read in a minute. Use it as the start for
+//! your own policy.
 
 use kaos_policy_sdk::env::{self, Env};
 use kaos_policy_sdk::types::{
@@ -142,8 +142,8 @@ impl Policy for Website {
     }
 }
 
-/// Counts the available pods of the Deployment's current generation. Pods from before a change keep serving while new
-/// ones start, but do not count. Before the Deployment controller has observed the change, no pod counts.
+/// Counts the available pods of the Deployment's current generation. Older pods keep serving while new pods start, but
+/// this function does not count them. Until the Deployment controller has observed a change, the result is 0.
 fn available(deployment: &Object) -> u64 {
     let count = |field: &str| deployment.at(&["status", field]).and_then(Value::as_u64).unwrap_or_default();
     let seen = deployment.at(&["status", "observedGeneration"]).and_then(Value::as_i64).unwrap_or_default();

@@ -1,6 +1,6 @@
-//! Builds the report on a workload: `phase`, `ready` and `message` agree with each other after every outcome of a pass.
+//! Builds the report on a workload. After every outcome of a pass, `phase`, `ready` and `message` agree.
 //!
-//! A policy adds its own fields and conditions to an [`Assessment`] and turns it into a report.
+//! A policy adds its own fields and conditions to an [`Assessment`], and then turns it into a report.
 
 use crate::expose::{ROUTE_API, ROUTE_KIND};
 use crate::kind::Workload;
@@ -13,18 +13,18 @@ use serde_json::{Map, Value};
 /// The phases that all kinds share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Pods are starting.
+    /// The pods are starting.
     Pending,
-    /// Pods of the current generation serve.
+    /// Pods of the current generation are available.
     Ready,
-    /// The object, the policy or the cluster must change first.
+    /// The object waits for a change of the object, the policy or the cluster.
     Failed,
     /// Another object is missing or not ready.
     Waiting,
 }
 
 impl Phase {
-    /// Returns the phase as in `status.phase`.
+    /// Returns the phase as text for `status.phase`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "Pending",
@@ -62,8 +62,8 @@ impl Assessment {
     }
 }
 
-/// Assesses `workload` from its live children. `port` is the port of the wanted endpoint, or `None` for an object that
-/// is not exposed. `replicas` counts until the Deployment exists.
+/// Assesses `workload` by its live children. `port` is the port of the wanted endpoint, or `None` for an object that is
+/// not exposed. `replicas` is the wanted number of pods while the Deployment does not exist.
 pub fn assess(workload: &Workload<'_>, port: Option<u16>, replicas: Option<i64>, seen: &Observation) -> Assessment {
     let deployment = live(seen, "apps/v1", "Deployment", &workload.child_name());
     let rollout = Rollout::read(deployment.as_ref(), replicas.unwrap_or(1));
@@ -71,7 +71,8 @@ pub fn assess(workload: &Workload<'_>, port: Option<u16>, replicas: Option<i64>,
 
     let mut fields = Map::new();
     let accepted = matches!(seen.outcome, Outcome::Applied | Outcome::Gated);
-    // Other objects may use the address. It stays as long as the Service exists, also while the object is refused.
+    // Other objects may use the address. So the address stays while the Service exists, even if the policy refuses the
+    // object.
     let in_use = || served_port(&live(seen, "v1", "Service", &workload.child_name())?);
     if let Some(port) = if accepted { port } else { in_use() } {
         fields.insert("endpoint".into(), workload.endpoint(port).into());
@@ -85,14 +86,14 @@ pub fn assess(workload: &Workload<'_>, port: Option<u16>, replicas: Option<i64>,
     Assessment { phase, message, fields, conditions: routed(seen, route.as_ref()).into_iter().collect() }
 }
 
-/// Returns the port at which others call a Service of one of these kinds.
+/// Returns the port of a Service that these policies create.
 fn served_port(service: &Object) -> Option<u16> {
     let first = service.at(&["spec", "ports"])?.as_array()?.first()?;
     first.get("port")?.as_u64()?.try_into().ok()
 }
 
-/// Returns phase and message. An object that waits for another one while its own pods serve keeps the phase of its
-/// pods: an unstable dependency takes nothing down.
+/// Returns the phase and the message. If an object waits for another object while its own pods serve, the phase is the
+/// phase of its pods. So an unstable dependency does not make the object unready.
 fn verdict(outcome: &Outcome, gates: &[Blocker], rollout: &Rollout) -> (Phase, String) {
     let by_pods = || {
         let phase = if rollout.serves() { Phase::Ready } else { Phase::Pending };
@@ -119,8 +120,8 @@ fn first_message(blockers: &[Blocker]) -> String {
 }
 
 /// Builds the condition `DependenciesReady` of a kind with dependencies. `blockers` are the dependencies that are
-/// missing or do not serve, even if nothing waits for them. A dependency that rolls out still serves, and the message
-/// stays the same: so a rollout causes no status write for its users.
+/// missing or do not serve. A dependency that rolls out still serves and is not among them. So its rollout causes no
+/// status write for the objects that depend on it.
 pub fn dependencies_ready(blockers: &[Blocker]) -> Condition {
     let Some(first) = blockers.first() else {
         return condition::yes("DependenciesReady", "Ready", "every dependency serves");
@@ -138,8 +139,8 @@ fn live(seen: &Observation, api_version: &str, kind: &str, name: &str) -> Option
     child.live.as_deref().map(Object::parse)
 }
 
-/// Builds the condition `Routed`: the Gateway controller's verdict on the route, or the reason why there is no route
-/// although routes are enabled.
+/// Builds the condition `Routed`. The condition shows the Gateway controller's verdict on the route, or why there is no
+/// route although routes are enabled.
 fn routed(seen: &Observation, route: Option<&Object>) -> Option<Condition> {
     const ROUTED: &str = "Routed";
     if let Some(note) = seen.notes.iter().find(|note| note.reason.starts_with("Gateway")) {
@@ -218,7 +219,7 @@ mod tests {
         let served = testing::observation(outcome).child(&service).child(&deployment(1)).build();
         let said = assess(&X, Some(80), None, &served);
         assert_eq!(said.phase, Phase::Failed);
-        // The port in the spec has no effect while the object is refused.
+        // While the policy refuses the object, the port in the spec has no effect.
         assert_eq!(said.fields["endpoint"], "http://thing-x.ns.svc.cluster.local:8000");
     }
 

@@ -1,9 +1,9 @@
-//! Bounds the size of an object. A larger one is refused with the path of the excess, before the policy does expensive
-//! work.
+//! Limits the size of an object. Refuses a larger object with the path of the field that is too large, before the
+//! policy does expensive work.
 //!
-//! The cost of a pass is bounded. An oversized object would end the pass halfway, as if the policy were broken. The
-//! refusal tells the user the field, its size, the limit and the remedy. The host refuses objects that are too large to
-//! be read at all.
+//! A pass has limits for time and memory. An oversized object would end the pass halfway, as if the policy were broken.
+//! The refusal tells the user the field, its size, the limit, and how to fix the object. The host itself refuses
+//! objects that are too large to read.
 
 use alloc::vec::Vec;
 use kaos_policy_sdk::types::Refusal;
@@ -13,7 +13,7 @@ use serde_json::Value;
 /// The path of a list, and its maximum number of entries.
 pub type List = (&'static [&'static str], usize);
 
-/// The lists of every kind. The host also bounds the number of containers, including those of the policy.
+/// The lists that every kind has. The host also limits the number of containers, including the policy's containers.
 const EVERYWHERE: [List; 4] = [
     (&["spec", "container", "env"], 12_000),
     (&["spec", "podSpec", "containers"], 100),
@@ -21,10 +21,10 @@ const EVERYWHERE: [List; 4] = [
     (&["spec", "podSpec", "volumes"], 2_000),
 ];
 
-/// The maximum bytes of one file in a ConfigMap, which holds one mebibyte in total.
+/// The maximum bytes of one file in a ConfigMap. A ConfigMap can contain one mebibyte in total.
 const FILE: usize = 1_000_000;
 
-/// Refuses an object whose lists have more entries than a pass can process. `lists` are the lists of the kind.
+/// Refuses an object with a list that has more entries than a pass can process. `lists` are the lists of the kind.
 pub fn check(object: &Object, lists: &[List]) -> Result<(), Refusal> {
     lists.iter().chain(&EVERYWHERE).try_for_each(|(path, most)| {
         let count = object.at(path).and_then(Value::as_array).map_or(0, Vec::len);
@@ -38,7 +38,7 @@ pub fn check_file(path: &str, text: &str) -> Result<(), Refusal> {
     within(path, text.len(), "bytes", FILE, "a ConfigMap holds no more; make it shorter")
 }
 
-/// Refuses `count` entries at `path` if the limit is `most`.
+/// Refuses a `count` at `path` that is larger than `most`.
 pub fn within(path: &str, count: usize, what: &str, most: usize, remedy: &str) -> Result<(), Refusal> {
     if count <= most {
         return Ok(());

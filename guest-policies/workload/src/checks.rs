@@ -1,5 +1,5 @@
-//! Checks a merged pod for mistakes that an API server would refuse. Reports each one at the place where the user wrote
-//! it.
+//! Checks a merged pod for mistakes that an API server would refuse. Reports each mistake with the path where the user
+//! wrote it.
 
 use crate::lists::{CONTAINER, POD_SPEC, items, name_of};
 use alloc::{borrow::ToOwned, string::String};
@@ -7,8 +7,8 @@ use kaos_policy_sdk::types::Refusal;
 use kaos_policy_sdk::{Places, quote, refusal};
 use serde_json::Value;
 
-/// Refuses two ports with the same name. A patch that gives a port another number causes this, because ports merge by
-/// number.
+/// Refuses two ports with one name. If a patch gives a port another number, the result has both ports, because ports
+/// merge by number.
 fn check_ports(container: &Value, path: impl Fn() -> String) -> Result<(), Refusal> {
     let mut seen = Places::new();
     for port in items(container, "ports") {
@@ -25,10 +25,12 @@ fn check_ports(container: &Value, path: impl Fn() -> String) -> Result<(), Refus
     Ok(())
 }
 
-/// The lists of containers. Names must be unique across both. A duplicate is reported in the later list.
+/// The lists of containers. A container's name must be unique in both lists together. The check reports a duplicate in
+/// the later list.
 const LISTS: [&str; 2] = ["containers", "initContainers"];
 
-/// Returns the path of the container with this name in the user's text, in this list or otherwise in the other one.
+/// Returns the path of the container with this name in the user's pod spec. Looks in this list first, and then in the
+/// other list.
 fn place(patch: Option<&Value>, list: &'static str, name: Option<&str>, field: &str) -> String {
     let written = |list: &'static str| {
         let items = patch.map_or(&[][..], |patch| items(patch, list));
@@ -40,7 +42,7 @@ fn place(patch: Option<&Value>, list: &'static str, name: Option<&str>, field: &
     }
 }
 
-/// Checks what every pod needs. Reports mistakes at their place in `patch`, the user's pod spec.
+/// Checks the rules for every pod. Reports mistakes with their paths in `patch`, the user's pod spec.
 pub(crate) fn check(pod: &Value, patch: Option<&Value>, own: &str) -> Result<(), Refusal> {
     if !items(pod, "containers").iter().any(|container| name_of(container) == Some(own)) {
         let message = format!("the pod must keep the container `{own}`: remove the patch that deletes it");
@@ -64,8 +66,8 @@ pub(crate) fn check(pod: &Value, patch: Option<&Value>, own: &str) -> Result<(),
     Ok(())
 }
 
-/// Checks what every container needs. Returns the container's name. `has_image` is whether the user's pod spec sets its
-/// image.
+/// Checks the rules for every container. Returns the container's name. `has_image` tells whether the user's pod spec
+/// sets the container's image.
 fn check_container<'a>(
     container: &'a Value,
     own: &str,

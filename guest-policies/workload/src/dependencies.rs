@@ -1,7 +1,7 @@
-//! The objects that an object depends on. Each has an address and reports whether it is ready.
+//! The objects that an object depends on. Each dependency has an address and reports whether it is ready.
 //!
-//! Without a dependency, or without its address, no correct manifest is possible. A dependency that has an address but
-//! is not ready becomes a plan gate.
+//! If a dependency or its address is missing, no manifest would be correct. If a dependency has an address but is not
+//! ready, the plan gets a plan gate.
 
 use crate::assess::Phase;
 use alloc::vec::Vec;
@@ -9,23 +9,24 @@ use kaos_policy_sdk::types::{Blocker, Outcome, Reference};
 use kaos_policy_sdk::{Object, blocker};
 use serde_json::Value;
 
-/// The problems of an object's dependencies.
+/// The problems with an object's dependencies.
 #[derive(Debug, Default)]
 pub struct Dependencies {
     /// Dependencies that do not exist or have no address.
     pub missing: Vec<Blocker>,
     /// Dependencies that are not ready.
     pub unready: Vec<Blocker>,
-    /// Dependencies that are not ready and have failed or have no available pod. A dependency that rolls out keeps its
-    /// old pods, and is not in this list.
+    /// Dependencies that are not ready, and that have failed or have no available pod. The list does not contain a
+    /// dependency that rolls out, because its old pods still serve.
     pub failing: Vec<Blocker>,
 }
 
 impl Dependencies {
-    /// Returns the address of a found dependency. `unready` is the message if it is not ready.
+    /// Returns the address of an existing dependency. Records a blocker if the dependency is not ready. `unready` is
+    /// the message of this blocker.
     pub fn endpoint<'a>(&mut self, on: &Reference, unready: &str, found: &'a Object) -> Option<&'a str> {
         let Some(endpoint) = found.endpoint() else {
-            // For the user, a dependency that is still starting is not ready.
+            // To the user, a dependency that is still starting is simply not ready.
             self.missing.push(blocker::new(on.clone(), "NoEndpoint", unready));
             return None;
         };
@@ -43,7 +44,7 @@ impl Dependencies {
         Some(endpoint)
     }
 
-    /// Returns the problems to report after `outcome`. The first creation waits until dependencies are ready. An
+    /// Returns the blockers to report after `outcome`. The first creation waits until all dependencies are ready. An
     /// existing object only needs dependencies that respond.
     pub fn wanting(&self, outcome: &Outcome) -> Vec<Blocker> {
         let wanting = if matches!(outcome, Outcome::Gated) { &self.unready } else { &self.failing };

@@ -1,8 +1,7 @@
-//! Builds the Deployment: merges the policy's own pod, the object's `container` and the object's `podSpec`, in this
-//! order.
+//! Builds the Deployment. Merges the object's `container` and then the object's `podSpec` into the policy's own pod.
 //!
-//! The SDK defines the merge rules. This module defines the policy's own pod, selects the parts of the object to merge,
-//! and computes the mapping after all merges.
+//! The SDK defines the merge rules. This module defines the policy's own pod, selects which fields of the object to
+//! merge, and computes the mapping after all merges.
 
 use crate::checks::check;
 use crate::kind::{Extra, Workload};
@@ -18,7 +17,7 @@ use serde_json::{Map, Value};
 pub struct PodDefaults<'a> {
     /// Image of the main container.
     pub image: &'a str,
-    /// When to pull the image.
+    /// The pull policy of the image.
     pub image_pull_policy: PullPolicy,
     /// Port that the main container listens on.
     pub container_port: u16,
@@ -34,7 +33,7 @@ pub struct PodDefaults<'a> {
     pub security_context: &'a Raw,
     /// Security context of the pod.
     pub pod_security_context: &'a Raw,
-    /// Whether pods get a token of their service account. `None` is Kubernetes' default.
+    /// Whether pods get a token of their service account. `None` selects Kubernetes' default.
     pub automount_service_account_token: Option<bool>,
     /// Additional labels and annotations.
     pub extra: Extra<'a>,
@@ -45,7 +44,7 @@ pub struct PodDefaults<'a> {
 pub struct PodParts<'a> {
     /// `spec.replicas`. `None` leaves the number to another field manager, such as an autoscaler.
     pub replicas: Option<i64>,
-    /// Command of the main container. If empty, the image's command.
+    /// Command of the main container. If the list is empty, the image's command runs.
     pub command: Vec<String>,
     /// Arguments of the main container.
     pub args: Vec<String>,
@@ -53,11 +52,12 @@ pub struct PodParts<'a> {
     pub volume_mounts: Vec<Value>,
     /// Volumes of the pod.
     pub volumes: Vec<Value>,
-    /// Init containers, without `env`: the mapping provides it.
+    /// Init containers, without `env`. The mapping contains their variables.
     pub init_containers: Vec<Value>,
     /// Service account of the pods.
     pub service_account: Option<&'a str>,
-    /// `spec.container` as the user wrote it. Its `env` is not used here: it is part of the mapping.
+    /// `spec.container` as the user wrote it. The module ignores its `env`, because the mapping already contains these
+    /// variables.
     pub container: Option<&'a Value>,
     /// `spec.podSpec` as the user wrote it.
     pub pod_spec: Option<&'a Value>,
@@ -66,7 +66,7 @@ pub struct PodParts<'a> {
 /// A Deployment, and its final mapping.
 #[derive(Debug)]
 pub struct Deployment {
-    /// The manifest.
+    /// The manifest of the Deployment.
     pub manifest: Value,
     /// The mapping after all merges, for `plan.env`.
     pub env: Vec<EnvVar>,
@@ -113,7 +113,7 @@ impl PodParts<'_> {
         Ok(Deployment { manifest, env })
     }
 
-    /// Builds the policy's own pod, with the object's `container` merged into the main container.
+    /// Builds the policy's own pod. Merges the object's `container` into the main container.
     fn pod(&self, workload: &Workload<'_>, defaults: &PodDefaults<'_>) -> Result<Value, Refusal> {
         let port = object! { "name": defaults.port_name, "containerPort": defaults.container_port, "protocol": "TCP" };
         let mut main = object! {
@@ -148,8 +148,8 @@ impl PodParts<'_> {
     }
 }
 
-/// Selects the fields of `spec.container` to merge into the main container. Empty fields count as absent, because a
-/// typed client omits them.
+/// Selects the fields of `spec.container` to merge into the main container. Treats an empty field as absent, because a
+/// typed client omits empty fields.
 fn container_patch(over: &Value) -> Result<Value, Refusal> {
     const FIELDS: [&str; 7] =
         ["image", "command", "args", "resources", "securityContext", "workingDir", "volumeMounts"];
@@ -193,7 +193,7 @@ fn object(members: &Raw) -> Option<Value> {
     (!members.is_empty()).then(|| Value::Object(members.clone()))
 }
 
-/// Iterates over the containers of a pod, init containers included.
+/// Iterates over the containers and init containers of a pod.
 fn containers(pod: &mut Value) -> impl Iterator<Item = &mut Map<String, Value>> {
     let lists = pod.as_object_mut().into_iter().flat_map(Map::iter_mut);
     lists
@@ -220,8 +220,8 @@ fn set_env(pod: &mut Value, vars: &[EnvVar]) -> Vec<String> {
     planned
 }
 
-/// Adds the variables of an upper layer to containers that only `podSpec` defines. Variables that the user set there
-/// stay.
+/// Adds the variables of an upper layer to containers that only `podSpec` defines. A variable that the user set there
+/// keeps its value.
 fn add_env(pod: &mut Value, vars: &[EnvVar], planned: &[String], notes: &mut Vec<Note>) {
     let mut others = Map::new();
     for var in vars.iter().filter(|var| !planned.contains(&var.container)) {
@@ -243,7 +243,7 @@ fn add_env(pod: &mut Value, vars: &[EnvVar], planned: &[String], notes: &mut Vec
     }
 }
 
-/// Keeps each variable of a container once, with its last value, as in Kubernetes. Server-side apply refuses
+/// Removes duplicate variables of each container. As in Kubernetes, the last value wins. Server-side apply would refuse
 /// duplicates.
 fn one_value_a_name(pod: &mut Value, notes: &mut Vec<Note>) {
     for container in containers(pod) {
@@ -265,7 +265,7 @@ fn repeated_env(over: &Value) -> Option<Note> {
     Some(note::at(format!("{CONTAINER}.env"), note::info("DuplicateEnv", message)))
 }
 
-/// Removes probes and hooks that a patch has emptied: an API server refuses empty ones.
+/// Removes probes and hooks that a patch has made empty, because an API server refuses them.
 fn without_void_handlers(pod: &mut Value) {
     let is_kept = |value: &Value| value.as_object().is_none_or(|members| !members.is_empty());
     for container in containers(pod) {

@@ -1,4 +1,4 @@
-//! Exposes a workload: its Service, and its route on the Gateway.
+//! Exposes a workload through a Service, and through a route on the Gateway.
 
 use crate::kind::{Extra, Workload};
 use crate::settings::{Gateway, ServiceType};
@@ -9,13 +9,13 @@ use serde_json::Value;
 
 /// API version of [`ROUTE_KIND`].
 pub const ROUTE_API: &str = "gateway.networking.k8s.io/v1";
-/// The kind of routes. Every claim that uses [`Exposure`] lists it as optional.
+/// The kind of routes. Every claim of a policy that uses [`Exposure`] lists this kind as optional.
 pub const ROUTE_KIND: &str = "HTTPRoute";
 
-/// The object's field for [`Exposure::timeout`].
+/// The object's field with [`Exposure::timeout`].
 const TIMEOUT_PATH: &str = "spec.gatewayRoute.timeout";
 
-/// The input of a Service and a route.
+/// The data for a Service and a route.
 #[derive(Debug)]
 pub struct Exposure<'a> {
     /// Port of the Service, and of the endpoint.
@@ -52,7 +52,8 @@ impl Exposure<'_> {
         object! { "apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec }
     }
 
-    /// Builds the HTTPRoute if routes are enabled and the cluster serves the kind. If it does not, adds a note.
+    /// Builds the HTTPRoute, if routes are enabled and the cluster serves the kind. Adds a note if routes are enabled
+    /// but the cluster does not serve the kind.
     pub fn route(
         &self,
         workload: &Workload<'_>,
@@ -104,7 +105,7 @@ impl Exposure<'_> {
         }))
     }
 
-    /// Refuses a malformed timeout, even if there is no route, as the CRD does.
+    /// Refuses a malformed timeout, as the CRD does, even if the object has no route.
     pub fn check_timeout(&self) -> Result<(), Refusal> {
         let (text, path) = self.said_timeout();
         match duration::for_gateway(text) {
@@ -115,18 +116,18 @@ impl Exposure<'_> {
                     shown(text)
                 ),
             )),
-            // A timeout that is too long matters only for a route.
+            // A timeout that is too long is a mistake only if the object has a route.
             Ok(_) | Err(duration::Error::TooLong) => Ok(()),
         }
     }
 
-    /// Returns the timeout as written, and its path.
+    /// Returns the timeout as the user or the settings wrote it, and its path.
     fn said_timeout(&self) -> (&str, &'static str) {
         let own = self.timeout.filter(|text| !text.is_empty());
         own.map_or((self.gateway.timeout.as_str(), "settings.gateway.timeout"), |text| (text, TIMEOUT_PATH))
     }
 
-    /// Returns the timeout of a route in the Gateway API's format, or `None` for `0s`.
+    /// Returns the timeout of a route in the Gateway API's format. Returns `None` for `0s`.
     fn request_timeout(&self, notes: &mut Vec<Note>) -> Result<Option<String>, Refusal> {
         let (text, path) = self.said_timeout();
         if text == "0s" {
@@ -143,7 +144,7 @@ impl Exposure<'_> {
                 }
                 Ok(Some(spelled.into_owned()))
             }
-            // `check_timeout` has refused malformed timeouts already.
+            // This error is rare: `check_timeout` has already refused malformed timeouts.
             Err(_) => Err(refusal::invalid(
                 path,
                 format!(

@@ -1,6 +1,6 @@
-//! The identity of a workload: the names, labels and addresses that follow from a kind and an object's name.
+//! The identity of a workload. Names, labels and addresses follow from the kind and the object's name.
 //!
-//! This module knows no particular kind. Each policy declares its own [`Kind`] as a constant.
+//! This module has no code for a particular kind. Each policy declares its own [`Kind`] as a constant.
 
 use crate::settings::Raw;
 use alloc::{string::String, vec::Vec};
@@ -8,21 +8,22 @@ use kaos_policy_sdk::names::{LABEL_MAX, dns1123_subdomain, is_dns1035_label};
 use kaos_policy_sdk::{Violations, quote};
 use serde_json::{Map, Value};
 
-/// The fixed names of a kind. They identify its objects on a cluster (selectors, addresses, dashboards), so they are
-/// not settings.
+/// The fixed names of a kind. Selectors, addresses and dashboards identify the kind's objects by these names, so they
+/// are not settings.
 #[derive(Debug)]
 pub struct Kind {
-    /// Value of the label `app`, and key of the label with the object's name.
+    /// The value of the label `app`, and the key of the label that contains the object's name.
     pub app: &'static str,
-    /// Prefix of the names of Deployment and Service: `<prefix>-<name>`.
+    /// Prefix of the names of the Deployment and the Service: `<prefix>-<name>`.
     pub prefix: &'static str,
     /// Name of the main container.
     pub container: &'static str,
-    /// Prefix of the HTTPRoute, which is called `<route>-<name>` and matches `/<namespace>/<route>/<name>`.
+    /// Prefix of the HTTPRoute's name. The HTTPRoute is called `<route>-<name>` and matches
+    /// `/<namespace>/<route>/<name>`.
     pub route: &'static str,
 }
 
-/// One object of a kind, with its location.
+/// One object of a kind, with its namespace and the cluster's domain.
 #[derive(Debug, Clone, Copy)]
 pub struct Workload<'a> {
     /// Kind of the object.
@@ -36,7 +37,7 @@ pub struct Workload<'a> {
 }
 
 impl Workload<'_> {
-    /// Returns the name of Deployment and Service.
+    /// Returns the name of the Deployment and of the Service.
     pub fn child_name(&self) -> String {
         format!("{}-{}", self.kind.prefix, self.name)
     }
@@ -46,7 +47,7 @@ impl Workload<'_> {
         format!("{}-{}", self.kind.route, self.name)
     }
 
-    /// Returns the labels that select the pods. Every child carries them too.
+    /// Returns the labels that select the pods. Every child has these labels, too.
     pub fn selector(&self) -> Map<String, Value> {
         let mut labels = Map::new();
         labels.insert("app".into(), self.kind.app.into());
@@ -54,7 +55,7 @@ impl Workload<'_> {
         labels
     }
 
-    /// Returns [`Workload::selector`] in the format of `status.selector`.
+    /// Returns the labels of [`Workload::selector`] in the format of `status.selector`.
     pub fn selector_text(&self) -> String {
         let pairs: Vec<String> = self
             .selector()
@@ -69,8 +70,8 @@ impl Workload<'_> {
         format!("http://{}.{}.svc.{}:{}", self.child_name(), self.namespace, self.domain, i64::from(port))
     }
 
-    /// Builds the `metadata` of the child `name`: the namespace, the kind's labels, and the additions from the
-    /// settings. The kind's labels win.
+    /// Builds the `metadata` of the child `name` with the namespace, the kind's labels, and the additions from the
+    /// settings. The kind's labels win over these additions.
     pub fn metadata(&self, name: &str, extra: &Extra<'_>) -> Value {
         let mut metadata = extra.over(self.selector());
         metadata.insert("name".into(), name.into());
@@ -78,7 +79,7 @@ impl Workload<'_> {
         Value::Object(metadata)
     }
 
-    /// Returns why the names of the children would be invalid. Services have the strictest rules for names.
+    /// Returns why the names of the children would be invalid. The rules for the names of Services are the strictest.
     pub fn check_name(&self, has_service: bool) -> Violations {
         let mut wrong = Violations::new();
         let prefix = if has_service { self.kind.prefix.len() + 1 } else { 0 };
@@ -113,17 +114,17 @@ impl Workload<'_> {
     }
 }
 
-/// Labels and annotations from the settings, for every child and for the pods.
+/// Labels and annotations from the settings. Every child and every pod gets them.
 #[derive(Debug, Clone, Copy)]
 pub struct Extra<'a> {
-    /// Labels. Selectors never contain them.
+    /// Labels. Selectors do not contain these labels.
     pub labels: &'a Raw,
     /// Annotations.
     pub annotations: &'a Raw,
 }
 
 impl Extra<'_> {
-    /// Builds a `metadata` with these additions. `labels` win.
+    /// Builds a `metadata` with these additions. `labels` win over labels of the settings.
     pub(crate) fn over(&self, labels: Map<String, Value>) -> Map<String, Value> {
         let mut all = self.labels.clone();
         all.extend(labels);

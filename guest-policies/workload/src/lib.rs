@@ -1,21 +1,21 @@
-//! The parts that policies of Deployment-backed kinds share. The crate knows none of these kinds.
+//! The code that policies for kinds with a Deployment share. The crate has no code for a particular kind.
 //!
 //! | to | use |
 //! |---|---|
 //! | name children, label them, find their address | [`Kind`], [`Workload`], [`Extra`] |
-//! | offer the same settings as other policies | [`settings`]; `shape` and `schema` to declare them |
+//! | have the same settings as other policies | [`settings`]; `shape` and `schema` to declare them |
 //! | refuse objects that are too large for a pass | [`bounds`] |
 //! | build the Deployment, with `container` and `podSpec` merged into it | [`PodDefaults`], [`PodParts`] |
-//! | build Service and HTTPRoute | [`Exposure`] |
+//! | build the Service and the HTTPRoute | [`Exposure`] |
 //! | merge telemetry and map its variables | [`Telemetry`] |
 //! | check whether a ModelAPI offers a model | [`models`] |
 //! | wait for other objects | [`Dependencies`] |
 //! | look up an entry of a registry | [`Registry`] |
-//! | handle older fields | [`notes`], [`container()`] |
+//! | handle deprecated fields | [`notes`], [`container()`] |
 //! | ask for the finalizer of the settings | [`finalizer()`] |
 //! | report phase, counts, endpoint and conditions | [`mod@assess`] |
 //!
-//! Each policy decides what an object means, which variables it has and what it depends on.
+//! Each policy decides what an object means, which variables it has, and on which objects it depends.
 #![cfg_attr(all(target_arch = "wasm32", target_os = "unknown"), no_std)]
 
 #[macro_use]
@@ -53,7 +53,7 @@ pub use registry::Registry;
 pub use rollout::Rollout;
 pub use telemetry::Telemetry;
 
-/// Returns the finalizer that a setting names. The empty default names none.
+/// Returns the finalizer that the setting contains. Returns `None` for the empty default.
 pub fn finalizer(setting: &str) -> Option<String> {
     (!setting.is_empty()).then(|| setting.to_owned())
 }

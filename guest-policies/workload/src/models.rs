@@ -1,18 +1,18 @@
-//! The rule that decides whether a list of patterns allows a model name. Agents and proxy configurations use it to
-//! check names against the offer of a ModelAPI.
+//! Decides whether a list of patterns allows a model name. Agents and proxy configurations use this rule to check
+//! whether a ModelAPI offers a model.
 
 use alloc::string::String;
 
-/// The reason of every note on a name that providers probably do not know.
+/// The reason code of every note on a name that providers probably do not know.
 pub const UNLIKELY: &str = "ModelUnlikely";
 
-/// Returns whether `name` is empty or only whitespace.
+/// Returns whether `name` is empty or contains only whitespace.
 pub fn is_blank(name: &str) -> bool {
     name.chars().all(char::is_whitespace)
 }
 
-/// Returns whether a pattern allows `model`. `*` allows every model, and `provider/*` every model of that provider. Any
-/// other pattern allows only the same name.
+/// Returns whether a pattern allows `model`. `*` allows every model, and `provider/*` allows every model of the
+/// provider. Any other pattern allows only the model with exactly this name.
 pub fn allowed(patterns: &[String], model: &str) -> bool {
     patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
         Some("") => true,

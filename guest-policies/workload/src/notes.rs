@@ -1,14 +1,14 @@
-//! Notes on older fields, and the condition that sums them up.
+//! Notes on deprecated fields, and the condition that lists them.
 
 use alloc::vec::Vec;
 use kaos_policy_sdk::types::{Condition, Note};
 use kaos_policy_sdk::{Places, condition, note};
 
-/// The reason of every note on an older field, and the type of the condition.
+/// The reason code of every note on a deprecated field, and the type of the condition.
 pub const DEPRECATED: &str = "Deprecated";
 
-/// Notes that the object uses the older field `old`. `now` is the field to use instead, or `None` if it has no
-/// successor.
+/// Returns a note that the object uses the deprecated field `old`. `now` is the field to use instead, or `None` if no
+/// field replaces `old`.
 pub fn deprecated(old: &str, now: Option<&str>) -> Note {
     let message = match now {
         Some(now) => format!("{old} is an older field and still works: use {now}"),
@@ -17,19 +17,19 @@ pub fn deprecated(old: &str, now: Option<&str>) -> Note {
     note::at(old, note::warning(DEPRECATED, message))
 }
 
-/// Notes that the older field `old` is ignored because `newer` is set.
+/// Returns a note that the deprecated field `old` has no effect because `newer` is set.
 pub fn ignored(old: &str, newer: &str) -> Note {
     let message = format!("{old} is an older field and is ignored, since {newer} is set: remove it");
     note::at(old, note::warning(DEPRECATED, message))
 }
 
-/// Returns [`ignored`] if `newer` is set, and [`deprecated`] otherwise.
+/// Returns the note [`ignored`] if `is_set` is true, and the note [`deprecated`] otherwise.
 pub fn older(old: &str, newer: &str, is_set: bool) -> Note {
     if is_set { ignored(old, newer) } else { deprecated(old, Some(newer)) }
 }
 
-/// Returns the note on variables with these `names` at the older path `old`, if there are any. They are ignored if the
-/// newer path `newer` has all of them.
+/// Returns the note on the variables `names` at the deprecated path `old`. Returns `None` if `names` is empty. The
+/// variables have no effect if the path `newer` has all of these names.
 pub fn older_env<'a>(
     old: &str,
     mut names: impl ExactSizeIterator<Item = &'a str>,
@@ -42,7 +42,7 @@ pub fn older_env<'a>(
     is_used.then(|| older(old, newer, is_ignored))
 }
 
-/// Returns the condition `Deprecated` if an older field is in use.
+/// Returns the condition `Deprecated` if the object uses a deprecated field.
 pub fn deprecated_condition(notes: &[Note]) -> Option<Condition> {
     let messages: Vec<&str> =
         notes.iter().filter(|note| note.reason == DEPRECATED).map(|note| note.message.as_str()).collect();

@@ -1,7 +1,7 @@
-//! A registry: named entries in the YAML text of a ConfigMap. An object picks one entry.
+//! A registry contains named entries, in the YAML text of a ConfigMap. An object chooses one entry.
 //!
-//! Entries are decoded on demand, so that a mistake in one entry does not affect the others. All values are texts,
-//! quoted or not, even `8000`. Each policy decides what an entry means, and what to do without a registry.
+//! The policy decodes only the chosen entry, so a mistake in another entry has no effect. All values are texts, with or
+//! without quotes, even `8000`. Each policy decides what an entry means, and what to do without a registry.
 
 use alloc::{
     string::{String, ToString},
@@ -10,18 +10,19 @@ use alloc::{
 use kaos_policy_sdk::{Decode, Path, decode, yaml};
 use serde_json::{Map, Value};
 
-/// The key that holds the entries.
+/// The key below which a registry lists its entries.
 const RUNTIMES: &str = "runtimes";
 
-/// The maximum bytes of a registry. Parsing a text takes far longer than copying it.
+/// The maximum bytes of a registry. The policy does not parse a longer text, because parsing takes far longer than
+/// copying.
 const READ: usize = 150_000;
 
-/// The entries by name.
+/// The entries of a registry, by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Registry(Map<String, Value>);
 
 impl Registry {
-    /// Parses the entries below `runtimes` in `text`. The error says why the text is not a registry.
+    /// Parses the entries below `runtimes` in `text`. Returns an error with the reason if the text is not a registry.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.len() > READ {
             return Err(format!("{} bytes are too many, at most {READ}: remove unused entries", text.len()));
@@ -35,19 +36,20 @@ impl Registry {
             Some(Value::Object(entries)) => Ok(Self(entries.clone())),
             Some(Value::Null) => Ok(Self::default()),
             Some(_) => Err(format!("{RUNTIMES} must be a mapping from names to entries")),
-            // The key `runtimes` may be missing: then the entries are at the top.
+            // The key `runtimes` may be missing. Then the entries are at the top level.
             None => Ok(Self(fields)),
         }
     }
 
-    /// Returns the names in order.
+    /// Returns the sorted names of all entries.
     pub fn names(&self) -> Vec<&str> {
         self.0.keys().map(String::as_str).collect()
     }
 
-    /// Returns the entry `name`, or why it cannot be decoded. Returns `None` if the entry does not exist.
+    /// Returns the entry `name`, or an error if the entry cannot be decoded. Returns `None` if the entry does not
+    /// exist.
     pub fn entry<T: Decode>(&self, name: &str) -> Option<Result<T, String>> {
-        // A name without a value is an empty entry.
+        // If a name has no value, the entry is empty.
         let nothing = Value::Object(Map::new());
         let entry = self.0.get(name).map(|entry| if entry.is_null() { &nothing } else { entry })?;
         Some(decode(entry).map_err(|error| {

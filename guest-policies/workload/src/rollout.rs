@@ -4,14 +4,14 @@ use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_policy_sdk::{Object, object};
 use serde_json::{Map, Value};
 
-/// The counts of a live Deployment, or of one that does not exist yet.
+/// The counts of a live Deployment. If the Deployment does not exist yet, only `wanted` is set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rollout {
     /// Number of wanted pods.
     pub wanted: i64,
     /// Number of ready pods.
     pub ready: i64,
-    /// Number of all pods, old ones included.
+    /// Number of all pods, including old ones.
     pub replicas: i64,
     available: i64,
     updated: i64,
@@ -21,7 +21,7 @@ pub struct Rollout {
 }
 
 impl Rollout {
-    /// Reads a live Deployment. `wanted` counts until it exists.
+    /// Reads a live Deployment. `wanted` is the wanted number of pods while the Deployment does not exist.
     pub fn read(live: Option<&Object>, wanted: i64) -> Self {
         let Some(live) = live else { return Self { wanted, ..Self::default() } };
         let number = |path: &[&str]| live.at(path).and_then(Value::as_i64);
@@ -38,14 +38,14 @@ impl Rollout {
         }
     }
 
-    /// Returns whether pods of the current generation serve. The controller must have observed the generation. So many
-    /// pods must be available that at least one is updated, even if all old pods are among them.
+    /// Returns whether pods of the current generation serve. The controller must have observed the generation. The
+    /// number of available pods must be larger than the number of old pods, so at least one available pod is new.
     pub fn serves(&self) -> bool {
         let old = (self.replicas - self.updated).max(0);
         self.observed && self.wanted > 0 && self.updated > 0 && self.available > old
     }
 
-    /// Returns the counts, and the reason why pods do not start.
+    /// Returns the counts. If no pod of the current generation serves, adds why pods do not start.
     pub fn message(&self) -> String {
         let mut message = format!("Deployment ready replicas: {}/{}", self.ready, self.wanted);
         if self.wanted == 0 && self.status.is_some() {
@@ -58,13 +58,13 @@ impl Rollout {
         message
     }
 
-    /// Returns `status.deployment`, if the Deployment exists.
+    /// Returns the content of `status.deployment`, if the Deployment exists.
     pub fn into_status(self) -> Option<Value> {
         self.status
     }
 }
 
-/// Returns the message of the condition that explains missing pods.
+/// Returns the message of the condition that explains why pods are missing.
 fn trouble(live: &Object) -> Option<String> {
     let holds = |kind: &str, status: &str| {
         let condition = live.condition(kind)?;
@@ -74,7 +74,7 @@ fn trouble(live: &Object) -> Option<String> {
     holds("ReplicaFailure", "True").or_else(|| holds("Progressing", "False")).filter(|message| !message.is_empty())
 }
 
-/// Builds the status block from the non-zero counts and the conditions.
+/// Builds the content of `status.deployment` from the non-zero counts and the conditions.
 fn block(live: &Object) -> Value {
     let mut block = Map::new();
     for field in ["replicas", "readyReplicas", "availableReplicas", "updatedReplicas"] {
@@ -95,7 +95,7 @@ fn block(live: &Object) -> Value {
     Value::Object(block)
 }
 
-/// Converts a Deployment's condition to a `metav1.Condition`, which has no update time.
+/// Converts a Deployment's condition to a `metav1.Condition`, a type without an update time.
 fn condition(live: &Value) -> Option<Value> {
     let text = |field: &str| live.get(field).and_then(Value::as_str).unwrap_or_default();
     let (kind, status) = (text("type"), text("status"));

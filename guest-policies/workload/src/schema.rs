@@ -1,6 +1,6 @@
-//! Generates the JSON Schema of a policy's settings from its settings type and that type's `Default`.
+//! Generates the JSON Schema of a policy's settings from the settings type and the `Default` of this type.
 //!
-//! Every leaf carries its default, so that the host can fill in values that no settings layer sets. Only tests and the
+//! Every leaf has a default, so that the host can fill in values that no settings layer sets. Only tests and the
 //! generator use this module.
 
 use schemars::generate::SchemaSettings;
@@ -8,12 +8,13 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// A policy's additions to the schema of its settings type.
+/// The additions of a policy to the schema of its settings type.
 #[derive(Debug)]
 pub struct Extras<'a> {
-    /// Environment variables of leaves with a shared type: path and variable.
+    /// Environment variables of leaves with a shared type. Each entry has a path and a variable.
     pub env: &'a [(&'a str, &'a str)],
-    /// Settings that an annotation of the object may override: paths of leaves, or of objects for all leaves below.
+    /// Settings that an annotation of the object may override. Each entry is the path of a leaf, or the path of an
+    /// object, for all leaves below the object.
     pub annotations: &'a [&'a str],
 }
 
@@ -27,18 +28,19 @@ pub fn of<T: JsonSchema + Default + Serialize>(extras: &Extras<'_>) -> Value {
     schema
 }
 
-/// Returns [`of`] as the text of `settings.schema.json`.
+/// Returns the schema as the text of `settings.schema.json`. See [`of`].
 pub fn text<T: JsonSchema + Default + Serialize>(extras: &Extras<'_>) -> String {
     format!("{:#}\n", of::<T>(extras))
 }
 
-/// Adds defaults, environment variables and annotation marks to the leaves below `schema`.
+/// Adds defaults, environment variables and marks for annotations to the leaves below `schema`.
 fn dress(schema: &mut Value, default: &Value, path: &str, extras: &Extras<'_>) {
     let Some(schema) = schema.as_object_mut() else { return };
     schema.remove("default");
-    // The bounds of a number make the format redundant.
+    // A number has bounds, so its format adds nothing.
     schema.remove("format");
-    // Kubernetes documents the fields of a probe, and each component would carry the descriptions twice.
+    // Remove the descriptions: Kubernetes documents the fields of a probe, and each component would contain the
+    // descriptions twice.
     if path.rsplit_once('.').is_some_and(|(above, _)| above.ends_with("Probe")) {
         schema.remove("description");
     }
@@ -60,7 +62,7 @@ fn dress(schema: &mut Value, default: &Value, path: &str, extras: &Extras<'_>) {
     }
 }
 
-/// Returns the leaves of a schema, each with its path.
+/// Returns the leaves of a schema. Each leaf has its path.
 pub fn leaves(schema: &Value) -> Vec<(String, Value)> {
     let mut found = Vec::new();
     collect(schema, "", &mut found);

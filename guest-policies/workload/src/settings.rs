@@ -1,8 +1,7 @@
-//! The settings that all policies of Deployment-backed kinds share.
+//! The settings that all policies for kinds with a Deployment share.
 //!
-//! A policy's settings type contains these types next to its own fields. Its `Default` gives them their values and is
-//! the single source of defaults. The host passes complete settings, so a field is optional only if its absence has a
-//! meaning.
+//! A policy's settings type contains these types and further fields. The `Default` of the settings type is the single
+//! source of defaults. The host passes complete settings, so a field is optional only if its absence has a meaning.
 
 use alloc::string::String;
 use kaos_policy_sdk::{Decode, object};
@@ -71,7 +70,8 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Returns an HTTP probe after `delay` seconds, every `period` seconds. Other fields have Kubernetes' defaults.
+    /// Returns an HTTP probe that starts after `delay` seconds and runs every `period` seconds. The other fields have
+    /// Kubernetes' defaults.
     pub fn http(path: &str, delay: u32, period: u32) -> Self {
         Self {
             handler: Handler::HttpGet,
@@ -86,7 +86,7 @@ impl Probe {
         }
     }
 
-    /// Like [`Probe::http`], with a TCP connection.
+    /// Like [`Probe::http`], but the probe opens a TCP connection.
     pub fn tcp(delay: u32, period: u32) -> Self {
         Self { handler: Handler::TcpSocket, ..Self::http("/", delay, period) }
     }
@@ -177,7 +177,7 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Disables routes. `timeout` is the default once a user enables them.
+    /// Returns settings that disable routes. `timeout` is the default after a user enables routes.
     pub fn off(timeout: &str) -> Self {
         Self { enabled: false, name: String::new(), namespace: String::new(), timeout: timeout.into() }
     }
@@ -199,7 +199,7 @@ pub struct TelemetrySettings {
 }
 
 impl TelemetrySettings {
-    /// Disables telemetry. `excluded_urls` is the default once a user enables it.
+    /// Returns settings that disable telemetry. `excluded_urls` is the default after a user enables telemetry.
     pub fn off(excluded_urls: &str) -> Self {
         Self { enabled: false, endpoint: String::new(), excluded_urls: excluded_urls.into() }
     }

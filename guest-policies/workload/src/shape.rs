@@ -1,7 +1,7 @@
-//! Schemas for settings that end in manifests. A bad value is reported with the name of its setting, before an API
-//! server could refuse it. All policies use the same schemas.
+//! Schemas for settings that become part of manifests. With these schemas, the host reports a wrong value with the name
+//! of its setting, before an API server can refuse the value. All policies use the same schemas.
 //!
-//! For `schemars(schema_with = "…")`. Only tests and the generator use this module.
+//! Settings types name these functions in `schemars(schema_with = "…")`. Only tests and the generator use this module.
 
 use crate::settings::Probe;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -17,7 +17,7 @@ fn text(pattern: &str, longest: u32) -> Schema {
     json_schema!({"type": "string", "pattern": pattern, "maxLength": longest})
 }
 
-/// The name of a port: contains at least one letter.
+/// The name of a port, with at least one letter.
 pub fn port_name(_: &mut SchemaGenerator) -> Schema {
     text("^([0-9]+-)*[0-9]*[a-z][a-z0-9]*(-[a-z0-9]+)*$", 15)
 }
@@ -47,12 +47,12 @@ pub fn any_finalizer(_: &mut SchemaGenerator) -> Schema {
     text(&format!("^({SUBDOMAIN}/{WORD})?$"), 317)
 }
 
-/// The path of a directory to mount a volume in.
+/// The directory in which a container mounts a volume.
 pub fn directory(_: &mut SchemaGenerator) -> Schema {
     text("^/[^:]*$", 4096)
 }
 
-/// A key of a ConfigMap, which becomes the name of a file.
+/// A key of a ConfigMap that becomes the name of a file.
 pub fn file_name(_: &mut SchemaGenerator) -> Schema {
     text("^([-_a-zA-Z0-9]|\\.[-_a-zA-Z0-9])[-._a-zA-Z0-9]*$", 253)
 }
@@ -68,14 +68,14 @@ fn keyed(value: &Value) -> Schema {
         "propertyNames": {
             "pattern": format!("^({SUBDOMAIN}/)?{WORD}$"),
             "maxLength": 317,
-            // Keys of the operator itself: a policy that sets one would impersonate the operator.
+            // The operator uses these keys itself: a policy that sets such a key would impersonate the operator.
             "not": {"pattern": "^(.*\\.)?kaos\\.tools/"},
         },
         "additionalProperties": value,
     })
 }
 
-/// The variables of images, each with the versions that read it.
+/// The variables of known images. Each variable has the versions that read it.
 pub fn image_variables(_: &mut SchemaGenerator) -> Schema {
     let entry = "[-._a-zA-Z0-9]+\\*? (never|<?[0-9]+\\.[0-9]+(\\.[0-9]+)?)";
     json_schema!({
@@ -107,7 +107,7 @@ pub fn resources(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// A liveness probe, which succeeds after one success.
+/// A liveness probe. Kubernetes requires a success threshold of 1.
 pub fn liveness(generator: &mut SchemaGenerator) -> Schema {
     let mut schema = Probe::json_schema(generator);
     if let Some(threshold) = schema.pointer_mut("/properties/successThreshold") {

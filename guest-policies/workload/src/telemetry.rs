@@ -1,4 +1,4 @@
-//! OpenTelemetry: merges the object's fields with the settings, and maps the variables.
+//! Merges the object's OpenTelemetry fields with the settings, and maps the variables.
 
 use crate::kind::Workload;
 use crate::settings::TelemetrySettings;
@@ -14,17 +14,17 @@ pub struct Telemetry<'a> {
     pub enabled: bool,
     /// The OTLP endpoint.
     pub endpoint: Option<&'a str>,
-    /// Origin of `enabled`.
+    /// The origin of `enabled`.
     pub enabled_origin: String,
-    /// Origin of `endpoint`.
+    /// The origin of `endpoint`.
     pub endpoint_origin: String,
-    /// Path in the object, for notes.
+    /// The path of the telemetry fields in the object, for notes.
     path: &'a str,
 }
 
 impl<'a> Telemetry<'a> {
-    /// Merges the object's fields at `path` with the settings. Each field falls back on its own: an object that sets
-    /// only an endpoint does not disable telemetry.
+    /// Merges the object's fields at `path` with the settings. If the object does not set one of the fields, only this
+    /// field comes from the settings. So an object that sets only an endpoint does not disable telemetry.
     pub fn merge(
         enabled: Option<bool>,
         endpoint: Option<&'a str>,
@@ -61,8 +61,8 @@ impl<'a> Telemetry<'a> {
         );
     }
 
-    /// Sets the variable of the endpoint. The endpoint may refer to other variables, such as `http://$(HOST_IP):4317`
-    /// for a collector on each node. No address contains `$(` for another reason.
+    /// Sets the variable of the endpoint. Kubernetes expands variables in the endpoint, such as
+    /// `http://$(HOST_IP):4317` for a collector on each node. No address contains `$(` for another reason.
     pub fn set_endpoint(&self, env: &mut ContainerEnv<'_>) {
         if let Some(endpoint) = self.endpoint {
             env.bind("OTEL_EXPORTER_OTLP_ENDPOINT", literal(endpoint), &self.endpoint_origin);

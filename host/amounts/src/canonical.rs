@@ -1,9 +1,9 @@
-//! Writes amounts in the API server's form: no fraction, and the largest suffix that loses nothing.
+//! Writes amounts in the API server's form: without a fraction, and with the largest suffix that keeps the exact value.
 
 use crate::parts::{BITS, Parts, Scale, TENS};
 
-/// Returns the canonical form of an amount. Returns none if the text is no amount, or if an API server could not hold
-/// it.
+/// Returns the canonical form of an amount. Returns `None` if the text is not an amount, or if the amount is too large
+/// for an API server.
 pub fn canonical(text: &str) -> Option<String> {
     let Parts { is_negative, whole, fraction, scale } = Parts::of(text)?;
     let sign = if is_negative { "-" } else { "" };
@@ -30,7 +30,8 @@ pub fn canonical(text: &str) -> Option<String> {
     }
 }
 
-/// Removes trailing zeros from a number, and makes its power of ten a power of one thousand.
+/// Removes trailing zeros from a number. Then makes the exponent a multiple of three, because suffixes stand for powers
+/// of one thousand.
 fn by_thousands(mut mantissa: i128, mut exponent: i32) -> Option<(i128, i32)> {
     while mantissa % 10 == 0 {
         mantissa /= 10;

@@ -10,20 +10,21 @@ use parts::{Parts, Scale};
 /// One unit in billionths.
 pub const UNIT: i128 = 1_000_000_000;
 
-/// Returns an amount in billionths, rounded away from zero as an API server does. Returns the largest value if the
-/// amount exceeds it, and none if the text is no amount.
+/// Returns an amount in billionths, rounded away from zero as an API server does. Returns the largest `i128` if the
+/// amount does not fit, and `None` if the text is not an amount.
 pub fn nanos(text: &str) -> Option<i128> {
     let Parts { is_negative, whole, fraction, scale } = Parts::of(text)?;
     let amount = scaled(whole, fraction.trim_end_matches('0'), scale);
     Some(if is_negative { -amount } else { amount })
 }
 
-/// Whether two texts are the same amount. Texts that are no amounts are the same only if they are equal.
+/// Returns whether two texts are the same amount. Two texts that are not amounts are the same only if the texts are
+/// equal.
 pub fn same(one: &str, other: &str) -> bool {
     one == other || matches!((nanos(one), nanos(other)), (Some(one), Some(other)) if one == other)
 }
 
-/// Compares two amounts. Returns none if one of the texts is no amount.
+/// Compares two amounts. Returns `None` if one of the texts is not an amount.
 pub fn compare(one: &str, other: &str) -> Option<std::cmp::Ordering> {
     Some(nanos(one)?.cmp(&nanos(other)?))
 }
@@ -35,7 +36,7 @@ fn scaled(whole: &str, fraction: &str, scale: Scale) -> i128 {
     if digits.is_empty() {
         return 0;
     }
-    // With more digits than fit, drop the least significant ones.
+    // If the number has too many digits for an `i128`, drop the least significant ones.
     let kept = &digits[..digits.len().min(27)];
     let lost = i64::try_from(digits.len() - kept.len()).unwrap_or(i64::MAX);
     let mantissa: i128 = kept.parse().unwrap_or(i128::MAX);

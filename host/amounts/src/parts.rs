@@ -26,7 +26,7 @@ pub(crate) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Splits an amount. Returns none for any other text.
+    /// Splits an amount. Returns `None` if the text is not an amount.
     pub(crate) fn of(text: &'a str) -> Option<Self> {
         let (is_negative, unsigned) = match text.as_bytes().first() {
             Some(b'-') => (true, &text[1..]),

@@ -1,4 +1,5 @@
-//! Serves an embedded cluster on loopback and writes a kubeconfig: `cargo run -p kaos-cluster --example serve -- kubeconfig 8001`.
+//! Serves an embedded cluster on loopback, and writes a kubeconfig: `cargo run -p kaos-cluster --example serve --
+//! kubeconfig 8001`.
 
 use std::{env, fs, future, io};
 

@@ -8,7 +8,7 @@ use crate::{
     storage::{GroupResource, Key},
 };
 
-/// Fills an empty state.
+/// Adds this content to an empty state.
 pub(crate) fn fill(state: &mut State, now: &str) {
     for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
         add(state, "namespaces", "", name, json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {}}), now);

@@ -1,11 +1,11 @@
-//! Provides the current time. The clock is a parameter, so that tests can simulate time.
+//! The current time. The clock is a parameter, so that tests can simulate time.
 
 use std::time::SystemTime;
 
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-/// The wall clock for timestamps. Waiting uses tokio's timers.
+/// The clock that timestamps use. Code that waits uses tokio's timers instead.
 pub trait Clock: Send + Sync + 'static {
     /// Returns the current time.
     fn now(&self) -> Timestamp;
@@ -21,7 +21,8 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that starts at a fixed time and advances with tokio's clock, so it stands still under paused time.
+/// A clock that starts at a fixed time and advances with tokio's clock. If tokio's time is paused, this clock stops
+/// too.
 #[derive(Debug, Clone, Copy)]
 pub struct TokioClock {
     epoch: Timestamp,
@@ -29,7 +30,7 @@ pub struct TokioClock {
 }
 
 impl TokioClock {
-    /// Returns a clock that reads `epoch` now.
+    /// Returns a clock that shows `epoch` now.
     pub fn starting_at(epoch: Timestamp) -> Self {
         Self { epoch, start: Instant::now() }
     }

@@ -25,9 +25,9 @@ use crate::{
     storage::{GroupResource, Key, key_of},
 };
 
-/// Default number of changes of each type that the watch log keeps.
+/// Default number of changes of each type that the watch log contains.
 const CHANGES: usize = 4096;
-/// Default number of requests that the journal keeps.
+/// Default number of requests that the journal contains.
 const REQUESTS: usize = 200_000;
 /// Default number of Events that the cluster keeps.
 const EVENTS: usize = 100_000;
@@ -66,8 +66,8 @@ impl Builder {
         self
     }
 
-    /// Limits the memory of a long-running cluster. The watch log keeps the last `changes` changes of each type;
-    /// watches from older revisions get 410. The journal keeps the last `requests` requests.
+    /// Limits the memory of a long-running cluster. The watch log keeps the last `changes` changes of each type.
+    /// Watches from older revisions get 410. The journal keeps the last `requests` requests.
     #[must_use]
     pub fn history(mut self, changes: usize, requests: usize) -> Self {
         self.changes = changes;
@@ -75,21 +75,23 @@ impl Builder {
         self
     }
 
-    /// Sets the number of Events that the cluster keeps. Above it, the controllers delete the oldest ones.
+    /// Sets the number of Events that the cluster keeps. If there are more Events, the controllers delete the oldest
+    /// ones.
     #[must_use]
     pub fn events(mut self, most: usize) -> Self {
         self.events = most;
         self
     }
 
-    /// Turns off the controllers: Deployments get no pods, and no garbage is collected. Definitions are still served.
+    /// Turns off the controllers: Deployments get no pods, and there is no garbage collection. Types of definitions are
+    /// still served.
     #[must_use]
     pub fn without_controllers(mut self) -> Self {
         self.controllers = false;
         self
     }
 
-    /// Adds a hint to the error for paths that are not served. A real server gives no hint.
+    /// Adds a hint to the error for unknown paths. A real server gives no hint.
     #[must_use]
     pub fn instead(mut self, there_is: impl Into<String>) -> Self {
         self.instead = Some(there_is.into());
@@ -120,7 +122,7 @@ impl Builder {
     }
 }
 
-/// A handle to an embedded cluster. Clones share one cluster, which ends with the last clone.
+/// A handle to an embedded cluster. All clones share one cluster. The cluster ends when the last clone is dropped.
 #[derive(Clone)]
 pub struct Cluster(Arc<Inner>);
 
@@ -155,7 +157,7 @@ impl Cluster {
         ClusterService::new(Arc::clone(&self.0))
     }
 
-    /// Serves the cluster over TCP. Port 0 takes a free port.
+    /// Serves the cluster over TCP. For port 0, the system chooses a free port.
     pub async fn listen(&self, address: SocketAddr) -> io::Result<Server> {
         Server::start(self.service(), address).await
     }
@@ -170,13 +172,13 @@ impl Cluster {
         lock(&self.0.plan).0 = Box::new(plan);
     }
 
-    /// Sets the fate of pods without a fate from [`Self::set_pods_of`].
+    /// Sets the fate of all pods that have no fate from [`Self::set_pods_of`].
     pub fn set_pods(&self, fate: PodFate) {
         lock(&self.0.fates).set_general(fate);
         self.revisit_pods();
     }
 
-    /// Sets the fate of one Deployment's pods. `None` restores the general fate.
+    /// Sets the fate of the pods of one Deployment. `None` restores the general fate.
     pub fn set_pods_of(&self, namespace: &str, deployment: &str, fate: Option<PodFate>) {
         lock(&self.0.fates).set(namespace, deployment, fate);
         self.revisit_pods();
@@ -189,12 +191,12 @@ impl Cluster {
         self.0.poke.notify_one();
     }
 
-    /// Pauses a controller, as if it restarted or were late.
+    /// Pauses a controller, as if the controller restarted or was late.
     pub fn send_away(&self, controller: Controller) {
         lock(&self.0.controllers).send_away(controller);
     }
 
-    /// Resumes a controller. It processes everything that has waited for it.
+    /// Resumes a controller. The controller then processes all work that has waited for it.
     pub fn call_back(&self, controller: Controller) {
         lock(&self.0.controllers).call_back(controller);
         self.0.poke.notify_one();
@@ -205,30 +207,30 @@ impl Cluster {
         lock(&self.0.state).minor = minor;
     }
 
-    /// Lets only those requests through that `allow` accepts; others are answered with 403. The cluster calls `allow`
-    /// while it is locked, so `allow` must not send requests to the cluster.
+    /// Allows only requests for which `allow` returns true. Answers other requests with 403. The cluster calls `allow`
+    /// while the cluster is locked, so `allow` must not send requests to it.
     pub fn authorise(&self, allow: impl Fn(&Attempt) -> bool + Send + Sync + 'static) {
         *lock(&self.0.access) = Access::Rule(Arc::new(allow));
     }
 
-    /// Decides access by the stored Roles and bindings. The user `admin` may do everything. Other users need bindings;
-    /// service accounts are called `system:serviceaccount:<namespace>:<name>`.
+    /// Decides access by the stored Roles and bindings. The user `admin` may do everything. Other users need bindings.
+    /// The user name of a service account is `system:serviceaccount:<namespace>:<name>`.
     pub fn authorise_by_rbac(&self) {
         *lock(&self.0.access) = Access::Rbac;
     }
 
-    /// Like `authorise_by_rbac`, behind a webhook that denies the requests that `allow` does not accept. A rules review
-    /// lists what the Roles grant and says that the list is incomplete, as the review of a real server does.
+    /// Like `authorise_by_rbac`, but with a webhook that denies all requests for which `allow` returns false. A rules
+    /// review lists the rules of the Roles, and says that the list is incomplete, as on a real server.
     pub fn authorise_by_rbac_behind(&self, allow: impl Fn(&Attempt) -> bool + Send + Sync + 'static) {
         *lock(&self.0.access) = Access::Guarded(Arc::new(allow));
     }
 
-    /// Allows everything to everybody, as at the start.
+    /// Allows every request of every user, as at the start.
     pub fn allow_everything(&self) {
         *lock(&self.0.access) = Access::default();
     }
 
-    /// Maps a bearer token to a user name. An unmapped token is its own user name.
+    /// Maps a bearer token to a user name. Without a mapping, the token itself is the user name.
     pub fn add_user(&self, token: &str, name: &str) {
         lock(&self.0.users).insert(token.to_owned(), name.to_owned());
     }
@@ -238,19 +240,19 @@ impl Cluster {
         self.0.revision()
     }
 
-    /// Forgets old revisions: watches and paged lists from an older revision get 410.
+    /// Removes old revisions from the log. Watches and paged lists from an older revision get 410.
     pub fn compact(&self) {
         let mut state = lock(&self.0.state);
         state.store.compact();
         state.snapshots.clear();
     }
 
-    /// Disconnects every watch.
+    /// Disconnects all watches.
     pub fn cut_watches(&self) {
         self.0.cuts.bump();
     }
 
-    /// Returns an object as stored, regardless of faults and access rules.
+    /// Returns an object as it is stored, regardless of faults and access rules.
     pub fn object(&self, group: &str, plural: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
         lock(&self.0.state).store.get(&GroupResource::new(group, plural), &Key::new(namespace, name)).cloned()
     }
@@ -261,8 +263,8 @@ impl Cluster {
         state.store.list(&GroupResource::new(group, plural), "").map(|(_, object)| Arc::clone(object)).collect()
     }
 
-    /// Stores an object without checks, as an older server with an older schema might have left it. Fills in a missing
-    /// UID and creation time.
+    /// Stores an object without checks. Tests use it for objects that an older server with an older schema left. Adds a
+    /// UID and a creation time if they are missing.
     pub fn plant(&self, group: &str, plural: &str, mut object: Value) -> Arc<Value> {
         let now = clock::text(self.0.now());
         let mut state = lock(&self.0.state);
@@ -276,8 +278,8 @@ impl Cluster {
         state.store.put(&GroupResource::new(group, plural), &key, object)
     }
 
-    /// Waits until the controllers have nothing more to do now. Does not wait for timers, such as a pod that becomes
-    /// ready later.
+    /// Waits until the controllers have no work left now. Does not wait for timers, such as a pod that becomes ready
+    /// later.
     pub async fn settled(&self) {
         let mut settled = self.0.settled.subscribe();
         settled.reaches(self.revision()).await;

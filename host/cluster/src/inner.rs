@@ -19,7 +19,7 @@ use crate::{
     state::State,
 };
 
-/// The shared parts, each with its own lock. Code that holds two locks takes the state first and the controllers
+/// The shared parts, each with its own lock. Code that needs both locks locks the state first and the controllers
 /// second.
 pub(crate) struct Inner {
     pub(crate) state: Mutex<State>,
@@ -30,7 +30,7 @@ pub(crate) struct Inner {
     pub(crate) users: Mutex<BTreeMap<String, String>>,
     pub(crate) journal: Journal,
     pub(crate) clock: Arc<dyn Clock>,
-    /// A hint for requests to paths that are not served.
+    /// A hint in the errors for paths that are not served.
     pub(crate) instead: Option<String>,
     pub(crate) poke: Arc<Notify>,
     pub(crate) settled: signal::Sender,

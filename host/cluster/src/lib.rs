@@ -1,8 +1,8 @@
-//! An embedded cluster: an in-memory Kubernetes API server with a minimum of controllers, enough to run an operator.
+//! An embedded cluster: an in-memory Kubernetes API server with the few controllers that an operator needs.
 //!
-//! **Do not use it in production.** It persists nothing, protects nothing and omits most of Kubernetes. It is for fast
-//! deterministic tests and for demonstrations on a laptop. Tests compare its answers with recordings from a real server
-//! (`tests/recorded`).
+//! **Do not use it in production.** The cluster persists no data, has no protection and omits most of Kubernetes. It is
+//! for fast deterministic tests, and for demonstrations on a laptop. Tests compare its answers with recordings from a
+//! real server (`tests/recorded`).
 //!
 //! ```no_run
 //! # async fn example() -> std::io::Result<()> {
@@ -21,19 +21,19 @@
 //! | [`faults`] | injected faults, and the journal of requests |
 //! | `controllers` | Deployments, `StatefulSet`s, Jobs, pods, budgets, garbage collection, namespaces, definitions |
 //! | `http` | HTTP requests, answers and streams |
-//! | `api` | the meaning of each request |
+//! | `api` | the effect and the answer of each request |
 //! | `apply` | managed fields, server-side apply, strategic merge |
 //! | `kinds` | rules of the built-in kinds |
 //! | `schema`, `catalogue` | the shapes of objects, and the served types |
 //! | `storage`, `state`, `signal` | objects, revisions, the watch log, and its subscribers |
 //!
 //! The cluster has no admission and conversion webhooks, quotas, priorities, volumes, logs and exec. It has no
-//! `EndpointSlice`s of Services, no `OpenAPI` v2 in protobuf, and does not detect duplicate JSON keys. `kubectl
-//! api-resources` lists its built-in kinds. If a new schema changes a list between atomic and granular, the managed
-//! fields of the list stay unchanged.
+//! `EndpointSlice`s for Services and no `OpenAPI` v2 in protobuf, and it does not detect duplicate JSON keys. `kubectl
+//! api-resources` lists the built-in kinds. If a new schema changes a list from atomic to granular or back, the managed
+//! fields of the list stay as they are.
 //!
-//! Time comes from a [`Clock`] and tokio's timers, randomness from a seed, and nothing depends on the order of a hash
-//! map. So under paused tokio time a run can be repeated exactly.
+//! The time comes from a [`Clock`] and tokio's timers, and random values come from a seed. Nothing depends on the order
+//! of a hash map. So while tokio's time is paused, the same run can be repeated exactly.
 
 mod access;
 mod api;

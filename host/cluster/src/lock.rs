@@ -1,8 +1,8 @@
-//! Locks that ignore poisoning.
+//! Locks that ignore poisoning, so that a panic in one place does not affect others.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks, ignoring poisoning.
+/// Locks a mutex, ignoring poisoning.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! The task that runs the controllers while the cluster has a handle.
+//! The task that runs the controllers. It ends when the last handle of the cluster is dropped.
 
 use std::sync::{Arc, Weak};
 
@@ -12,7 +12,8 @@ pub(crate) fn spawn(cluster: &Arc<Inner>) {
     tokio::spawn(work(Arc::downgrade(cluster), changed, Arc::clone(&cluster.poke)));
 }
 
-/// Holds the cluster only while it works. Dropping the last handle drops the sender of changes, which ends this task.
+/// Runs the controllers after each change. Holds a reference to the cluster only while the controllers run. When the
+/// last handle is dropped, the sender of changes is dropped too, and this task ends.
 async fn work(inner: Weak<Inner>, mut changed: signal::Receiver, poke: Arc<Notify>) {
     loop {
         changed.look();
@@ -34,7 +35,7 @@ async fn work(inner: Weak<Inner>, mut changed: signal::Receiver, poke: Arc<Notif
     }
 }
 
-/// Runs the controllers until no work is left for now.
+/// Runs the controllers until they have no work left now.
 fn step(cluster: &Inner) -> Option<tokio::time::Instant> {
     let fates = lock(&cluster.fates).clone();
     let moment = Moment { now: cluster.clock.now(), instant: tokio::time::Instant::now(), fates: &fates };

@@ -1,6 +1,6 @@
-//! A number that only rises, with waiters that wake in the order of their arrival.
+//! A number that only rises. Tasks that wait for it wake in the order of their arrival.
 //!
-//! Tokio's watch channel wakes waiters in random order, so runs would not be repeatable.
+//! Tokio's watch channel wakes waiting tasks in random order, so no run could be repeated.
 
 use std::sync::{
     Arc,
@@ -16,11 +16,11 @@ struct Shared {
     raised: Notify,
 }
 
-/// Raises the number. Dropping it ends all waiting.
+/// Raises the number. If the sender is dropped, all waiting ends.
 #[derive(Debug, Default)]
 pub(crate) struct Sender(Arc<Shared>);
 
-/// Waits for the number to rise.
+/// Waits until the number rises.
 #[derive(Debug)]
 pub(crate) struct Receiver {
     shared: Arc<Shared>,
@@ -28,7 +28,7 @@ pub(crate) struct Receiver {
 }
 
 impl Sender {
-    /// Raises the number to `value`. The number never sinks.
+    /// Raises the number to `value`. Never lowers the number.
     pub(crate) fn raise(&self, value: u64) {
         self.0.value.fetch_max(value, Ordering::AcqRel);
         self.0.raised.notify_waiters();
@@ -53,7 +53,7 @@ impl Drop for Sender {
     }
 }
 
-/// The sender is gone.
+/// The error after the sender was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Closed;
 

@@ -12,7 +12,7 @@ use crate::{
     storage::{Key, Store},
 };
 
-/// The minor version of Kubernetes whose schemas the cluster has.
+/// The minor version of Kubernetes whose schemas the cluster contains.
 const MINOR: u32 = 36;
 
 /// The state of the cluster.
@@ -24,7 +24,7 @@ pub(crate) struct State {
     pub(crate) snapshots: Snapshots,
     /// The minor version of Kubernetes that the cluster reports.
     pub(crate) minor: u32,
-    /// The number of Events above which the oldest are deleted.
+    /// The maximum number of Events. If there are more, the oldest ones are deleted.
     pub(crate) events: usize,
     rng: Rng,
 }
@@ -57,10 +57,10 @@ impl State {
     }
 }
 
-/// An object of a page.
+/// An object in a page of a list, with its key.
 pub(crate) type Listed = (Key, Arc<Value>);
 
-/// The remaining pages of lists.
+/// The pages of lists that clients have not read yet.
 #[derive(Debug, Default)]
 pub(crate) struct Snapshots {
     next: u64,
@@ -70,7 +70,7 @@ pub(crate) struct Snapshots {
 impl Snapshots {
     const MOST: usize = 64;
 
-    /// Keeps the rest of a list at a revision. The oldest rests are forgotten.
+    /// Stores the rest of a list at a revision. Removes the oldest rests if there are too many.
     pub(crate) fn keep(&mut self, revision: u64, rest: VecDeque<Listed>) -> u64 {
         self.next += 1;
         self.kept.insert(self.next, (revision, rest));
@@ -80,12 +80,12 @@ impl Snapshots {
         self.next
     }
 
-    /// Returns the rest for a token, which can be used again when a client retries.
+    /// Returns the rest of the list for a token. The token stays valid, because a client may retry.
     pub(crate) fn get(&self, token: u64) -> Option<(u64, VecDeque<Listed>)> {
         self.kept.get(&token).cloned()
     }
 
-    /// Forgets all rests, as compaction does.
+    /// Removes all rests, as a compaction does.
     pub(crate) fn clear(&mut self) {
         self.kept.clear();
     }

@@ -12,7 +12,7 @@ pub(crate) struct Cause {
 }
 
 impl Cause {
-    /// An invalid value. `shown` is the quoted value.
+    /// Creates an error for an invalid value. `shown` is the value in quotes.
     pub(crate) fn invalid(field: &str, shown: &str, message: &str) -> Self {
         Self {
             reason: "FieldValueInvalid",
@@ -21,12 +21,12 @@ impl Cause {
         }
     }
 
-    /// An invalid value that is too large to quote.
+    /// Creates an error for an invalid value that is too large to show.
     pub(crate) fn invalid_unnamed(field: &str, message: &str) -> Self {
         Self { reason: "FieldValueInvalid", message: format!("Invalid value: {message}"), field: field.to_owned() }
     }
 
-    /// A value of the wrong JSON type.
+    /// Creates an error for a value of the wrong JSON type.
     pub(crate) fn wrong_type(field: &str, found: &str, wanted: &str) -> Self {
         Self {
             reason: "FieldValueTypeInvalid",
@@ -35,13 +35,13 @@ impl Cause {
         }
     }
 
-    /// A missing field.
+    /// Creates an error for a missing field.
     pub(crate) fn required(field: &str, detail: &str) -> Self {
         let message = if detail.is_empty() { "Required value".into() } else { format!("Required value: {detail}") };
         Self { reason: "FieldValueRequired", message, field: field.to_owned() }
     }
 
-    /// A value that is not in the list of allowed ones.
+    /// Creates an error for a value that is not in the list of allowed values.
     pub(crate) fn unsupported(field: &str, found: &Value, allowed: &[Value]) -> Self {
         let allowed: Vec<String> = allowed.iter().map(Value::to_string).collect();
         Self {
@@ -51,22 +51,22 @@ impl Cause {
         }
     }
 
-    /// A change or value that is never allowed.
+    /// Creates an error for a change or value that is never allowed.
     pub(crate) fn forbidden(field: &str, message: &str) -> Self {
         Self { reason: "FieldValueForbidden", message: format!("Forbidden: {message}"), field: field.to_owned() }
     }
 
-    /// A value that must be unique.
+    /// Creates an error for a value that must be unique but is not.
     pub(crate) fn duplicate(field: &str, value: &Value) -> Self {
         Self { reason: "FieldValueDuplicate", message: format!("Duplicate value: {value}"), field: field.to_owned() }
     }
 }
 
-/// The subject of an error.
+/// The object or resource that an error is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Subject {
     pub(crate) group: String,
-    /// The plural, or the kind for errors about invalid objects.
+    /// The plural of the type. For errors about invalid objects, the kind.
     pub(crate) kind: String,
     pub(crate) name: String,
 }
@@ -77,7 +77,7 @@ impl Subject {
     }
 }
 
-/// An error.
+/// An error that the API returns.
 #[derive(Debug, Clone, thiserror::Error, PartialEq)]
 #[error("{message}")]
 pub(crate) struct ApiError {
@@ -111,7 +111,7 @@ impl ApiError {
         error
     }
 
-    /// Returns [`no_route`](Self::no_route) with a hint about what is served.
+    /// Returns [`no_route`](Self::no_route) with a hint about the paths that are served.
     pub(crate) fn no_route_but(there_is: &str) -> Self {
         let mut error = Self::no_route();
         error.message = format!("{}: {there_is}", error.message);
@@ -123,7 +123,7 @@ impl ApiError {
         Self::about(StatusCode::CONFLICT, "AlreadyExists", subject, message)
     }
 
-    /// Returns the error for an outdated write or an unmet precondition.
+    /// Returns the error for an outdated write, or for a precondition that is not met.
     pub(crate) fn conflict(subject: &Subject, why: &str) -> Self {
         let message = format!("Operation cannot be fulfilled on {} \"{}\": {why}", subject.qualified(), subject.name);
         Self::about(StatusCode::CONFLICT, "Conflict", subject, message)
@@ -139,17 +139,18 @@ impl ApiError {
         Self::about(StatusCode::FORBIDDEN, "Forbidden", subject, message)
     }
 
-    /// Returns the error for a path of a group that is not served. A real server's mux answers it, not its API.
+    /// Returns the error for a path of an unknown group. In a real server, the HTTP router answers such a path, and not
+    /// the API.
     pub(crate) fn no_page() -> Self {
         Self::plain(StatusCode::NOT_FOUND, "", "404 page not found\n")
     }
 
-    /// Returns whether the body of the answer is only the message.
+    /// Returns whether the answer's body contains only the message.
     pub(crate) fn is_page(&self) -> bool {
         self.code == StatusCode::NOT_FOUND && self.reason.is_empty()
     }
 
-    /// Returns the error for an object with invalid fields. `subject.kind` is the kind.
+    /// Returns the error for an object with invalid fields. `subject.kind` must be the kind.
     pub(crate) fn invalid(subject: &Subject, causes: &[Cause]) -> Self {
         let texts: Vec<String> = causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
         let list = if let [one] = texts.as_slice() { one.clone() } else { format!("[{}]", texts.join(", ")) };

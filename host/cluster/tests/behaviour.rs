@@ -1,4 +1,4 @@
-//! The controllers: rollouts, scale, garbage collection, namespaces.
+//! Tests the controllers: rollouts, scale, garbage collection, namespaces.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
 
 use std::time::Duration;
@@ -151,7 +151,7 @@ async fn a_deployment_adopts_the_orphans_of_its_predecessor() {
     assert_eq!(status(&cluster, "web")["readyReplicas"], 2);
 }
 
-/// Creates a ConfigMap with an owner.
+/// Creates a ConfigMap that has an owner.
 async fn owned(client: &Client, name: &str, owner: &str, blocks: bool) {
     let api = config_maps(client);
     let uid = match api.get_opt(owner).await.unwrap() {

@@ -1,4 +1,4 @@
-//! Objects through kube-rs: reading, writing, selecting, paging.
+//! Tests objects through kube-rs: reads, writes, selectors, pages.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
 
 use crate::support::{api_of, apply, code, config_map, config_maps, object, start};

@@ -1,4 +1,5 @@
-//! Custom resources: served while their definition exists, validated and defaulted by its schema.
+//! Tests custom resources: their types are served while the definition exists, and the schema validates them and adds
+//! defaults.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
 
 use crate::support::{api_of, apply, code, definition, install, object, start, widget, widgets};

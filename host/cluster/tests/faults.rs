@@ -1,4 +1,4 @@
-//! Injected faults, and that a seed reproduces them.
+//! Tests injected faults, and that the same seed repeats the same faults.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
 
 use std::{
@@ -17,7 +17,7 @@ use kaos_cluster::{
 use kube::api::{DeleteParams, DynamicObject, GetParams, ListParams, PostParams};
 use serde_json::json;
 
-/// A plan for writes to ConfigMaps only, so that the setup of a test succeeds.
+/// Returns a plan that affects only writes to ConfigMaps, so that the setup of a test succeeds.
 fn on_writes(outcome: Outcome) -> impl FnMut(&Attempt, &mut fastrand::Rng) -> Verdict + Send {
     move |attempt: &Attempt, _: &mut fastrand::Rng| {
         if attempt.verb.is_write() { outcome.into() } else { Verdict::default() }
@@ -122,7 +122,7 @@ async fn a_plan_can_crash_its_client_between_effect_and_answer() {
     assert!(crashed.load(Ordering::SeqCst));
 }
 
-/// Creates and reads under faults. Returns the journal.
+/// Creates and reads objects while faults happen. Returns the journal.
 async fn run(seed: u64) -> Vec<String> {
     let clock = TokioClock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
     let cluster = Cluster::builder().seed(seed).clock(clock).faults(SeededFaults::everything(0.2)).start();

@@ -1,4 +1,4 @@
-//! A stock kubectl over TCP. Without kubectl on the machine, each test reports that it was skipped.
+//! Tests an unmodified kubectl over TCP. If the machine has no kubectl, each test reports that it was skipped.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
 
 use std::{fs, path::PathBuf, time::Duration};
@@ -17,7 +17,7 @@ struct Shell {
 }
 
 impl Shell {
-    /// Starts a listening cluster with a namespace `t`. Returns `None` without kubectl.
+    /// Starts a cluster that listens on a port and has a namespace `t`. Returns `None` if the machine has no kubectl.
     async fn open(name: &str) -> Option<Self> {
         let found = Command::new("kubectl").args(["version", "--client"]).output().await;
         if !found.is_ok_and(|output| output.status.success()) {
@@ -41,7 +41,7 @@ impl Shell {
         command
     }
 
-    /// Runs kubectl. `~` stands for a space inside an argument.
+    /// Runs kubectl. In `line`, `~` stands for a space inside of an argument.
     async fn run(&self, line: &str) -> String {
         let output = self.command(line).output().await.unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -50,7 +50,7 @@ impl Shell {
         text
     }
 
-    /// Runs kubectl, which must fail. Returns its error output.
+    /// Runs kubectl and checks that it fails. Returns its error output.
     async fn refuse(&self, line: &str) -> String {
         let output = self.command(line).output().await.unwrap();
         assert!(!output.status.success(), "kubectl {line} went well");
@@ -70,7 +70,7 @@ impl Shell {
 
 impl Drop for Shell {
     fn drop(&mut self) {
-        // A folder that remains in the temporary directory does no harm.
+        // Ignore the error: a folder that remains in the temporary directory has no effect.
         let _gone = fs::remove_dir_all(&self.folder);
     }
 }
@@ -174,7 +174,7 @@ async fn custom_resources_are_explained_listed_and_shown_in_columns() {
     assert!(shell.run("describe widget w -n t").await.contains("Mode:  fast"));
     assert!(shell.run("get all -n t").await.contains("widget.test.io/w"));
     shell.run("delete crd widgets.test.io --timeout=120s").await;
-    // kubectl still has the type in its cache; the server has removed it.
+    // kubectl's cache still contains the type, but the server has removed it.
     let gone = shell.refuse("get widgets -n t").await;
     assert!(gone.contains("NotFound") || gone.contains("resource type"), "{gone}");
 }

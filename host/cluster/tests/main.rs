@@ -1,4 +1,5 @@
-//! The embedded cluster, as its clients see it. One executable for all of it, since linking one takes longer than running it.
+//! Tests the embedded cluster through its clients. All tests share one executable, because linking takes longer than
+//! running them.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
 
 mod behaviour;

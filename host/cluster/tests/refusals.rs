@@ -1,5 +1,5 @@
-//! Requests that the server refuses, so that none can crash it. The messages are those of a real server where it
-//! refuses the request too.
+//! Tests requests that the server refuses, and that no request can crash it. If a real server refuses the same request,
+//! the message is the same.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
 
 use crate::support::{api_of, apply, code, config_maps, definition, install, start, widget, widgets};
@@ -19,7 +19,7 @@ const JSON: &str = "application/json";
 const JSON_PATCH: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
 
-/// Returns status code and body of an answer.
+/// Sends a request. Returns the status code and the body of the answer.
 async fn send(cluster: &Cluster, method: &str, path: &str, content_type: &str, body: String) -> (u16, Value) {
     let request = Request::builder().method(method).uri(path).header("content-type", content_type);
     let request = request.body(Full::new(Bytes::from(body))).unwrap();
@@ -29,7 +29,7 @@ async fn send(cluster: &Cluster, method: &str, path: &str, content_type: &str, b
     (code, serde_json::from_slice(&bytes).unwrap_or_default())
 }
 
-/// Starts a cluster with one widget `w` without a fixed schema.
+/// Starts a cluster with one widget `w`. The schema of widgets allows any field.
 async fn with_widget() -> Cluster {
     let (cluster, client) = start().await;
     install(&cluster, &client, &json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})).await;

@@ -1,4 +1,4 @@
-//! Watches through kube-rs: events, their order, and recovery of clients.
+//! Tests watches through kube-rs: events, their order, and how clients recover.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
 
 use std::{pin::pin, sync::Arc, time::Duration};

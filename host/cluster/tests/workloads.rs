@@ -1,5 +1,5 @@
-//! `StatefulSet`s, Jobs and disruption budgets: the objects and statuses of their controllers, and validation. Also
-//! features that this cluster does not have.
+//! Tests `StatefulSet`s, Jobs and disruption budgets: the objects and statuses that their controllers write, and
+//! validation. Also tests features that this cluster does not have.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
 
 use std::time::Duration;
@@ -128,7 +128,7 @@ async fn a_job_completes_after_a_success_and_fails_after_too_many_failures() {
     tokio::time::sleep(Duration::from_secs(61)).await;
     cluster.settled().await;
     assert!(api(&client, "Job").get_opt("bad").await.unwrap().is_none());
-    // Deleting the Job deletes its pods, although a finalizer kept them until they were counted.
+    // Deleting the Job deletes its pods: the finalizer kept each pod only until the controller had counted it.
     assert_eq!(pods(&client).await.len(), 1);
 }
 

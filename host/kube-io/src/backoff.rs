@@ -1,11 +1,11 @@
-//! Backoff: waits that grow exponentially with the failures up to a maximum, with jitter where many processes or objects
-//! wait for the same server.
+//! Backoff: waits that grow exponentially with the number of failures, up to a maximum. If many processes or objects
+//! wait for the same server, jitter spreads their retries.
 
 use std::time::Duration;
 
 use fastrand::Rng;
 
-/// The first and the longest wait.
+/// The first wait and the maximum wait of a backoff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backoff {
     /// The wait after the first failure.
@@ -34,8 +34,8 @@ impl Backoff {
     }
 }
 
-/// Rounds a time down to whole milliseconds, the unit of timers. Otherwise the remainder would depend on the start time
-/// of the process, and no run could be repeated exactly.
+/// Rounds a time down to whole milliseconds, the unit of timers. Without rounding, the remainder would depend on the
+/// start time of the process, and tests could not repeat a run exactly.
 pub fn in_millis(time: Duration) -> Duration {
     Duration::from_millis(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
 }

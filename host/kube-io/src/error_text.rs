@@ -1,10 +1,10 @@
-//! Formats errors for people. For an answer of an API server, shows its message. If a server did not answer, shows the
-//! whole chain of causes, each once.
+//! Formats errors for people. For an answer of an API server, shows the server's message. If a server did not answer,
+//! shows the whole chain of causes, each cause once.
 
 use std::{error::Error, iter::successors};
 
-/// The server's message if an applied manifest has a field that the schema does not have, or a value of another type.
-/// The server answers 500, although the same manifest will fail again.
+/// The part of the server's message that shows that an applied manifest contains an unknown field or a value of a wrong
+/// type. The server answers 500, although the same manifest will fail again.
 const MISFIT: &str = "failed to create typed patch object";
 
 /// Whether the server's message says that an applied manifest does not fit the schema.
@@ -17,9 +17,9 @@ pub fn told(error: &(dyn Error + 'static)) -> String {
     let mut text = String::new();
     for cause in causes(error) {
         match cause.downcast_ref::<kube::Error>() {
-            // The causes of this error repeat it in technical terms.
+            // The causes of this error repeat the server's message in technical terms, so leave them out.
             Some(kube::Error::Api(status)) => return with(text, &words(status.code, &status.message)),
-            // These errors only name a layer of the client and then repeat their cause.
+            // These errors only name a layer of the client and then repeat their cause, so leave them out.
             Some(kube::Error::Service(_) | kube::Error::HyperError(_)) => {}
             _ => text = with(text, &cause.to_string()),
         }
@@ -27,7 +27,7 @@ pub fn told(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-/// Whether an API server did not answer. False for an error that is an answer of the server.
+/// Returns whether an API server did not answer. Returns false for an error that is an answer of the server.
 pub fn is_unanswered(error: &(dyn Error + 'static)) -> bool {
     causes(error)
         .filter_map(|cause| cause.downcast_ref::<kube::Error>())
@@ -39,7 +39,8 @@ fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn
     successors(Some(error), |&error| error.source())
 }
 
-/// Appends a cause, unless the text ends with it: some errors already include their causes.
+/// Appends a cause. Some errors already include their causes, so this function appends nothing if the text ends with
+/// the cause.
 fn with(text: String, cause: &str) -> String {
     if text.ends_with(cause) {
         text
@@ -50,7 +51,8 @@ fn with(text: String, cause: &str) -> String {
     }
 }
 
-/// Returns the API server's message. A proxy in front of it may answer with only a code.
+/// Returns the API server's message. If the message is empty, returns a text with the code, because a proxy in front of
+/// the server may answer without a message.
 pub fn words(code: u16, message: &str) -> String {
     if message.is_empty() { format!("the API server answered {code}") } else { message.to_owned() }
 }
@@ -64,7 +66,7 @@ mod tests {
 
     use super::*;
 
-    /// An error with a cause, as layers of the client produce them.
+    /// An error with a cause, like the errors that layers of the client return.
     #[derive(Debug, thiserror::Error)]
     #[error("{0}")]
     struct Layer(&'static str, #[source] io::Error);
@@ -101,7 +103,7 @@ mod tests {
         let listed = anyhow::Error::new(refused()).context("Agents cannot be listed");
         assert_eq!(told(listed.as_ref()), "Agents cannot be listed: tcp connect error: Connection refused");
         assert!(is_unanswered(listed.as_ref()));
-        // The same cause outside a request does not concern the API server.
+        // Without a request around it, the same cause has nothing to do with the API server.
         assert!(!is_unanswered(&io::Error::from(io::ErrorKind::BrokenPipe)));
     }
 }

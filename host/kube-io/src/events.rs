@@ -1,5 +1,5 @@
 //! Writes Events, for `kubectl describe`. The writer remembers the Events of the last minutes, so that a repetition
-//! makes no second Event.
+//! creates no second Event.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -24,9 +24,9 @@ use tokio::time::Instant;
 
 use crate::{hashing::hash, locking::lock};
 
-/// The controller that all Events name.
+/// The name of the controller in all Events.
 const CONTROLLER: &str = "kaos.tools/operator";
-/// Number of Events that a writer remembers.
+/// Maximum number of Events that a writer remembers.
 const REMEMBERED: usize = 4096;
 
 /// An Event to write.
@@ -34,27 +34,27 @@ const REMEMBERED: usize = 4096;
 pub struct NewEvent<'a> {
     /// The object that the Event is about.
     pub regarding: ObjectReference,
-    /// Whether it is a warning.
+    /// Whether the Event is a warning.
     pub warning: bool,
     /// The reason, in one word.
     pub reason: &'a str,
     /// The action of the operator, in one word.
     pub action: &'a str,
-    /// The message. The API server takes at most 1024 bytes.
+    /// The message. The API server accepts at most 1024 bytes.
     pub note: &'a str,
 }
 
-/// How a writer treats an Event that it wrote shortly before.
+/// How a writer handles an Event that repeats an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repeat {
-    /// Writes nothing. Events with the same object, reason and note are the same.
+    /// Writes nothing. Two Events are repetitions if their object, reason and note are equal.
     Skip,
-    /// Increases the counter of the first one, which keeps its note. Events with the same object, type, reason and
-    /// action are the same.
+    /// Increases the counter of the first Event, which keeps its note. Two Events are repetitions if their object,
+    /// type, reason and action are equal.
     Count,
 }
 
-/// Writes Events, and remembers them in order not to repeat them.
+/// Writes Events, and remembers them to recognize repetitions.
 pub struct EventWriter {
     client: Client,
     instance: String,
@@ -64,7 +64,7 @@ pub struct EventWriter {
 #[derive(Debug, Default)]
 struct Written {
     events: BTreeMap<u64, Remembered>,
-    /// The hashes of the events, the oldest first.
+    /// The hashes of the Events, the oldest first.
     order: VecDeque<u64>,
 }
 
@@ -75,7 +75,7 @@ struct Remembered {
     count: i32,
 }
 
-/// How an Event is written.
+/// How the writer sends an Event to the API server.
 #[derive(Debug, PartialEq, Eq)]
 enum Write {
     Create(String),
@@ -83,7 +83,7 @@ enum Write {
 }
 
 impl Repeat {
-    /// The time during which a repetition makes no second Event.
+    /// Returns the time during which a repetition creates no second Event.
     fn window(self) -> Duration {
         match self {
             Self::Skip => Duration::from_mins(10),
@@ -91,7 +91,7 @@ impl Repeat {
         }
     }
 
-    /// Returns a hash that is equal for repetitions.
+    /// Returns a hash of an Event that is equal for repetitions.
     fn identity(self, NewEvent { regarding, warning, reason, action, note }: &NewEvent<'_>) -> u64 {
         match self {
             Self::Skip => hash((&regarding.uid, reason, note)),
@@ -106,7 +106,8 @@ impl EventWriter {
         Self { client, instance, written: Mutex::default() }
     }
 
-    /// Writes an Event. A failed write is only logged, so an Event must repeat what a status or the log says.
+    /// Writes an Event. If the write fails, the writer only logs the failure. So the information in an Event must also
+    /// be in a status or in the log.
     pub async fn write(&self, now: Timestamp, event: &NewEvent<'_>, repeat: Repeat) {
         let namespace = event.regarding.namespace.as_deref().filter(|it| !it.is_empty()).unwrap_or("default");
         let events: Api<Event> = Api::namespaced(self.client.clone(), namespace);
@@ -132,7 +133,7 @@ impl EventWriter {
         }
     }
 
-    /// Returns how to write an Event, and remembers it. `None` for one that is not written again.
+    /// Returns how to write an Event, and remembers the Event. Returns `None` for a repetition that is not written.
     fn next(&self, identity: u64, repeat: Repeat, name: impl FnOnce() -> String) -> Option<Write> {
         let now = Instant::now();
         let mut written = lock(&self.written);
@@ -185,7 +186,7 @@ impl Written {
     }
 }
 
-/// Returns a unique name: the object's name, shortened if necessary, and a hash.
+/// Returns a unique name for an Event: the object's name, shortened if necessary, and a hash.
 fn event_name(object: &str, identity: u64, now: i128) -> String {
     let suffix = format!(".{:016x}", identity ^ hash(now));
     let end = object.len().min(253 - suffix.len());
@@ -231,7 +232,7 @@ mod tests {
             self.writer.write("2026-01-01T00:00:00Z".parse().unwrap(), event, repeat).await;
         }
 
-        /// Returns the note and the count of each Event, in the order of the notes.
+        /// Returns the note and the count of each Event, sorted by the notes.
         async fn written(&self) -> Vec<(String, Option<i32>)> {
             let events = self.events.list(&ListParams::default()).await.unwrap();
             let told = |event: Event| (event.note.unwrap_or_default(), event.series.map(|series| series.count));

@@ -1,4 +1,4 @@
-//! Kubernetes I/O that knows no policies.
+//! Kubernetes I/O. This crate knows no policies.
 //!
 //! | module | contents |
 //! |---|---|
@@ -6,10 +6,10 @@
 //! | [`leader_election`] | leader election, and the fence that stops writes without the Lease |
 //! | [`watch`] | the objects in memory, the watches that keep them current, and the index of needs |
 //! | [`queue`] | which object is next |
-//! | [`events`] | writes Events, and does not repeat them |
+//! | [`events`] | writes Events, and recognizes repetitions |
 //! | [`backoff`] | waits that grow with each failure, with or without jitter |
 //! | [`object_key`], [`urgency`] | type, namespace and name of an object; how urgent its pass is |
-//! | [`metrics`] | what this crate measures, for a registry of the caller |
+//! | [`metrics`] | the measurements of this crate, for a registry of the caller |
 //! | [`hashing`], [`locking`], [`error_text`] | hashes without a seed, locks after a panic, texts of errors |
 
 pub mod backoff;

@@ -1,24 +1,26 @@
-//! The measurements of this crate. The caller has the registry, so that one table contains the names of all metrics.
+//! The measurements of this crate. The caller provides the registry, so that one table contains the names of all
+//! metrics.
 
 use std::{fmt, time::Duration};
 
 use kaos_objects::ResourceType;
 
-/// Sets values that are only needed when a client reads the metrics.
+/// Sets the values that need to be current only when a client reads the metrics.
 pub type Refresh = Box<dyn Fn(&dyn IoMetrics) + Send + Sync>;
 
-/// Takes the measurements of the client and of the watches. Every method is cheap and may be called from any thread.
+/// Receives the measurements of the client and of the watches. Every method is cheap, and any thread may call it.
 pub trait IoMetrics: fmt::Debug + Send + Sync {
     /// Records a request to the API server.
     fn api_call(&self, verb: &'static str, group: &str, resource: &str, code: &str, took: Duration);
 
-    /// Sets the state of the watch on a type. `None` if the type is no longer watched.
+    /// Sets the state of the watch on a type. `None` means that the type is no longer watched.
     fn watch(&self, of: &ResourceType, state: Option<WatchState>);
 
     /// Counts an error of a watch.
     fn watch_error(&self, of: &ResourceType, reason: &str);
 
-    /// Sets the number of listed namespaces in which the operator may read nothing, while it may read in others.
+    /// Sets the number of listed namespaces in which the operator may read nothing. Counts them only while the operator
+    /// may read in other namespaces.
     fn barred(&self, namespaces: usize);
 
     /// Sets the number and size of the cached objects of a type.
@@ -39,7 +41,7 @@ pub enum WatchState {
     Listing,
     /// The cache follows the cluster.
     Synced,
-    /// The watch broke and is retried.
+    /// The watch failed and is retried.
     Failing,
 }
 

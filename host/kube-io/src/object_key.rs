@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::urgency::Urgency;
 
-/// Objects that need a pass, with their urgency.
+/// Objects that need a pass, each with its urgency.
 pub type Wakes = Vec<(ObjectKey, Urgency)>;
 
 /// The key of an object. The namespace is empty for a cluster-scoped object.
@@ -27,7 +27,7 @@ impl ObjectKey {
         Self { of, namespace: namespace.into(), name: name.into() }
     }
 
-    /// Returns the key of an object, if the object has a type and a name.
+    /// Returns the key of an object. Returns `None` if the object has no type or no name.
     pub fn of_object(object: &Value) -> Option<Self> {
         let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
         let of = ResourceType::new(text(&object["apiVersion"])?, text(&object["kind"])?);
@@ -35,7 +35,7 @@ impl ObjectKey {
         Some(Self::new(of, text(&metadata["namespace"]).unwrap_or_default(), text(&metadata["name"])?))
     }
 
-    /// Returns the key as a reference, the form of needs.
+    /// Converts the key to a reference. Needs have this form.
     pub fn reference(&self) -> Reference {
         Reference {
             api_version: self.of.api_version.clone(),

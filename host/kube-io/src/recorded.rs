@@ -1,4 +1,4 @@
-//! Metrics for tests, in the notation of the operator's.
+//! Metrics for tests, in the same text format as the operator's metrics.
 
 use std::{collections::BTreeMap, fmt::Write as _, sync::Mutex, time::Duration};
 
@@ -9,7 +9,7 @@ use crate::{
     metrics::{IoMetrics, Refresh, WatchState},
 };
 
-/// Holds everything that was measured.
+/// Stores all measurements.
 #[derive(Default)]
 pub(crate) struct Recorded {
     samples: Mutex<BTreeMap<String, usize>>,

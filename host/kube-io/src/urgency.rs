@@ -1,12 +1,12 @@
-//! The urgency of keys.
+//! The urgency of keys, which decides in which line of the queue they wait.
 
-/// The line that a key waits in.
+/// The line in which a key waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Urgency {
-    /// One of many keys: after the fresh ones, at a limited pace.
+    /// The third line: one of many keys, after the fresh ones and at a limited pace.
     Paced,
-    /// One of many keys: after the fresh ones.
+    /// The second line: one of many keys, after the fresh ones.
     Bulk,
-    /// An event concerns the key.
+    /// The first line: an event concerns this key.
     Fresh,
 }

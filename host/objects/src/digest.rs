@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize, de::Error as _};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-/// A SHA-256 digest. Written as `sha256:` and 64 hex digits, parsed with or without the prefix.
+/// A SHA-256 digest. Its text form is `sha256:` and 64 hex digits. The parser also accepts the digits without the
+/// prefix.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 
@@ -26,7 +27,8 @@ impl Digest {
         Self::of(canonical(value).as_bytes())
     }
 
-    /// The digest of a value's JSON text. The value's type must always serialize in the same order: no unordered maps.
+    /// The digest of a value's JSON text. The value's type must not contain unordered maps, because the order of the
+    /// text would vary.
     pub fn of_written(it: &impl Serialize) -> Self {
         let mut hasher = Hasher(Sha256::new());
         let _ = serde_json::to_writer(io::BufWriter::new(&mut hasher), it);
@@ -121,7 +123,7 @@ impl<'de> Deserialize<'de> for Digest {
     }
 }
 
-/// JSON text without spaces and with sorted keys, whatever order the value's maps keep.
+/// Returns JSON text without spaces and with sorted keys, whatever order the value's maps keep.
 pub fn canonical(value: &Value) -> String {
     let mut text = Vec::new();
     write_canonical(value, &mut text);
@@ -158,7 +160,7 @@ fn write_canonical(value: &Value, out: &mut Vec<u8>) {
     }
 }
 
-/// Serialization of scalars cannot fail.
+/// Writes a scalar as JSON. Ignores the result, because the serialization of a scalar cannot fail.
 fn write_scalar(scalar: &(impl Serialize + ?Sized), out: &mut Vec<u8>) {
     let _ = serde_json::to_writer(out, scalar);
 }

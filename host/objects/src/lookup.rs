@@ -1,4 +1,4 @@
-//! A view of the cluster, one target at a time.
+//! A view of the cluster that answers one target at a time.
 
 use std::sync::Arc;
 
@@ -7,19 +7,19 @@ use serde_json::Value;
 
 use crate::{resource_type::ResourceType, target::Target};
 
-/// The most bytes, as JSON, of all objects that one policy sees in a pass. If the objects have more, the pass waits
-/// until they have fewer.
+/// The maximum size, as JSON, of all objects that one policy sees in a pass, in bytes. If the objects are larger, the
+/// pass waits until their size is below the limit.
 pub const MOST: usize = 4 << 20;
 
 /// The cluster as it is now, or as files describe it.
 pub trait Lookup {
-    /// Looks up a target. The target's namespace is always filled in, and ignored for a cluster-scoped type. A Secret
-    /// is answered with [`Sighting::Secret`] only. An implementation may stop when the objects exceed [`MOST`] bytes in
-    /// total: policies do not see the rest.
+    /// Looks up a target. The target always contains a namespace; a cluster-scoped type ignores it. For a Secret, the
+    /// answer is always a [`Sighting::Secret`]. An implementation may stop when the objects exceed [`MOST`] bytes in
+    /// total, because the policy then does not see the remaining objects.
     fn look_up(&self, target: &Target) -> Sighting;
 
-    /// Whether a target does not exist, for callers that do not need the objects. False if the type is not served or
-    /// may not be read.
+    /// Returns whether a target does not exist, for callers that do not need the objects. Returns false if the API
+    /// server does not serve the type, or if the operator may not read the target.
     fn is_absent(&self, target: &Target) -> bool {
         match self.look_up(target) {
             Sighting::Objects(objects) => objects.is_empty(),
@@ -28,14 +28,14 @@ pub trait Lookup {
         }
     }
 
-    /// Whether a type is cluster-scoped. A policy reads cluster-scoped objects by grant only.
+    /// Returns whether a type is cluster-scoped. A policy needs a grant to read cluster-scoped objects.
     fn is_cluster_scoped(&self, of: &ResourceType) -> bool;
 }
 
 /// The result of a lookup.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Sighting {
-    /// The unstripped objects; empty if there are none.
+    /// The complete objects; empty if no object matches the target.
     Objects(Vec<Arc<Value>>),
     /// The facts of a Secret.
     Secret(SecretFacts),
@@ -52,6 +52,6 @@ pub struct SecretFacts {
     pub present: bool,
     /// The Secret's keys, sorted.
     pub keys: Vec<String>,
-    /// A digest of the content, made with a key that only the operator has.
+    /// A digest of the content, keyed with a secret key of the operator.
     pub digest: String,
 }

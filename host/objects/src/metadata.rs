@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-/// Label of every child.
+/// The label that every child has.
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
-/// The value of [`MANAGED_BY`], and the operator's name as a field manager.
+/// The value of [`MANAGED_BY`]. It is also the name of the operator as a field manager.
 pub const MANAGER: &str = "kaos-operator";
 
-/// Annotation that `kubectl apply` writes: the whole applied object, which repeats the object's own fields.
+/// The annotation that `kubectl apply` writes. It contains a copy of the whole applied object.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// The owner references of an object.

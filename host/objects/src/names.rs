@@ -1,21 +1,22 @@
 //! Kubernetes' rules for names.
 
-/// A DNS label: at most 63 lower-case letters, digits and inner hyphens.
+/// Returns whether a text is a DNS label: at most 63 lower-case letters, digits and inner hyphens.
 pub fn is_label(text: &str) -> bool {
     text.len() <= 63 && is_label_of_any_length(text)
 }
 
-/// DNS labels with dots between them, at most 253 characters.
+/// Returns whether a text is a DNS subdomain: DNS labels with dots between them, at most 253 characters.
 pub fn is_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_label_of_any_length)
 }
 
-/// The value of a label: empty, or at most 63 letters, digits and inner `-_.`.
+/// Returns whether a text is a valid value of a label: empty, or at most 63 letters, digits and inner `-_.`.
 pub fn is_label_value(text: &str) -> bool {
     text.is_empty() || (text.len() <= 63 && is_word(text))
 }
 
-/// The key of a label or annotation: a word of at most 63 characters, optionally after a domain and a slash.
+/// Returns whether a text is a valid key of a label or annotation: a word of at most 63 characters, optionally after a
+/// domain and a slash.
 pub fn is_key(text: &str) -> bool {
     let (domain, name) = match text.split_once('/') {
         Some((domain, name)) => (Some(domain), name),
@@ -24,7 +25,7 @@ pub fn is_key(text: &str) -> bool {
     domain.is_none_or(is_subdomain) && name.len() <= 63 && is_word(name)
 }
 
-/// A kind: one word of at most 63 letters and digits, a capital letter first.
+/// Returns whether a text is a valid kind: one word of at most 63 letters and digits that starts with a capital letter.
 pub fn is_kind(text: &str) -> bool {
     text.len() <= 63
         && text.starts_with(|c: char| c.is_ascii_uppercase())

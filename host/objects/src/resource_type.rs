@@ -32,17 +32,17 @@ impl ResourceType {
         self.api_version.rsplit_once('/').map_or("", |(group, _)| group)
     }
 
-    /// Group and kind, which are the same for every version of a type.
+    /// Group and kind, which are equal in all versions of a type.
     pub fn group_kind(&self) -> (&str, &str) {
         (self.group(), &self.kind)
     }
 
-    /// Whether this is the type `Secret`, whose content no policy sees.
+    /// Returns whether this is the type `Secret`. Policies never see the content of a Secret.
     pub fn is_secret(&self) -> bool {
         self.group().is_empty() && self.kind == "Secret"
     }
 
-    /// Whether objects of this type need a DNS label as name.
+    /// Returns whether this is the type `Service`. The name of a Service must be a DNS label.
     pub fn is_service(&self) -> bool {
         self.group().is_empty() && self.kind == "Service"
     }

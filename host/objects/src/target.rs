@@ -1,4 +1,4 @@
-//! Names one object, or selects objects by their labels.
+//! Targets: a reference names one object, and a selector finds objects by their labels.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// The reference to an object. Missing fields are empty.
+    /// Creates the reference to an object. Missing fields become empty texts.
     pub fn of_object(object: &Value) -> Self {
         let text = |field: &str| object["metadata"][field].as_str().map(str::to_owned);
         let ResourceType { api_version, kind } = ResourceType::of_object(object);

@@ -1,9 +1,9 @@
-//! Reads compiled code of the default policies. An earlier build of the same sources wrote it with `kaos-operator
-//! compile-embedded` into a folder, as `<digest of the component>.code`.
+//! Reads compiled code of the default policies from a folder. The program of an earlier build of the same sources wrote
+//! the code with `kaos-operator compile-embedded`, in files named `<digest of the component>.code`.
 //!
-//! The code becomes part of the program and runs with its rights. If the code has another version or other options, the
-//! program notices and compiles the policy instead. It cannot notice forged code, so the folder must be as trustworthy
-//! as the sources.
+//! The code becomes part of the program and runs with the program's rights. If the code was compiled by another version
+//! or with other options, the program detects this and compiles the policy instead. The program cannot detect forged
+//! code, so the folder must be as trustworthy as the sources.
 
 use std::{
     env, fs,
@@ -19,7 +19,7 @@ pub(crate) const VARIABLE: &str = "KAOS_EMBEDDED_CODE";
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    /// Returns the folder that the variable names, if it is set.
+    /// Returns the folder that the variable names; `None` if the variable is not set.
     pub(crate) fn named() -> Result<Option<Self>> {
         let Some(folder) = env::var_os(VARIABLE).filter(|folder| !folder.is_empty()).map(PathBuf::from) else {
             return Ok(None);

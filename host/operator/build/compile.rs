@@ -12,7 +12,7 @@ use crate::{Result, environment, sources::Policy};
 
 const TARGET: &str = "wasm32-unknown-unknown";
 
-/// Installs the target's standard library through rustup if it is missing.
+/// Installs the standard library of the Wasm target through rustup if the library is missing.
 pub(crate) fn ensure_target() -> Result<()> {
     if target_is_installed()? {
         return Ok(());
@@ -38,11 +38,11 @@ fn target_is_installed() -> Result<bool> {
         .output()
         .map_err(|error| format!("rustc does not start: {error}"))?;
     let directory = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
-    // An interrupted installation leaves an empty directory.
+    // Checks for content too, because an interrupted installation leaves an empty directory.
     Ok(output.status.success() && fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some()))
 }
 
-/// Builds the policies. Returns their modules in the same order.
+/// Builds the policies. Returns their Wasm modules in the order of `policies`.
 pub(crate) fn build(workspace: &Path, target_dir: &Path, policies: &[Policy]) -> Result<Vec<Vec<u8>>> {
     let built = target_dir.join(TARGET).join("release");
     policies
@@ -54,8 +54,8 @@ pub(crate) fn build(workspace: &Path, target_dir: &Path, policies: &[Policy]) ->
         .collect()
 }
 
-/// Builds one policy, as cdylib only. Its library is also an rlib for tests. With both crate types, the compiler would
-/// keep everything that a test could call: a third of the component.
+/// Builds one policy as a cdylib only. For tests, the manifest also lists the crate type rlib. With both crate types,
+/// the compiler would keep all functions that a test could call: a third of the component.
 fn run(workspace: &Path, target_dir: &Path, policy: &Policy) -> Result<()> {
     let mut cargo = environment::cargo();
     cargo.current_dir(workspace).args(["rustc", "--lib", "--crate-type", "cdylib", "--package", &policy.package]);
@@ -73,10 +73,10 @@ fn run(workspace: &Path, target_dir: &Path, policy: &Policy) -> Result<()> {
     ))
 }
 
-/// Returns compiler flags that replace those of the user's cargo configuration. They keep paths of this machine out of
-/// the bytes, and shorten addresses that need less than five bytes. Cargo hashes a path dependency outside of the
-/// workspace by its absolute path, which changes the order of functions. So the bytes are reproducible only for the
-/// same sources in the same place.
+/// Returns the compiler flags. They replace the flags in the user's cargo configuration, keep paths of this machine out
+/// of the bytes, and shorten addresses that need less than five bytes. Cargo hashes a path dependency outside of the
+/// workspace by its absolute path, and this hash changes the order of functions. So the bytes are reproducible only for
+/// the same sources in the same directory.
 fn flags(workspace: &Path) -> Result<OsString> {
     let repository = workspace.parent().ok_or("guest-policies/ has no parent directory")?;
     let home = env::var_os("CARGO_HOME").map(PathBuf::from);
@@ -98,12 +98,13 @@ fn module(built: &Path, policy: &Policy) -> Result<Vec<u8>> {
     fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Registers every input of an artifact from cargo's list: sources of local packages, included files, WIT.
+/// Tells cargo to watch every input of an artifact: sources of local packages, included files, WIT. Reads the inputs
+/// from the dep-info file.
 fn watch(dep_info: &Path) -> Result<()> {
     let text = fs::read_to_string(dep_info).map_err(|error| format!("{}: {error}", dep_info.display()))?;
     for line in text.lines() {
         let Some((_, inputs)) = line.split_once(": ") else { continue };
-        // In this list, a space inside a path is written as `\ `.
+        // The dep-info file writes a space inside a path as `\ `.
         for input in inputs.replace("\\ ", "\u{0}").split(' ').filter(|input| !input.is_empty()) {
             println!("cargo::rerun-if-changed={}", input.replace('\u{0}', " "));
         }

@@ -1,4 +1,4 @@
-//! Makes components from core modules, and the Rust table that includes them.
+//! Turns core modules into components, and writes the Rust table that includes the components.
 
 use std::{fmt::Write, fs, path::Path};
 
@@ -7,7 +7,7 @@ use wit_component::ComponentEncoder;
 
 use crate::{Component, Result, code::Folder, sections::slim, sources::Policy, write_if_changed};
 
-/// Makes a valid component from a policy's core module.
+/// Turns a policy's core module into a component, and validates the component.
 pub(crate) fn componentize(policy: &Policy, module: &[u8]) -> Result<Component> {
     let bytes = ComponentEncoder::default()
         .validate(true)
@@ -18,7 +18,8 @@ pub(crate) fn componentize(policy: &Policy, module: &[u8]) -> Result<Component> 
     Ok(Component { name: policy.package.clone(), bytes, manifest: policy.manifest.clone() })
 }
 
-/// Writes the components, with their code if a folder is given, and the table that includes them.
+/// Writes the components and the table that includes them. If a folder with compiled code is given, the table also
+/// includes this code.
 pub(crate) fn write_table(out: &Path, components: &[Component], code: Option<&Folder>) -> Result<()> {
     let directory = out.join("policies");
     fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;

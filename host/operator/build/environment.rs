@@ -1,4 +1,4 @@
-//! The environment from the outer cargo, and the part of it that a nested cargo gets.
+//! The environment that the outer cargo sets, and the part of this environment that a nested cargo gets.
 
 use std::{
     env,
@@ -10,7 +10,8 @@ use crate::Result;
 
 /// Returns the outer build's target directory, which its debug, release, clippy and doc builds share.
 pub(crate) fn target_directory(out: &Path) -> Result<PathBuf> {
-    // Cargo marks this directory with a file. The depth of OUT_DIR below it varies (profile, `--target`).
+    // Cargo puts a marker file into the target directory. The depth of OUT_DIR below this directory varies (profile,
+    // `--target`).
     if let Some(marked) = out.ancestors().skip(1).find(|dir| dir.join(".rustc_info.json").is_file()) {
         return Ok(marked.to_owned());
     }
@@ -18,7 +19,7 @@ pub(crate) fn target_directory(out: &Path) -> Result<PathBuf> {
     if let Some(named) = env::var_os("CARGO_TARGET_DIR").map(PathBuf::from).filter(|dir| dir.is_absolute()) {
         return Ok(named);
     }
-    // <target>/<profile>/build/<package>/out
+    // The form of OUT_DIR is <target>/<profile>/build/<package>/out.
     out.ancestors().nth(4).map(Path::to_owned).ok_or_else(|| format!("no target directory above {}", out.display()))
 }
 
@@ -28,7 +29,7 @@ pub(crate) fn manifest_directory() -> Result<PathBuf> {
 }
 
 /// Prepares a command for the cargo that runs this build script. Removes the flags, wrappers and profiles of the outer
-/// build (coverage, clippy, sanitizers): they are not meant for Wasm and would change its bytes.
+/// build (coverage, clippy, sanitizers): they are not meant for Wasm and would change the bytes of the modules.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     for (name, _) in env::vars_os() {
@@ -40,7 +41,7 @@ pub(crate) fn cargo() -> Command {
 }
 
 fn is_of_the_outer_build(name: &str) -> bool {
-    // Access to registries, the download cache, and the job tokens shared with the outer build.
+    // These variables are for access to registries, for the download cache, and for the job tokens of the outer build.
     const KEPT: [&str; 5] = ["CARGO_HOME", "CARGO_MAKEFLAGS", "CARGO_HTTP_", "CARGO_NET_", "CARGO_REGISTR"];
     const DROPPED: [&str; 10] = [
         "CLIPPY_ARGS",

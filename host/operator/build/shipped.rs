@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 
 use crate::{Result, sources::Policy, write_if_changed};
 
-/// The files of a policy's package that make up a project of its own. Other tests need this repository.
+/// The files of a policy's package that `policy new --from` copies into a project. The other tests of the package work
+/// only in this repository.
 const FILES: [&str; 6] =
     ["src", "samples", "settings.schema.json", "policy.yaml", "tests/samples.rs", "tests/schema.rs"];
 
@@ -24,7 +25,8 @@ fn shipped(policy: &Policy) -> Result<Value> {
             println!("cargo::rerun-if-changed={}", path.display());
             read(&policy.directory, &path, &mut files)?;
         } else if let Some(folder) = path.parent().filter(|folder| folder.exists()) {
-            // Cargo would run this script in every build if a path that it watches did not exist.
+            // Registers only paths that exist: cargo would run this script in every build if a watched path did not
+            // exist.
             println!("cargo::rerun-if-changed={}", folder.display());
         }
     }
@@ -37,7 +39,8 @@ fn shipped(policy: &Policy) -> Result<Value> {
     }))
 }
 
-/// Returns what the manifest of a project needs of a dependency. A directory of this repository is relative to its root.
+/// Returns the facts about a dependency that the manifest of a project needs. The path of a directory in this
+/// repository is relative to the root of the repository.
 fn dependency(of: &Value, root: &Path) -> Value {
     let near = of["path"].as_str().map(|path| Path::new(path).strip_prefix(root).unwrap_or(Path::new(path)));
     json!({

@@ -13,11 +13,11 @@ use crate::{Result, environment};
 pub(crate) struct Policy {
     /// The package's name.
     pub(crate) package: String,
-    /// The name of its cdylib in file names.
+    /// The name of the package's cdylib in file names.
     pub(crate) library: String,
-    /// The text of the `policy.yaml` next to its Cargo.toml.
+    /// The text of the `policy.yaml` next to the package's Cargo.toml.
     pub(crate) manifest: String,
-    /// The directory of its Cargo.toml.
+    /// The directory of the package's Cargo.toml.
     pub(crate) directory: PathBuf,
     /// The package's entry in the output of `cargo metadata`.
     pub(crate) metadata: Value,

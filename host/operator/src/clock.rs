@@ -3,18 +3,18 @@
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-/// The time of day, for timestamps in objects. Everything else uses tokio's time.
+/// The time of day, for timestamps in objects. All other code uses tokio's time.
 #[derive(Debug, Clone, Copy, Default)]
 pub enum Clock {
     /// The machine's clock.
     #[default]
     System,
-    /// A start time plus tokio's elapsed time. Under paused time it is the same in every run.
+    /// A start time plus tokio's elapsed time. With tokio's paused time, the clock shows the same times in every run.
     Since(Timestamp, Instant),
 }
 
 impl Clock {
-    /// A clock that starts at `moment` and advances with tokio's time.
+    /// Returns a clock that starts at `moment` and advances with tokio's time.
     pub fn starting_at(moment: Timestamp) -> Self {
         Self::Since(moment, Instant::now())
     }

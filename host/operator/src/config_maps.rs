@@ -1,6 +1,7 @@
-//! The names of the ConfigMaps that the operator reads and keeps for itself.
+//! The names of the ConfigMaps that the operator reads and writes for its own settings.
 
-/// The ConfigMap with variables from which the Go operator takes its defaults.
+/// The operator's own ConfigMap of settings, with variables. The Go operator of KAOS also takes its defaults from this
+/// ConfigMap.
 pub(crate) const OPERATOR_CONFIG: &str = "kaos-operator-config";
-/// The ConfigMap in which the operator keeps the last content of [`OPERATOR_CONFIG`] that fitted.
+/// The ConfigMap in which the operator stores the last good settings: the last valid content of [`OPERATOR_CONFIG`].
 pub(crate) const FITTED_CONFIG: &str = "kaos-operator-config-fitted";

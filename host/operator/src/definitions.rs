@@ -1,11 +1,11 @@
-//! Reads the CustomResourceDefinitions in the binary.
+//! Reads the CRDs that are embedded in the binary.
 
 use serde_json::Value;
 
 use crate::input::parse;
 
-/// Returns all definitions in the order in which to install them. Parses each one only when the iterator reaches it:
-/// keeping them parsed would cost memory for the lifetime of the operator.
+/// Returns all CRDs in the order in which to install them. Parses each CRD only when the iterator reaches it: parsed
+/// CRDs would use memory as long as the operator runs.
 pub(crate) fn embedded() -> impl Iterator<Item = Value> {
     let read = |text: &&str| parse(&"the embedded CRDs".into(), text, "").0;
     kaos_crds::manifests::ALL.iter().flat_map(read).map(|document| document.object)

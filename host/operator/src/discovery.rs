@@ -12,13 +12,13 @@ use crate::{
     watch::discover,
 };
 
-/// The kind that a word means could not be found.
+/// The error if no kind was found for a word.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MeantError {
-    /// The word means no kind.
+    /// The word does not name exactly one kind.
     #[error(transparent)]
     Kind(#[from] KindError),
-    /// The word may mean a kind for which discovery failed.
+    /// The word may name a kind for which discovery failed.
     #[error("{kind}; the API server could not say what it serves of {version}: {why}")]
     Unasked {
         /// The result without that kind.
@@ -30,7 +30,7 @@ pub(crate) enum MeantError {
     },
 }
 
-/// Returns which of these kinds a user means by a word.
+/// Returns the kind that a user means by a word, among `kinds`.
 pub(crate) async fn meant(
     client: &Client,
     kinds: &BTreeSet<ResourceType>,

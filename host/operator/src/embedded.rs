@@ -2,16 +2,18 @@
 
 use kaos_policy::{digest::Digest, engine::BuiltIn};
 
-/// An embedded policy. It cannot be cloned: a copy with one changed field would pair the code with another component.
+/// An embedded policy. The type is not `Clone`: a copy with one changed field could pair the code with another
+/// component.
 #[derive(Debug)]
 pub struct EmbeddedPolicy {
     /// The component.
     pub component: &'static [u8],
-    /// Its `policy.yaml`, with its grants.
+    /// The `policy.yaml` of the policy, with its grants.
     pub manifest: &'static str,
     /// The SHA-256 of the component, in lower-case hex.
     pub digest: &'static str,
-    /// The code that `compile-embedded` of another build of the same sources compiled, if this build got it.
+    /// The compiled code of the component. Another build of the same sources wrote this code with `compile-embedded`.
+    /// `None` if this build did not get this code.
     code: Option<&'static [u8]>,
 }
 
@@ -19,7 +21,7 @@ pub struct EmbeddedPolicy {
 pub static DEFAULTS: &[EmbeddedPolicy] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
 impl EmbeddedPolicy {
-    /// Returns the compiled code, for the gate.
+    /// Returns the compiled code for the gate; `None` if this build has no such code.
     #[must_use]
     pub fn built_in(&self) -> Option<BuiltIn> {
         let component = self.digest.parse::<Digest>().ok()?;

@@ -1,8 +1,8 @@
-//! Resolves words of users to kinds.
+//! Finds the kind that a user means by a word.
 //!
-//! A policy must not claim a kind that differs from one of [`SERVED`] only in upper and lower case. No object would
-//! ever have that kind, a word such as `agent` would be ambiguous, and rights could not tell the kinds apart, since
-//! their plurals are equal.
+//! A policy must not claim a kind that differs from a kind in [`SERVED`] only in upper and lower case. No object would
+//! ever have the claimed kind, and a word such as `agent` would be ambiguous. Rights could not distinguish the two
+//! kinds, because their plurals are equal.
 
 use std::sync::LazyLock;
 
@@ -11,13 +11,14 @@ use kaos_policy::contract::ResourceType;
 
 use crate::watch::Served;
 
-/// Kinds that are served wherever an operator works: those of its own CRDs, and Secrets, which a flag controls.
+/// The kinds that every cluster with an operator serves: the kinds of its own CRDs, and Secrets, for which a flag
+/// controls whether the operator reads them.
 pub(crate) static SERVED: LazyLock<Vec<ResourceType>> = LazyLock::new(|| {
     let own = manifests::KINDS.map(|kind| ResourceType::new(API_VERSION, kind));
     own.into_iter().chain([ResourceType::new("v1", "Secret")]).collect()
 });
 
-/// The word does not name exactly one kind.
+/// The error for a word that does not name exactly one kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum KindError {
     /// No policy answers for a kind with this name.
@@ -38,8 +39,9 @@ pub(crate) enum KindError {
     },
 }
 
-/// Returns the kind that a user means, among those that policies answer for. The word may be the kind, plural, singular
-/// or a short name, as the cluster serves it. A dot and the group may follow. Case does not matter.
+/// Returns the kind that a user means, among the kinds that policies answer for. The word may be the kind, the plural,
+/// the singular or a short name, as the cluster serves it. A dot and the group may follow. The word is not
+/// case-sensitive.
 pub(crate) fn meant<'a>(
     word: &str,
     kinds: impl IntoIterator<Item = &'a ResourceType>,

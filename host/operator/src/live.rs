@@ -1,6 +1,7 @@
-//! Reads the objects of a running cluster once, to answer one question of a user.
+//! Reads the objects of a running cluster once, for a verb of the command line.
 //!
-//! Lists the types that policies claim or read. Reads ConfigMaps only if an object needs them, and never reads Secrets.
+//! This module lists the types that policies claim or read. The module reads ConfigMaps only if an object needs them,
+//! and never reads Secrets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,10 +24,10 @@ use crate::{
     watch::{Served, is_guarded},
 };
 
-/// Number of objects requested at a time.
+/// The number of objects in one page of a list request.
 const PAGE: u32 = 500;
 
-/// The cluster could not be read.
+/// The error if the cluster cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("{what} cannot be read")]
 pub struct LiveError {
@@ -38,7 +39,7 @@ pub struct LiveError {
 pub struct Gathered {
     client: Client,
     types: BTreeMap<ResourceType, Option<Served>>,
-    /// Types that were listed completely, in a namespace or everywhere.
+    /// Types that were listed completely, in a namespace or in the whole cluster.
     listed: BTreeSet<(ResourceType, Option<String>)>,
     asked: BTreeSet<Target>,
     documents: BTreeMap<Identity, Document>,
@@ -51,7 +52,7 @@ pub enum DryRunAnswer {
     Taken,
     /// The server refuses the manifest, for this reason.
     Refused(String),
-    /// It is unknown whether the server accepts the manifest, for this reason.
+    /// A dry run cannot show whether the server accepts the manifest, for this reason.
     Open(String),
 }
 
@@ -62,7 +63,8 @@ impl Gathered {
         Self { client, types, listed, asked, documents: BTreeMap::new() }
     }
 
-    /// Lists all objects of a type, or the objects in one namespace. A type that is not served has no objects.
+    /// Lists all objects of a type, or the objects in one namespace. Does nothing if the cluster does not serve the
+    /// type.
     pub async fn list(&mut self, of: &ResourceType, namespace: Option<&str>) -> Result<(), LiveError> {
         if is_guarded(of) {
             return Ok(());
@@ -76,7 +78,7 @@ impl Gathered {
         self.pages(of, &api, ListParams::default()).await
     }
 
-    /// Reads the needs of passes that were not read yet. Returns whether there were any.
+    /// Reads the needs of passes that were not read yet. Returns whether there were such needs.
     pub async fn read(&mut self, targets: impl IntoIterator<Item = Target>) -> Result<bool, LiveError> {
         let mut any = false;
         for target in targets {
@@ -118,13 +120,14 @@ impl Gathered {
             Err(kube::Error::Api(answer)) if matches!(answer.code, 400 | 422) => answer.message,
             Err(error) => return Ok(DryRunAnswer::Open(told(&error))),
         };
-        // The operator first removes fields that the server derived from the previous plan. A dry run cannot do that.
+        // Check for fields that the server derived from the previous plan. The operator removes them before the apply,
+        // but a dry run cannot remove them, so its answer may be wrong.
         let live = api.get_opt(name).await.map_err(|source| failed(format!("{of} {name}"), source))?;
         let live = live.and_then(|live| serde_json::to_value(live).ok()).unwrap_or_default();
         Ok(if leftovers(manifest, &live).is_empty() { DryRunAnswer::Refused(why) } else { DryRunAnswer::Open(why) })
     }
 
-    /// Reads one object and returns its identity, or none if it does not exist.
+    /// Reads one object and returns its identity. Returns `None` if the object does not exist.
     pub async fn object(
         &mut self,
         of: &ResourceType,
@@ -142,7 +145,7 @@ impl Gathered {
         Ok(self.documents.keys().find(is_it).cloned())
     }
 
-    /// Whether all objects of a type in a namespace were listed.
+    /// Returns whether all objects of a type in a namespace were listed.
     fn has_listed(&self, of: &ResourceType, namespace: Option<&str>) -> bool {
         let has = |place: Option<&str>| self.listed.contains(&(of.clone(), place.map(str::to_owned)));
         has(None) || (namespace.is_some() && has(namespace))
@@ -153,12 +156,12 @@ impl Gathered {
         self.documents.values().cloned().collect()
     }
 
-    /// Whether the cluster serves a type.
+    /// Returns whether the cluster serves a type.
     pub async fn serves(&mut self, of: &ResourceType) -> Result<bool, LiveError> {
         Ok(self.served(of).await?.is_some())
     }
 
-    /// If passes do not see objects of a type, returns what they see instead.
+    /// Returns what passes see instead of the objects of a type; `None` if they see the objects.
     pub fn hidden(&self, of: &ResourceType) -> Option<Sighting> {
         if of.is_secret() {
             return Some(Sighting::Forbidden("Secrets are not read for this question".to_owned()));
@@ -203,7 +206,7 @@ impl Gathered {
         for mut object in objects {
             object.metadata.managed_fields = None;
             let Ok(mut object) = serde_json::to_value(object) else { continue };
-            // Items of a list carry neither apiVersion nor kind.
+            // Items of a list have neither `apiVersion` nor `kind`.
             object["apiVersion"] = of.api_version.as_str().into();
             object["kind"] = of.kind.as_str().into();
             let origin = DocumentOrigin { file: "the cluster".into(), document: self.documents.len() + 1, item: None };
@@ -214,8 +217,8 @@ impl Gathered {
     }
 }
 
-/// Returns the identity of an object. Unlike objects in files, an object of a cluster without a namespace is
-/// cluster-scoped.
+/// Returns the identity of an object in a cluster. Without a namespace, such an object is cluster-scoped. An object in
+/// a file is different: it may just omit the namespace.
 fn identity(object: &mut Value) -> Result<Identity, (&'static str, String)> {
     if !object["metadata"]["namespace"].is_null() {
         return Identity::of(object, "default");

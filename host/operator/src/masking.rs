@@ -1,6 +1,7 @@
-//! Masks values that must not appear on screens or in logs: values whose names say that they are secret.
+//! Masks secret values, which must not appear on screens or in logs. The names of variables and fields show which
+//! values are secret.
 
-/// Replaces a secret value.
+/// The text that replaces a secret value.
 pub const MASK: &str = "********";
 
 /// Bytes that `Debug` does not show.
@@ -13,18 +14,18 @@ impl std::fmt::Debug for Hidden {
     }
 }
 
-/// Whether a variable or field of this name may hold a secret. Answers yes in doubt, since a user can still read the
-/// value with kubectl.
+/// Returns whether a variable or field of this name may contain a secret. In doubt, returns true, because a user can
+/// still read the value with kubectl.
 pub fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
-    // A number of tokens is not a secret token.
+    // A field with a number of tokens does not contain a secret token.
     if ["BUDGET", "LIMIT", "COUNT"].iter().any(|measure| name.ends_with(measure)) || name.ends_with("MAX_TOKENS") {
         return false;
     }
     let parts =
         ["PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "TOKEN", "CREDENTIAL", "APIKEY", "PRIVATE", "AUTHORIZATION"];
     parts.iter().any(|part| name.contains(part))
-        // Connection strings contain passwords.
+        // Connection strings may contain passwords.
         || ["DATABASE_URL", "CONNECTION_STRING", "DSN"].iter().any(|end| name.ends_with(end))
         || name.split(['_', '-', '.']).any(|part| part == "KEY" || part == "KEYS")
 }
@@ -38,7 +39,7 @@ fn line(line: &str) -> String {
     let Some(at) = line.find([':', '=']) else { return line.to_owned() };
     let (name, value) = line.split_at(at + 1);
     let named = name[..at].trim_matches(|c: char| !c.is_alphanumeric());
-    // `secretName: x` and the like only refer to a secret.
+    // Fields such as `secretName: x` only refer to a secret.
     let refers = named.ends_with("Name") || named.ends_with("Ref");
     if refers || value.trim().is_empty() || !is_secret(named) {
         return line.to_owned();
@@ -63,7 +64,7 @@ mod tests {
             "GPG_PASSPHRASE",
             "HTTP_AUTHORIZATION",
             "DATABASE_URL",
-            // Not secret, but no rule for names could tell.
+            // These values are not secret, but no rule for names can know this.
             "TOKENIZER_OFF",
         ] {
             assert!(is_secret(name), "{name}");

@@ -1,5 +1,5 @@
-//! Limits how many policies run at once: as many as there are processors. Policies that namespaces installed get at
-//! most half of them.
+//! Limits how many policies run at the same time: at most one for each processor. Tenants' policies get at most half of
+//! the processors.
 
 use std::sync::Arc;
 
@@ -8,7 +8,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::blocking::off_thread;
 
-/// Sandboxes that one pass has open at once: the policy's, and the overlay's that is being asked.
+/// The number of sandboxes that one pass has open at the same time: one for the policy, and one for the current
+/// overlay.
 const OPEN: usize = 2;
 
 /// Where policies run.
@@ -17,20 +18,20 @@ pub enum Compute {
     /// On separate threads, at most one for each processor.
     #[default]
     Pool,
-    /// In the task of the pass, so that every run of a simulation is the same.
+    /// In the task of the pass, so that every run of a simulation has the same result.
     Inline,
 }
 
-/// The processors of this machine. Clones share them.
+/// The processors of this machine. All clones share the same processors.
 #[derive(Clone)]
 pub(crate) struct Processors {
     compute: Compute,
     all: Arc<Semaphore>,
-    /// The processors that namespaces' own policies may use.
+    /// The processors that tenants' policies may use.
     tenants: Arc<Semaphore>,
 }
 
-/// Permission to compute, until it is dropped.
+/// Permission to use a processor, until this value is dropped.
 pub(crate) struct Permit {
     _share: Option<OwnedSemaphorePermit>,
     _processor: Option<OwnedSemaphorePermit>,
@@ -42,16 +43,16 @@ impl Processors {
         Self::new(compute, std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
     }
 
-    /// Uses this many processors, up to the number for which there are enough sandboxes. With more, passes would fail
-    /// to open one.
+    /// Uses this many processors, but at most the number for which the engine has enough sandboxes. With more
+    /// processors, passes would fail to open a sandbox.
     fn new(compute: Compute, processors: usize) -> Self {
         let processors = processors.clamp(1, Engine::SANDBOXES / OPEN);
         let tenants = (processors / 2).max(1);
         Self { compute, all: Arc::new(Semaphore::new(processors)), tenants: Arc::new(Semaphore::new(tenants)) }
     }
 
-    /// Runs policies, or other work that keeps a processor busy. Work of a namespace's own policies leaves processors
-    /// free for the policies of the operator's owner.
+    /// Runs policies or other CPU-bound work. `is_local` work is for a tenant's policies: it leaves processors free for
+    /// the owner's policies.
     ///
     /// The work keeps its processor until it ends, even if the caller stops waiting for it.
     pub(crate) async fn run<T: Send + 'static>(&self, is_local: bool, work: impl FnOnce() -> T + Send + 'static) -> T {
@@ -72,7 +73,7 @@ impl Processors {
         if self.compute == Compute::Inline {
             return Permit { _share: None, _processor: None };
         }
-        // Acquiring never fails, since the semaphores are never closed.
+        // Acquiring never fails, because the semaphores are never closed.
         let share = if is_local { Arc::clone(&self.tenants).acquire_owned().await.ok() } else { None };
         Permit { _share: share, _processor: Arc::clone(&self.all).acquire_owned().await.ok() }
     }

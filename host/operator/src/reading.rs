@@ -1,4 +1,4 @@
-//! Reads files that a user names, up to a limit: a file may be far too large, or an endless device.
+//! Reads files that a user names, up to a size limit: a file may be far too large, or an endless device.
 
 use std::{
     fs::{self, File},
@@ -12,16 +12,17 @@ use std::{
 
 use kaos_policy::printable::printable;
 
-/// Limit for a file with objects, in bytes: enough for tens of thousands.
+/// The size limit for a file with objects, in bytes: enough for tens of thousands of objects.
 pub const OBJECTS: u64 = 64 << 20;
-/// Limit for a settings file or a `policy.yaml`, in bytes: the size of a ConfigMap.
+/// The size limit for a settings file or a `policy.yaml`, in bytes: the maximum size of a ConfigMap.
 pub const SETTINGS: u64 = 1 << 20;
-/// Limit for a component, in bytes. It is above the gate's limit, so that the gate can say how to shrink a component.
+/// The size limit for a component, in bytes. This limit is above the gate's limit, so that the gate can report how to
+/// make a component smaller.
 pub const COMPONENT: u64 = 64 << 20;
-/// Limit for a core module from a compiler, in bytes, with all debug information.
+/// The size limit for a core module from a compiler, in bytes, with all debug information.
 pub const MODULE: u64 = 512 << 20;
 
-/// A file could not be read.
+/// Why a file could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The system refused to read the file.
@@ -50,20 +51,20 @@ pub enum ReadError {
     },
 }
 
-/// Time before a note says that the program waits for a pipe.
+/// The time after which the program prints a note that it waits for a pipe.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Reads a file of at most `limit` bytes.
 pub fn bytes(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     let name = path.display().to_string();
-    // Dropping it at the end of this function stops the note.
+    // The drop at the end of this function stops the note.
     let _told = fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo()).then(|| told_of_waiting(&name));
     let file = File::open(path).map_err(|source| ReadError::Unreadable { path: name.clone(), source })?;
     all(file, name, limit)
 }
 
-/// Prints a note after a while that the program waits for a pipe, since possibly no process writes to it. Dropping the
-/// returned sender stops that.
+/// Prints a note after [`PATIENCE`] that the program waits for a pipe, because possibly no process writes to the pipe.
+/// If the caller drops the returned sender before, no note is printed.
 fn told_of_waiting(name: &str) -> mpsc::Sender<()> {
     let (read, is_read) = mpsc::channel();
     let told =
@@ -96,7 +97,7 @@ fn all(source: impl Read, path: String, limit: u64) -> Result<Vec<u8>, ReadError
 }
 
 fn utf8(path: String, bytes: Vec<u8>) -> Result<String, ReadError> {
-    // UTF-16 of ASCII text is valid UTF-8 too, with a NUL next to each character: check for it first.
+    // Check for UTF-16 first: ASCII text in UTF-16 is also valid UTF-8, with a NUL next to each character.
     match encoding(&bytes) {
         Some(what) => Err(ReadError::NotText { path, what }),
         None => String::from_utf8(bytes).map_err(|_| ReadError::NotText { path, what: "no text in UTF-8" }),

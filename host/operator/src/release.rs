@@ -1,10 +1,12 @@
 //! Removes finalizers, so that objects and their namespaces can be deleted after the operator is uninstalled.
 //!
-//! It removes the finalizers in the claims of policies and those of earlier operators. It also removes finalizers that the
-//! operator itself added according to managed fields, since settings may name others. It keeps all other finalizers.
+//! The verb removes the finalizers in the claims of policies, and the finalizers of earlier operators. Settings may
+//! name further finalizers, so the verb also removes finalizers that this operator added according to the managed
+//! fields. It keeps all other finalizers.
 //!
-//! Where the user may not read objects, nothing is released: the Roles of the operator are gone with their namespace,
-//! or a failed installation never created them. This is reported and is not a failure.
+//! The verb releases no objects in namespaces where the user may not read objects. This can happen because the Roles of
+//! the operator were deleted with their namespace, or a failed installation never created them. The verb reports this,
+//! but does not treat it as a failure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::{discovery, error_text::told, reconcile::put_on, watch::Scope};
 
-/// Number of objects in one page of a list.
+/// The number of objects in one page of a list request.
 const PAGE: u32 = 500;
 
 /// The finalizers to remove, by type.
@@ -27,43 +29,43 @@ pub type FinalizersByType = BTreeMap<ResourceType, BTreeSet<String>>;
 /// The outcome for one object or one type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// The type is not served, so it has no objects.
+    /// The cluster does not serve the type, so the type has no objects.
     Unserved(ResourceType),
-    /// These finalizers were removed, or would be.
+    /// The verb removed these finalizers; in a dry run, it would remove them.
     Released {
-        /// The object's type.
+        /// The type of the object.
         of: ResourceType,
         /// `namespace/name`.
         object: String,
         /// The removed finalizers.
         finalizers: Vec<String>,
     },
-    /// An object that the operator kept only for itself was deleted, or would be.
+    /// The verb deleted an object that the operator stored only for itself; in a dry run, it would delete the object.
     Removed {
-        /// The object's type.
+        /// The type of the object.
         of: ResourceType,
         /// `namespace/name`.
         object: String,
     },
-    /// The user may read nothing in a namespace, or anywhere, so nothing was released there.
+    /// The user may read no objects in a namespace, or in the whole cluster, so the verb released none there.
     Barred {
-        /// The namespace; none for all.
+        /// The namespace; `None` for the whole cluster.
         namespace: Option<String>,
         /// The API server's message.
         because: String,
     },
-    /// One step failed; the others continue.
+    /// One step failed; the other steps continue.
     Failed {
         /// The type.
         of: ResourceType,
-        /// `namespace/name`, or the place where objects could not be listed.
+        /// `namespace/name`, or a text about the namespace whose objects could not be listed.
         object: String,
         /// The error.
         because: String,
     },
 }
 
-/// Returns the finalizers in the claims of these policies, and adds the `further` ones to each claimed type.
+/// Returns the finalizers in the claims of these policies. Adds the `further` finalizers to each claimed type.
 pub fn finalizers<'a>(policies: impl IntoIterator<Item = &'a Policy>, further: &[String]) -> FinalizersByType {
     let mut finalizers = FinalizersByType::new();
     for claim in policies.into_iter().flat_map(|policy| &policy.descriptor().claims) {
@@ -73,8 +75,8 @@ pub fn finalizers<'a>(policies: impl IntoIterator<Item = &'a Policy>, further: &
     finalizers
 }
 
-/// Removes the finalizers from every object. Calls `tell` for each outcome as it happens, and at the end for places
-/// that the user may not read.
+/// Removes the finalizers from every object. Calls `tell` immediately for each outcome. At the end, calls `tell` for
+/// namespaces whose objects the user may not read.
 pub async fn release(
     client: &Client,
     finalizers: &FinalizersByType,
@@ -82,7 +84,7 @@ pub async fn release(
     dry_run: bool,
     mut tell: impl FnMut(Event),
 ) -> Result<(), kube::Error> {
-    // Fail if the API server cannot be reached: otherwise its types would count as not served.
+    // Fail if the API server cannot be reached: otherwise the verb would report all types as not served.
     client.apiserver_version().await?;
     let mut sights: BTreeMap<Option<&str>, ReadableTypes> = BTreeMap::new();
     for (of, names) in finalizers {
@@ -114,17 +116,18 @@ pub async fn release(
     Ok(())
 }
 
-/// The types that could be read in one place.
+/// The types whose objects the user may and may not read, in a namespace or in the whole cluster.
 #[derive(Default)]
 struct ReadableTypes {
-    /// Whether any type could be read.
+    /// Whether the user may read objects of any type.
     any: bool,
-    /// Types that the user may not read, and why.
+    /// Types whose objects the user may not read, each with the reason.
     refused: Vec<(ResourceType, String)>,
 }
 
 impl ReadableTypes {
-    /// Reports types that could not be read. If only some types are refused, rights are missing, and each is a failure.
+    /// Reports the types whose objects the user may not read. If this concerns only some of the types, rights are
+    /// missing, and each such type is a failure.
     fn tell(self, namespace: Option<&str>, tell: &mut impl FnMut(Event)) {
         let Self { any, refused } = self;
         if any {
@@ -136,7 +139,7 @@ impl ReadableTypes {
     }
 }
 
-/// Stands in for the name of an object where objects could not be listed.
+/// Returns the text that replaces the name of an object if objects could not be listed.
 fn unlisted(namespace: Option<&str>) -> String {
     match namespace {
         Some(namespace) => format!("objects of namespace {namespace} cannot be listed"),
@@ -144,7 +147,7 @@ fn unlisted(namespace: Option<&str>) -> String {
     }
 }
 
-/// One type in one place.
+/// One type in one namespace, or in the whole cluster.
 struct TypeInPlace<'a> {
     client: &'a Client,
     of: &'a ResourceType,
@@ -154,7 +157,7 @@ struct TypeInPlace<'a> {
 }
 
 impl TypeInPlace<'_> {
-    /// Removes the finalizers from all objects. An error says why the user may not list them.
+    /// Removes the finalizers from all objects. An error is the reason why the user may not list the objects.
     async fn release_all(&self, place: &Api<DynamicObject>, tell: &mut impl FnMut(Event)) -> Result<(), String> {
         let mut params = ListParams::default().limit(PAGE);
         loop {
@@ -183,7 +186,7 @@ impl TypeInPlace<'_> {
         }
     }
 
-    /// Removes the finalizers from one object, if it has any of them.
+    /// Removes the finalizers from one object. Returns `None` if the object has none of them.
     async fn release_one(&self, mut object: PartialObjectMeta<DynamicObject>) -> Option<Event> {
         let of = self.of.clone();
         let namespace = object.namespace().unwrap_or_default();
@@ -204,8 +207,8 @@ impl TypeInPlace<'_> {
             if self.dry_run {
                 return Some(Event::Released { of, object: shown, finalizers: gone });
             }
-            // The version ensures that no finalizer was added since the read. An object that is gone by now needs no
-            // release.
+            // With the version, the patch fails if another client added a finalizer after the read. An object that was
+            // deleted in between needs no release.
             let version = object.resource_version();
             let patch = Patch::Merge(json!({"metadata": {"resourceVersion": version, "finalizers": kept}}));
             let failed = match api.patch_metadata(&object.name_any(), &PatchParams::default(), &patch).await {

@@ -1,11 +1,11 @@
-//! Splits a WebAssembly binary into sections, and removes those that serve only people and debuggers.
+//! Splits a WebAssembly binary into sections, and removes sections that only people and debuggers use.
 //!
-//! `build.rs` includes this file too. It does not interpret the contents of sections.
+//! `build.rs` also includes this file. This code does not interpret the contents of sections, except names and imports.
 
 /// One section.
 pub(crate) struct Section<'a> {
     id: u8,
-    /// Its bytes with the header.
+    /// The bytes of the section, including its header.
     whole: &'a [u8],
     content: &'a [u8],
 }
@@ -17,8 +17,8 @@ impl Section<'_> {
         rest.get(..length)
     }
 
-    /// Returns module and name of the imports, if this is the import section. Ends behind the first one that is not a
-    /// function.
+    /// Returns the module and the name of each import, if this is the import section. Stops at the first import that is
+    /// not a function.
     #[allow(dead_code, reason = "build.rs does not ask")]
     pub(crate) fn imports(&self) -> Vec<[&[u8]; 2]> {
         const IMPORTS: u8 = 2;
@@ -33,14 +33,14 @@ impl Section<'_> {
         imports
     }
 
-    /// Whether neither a host nor the conversion to a component needs the section.
+    /// Returns whether neither a host nor the conversion to a component needs the section.
     fn is_for_people(&self) -> bool {
         const NAMES: [&[u8]; 4] = [b"name", b"component-name", b"producers", b"target_features"];
         self.custom().is_some_and(|name| NAMES.contains(&name) || name.starts_with(b".debug_"))
     }
 }
 
-/// Returns the sections of a module or component, up to the first unreadable one.
+/// Returns the sections of a module or component, up to the first unreadable section.
 pub(crate) fn sections(binary: &[u8]) -> impl Iterator<Item = Section<'_>> {
     let mut rest = binary.get(8..).unwrap_or_default();
     std::iter::from_fn(move || {
@@ -53,8 +53,8 @@ pub(crate) fn sections(binary: &[u8]) -> impl Iterator<Item = Section<'_>> {
     })
 }
 
-/// Removes names of functions, debug information and the list of tools. Without `strip`, they make up a quarter of a
-/// module; the conversion to a component adds some too.
+/// Removes names of functions, debug information and the list of tools. Without `strip`, these are a quarter of a
+/// module. The conversion to a component adds more such sections.
 pub(crate) fn slim(binary: &[u8]) -> Vec<u8> {
     let (mut slim, mut read) = (binary.get(..8).unwrap_or(binary).to_vec(), binary.len().min(8));
     for section in sections(binary) {
@@ -63,12 +63,12 @@ pub(crate) fn slim(binary: &[u8]) -> Vec<u8> {
             slim.extend_from_slice(section.whole);
         }
     }
-    // Keep an unreadable rest: the next reader of the binary reports what is wrong with it.
+    // Keep the unreadable rest, so that the next reader of the binary reports the error.
     slim.extend_from_slice(&binary[read..]);
     slim
 }
 
-/// Parses module and name of an import. Returns them with the rest of the bytes.
+/// Parses the module and the name of an import. Returns the module, the name and the remaining bytes.
 fn import(bytes: &[u8]) -> Option<([&[u8]; 2], &[u8])> {
     let (length, rest) = number(bytes)?;
     let (module, rest) = rest.split_at_checked(length)?;
@@ -77,13 +77,13 @@ fn import(bytes: &[u8]) -> Option<([&[u8]; 2], &[u8])> {
     Some(([module, name], rest))
 }
 
-/// Skips the description of an imported function. Returns the rest of the bytes.
+/// Skips the description of an imported function. Returns the remaining bytes.
 fn function(bytes: &[u8]) -> Option<&[u8]> {
     let rest = bytes.strip_prefix(&[0])?;
     number(rest).map(|(_, rest)| rest)
 }
 
-/// Parses an unsigned LEB128 number. Returns it with the rest of the bytes.
+/// Parses an unsigned LEB128 number. Returns the number and the remaining bytes.
 fn number(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let mut value = 0_u64;
     for (position, byte) in bytes.iter().take(5).enumerate() {

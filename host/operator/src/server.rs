@@ -1,4 +1,5 @@
-//! The version of the API server. A newer server may have fields that this program does not know.
+//! Finds out whether the API server is newer than this program. A newer server may have fields that this program does
+//! not know.
 
 use std::sync::Arc;
 
@@ -9,23 +10,24 @@ use kube::Client;
 
 use crate::{blocking::off_thread, error_text::told};
 
-/// Whether an API server may have fields that this program does not know.
+/// Returns whether an API server may have fields that this program does not know.
 pub(crate) async fn is_newer(client: &Client) -> Result<bool, kube::Error> {
     let told = client.apiserver_version().await?;
     Ok(gate::is_newer(&told.major, &told.minor))
 }
 
-/// The API server that checks are for.
+/// The API server for which input is checked.
 #[derive(Clone)]
 pub(crate) enum TargetServer {
-    /// A running one. It is asked each time, because it can be upgraded while this program runs.
+    /// A running server. The program asks for its version each time, because an administrator may upgrade the server
+    /// while this program runs.
     Running(Client),
-    /// One whose version is known.
+    /// A server whose version is known.
     #[cfg(test)]
     Known(Known),
 }
 
-/// What is known of the version while a check runs.
+/// The knowledge about the server's version while a check runs.
 #[derive(Clone, Copy)]
 enum VersionSoFar {
     Unasked,

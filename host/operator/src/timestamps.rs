@@ -1,4 +1,4 @@
-//! Converts times from and to Kubernetes' notation.
+//! Converts times from and to Kubernetes' format.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ pub(crate) fn written(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// Parses a time. Returns none if the text is missing or no time.
+/// Parses a time. Returns `None` if the text is missing or is not a time.
 pub(crate) fn parsed(text: Option<&str>) -> Option<Timestamp> {
     text?.parse().ok()
 }

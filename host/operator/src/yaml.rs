@@ -1,4 +1,4 @@
-//! Writes YAML that reads back as the same value. Characters that control a terminal or hide others are escaped.
+//! Writes YAML that parses to the same value. Escapes characters that control a terminal or hide other characters.
 
 use std::borrow::Cow;
 
@@ -18,14 +18,14 @@ pub(crate) fn text(value: &impl Serialize) -> Result<String, Error> {
 
 fn unescaped(value: &impl Serialize) -> Result<String, Error> {
     let options = serde_saphyr::ser_options! {
-        // Folded text depends on the positions of line breaks, so keep texts without newlines in one line.
+        // Never fold a text: the escapes would move its line breaks, and a folded text depends on them.
         folded_wrap_chars: usize::MAX,
     };
     serde_saphyr::to_string_with_options(value, options)
 }
 
-/// Writes a value with escapes. The library escapes some of these characters only, so this writes a unique word for
-/// each text that has any, and replaces the word with the escaped text.
+/// Writes a value with escapes. The library escapes only some of the special characters. So this function first writes
+/// a unique word for each text with such a character, and then replaces the word with the escaped text.
 fn escaped(mut value: Value, unescaped_text: &str) -> Result<String, Error> {
     let unused = (0..=unescaped_text.len())
         .map(|number| format!("escaped{number}text"))
@@ -35,7 +35,7 @@ fn escaped(mut value: Value, unescaped_text: &str) -> Result<String, Error> {
     Ok(words.resolve(&unescaped(&value)?))
 }
 
-/// The words that stand for escaped texts.
+/// The words that represent escaped texts.
 struct Words {
     prefix: String,
     scalars: Vec<String>,
@@ -147,7 +147,7 @@ mod tests {
         let long = "x ".repeat(500);
         assert_eq!(serde_saphyr::from_str::<Value>(&text(&json!({"a": long})).unwrap()).unwrap()["a"], *long);
     }
-    /// Draws a text from characters that YAML or a terminal treats specially.
+    /// Draws a random text from characters that have a special meaning in YAML or in a terminal.
     fn drawn(rng: &mut fastrand::Rng) -> String {
         const CHARACTERS: [char; 26] = [
             'a',

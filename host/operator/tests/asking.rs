@@ -6,7 +6,7 @@ use kaos_operator::package::{Package, pack};
 use kaos_policy::manifest::PolicyFile;
 use serde_json::{Value, json};
 
-/// Returns an Agent like the team's, with other metadata.
+/// Returns a copy of the team's Agent `a`, with other metadata.
 fn like_a(stage: &Stage, metadata: Value) -> Value {
     let mut agent = stage.cluster.object("kaos.tools", "agents", "team", "a").unwrap().as_ref().clone();
     agent["metadata"] = metadata;
@@ -47,7 +47,7 @@ async fn plan_without_files_reads_objects_and_active_policies_from_the_cluster()
         "{}",
         ran.stderr
     );
-    // Once the settings are in force, the plan changes nothing.
+    // When the settings are in effect, the plan shows no changes.
     stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Active", "policy": "agent"}));
     let ran = stage.policy(&plan).await;
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
@@ -65,7 +65,8 @@ async fn plan_changes_nothing_for_objects_pinned_to_earlier_or_unknown_policies(
         stage.revision(&name(number), &edition(number, "{}"), number.into(), &status);
     }
     let digest = |number: u8| edition(number, "{}").component_digest().unwrap().to_string();
-    // An operator remembers three revisions of a policy, so it forgets the oldest for the planned one.
+    // An operator keeps a limited chain of predecessors, so the planned revision pushes the oldest revision out of the
+    // chain.
     for (name, policy) in [("served", digest(2)), ("forgotten", digest(0)), ("vain", "nobody".to_owned())] {
         naming(&stage, name, &policy);
     }
@@ -86,12 +87,12 @@ async fn plan_changes_nothing_for_objects_pinned_to_earlier_or_unknown_policies(
     );
 }
 
-/// Returns settings for Agents that only a policy with large answers can take.
+/// Returns settings for Agents. With these settings, the answers of a policy become large.
 fn long_annotations() -> String {
     format!("extraAnnotations: {{note: {}}}\n", "x".repeat(150_000))
 }
 
-/// Adds a policy for Agents in namespace `canary`. The limit for its answers is too low for [`long_annotations`].
+/// Adds a policy for Agents in namespace `canary`. The policy's limit for answers is too low for [`long_annotations`].
 fn terse_canary_serves(stage: &Stage) {
     let mut canary = edition(1, "{answerBytes: 200000}");
     canary.file.scope.namespaces = vec!["canary".to_owned()];
@@ -129,7 +130,7 @@ async fn plan_refuses_a_version_that_active_settings_break() {
     let told =
         "with the settings of policy ConfigMap policy-agent-settings of the operator's namespace: sample minimal";
     assert!(ran.code == 1 && ran.stderr.contains(told), "{}{}", ran.stdout, ran.stderr);
-    // Settings for other places do not matter.
+    // The settings do not apply in the scope `team`, so the verb does not try them.
     let ran = stage.policy(&[&plan[..], &["--scope", "team"]].concat()).await;
     assert!(ran.code != 1 && !ran.stderr.contains("sample"), "{}{}", ran.stdout, ran.stderr);
 }
@@ -210,7 +211,7 @@ async fn plan_leaves_out_a_revision_with_lost_bytes_and_warns_with_a_remedy() {
     let ran = stage.policy(&["explain", "agent/a", "-n", "team"]).await;
     assert!(ran.code == 0 && ran.stderr.contains("agent-1 is left out"), "{}", ran.stderr);
     assert!(ran.stdout.contains("a default policy, which no installed package replaces"), "{}", ran.stdout);
-    // An operator that starts now finds the same package in its ConfigMap.
+    // If an operator started now, it would find the same package in the source ConfigMap.
     let source = pack("policy-agent-settings", HOME, &package("x:1").file, None).unwrap().index;
     stage.cluster.plant("", "configmaps", serde_json::to_value(source).unwrap());
     let ran = stage.policy(&plan).await;
@@ -272,7 +273,7 @@ async fn explain_names_the_policy_and_the_layer_of_each_setting() {
     let ran = stage.policy(&["explain", "agent/a", "-n", "team", "-o", "json"]).await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let setting = |policy: &str, path: &str, value: &str, from: &str| json!({"policy": policy, "path": path, "value": value, "from": from});
-    // The namespace's own setting wins over that of the cluster, and each policy has its own settings.
+    // The setting of the namespace wins over the setting of the cluster, and each policy has its own settings.
     let wanted = json!([
         setting("agent", "image", "\"x:2\"", "policy ConfigMap team/own (namespace)"),
         setting("log-level", "level", "\"DEBUG\"", "policy ConfigMap levels of the operator's namespace"),
@@ -313,8 +314,8 @@ async fn last_valid_operator_config_holds_while_the_current_one_is_invalid() {
     assert!(ran.stdout.contains("x:1") && ran.stdout.contains("x:3"), "{}", ran.stdout);
 }
 
-/// Starts a stage where a second edition of the policy serves. It fails on the Agent `beside`; the first edition did
-/// not.
+/// Starts a stage where a second edition of the policy serves. The second edition fails on the Agent `beside`; the
+/// first edition does not.
 async fn second_edition_serves(name: &str) -> Stage {
     let stage = Stage::start(name).await;
     team(&stage);

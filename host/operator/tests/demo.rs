@@ -1,5 +1,5 @@
-//! Drives `kaos-operator demo` with a stock kubectl, as the last lines of its output suggest. Without kubectl on the
-//! machine, prints that nothing was tested.
+//! Drives `kaos-operator demo` with a stock kubectl, with the commands that the last lines of the demo's output
+//! suggest. If the machine has no kubectl, prints that nothing was tested.
 #![cfg(feature = "demo")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -80,7 +80,7 @@ impl Demo {
         self.kubectl(&format!("apply{flags} -f {file}"))
     }
 
-    /// Waits until a condition holds.
+    /// Waits until a condition is true.
     fn until(&self, what: &str, is_so: impl Fn() -> bool) {
         for _ in 0..PATIENCE.as_secs() * 10 {
             if is_so() {
@@ -118,7 +118,7 @@ impl Demo {
 
 impl Drop for Demo {
     fn drop(&mut self) {
-        // An error is ignored: the process may have ended already.
+        // Ignores an error, because the process may have ended already.
         let _ended = self.process.kill().and_then(|()| self.process.wait());
     }
 }

@@ -1,5 +1,5 @@
-//! The verbs of the command line: each runs the real binary. One executable for all of them, since linking one takes longer
-//! than running most.
+//! Tests the verbs of the command line. Each test runs the real binary. All tests are in one executable, because
+//! linking an executable takes longer than running most tests.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
 
 mod asking;

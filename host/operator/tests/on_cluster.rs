@@ -65,7 +65,8 @@ async fn settings_pushed_for_one_scope_keep_settings_of_another_scope() {
             (&[scope.to_owned()][..], &image.into())
         );
     }
-    // Under one explicit name, a push is refused, and a plan names the package that would no longer apply.
+    // With one explicit name for both scopes, a push is refused, because the existing package would move to another
+    // scope.
     let of = settings("x2");
     let named = "policy-agent-settings.blue";
     let push = ["push", "--settings", of.as_str(), "--for", "agent", "--name", named, "--timeout", "0"];
@@ -106,7 +107,7 @@ async fn settings_pushed_for_one_scope_keep_settings_of_another_scope() {
     );
 }
 
-/// Returns the ConfigMap of settings with an image, as `policy pack` prints it, with a label of the user.
+/// Returns the ConfigMap of settings with an image, as `policy pack` prints it, and adds a label of the user.
 fn packed(image: &str) -> Value {
     let package = package(image);
     let mut index = pack(&package.name, HOME, &package.file, None).unwrap().index;
@@ -120,7 +121,7 @@ fn packed(image: &str) -> Value {
 async fn kubectl_apply_push_and_rollback_take_turns_without_conflicts() {
     let stage = Stage::start("one-owner").await;
     let api: Api<ConfigMap> = Api::namespaced(Client::new(stage.cluster.service(), HOME), HOME);
-    // As `kubectl apply --server-side -f -` does.
+    // Does the same as `kubectl apply --server-side -f -`.
     let apply = async |image: &str| {
         let applied =
             api.patch("policy-agent-settings", &PatchParams::apply("kubectl"), &Patch::Apply(packed(image))).await;
@@ -157,7 +158,7 @@ async fn kubectl_apply_push_and_rollback_take_turns_without_conflicts() {
     let ran = push("x:6").await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     holds("x:6");
-    // A controller is another owner.
+    // Another controller owns the fields now.
     let theirs = PatchParams::apply("argocd-controller").force();
     api.patch("policy-agent-settings", &theirs, &Patch::Apply(packed("x:7"))).await.unwrap();
     let ran = push("x:8").await;
@@ -183,8 +184,8 @@ async fn push_keeps_the_field_manager_of_the_former_guide() {
     }
 }
 
-/// Pushes settings. As soon as they are in the cluster, sets the statuses of `says` one after another, as an operator
-/// would.
+/// Pushes settings. When their ConfigMap is in the cluster, writes the statuses in `says` one after another, as an
+/// operator would.
 async fn pushed(stage: &Stage, says: &[Value]) -> Ran {
     let settings = stage.settings("x:1");
     let push = ["push", "--settings", settings.as_str(), "--for", "agent", "--timeout", "6"];
@@ -201,7 +202,8 @@ async fn pushed(stage: &Stage, says: &[Value]) -> Ran {
     tokio::join!(stage.policy(&push), operator).0
 }
 
-/// Returns the status of settings that serve, while this many objects still lack a pass with them.
+/// Returns the status of settings that serve. `outstanding` is the number of objects that had no pass with these
+/// settings yet.
 fn active(outstanding: u8) -> Value {
     json!({"state": "Active", "policy": "agent", "objects": 1, "outstanding": outstanding})
 }
@@ -251,7 +253,7 @@ async fn plan_reports_children_that_the_api_server_refuses() {
     });
     let api: Api<Deployment> = Api::namespaced(Client::new(stage.cluster.service(), "team"), "team");
     api.create(&PostParams::default(), &serde_json::from_value(deployment).unwrap()).await.unwrap();
-    // The controller writes the status meanwhile, so compare without it.
+    // The controller may write the status at any time, so compare without the status.
     let looked =
         async || api.get("agent-a").await.map(|it| (it.spec, it.metadata.labels, it.metadata.generation)).unwrap();
     let before = looked().await;
@@ -263,7 +265,7 @@ async fn plan_reports_children_that_the_api_server_refuses() {
     let told = "Agent team/a: the API server refuses the planned Deployment team/agent-a: ";
     assert!(ran.stderr.contains(told) && ran.stderr.contains("field is immutable"), "{}", ran.stderr);
     assert_eq!(looked().await, before, "it was only asked");
-    // Without the right for a dry run, the plan says so and shows the rest.
+    // Without the right for a dry run, `plan` prints a note and still shows the changes.
     stage.cluster.authorise(|attempt| attempt.verb.name() != "patch");
     let ran = stage.policy(&plan).await;
     assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);

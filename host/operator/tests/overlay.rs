@@ -1,5 +1,5 @@
-//! Tests an environment overlay over a default policy, as its author ships it: builds it for Wasm, makes a component,
-//! checks it, and passes it to `render`.
+//! Tests an environment overlay on top of a default policy, in the same steps as its author: builds the overlay for
+//! Wasm, converts it to a component, checks the component, and passes it to `render`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;

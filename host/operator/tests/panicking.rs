@@ -1,4 +1,4 @@
-//! A policy that panics: the panic's message and place reach its author and users through every channel.
+//! Tests that the message and the position of a policy's panic reach its author and its users through every channel.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::{
@@ -28,7 +28,7 @@ fn assert_told(text: &str) {
     assert!(is_told(text), "{text}");
 }
 
-/// Adds the policy's kind and an object whose policy panics.
+/// Adds the kind of the panicking policy, and an object of this kind.
 async fn fuse(stage: &Stage) {
     let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let version = json!({"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},

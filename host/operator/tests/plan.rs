@@ -135,7 +135,7 @@ fn plan_of_the_policy_in_force_changes_nothing() {
         let ran = run(["policy", "plan", &component, "-f", &objects], "");
         assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
         assert!(ran.stdout.starts_with("Nothing changes for "), "{}", ran.stdout);
-        // The packed form changes nothing either.
+        // The packed form of the same component also changes nothing.
         let packed = folder.write("packed.yaml", run(["policy", "pack", &component], "").stdout);
         assert_eq!(run(["policy", "plan", &packed, "-f", &objects], "").code, 0);
     }
@@ -225,7 +225,7 @@ fn plan_fails_for_settings_that_exceed_grantable_privileges() {
         assert_eq!(ran.code, 1, "{listed}: {}{}", ran.stdout, ran.stderr);
         assert!(ran.stderr.contains("failed: Agent n0/a0: ") && ran.stderr.contains(told), "{}", ran.stderr);
     }
-    // From the environment, as for the operator.
+    // Set the limit through the environment, as for the operator.
     let (settings, objects) = (folder.write("settings.yaml", power), folder.write("team.yaml", team(1)));
     let mut command = binary();
     command.args(["policy", "plan", "--settings", &settings, "--for", "agent", "-f", &objects]);

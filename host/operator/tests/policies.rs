@@ -213,11 +213,12 @@ fn unusable_policy_yaml_is_an_error() {
     std::fs::create_dir(&file).unwrap();
     refused("Is a directory");
     std::fs::remove_dir(&file).unwrap();
-    // A shell leaves an empty file if a command with redirected output fails.
+    // A shell creates an empty file if a command with redirected output fails.
     std::fs::write(&file, "").unwrap();
     refused("is empty");
     std::fs::write(&file, "{}").unwrap();
-    // The file must be named `policy.yaml`. A file with another name must not look as if it counted.
+    // The policy file must have the name `policy.yaml`. A file with a similar name is an error, because the program
+    // would ignore it.
     assert_eq!(run(["policy", "pack", &component], "").code, 0);
     folder.write("a.policy.yaml", "");
     let ran = run(["policy", "pack", &component], "");

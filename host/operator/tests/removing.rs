@@ -6,7 +6,7 @@ use kaos_operator::package::{Package, pack};
 use kaos_policy::manifest::{PolicyFile, Scope};
 use serde_json::{Value, json};
 
-/// Puts the ConfigMap of a package into the cluster.
+/// Adds the ConfigMap of a package to the cluster.
 fn plant(stage: &Stage, package: &Package) {
     let index = pack(&package.name, &package.namespace, &package.file, None).unwrap().index;
     stage.cluster.plant("", "configmaps", serde_json::to_value(index).unwrap());
@@ -49,7 +49,7 @@ async fn list_hides_finished_revisions_and_reports_unlisted_chunks() {
         stdout.lines().skip(1).filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect()
     };
     let ran = stage.policy(&["list"]).await;
-    // The revision in the ConfigMap may still serve; the refused one before it will not.
+    // The revision whose content is in the ConfigMap may still serve; the refused revision before it will not.
     assert_eq!(shown(&ran.stdout), ["agent-2", "agent-4"], "{}{}", ran.stdout, ran.stderr);
     for told in ["finished revisions: 3; --all lists", "kubectl delete configmap -n kaos-system left-1 left-2"] {
         assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
@@ -86,7 +86,7 @@ async fn remove_deletes_index_and_chunks_and_a_dry_run_deletes_nothing() {
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("kaos-operator policy rollback kaos-system/policy-agent-settings"), "{}", ran.stdout);
     assert!(!is_there(&stage, "policy-agent-settings") && !is_there(&stage, "left-1") && is_there(&stage, "other-1"));
-    // No operator runs that would notice, so the records stay.
+    // No operator runs and notices the removal, so the records stay.
     let ran = stage.policy(&["remove", "agent", "--with-history", "--timeout", "1"]).await;
     assert!(ran.code == 1 && ran.stderr.contains("The records stay until then"), "{}{}", ran.stdout, ran.stderr);
     assert!(stage.cluster.object("kaos.tools", "policyrevisions", HOME, "agent-1").is_some());
@@ -102,7 +102,7 @@ async fn a_record_that_came_to_serve_while_the_others_were_waited_for_stays() {
         while is_there(&stage, "policy-agent-settings") {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
-        // The one that serves now first, so that the verb deletes only afterwards.
+        // First write the revision that serves now, so that the verb deletes records only after this write.
         for (name, state) in [("agent-1", "Active"), ("agent-2", "Superseded")] {
             let record = stage.cluster.object("kaos.tools", "policyrevisions", HOME, name).unwrap();
             let mut record = (*record).clone();

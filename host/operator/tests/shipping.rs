@@ -63,21 +63,21 @@ async fn push_ignores_an_old_quarantine_while_the_package_is_retried() {
     let settings = stage.settings("x:1");
     let push = ["push", "--settings", settings.as_str(), "--for", "agent"];
     let tried_again = async {
-        // At most two minutes: a push that fails early writes nothing.
+        // Wait at most two minutes: a push that fails early writes no ConfigMap.
         for _ in 0..1200 {
             if stage.cluster.object("", "configmaps", HOME, "policy-agent-settings").is_some() {
                 break;
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        // Gives the push time to read the status more than once.
+        // Give the push time to read the status more than once.
         tokio::time::sleep(Duration::from_secs(1)).await;
         let active = json!({"state": "Active", "policy": "agent", "outstanding": 0, "retried": "1"});
         stage.revision("agent-1", &package("x:1"), 1, &active);
     };
     let (ran, ()) = tokio::join!(stage.policy(&push), tried_again);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    // If no operator checks the package again, the message says so, with the command that asks for it.
+    // If no operator checks the package again, the message reports this and contains the command that requests a check.
     stage.revision("agent-1", &package("x:1"), 1, &put_aside);
     let ran = stage.policy(&push).await;
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
@@ -97,7 +97,7 @@ async fn push_uses_the_namespace_of_a_packed_file() {
     let ran = stage.policy(&["push", &packed, "-n", HOME]).await;
     let why = "--namespace kaos-system: the file was packed for namespace team";
     assert!(ran.code == 2 && ran.stderr.contains(why), "{}", ran.stderr);
-    // The revision is in the operator's namespace, not in that of the ConfigMap.
+    // The revision is in the operator's namespace, and not in the namespace of the ConfigMap.
     stage.revision("team.agent-1", &theirs, 1, &json!({"state": "Active", "policy": "agent", "outstanding": 0}));
     let ran = stage.policy(&["push", &packed]).await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -155,7 +155,7 @@ async fn rollback_edits_the_config_map_of_the_policy() {
     let ran = stage.policy(&["rollback", "agent", "--timeout", "0"]).await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(stage.stored("policy-agent-settings").digest(), package("x:1").digest());
-    // Then forward again, by the name of the ConfigMap and the revision.
+    // Then return to the later revision, with the name of the ConfigMap and the name of the revision.
     let ran = stage.policy(&["rollback", "policy-agent-settings", "--to", "agent-2"]).await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(stage.stored("policy-agent-settings").digest(), package("x:2").digest());

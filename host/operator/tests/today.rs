@@ -1,4 +1,5 @@
-//! Objects of KAOS 0.8 under the preset `kaos-0.8`: images, probes, commands, scopes and identities are those of KAOS.
+//! Tests objects of KAOS 0.8 with the preset `kaos-0.8`: images, probes, commands, scopes and identities are the same
+//! as in KAOS.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::{fmt::Write as _, fs, path::PathBuf};
@@ -22,7 +23,7 @@ fn render(files: &[&str]) -> Ran {
     run(arguments, "")
 }
 
-/// The parts of a result that this test is about, a line each.
+/// Returns the parts of a result that these tests compare, each in one line.
 fn told(ran: &Ran) -> String {
     let mut text = String::new();
     for entry in ran.json().as_array().unwrap() {
@@ -57,7 +58,7 @@ fn word(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// What matters of a child besides pods.
+/// Returns the compared fields of a child, except its pods.
 fn amounts(manifest: &Value) -> String {
     let spec = &manifest["spec"];
     match word(&manifest["kind"]).as_str() {
@@ -121,7 +122,7 @@ fn pods(spec: &Value, text: &mut String) {
     }
 }
 
-/// Where a probe asks, and its initial delay, period, timeout and failures.
+/// Returns the target of a probe, and its initial delay, period, timeout and failure threshold.
 fn asked(probe: &Value) -> String {
     let (get, tcp) = (&probe["httpGet"], &probe["tcpSocket"]);
     let place = if get.is_null() {
@@ -139,7 +140,7 @@ fn asked(probe: &Value) -> String {
     format!("{place} {}", times.map(|time| time.to_string()).join("/"))
 }
 
-/// The samples, each with further files that it needs.
+/// The samples, each with the further files that it needs.
 const SAMPLES: [(&str, &[&str]); 17] = [
     ("01-modelapi-proxy", &[]),
     ("02-modelapi-hosted", &[]),
@@ -210,11 +211,12 @@ fn plan_between_the_presets_shows_what_would_roll() {
     let ran = plan("kaos-0.8", &[]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     let told = ran.json();
-    // Both Agents and the MCPServer. The proxy has the same image and the same probes.
+    // The children of both Agents and of the MCPServer change. The proxy has the same image and the same probes in both
+    // presets.
     assert_eq!((&told["objects"], &told["changed"], &told["rolls"]), (&4.into(), &3.into(), &3.into()));
     let ran = plan("kaos-0.1", &[]);
     assert_eq!((ran.code, &ran.json()["objects"]), (0, &4.into()), "{}", ran.stderr);
-    // The preset of the cluster is what the files say.
+    // If the files contain a preset, it is the preset of the cluster.
     let folder = crate::support::Folder::new("plan-preset");
     let preset = serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": "kaos-operator-compatibility", "namespace": "kaos-system"},

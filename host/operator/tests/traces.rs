@@ -1,4 +1,4 @@
-//! Tests that passes arrive as spans at a collector, with the real binary and an embedded cluster.
+//! Tests that a collector receives a span for each pass, with the real binary and an embedded cluster.
 #![cfg(feature = "otlp")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -15,13 +15,13 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 const HERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-/// Time limit that is far above the time any test takes.
+/// A time limit that is far above the duration of any test.
 const PATIENCE: Duration = Duration::from_mins(3);
 
 /// The requests that a collector received: content type and body.
 type Received = UnboundedReceiver<(String, Bytes)>;
 
-/// Starts a collector of traces. Returns its address and its requests.
+/// Starts a collector of traces. Returns the address of the collector, and the requests that the collector receives.
 async fn collector() -> (SocketAddr, Received) {
     let (got, received) = unbounded_channel();
     let take = async move |headers: HeaderMap, body: Bytes| {
@@ -73,7 +73,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // An error is ignored: the process may have ended already.
+        // Ignores an error, because the process may have ended already.
         let _ended = self.0.kill().and_then(|()| self.0.wait());
     }
 }
@@ -102,7 +102,7 @@ async fn passes_become_spans_and_the_last_are_sent_before_the_end() {
     let environment = [
         ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str()),
         ("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=a-test"),
-        // Spans are sent only at the end of the process.
+        // The process sends its spans only when it ends.
         ("OTEL_BSP_SCHEDULE_DELAY", "3600000"),
     ];
     let operator = Running::start(&kubeconfig, &environment);

@@ -1,4 +1,4 @@
-//! Tests verbs and an operator whose cluster does not answer.
+//! Tests verbs and the operator with a cluster that does not answer.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::{
@@ -42,7 +42,7 @@ fn unreachable_cluster_is_reported_with_every_cause_once() {
         }
         assert!(!ran.stderr.contains("ServiceError"), "{verb:?}: {}", ran.stderr);
     }
-    // The warning about the Lease shows its causes too.
+    // The warning about the Lease also shows the causes.
     let ran = run(["release", "--kubeconfig", &kubeconfig], "");
     let warning = ran.stderr.lines().find(|line| line.starts_with("warning: Lease ")).unwrap_or_default();
     assert_eq!(warning.matches("Connection refused").count(), 1, "{}", ran.stderr);
@@ -52,7 +52,7 @@ fn unreachable_cluster_is_reported_with_every_cause_once() {
 struct Operator {
     child: Child,
     log: Lines<BufReader<ChildStderr>>,
-    /// The log line with the addresses of its pages.
+    /// The log line with the addresses of the operator's pages.
     serving: String,
 }
 
@@ -78,7 +78,7 @@ impl Operator {
         self.log.by_ref().map_while(Result::ok).find(|line| line.contains(what)).expect(what)
     }
 
-    /// Fetches a page from one of the addresses in that line.
+    /// Fetches a page from one of the addresses in the line `serving`.
     fn get(&self, which: &str, page: &str) -> String {
         let (_, rest) = self.serving.split_once(&format!(" {which}=\"")).expect("its address");
         let address = rest.split('"').next().unwrap_or_default();
@@ -99,7 +99,7 @@ fn waiting_operator_reports_the_reason_in_log_and_readyz() {
     let told = operator.says("does not answer");
     assert!(told.contains(NOWHERE) && !told.contains("ServiceError"), "{told}");
     assert_eq!(told.matches("Connection refused").count(), 1, "{told}");
-    // The log has the message slightly earlier than the page.
+    // Retry: the log shows the message slightly earlier than the page.
     let because = format!("the API server at {NOWHERE} does not answer: ");
     for _ in 0..600 {
         let page = operator.get("health", "/readyz");

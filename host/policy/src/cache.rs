@@ -1,5 +1,5 @@
-//! Caches compiled code on disk for later runs of the command line. An entry counts only if this user's key
-//! authenticates it, for this component and this engine. Any other entry is treated as missing.
+//! Caches compiled code on disk for later runs of the command line. The cache returns an entry only if this user's key
+//! authenticates the entry, for this component and this engine. The cache treats any other entry as missing.
 
 use std::{
     fs::{self, DirBuilder, Metadata, OpenOptions},
@@ -12,11 +12,11 @@ use std::{
 
 use crate::{digest::Digest, engine::Compiled};
 
-/// The bytes of the authentication tag after the compiled code.
+/// The length of the authentication tag after the compiled code, in bytes.
 const TAG: usize = blake3::OUT_LEN;
-/// The bytes of a key.
+/// The length of a key in bytes.
 const KEY: usize = blake3::KEY_LEN;
-/// The most entries; the oldest are removed first.
+/// The maximum number of entries. The cache removes the oldest entries first.
 const MOST: usize = 32;
 
 /// A directory of compiled components.
@@ -28,7 +28,8 @@ pub struct Cache {
 
 impl Cache {
     /// Opens the cache in a directory, and creates the directory if it is missing. Only this user may read and write
-    /// the directory and its key: another writer could make this program run any code.
+    /// the directory and its key. Otherwise another user could replace an entry, and this program would run that user's
+    /// code.
     pub fn open(directory: PathBuf) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
         private(&fs::metadata(&directory)?)?;
@@ -44,11 +45,11 @@ impl Cache {
         let ours = self.tag(component, engine, (&mut file).take(code)).ok()?;
         let mut tag = [0; TAG];
         file.read_exact(&mut tag).ok()?;
-        // This comparison takes constant time.
+        // Comparing two `blake3` hashes takes constant time.
         (ours == tag).then(|| Compiled::from_authenticated_cache(path))
     }
 
-    /// Stores the code of a component. A reader sees the whole entry or none.
+    /// Stores the code of a component. Another process sees either the whole entry or no entry.
     pub(crate) fn store(&self, component: &Digest, engine: &Digest, code: &[u8]) -> io::Result<()> {
         let tag = self.tag(component, engine, code)?;
         let number = self.written.fetch_add(1, Ordering::Relaxed);
@@ -61,8 +62,8 @@ impl Cache {
         self.forget()
     }
 
-    /// Removes the oldest entries beyond the limit, which unused policies and engines left. Other processes may do so
-    /// at the same time.
+    /// Removes the oldest entries beyond the limit. Policies and engines that are no longer used left such entries.
+    /// Other processes may remove entries at the same time.
     fn forget(&self) -> io::Result<()> {
         let mut entries: Vec<(SystemTime, PathBuf)> = Vec::new();
         for entry in fs::read_dir(&self.directory)? {
@@ -89,7 +90,7 @@ impl Cache {
     }
 }
 
-/// The result of a file operation; `None` if the file is gone.
+/// Returns the result of a file operation; `None` if the file does not exist.
 fn if_there<T>(done: io::Result<T>) -> io::Result<Option<T>> {
     match done {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -100,7 +101,8 @@ fn if_there<T>(done: io::Result<T>) -> io::Result<Option<T>> {
 /// The name of the file with the key.
 const KEY_FILE: &str = "key";
 
-/// The key of a directory. If two processes create one at the same time, the first wins.
+/// Returns the key of a directory, and creates the key if it is missing. If two processes create a key at the same
+/// time, both use the first one.
 fn key(directory: &Path) -> io::Result<[u8; KEY]> {
     let path = directory.join(KEY_FILE);
     if !path.exists() {
@@ -115,12 +117,12 @@ fn key(directory: &Path) -> io::Result<[u8; KEY]> {
     let mut file = fs::File::open(&path)?;
     private(&file.metadata()?)?;
     let mut key = [0; KEY];
-    // A key that is too short is invalid.
+    // A file that is too short for a key is an error.
     file.read_exact(&mut key).map_err(|_| io::ErrorKind::InvalidData)?;
     Ok(key)
 }
 
-/// Refuses a file that other users may read or write.
+/// Returns an error if another user owns the file, or may read or write it.
 fn private(of: &Metadata) -> io::Result<()> {
     const OTHERS: u32 = 0o077;
     let is_ours = of.uid() == rustix::process::geteuid().as_raw() && of.mode() & OTHERS == 0;

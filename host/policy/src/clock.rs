@@ -1,10 +1,10 @@
-//! The clock as a parameter.
+//! The clock, as a parameter of code that measures time.
 
 use std::time::{Duration, Instant};
 
-/// A clock that never goes back. Its starting point does not matter.
+/// A clock that never goes back. Only differences between two times have a meaning.
 pub trait Clock: Send + Sync {
-    /// The time since a fixed moment.
+    /// Returns the time since a fixed moment.
     fn now(&self) -> Duration;
 }
 

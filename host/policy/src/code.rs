@@ -1,4 +1,4 @@
-//! Code that implements the contract, in any form.
+//! Code that implements the contract, either as a component or as functions of this process.
 //!
 //! There are two forms: a component in a sandbox ([`crate::engine`]), and functions of this process ([`Native`]). Tests
 //! and benches run both through the same pass.
@@ -19,7 +19,7 @@ pub use native::Native;
 pub enum World {
     /// A whole policy.
     Policy,
-    /// An overlay: changes the env mapping of a kind.
+    /// An overlay, which changes the env mapping of a kind.
     EnvironmentOverlay,
 }
 
@@ -33,15 +33,15 @@ impl World {
     }
 }
 
-/// Code that sandboxes can be opened for.
+/// Code from which the host opens sandboxes.
 pub trait Code: Send + Sync {
     /// The world that the code exports.
     fn world(&self) -> World;
-    /// The bytes of compiled code that this code keeps in memory; none for code of this process.
+    /// Returns the bytes of compiled code that this code keeps in memory. Returns 0 for functions of this process.
     fn bytes(&self) -> usize {
         0
     }
-    /// Opens a fresh sandbox that shares nothing with any other.
+    /// Opens a fresh sandbox that shares nothing with any other sandbox.
     fn open(&self, limits: &Limits) -> Result<Box<dyn Sandbox + '_>, Failure>;
 }
 
@@ -49,11 +49,11 @@ pub trait Code: Send + Sync {
 pub trait Sandbox {
     /// Asks the policy for its description.
     fn describe(&mut self) -> Result<Descriptor, Failure>;
-    /// Begins the pass over an object. The questions below are about this object.
+    /// Begins the pass over an object. The functions below ask questions about this object.
     fn begin(&mut self, subject: &Subject) -> Result<(), Failure>;
     /// Adds found objects to the subject, and asks the policy for the objects that it must see.
     fn needs(&mut self, found: &[Found]) -> Result<Vec<Need>, Failure>;
-    /// Asks the policy for its env mapping, given the mapping of the layer below.
+    /// Asks the policy for its env mapping. `base` is the mapping of the layer below.
     fn map_env(&mut self, base: Vec<EnvVar>) -> Result<Result<Vec<EnvVar>, Refusal>, Failure>;
     /// Asks the policy for its plan.
     fn translate(&mut self, env: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure>;

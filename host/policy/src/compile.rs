@@ -1,5 +1,5 @@
-//! Inspects and compiles a component in a process of its own. If a component keeps the inspection or the compiler busy
-//! forever, this costs one child process and nothing else.
+//! Inspects and compiles a component in a separate process. If a component keeps the inspection or the compiler busy
+//! forever, only this child process is affected.
 
 mod child;
 mod container;
@@ -20,16 +20,16 @@ use crate::{
 /// A component to compile, with its limits.
 #[derive(Clone, Copy)]
 pub struct Order<'a> {
-    /// The component's bytes. Only their number was checked.
+    /// The component's bytes. So far, only their number was checked.
     pub component: &'a [u8],
     /// The bounds of a component.
     pub bounds: Bounds,
-    /// Whether the result is still wanted. Called repeatedly during the compilation.
+    /// Returns whether the caller still needs the result. The compile step calls this function repeatedly.
     pub is_wanted: &'a dyn Fn() -> bool,
 }
 
 impl<'a> Order<'a> {
-    /// An order that is wanted to its end, within the default bounds.
+    /// Creates an order with the default bounds, for a caller that needs the result in any case.
     pub fn new(component: &'a [u8]) -> Self {
         Self { component, bounds: Bounds::default(), is_wanted: &|| true }
     }
@@ -42,7 +42,7 @@ pub struct Compilation {
     pub inspection: Inspection,
     /// The duration of the inspection.
     pub inspecting: Duration,
-    /// Code that an [`Engine`] of this binary can load.
+    /// The code, which an [`Engine`] of the same binary can load.
     pub code: Vec<u8>,
 }
 
@@ -67,7 +67,7 @@ pub enum CompileError {
         /// The limit in seconds.
         seconds: u64,
     },
-    /// Compilation exceeded the wall-clock limit without using up its processor time: the machine was busy.
+    /// Compilation exceeded the wall-clock limit, but not the limit of processor time, because the machine was busy.
     #[error("compiling did not end within {seconds} s, since no processor was free: the operator tries again")]
     Starved {
         /// The limit in seconds.
@@ -81,31 +81,31 @@ pub enum CompileError {
         /// The child's memory limit.
         memory: u64,
     },
-    /// Compilation made too much code.
+    /// The compiled code is too large.
     #[error("compiling produces more than {limit} bytes of code: build with opt-level s, and leave out unused code")]
     TooMuchCode {
-        /// The most bytes allowed.
+        /// The maximum size of the code in bytes.
         limit: u64,
     },
-    /// The result is no longer wanted: the ConfigMap is gone, or another check has priority.
+    /// The caller no longer needs the result: the ConfigMap is gone, or another check has priority.
     #[error("the check was stopped, since its result is not needed any more or another check goes first")]
     Unwanted,
-    /// Another process killed the compiler, which says nothing about the component.
+    /// Another process killed the compiler. This error says nothing about the component.
     #[error("the compile child was killed from outside, most likely because the machine is short of memory")]
     Killed,
-    /// The child could not be run.
+    /// The child process could not be started or failed to set its limits.
     #[error("the compile child could not be run: {0}")]
     NotRun(String),
 }
 
 impl CompileError {
-    /// Whether another try with the same component would fail the same way.
+    /// Returns whether another attempt with the same component would fail for the same reason.
     pub fn is_lasting(&self) -> bool {
         !matches!(self, Self::NotRun(_) | Self::Killed | Self::Unwanted | Self::Starved { .. })
     }
 }
 
-/// Inspects and compiles in this process, without limits: for components of this build, and for tests.
+/// Inspects and compiles in this process, without limits. Use it only for components of this build, and for tests.
 #[derive(Debug)]
 pub struct InProcessCompiler(pub Engine);
 

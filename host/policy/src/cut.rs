@@ -1,22 +1,22 @@
-//! Cuts texts of users, policies and servers for messages: one line, without characters that control a terminal, and no
-//! longer than people read.
+//! Shortens texts of users, policies and servers for messages: to one line, without characters that control a terminal,
+//! and to a length that people read.
 
 use std::borrow::Cow;
 
 use crate::printable::printable;
 
-/// The most bytes of a value in a message.
+/// The maximum length of a value in a message, in bytes.
 pub const VALUE: usize = 120;
-/// The most bytes of an Event's note. Kubernetes allows a kilobyte.
+/// The maximum length of an Event's note, in bytes. Kubernetes accepts a kilobyte.
 pub const NOTE: usize = 1000;
-/// The most bytes of a message in a status, enough for every problem of an ordinary object. An API server accepts 32
-/// kilobytes, but a list of a thousand objects has a thousand messages.
+/// The maximum length of a message in a status, in bytes. Every problem of an ordinary object fits into it. An API
+/// server accepts 32 kilobytes, but a list of a thousand objects contains a thousand messages.
 pub const STATUS: usize = 4000;
 
-/// Cuts a [`printable`] text to at most `most` bytes. A cut text ends with a mark.
+/// Escapes a text as [`printable`] does, and cuts it to at most `most` bytes. A cut text ends with `…`.
 pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
     const MORE: char = '…';
-    // Escapes only make a text longer, so look at no more than one character beyond the limit.
+    // Escapes only make a text longer. So read no more than one character beyond the limit.
     let shown = printable(&text[..text.floor_char_boundary(most.saturating_add(char::MAX.len_utf8()))]);
     if shown.len() <= most {
         return shown;

@@ -1,5 +1,6 @@
-//! The members of an `extra` in an answer of a policy. This version of the contract has none. The host refuses a member
-//! that it does not know: it could not do what the member asks for, and the policy would rely on it.
+//! The members of an `extra` in an answer of a policy. This version of the contract defines no members. The host
+//! refuses a member that it does not know: the host could not do what the member requests, but the policy would rely on
+//! it.
 
 use serde_json::{Map, Value};
 
@@ -11,7 +12,7 @@ pub(crate) fn unknown(text: &str) -> Option<String> {
     members.keys().next().map(|key| cut(key, VALUE).into_owned())
 }
 
-/// The message about a member that this host does not know.
+/// Returns the message about a member that this host does not know.
 pub(crate) fn not_known(key: &str) -> String {
     format!("`{key}` is no member that this host knows: leave it out, or use an operator with a newer contract")
 }

@@ -1,4 +1,4 @@
-//! The ways in which a policy fails to answer. A refusal is an answer, so it is not among them.
+//! The ways in which a policy fails to answer. A refusal is an answer and not a failure.
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use crate::{
     units::{bytes, count},
 };
 
-/// The running function: one of the functions of the contract, or the start of a sandbox.
+/// The function that a sandbox runs: a function of the contract, or the start of the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verb {
-    /// Instantiation, before any function.
+    /// The instantiation of the component, before any function.
     Open,
     /// `meta.describe`
     Describe,
@@ -41,7 +41,7 @@ impl fmt::Display for Verb {
 }
 
 impl Verb {
-    /// The purpose of the function, for people who do not know the contract.
+    /// Returns the purpose of the function, for people who do not know the contract.
     fn purpose(self) -> &'static str {
         match self {
             Self::Open => "to start",
@@ -55,7 +55,7 @@ impl Verb {
     }
 }
 
-/// A reason why there is no answer.
+/// A reason why a policy gave no valid answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// The code trapped: a panic, an access outside its memory, or too deep a recursion.
@@ -81,7 +81,7 @@ pub enum Failure {
         verb: Verb,
         /// The size that the memory would have had.
         wanted: usize,
-        /// The largest size allowed.
+        /// The maximum size of the memory.
         limit: usize,
     },
     /// The answer of one call is too large.
@@ -89,7 +89,7 @@ pub enum Failure {
     AnswerTooLarge {
         /// The function that answered.
         verb: Verb,
-        /// The most bytes of an answer.
+        /// The maximum size of an answer in bytes.
         limit: usize,
     },
     /// A text in the answer is not UTF-8.
@@ -124,33 +124,33 @@ pub enum Failure {
         /// The sandbox's lifetime in seconds.
         seconds: u64,
     },
-    /// No sandbox could be opened.
+    /// The host could not open a sandbox.
     #[error("cannot open a sandbox: {0}")]
     Sandbox(String),
     /// The policy asks for new needs in every round.
     #[error("needs asked for further objects {limit} times in a row")]
     TooManyRounds {
-        /// The most rounds allowed.
+        /// The maximum number of rounds.
         limit: usize,
     },
     /// The guard rejected the answer.
     #[error("the guard stopped it: {}", list(.0))]
     Guard(Vec<Breach>),
-    /// The policy is an overlay and does not have this function.
+    /// The policy is an overlay and has no such function.
     #[error("{verb} is not a function of an environment overlay")]
     NotOfThisWorld {
-        /// The function.
+        /// The function that the overlay does not have.
         verb: Verb,
     },
 }
 
 impl Failure {
-    /// A question was asked before a pass began.
+    /// Returns the failure for a question that the host asked before a pass began.
     pub(crate) fn no_pass() -> Self {
         Self::Sandbox("no pass began in it".to_owned())
     }
 
-    /// Every value of [`category`](Self::category).
+    /// All values that [`category`](Self::category) returns.
     pub const CATEGORIES: [&'static str; 12] = [
         "Trap",
         "OutOfFuel",
@@ -166,17 +166,18 @@ impl Failure {
         "NotOfThisWorld",
     ];
 
-    /// Whether the failure would be the same for any object and any policy: there is no free sandbox or processor.
+    /// Returns whether the failure has nothing to do with the object or the policy: no sandbox or no processor was
+    /// free.
     pub fn says_nothing_of_the_object(&self) -> bool {
         matches!(self, Self::Sandbox(_) | Self::Stalled { .. })
     }
 
-    /// Whether the failure is about size, so that a smaller object would help.
+    /// Returns whether a size limit caused the failure, so that a smaller object would help.
     pub(crate) fn is_of_size(&self) -> bool {
         matches!(self, Self::OutOfFuel { .. } | Self::OutOfMemory { .. } | Self::AnswerTooLarge { .. })
     }
 
-    /// A stable word for metrics, Events and conditions.
+    /// Returns a stable word for metrics, Events and conditions.
     pub fn category(&self) -> &'static str {
         match self {
             Self::Trap { .. } => "Trap",

@@ -23,9 +23,9 @@ use crate::{code::World, digest::Digest};
 
 /// The interface that every policy exports.
 const SHARED: &str = "meta";
-/// The interface that makes a whole policy.
+/// The interface that only complete policies export.
 const POLICY: &str = "translation";
-/// The interface that makes an overlay.
+/// The interface that only overlays export.
 const OVERLAY: &str = "environment";
 
 /// The result of inspecting a component's bytes.
@@ -37,22 +37,22 @@ pub struct Inspection {
     pub size: usize,
     /// The component's world: the functions that it exports.
     pub world: World,
-    /// The contract's version that the component uses.
+    /// The version of the contract that the component was built for.
     pub contract: String,
     /// The imported interfaces, which contain only types.
     pub imports: Vec<String>,
     /// The number of functions.
     pub functions: u64,
-    /// The bytes of the largest function.
+    /// The size of the largest function in bytes.
     pub largest_function: u64,
 }
 
-/// Parses and validates a whole component without running it. Large equal types can keep the validator busy for hours,
-/// so the operator inspects untrusted bytes in the compile child only.
+/// Parses and validates a whole component without running it. Comparing large equal types can keep the validator busy
+/// for hours. So the operator inspects untrusted bytes in the compile child only.
 pub fn inspect(component: &[u8], bounds: &Bounds) -> Result<Inspection, InspectError> {
     form(component)?;
     let seen = walk(component, bounds)?;
-    // Check the version before validity: an older host cannot validate a newer policy.
+    // Check the version before validation: a host cannot validate a policy that was built for a newer host.
     let contract = version(&seen)?;
     let types = Validator::new_with_features(features()).validate_all(component)?;
     let types = types.as_ref();
@@ -80,7 +80,7 @@ pub fn inspect(component: &[u8], bounds: &Bounds) -> Result<Inspection, InspectE
     })
 }
 
-/// Checks the format that the first bytes show.
+/// Checks the first bytes, which show the format.
 fn form(bytes: &[u8]) -> Result<(), InspectError> {
     if wasmtime::Engine::detect_precompiled(bytes).is_some() {
         return Err(InspectError::Precompiled);
@@ -98,7 +98,7 @@ fn form(bytes: &[u8]) -> Result<(), InspectError> {
     Err(InspectError::NotWasm)
 }
 
-/// The WebAssembly features that policies may use: exactly those that the engine enables.
+/// Returns the WebAssembly features that policies may use. The engine enables exactly these features.
 fn features() -> WasmFeatures {
     WasmFeatures::WASM2
         .union(WasmFeatures::COMPONENT_MODEL)
@@ -126,7 +126,7 @@ fn version(seen: &Walked) -> Result<String, InspectError> {
     Ok(speaks.to_owned())
 }
 
-/// The first two numbers of a version.
+/// Returns the first two numbers of a version.
 fn minor(version: &str) -> &str {
     version.rsplit_once('.').map_or(version, |(minor, _)| minor)
 }
@@ -143,7 +143,7 @@ fn world(seen: &Walked) -> Result<World, InspectError> {
     }
 }
 
-/// Whether an import contains only types. A resource is more than a type.
+/// Returns whether an import contains only types. A resource does not qualify.
 fn is_type(entity: &ComponentEntityType, types: &wasmparser::types::TypesRef<'_>) -> bool {
     match entity {
         ComponentEntityType::Type { created, .. } => !matches!(created, ComponentAnyTypeId::Resource(_)),

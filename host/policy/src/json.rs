@@ -1,21 +1,22 @@
 //! Counts the JSON values of a policy's answer before parsing it.
 //!
-//! A parsed value takes many times the memory of its text: eight megabytes of small objects, which one call may return,
-//! become most of a gigabyte. So the number of values in an answer is limited like its bytes, and an answer above the
-//! limit is not parsed.
+//! A parsed value takes many times the memory of its text. One call may return eight megabytes of small objects, and
+//! parsed they take most of a gigabyte. So the host limits the number of values in an answer as well as the bytes, and
+//! does not parse an answer above the limit.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-/// The most values in all texts of one answer together. An object with all objects that the policy sees may not have as
-/// many.
+/// The maximum number of values in all texts of one answer together. By their own limits, the primary object and all
+/// other objects that the policy sees have fewer values together.
 pub(crate) const VALUES: usize = 100_000;
 
-/// Whether these texts have few enough values to be parsed. Ignores other errors: the parser reports them.
+/// Returns whether the number of values in these texts is within the limit. Ignores all other errors, because the
+/// parser reports them.
 pub(crate) fn is_bounded<'a>(texts: impl Iterator<Item = &'a str> + Clone) -> bool {
-    // Each value has at least one byte, so short answers need no counting.
+    // Each value has at least one byte, so texts with few bytes need not be counted.
     if texts.clone().map(str::len).sum::<usize>() <= VALUES {
         return true;
     }
@@ -26,17 +27,17 @@ pub(crate) fn is_bounded<'a>(texts: impl Iterator<Item = &'a str> + Clone) -> bo
     count <= VALUES
 }
 
-/// The message for texts with too many values.
+/// Returns the message for texts with too many values.
 pub(crate) fn too_many() -> String {
     format!("more than {VALUES} JSON values in total: use fewer, or longer texts")
 }
 
-/// The items of a list; empty if the value is no list.
+/// Returns the items of a list. Returns no items if the value is not a list.
 pub(crate) fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-/// Counts values without building them, up to one beyond the limit.
+/// Counts values without storing them. Stops one value beyond the limit.
 struct Count<'a>(&'a mut usize);
 
 impl<'de> DeserializeSeed<'de> for Count<'_> {

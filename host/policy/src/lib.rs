@@ -1,21 +1,21 @@
-//! Loads, checks, limits and runs policies. Knows Kubernetes objects as JSON and uses no Kubernetes client.
+//! Loads, checks, limits and runs policies. This crate treats Kubernetes objects as JSON and uses no Kubernetes client.
 //!
 //! | module | contents |
 //! |---|---|
 //! | [`contract`] | the records of `wit/policy.wit` in the host's types |
-//! | [`code`] | code that implements the contract, in any form |
+//! | [`code`] | code that implements the contract: a component, or functions of this process |
 //! | [`engine`] | the sandbox: components as code |
-//! | [`compile`], [`cache`] | compilation in a process of its own, and the cache of its results |
-//! | [`gate`] | every step from bytes to a policy |
+//! | [`compile`], [`cache`] | compilation in a separate process, and the cache of its results |
+//! | [`gate`] | every step from the bytes of a package to a policy |
 //! | [`manifest`] | `policy.yaml`: scope, limits, grants |
 //! | [`policy`] | a policy that passed the gate, and stacks of policies |
 //! | [`settings`] | layers, schema, origins |
 //! | [`lookup`] | a pass's view of the cluster |
 //! | [`render`] | the pass: from an object to its manifests, and from live children to its status |
 //! | [`guard`] | the checks of needs and plans |
-//! | [`kubernetes`] | finds what an API server would refuse in a manifest, without asking one |
+//! | [`kubernetes`] | finds values in a manifest that an API server would refuse, without a request |
 //! | [`stamp`] | the metadata that the host writes into every manifest |
-//! | [`memo`] | remembered answers that are still valid |
+//! | [`memo`] | answers of policies that are stored while they are valid |
 //! | [`limits`], [`failure`] | the limits of a pass, and the ways it can fail |
 //! | [`names`] | Kubernetes' rules for names |
 //! | [`near`] | finds the name that was probably meant |

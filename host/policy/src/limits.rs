@@ -1,4 +1,5 @@
-//! The limits of one pass. Every limit is a count, not a time: the same input ends the same way on every machine.
+//! The limits of one pass. Each limit is a number and not a time, so that the same input ends in the same way on every
+//! machine.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,11 +9,11 @@ use crate::units::{bytes, count};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Limits {
-    /// Fuel, roughly the number of instructions. An ordinary pass takes less than two million.
+    /// Fuel, which is roughly the number of instructions. An ordinary pass takes less than two million.
     pub fuel: u64,
-    /// Bytes of linear memory.
+    /// The maximum size of linear memory in bytes.
     pub memory: usize,
-    /// Bytes that one call may return.
+    /// The maximum size of the answer of one call in bytes.
     pub answer_bytes: usize,
     /// Manifests in a plan.
     pub manifests: usize,
@@ -29,10 +30,10 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The most rounds of needs.
+    /// The maximum number of rounds in which a policy may name needs.
     pub const ROUNDS: usize = 5;
 
-    /// The stricter value of both, for each limit.
+    /// Returns the stricter of both values for each limit.
     #[must_use]
     pub fn at_most(self, ceiling: Self) -> Self {
         Self {
@@ -45,7 +46,8 @@ impl Limits {
         }
     }
 
-    /// Describes each limit above the ceiling, which has no effect, in one sentence for the author of `policy.yaml`.
+    /// Returns a sentence for each limit that is above the ceiling, for the author of `policy.yaml`. The ceiling
+    /// applies instead of such a limit.
     pub(crate) fn above(&self, ceiling: &Self) -> Vec<String> {
         let number =
             |own: usize, most: usize, shown: fn(usize) -> String| (own > most).then(|| (shown(own), shown(most)));
@@ -64,7 +66,7 @@ impl Limits {
         all.into_iter().filter_map(|(name, above)| Some(told((name, above?)))).collect()
     }
 
-    /// The limits of a trial that asks one sandbox every question twice.
+    /// Returns the limits for a trial in which the host asks one sandbox every question twice.
     #[must_use]
     pub fn doubled(self) -> Self {
         Self { fuel: self.fuel.saturating_mul(2), memory: self.memory.saturating_mul(2), ..self }

@@ -1,4 +1,4 @@
-//! A view of the cluster that is a fixed set of objects.
+//! A view of the cluster that consists of a fixed set of objects.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// A view of exactly these objects.
+    /// Creates a view of exactly these objects.
     pub fn new(objects: impl IntoIterator<Item = Value>) -> Self {
         Self { objects: objects.into_iter().map(Arc::new).collect() }
     }
@@ -57,7 +57,7 @@ fn matches(object: &Value, target: &Target) -> bool {
         }
 }
 
-/// Facts without a digest: on a laptop no object is watched, so no digest has to change.
+/// Returns facts without a digest. The digest tells a policy that a Secret changed, and a fixed set does not change.
 fn secret_facts(secret: Option<&Arc<Value>>) -> SecretFacts {
     let keys_of = |field: &str| {
         secret.and_then(|secret| secret[field].as_object()).into_iter().flat_map(|data| data.keys().cloned())

@@ -1,4 +1,4 @@
-//! `policy.yaml`: the installer's declarations about a policy, next to the component.
+//! `policy.yaml`: the declarations of the user who installs a policy. The file is next to the component.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -8,47 +8,47 @@ use serde_saphyr::budget::BudgetBreach;
 
 use crate::{contract::ResourceType, digest::Digest, limits::Limits, yaml};
 
-/// The placeholder in a grant for the operator's namespace.
+/// The placeholder for the operator's namespace in a grant.
 pub const OPERATOR_NAMESPACE: &str = "$(OPERATOR_NAMESPACE)";
 
-/// The most keys and values in the file. The operator keeps the contents of the file in memory while it uses the
-/// package. Each key and value takes up to some hundred bytes there, even if its text is short.
+/// The maximum number of keys and values in the file. The operator keeps the parsed file in memory while it uses the
+/// package. Each key and value takes up to some hundred bytes of memory, even if its text is short.
 const NODES: usize = 10_000;
 
 /// The contents of `policy.yaml`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct PolicyFile {
-    /// The policy's name. Must be the one in the component's description.
+    /// The policy's name. Must equal the name in the component's description.
     pub name: Option<String>,
-    /// The policy's version. Must be the one in the component's description.
+    /// The policy's version. Must equal the version in the component's description.
     pub version: Option<String>,
-    /// The component's digest. Other bytes are refused.
+    /// The component's digest. The gate refuses bytes with another digest.
     pub sha256: Option<Digest>,
     /// The scope of the policy.
     pub scope: Scope,
     /// The settings of the package.
     pub settings: Value,
-    /// The limits of one pass, at most those that the operator allows.
+    /// The limits of one pass. The operator's own limits are the maximum.
     pub limits: Option<Limits>,
-    /// Permissions beyond the object's own namespace and the user's own spec.
+    /// Permissions for actions outside of the object's own namespace and beyond the user's own spec.
     pub grants: Grants,
-    /// The treatment of an object that the policy refuses and its predecessor accepts.
+    /// The handling of an object that the policy refuses although its predecessor accepts it.
     #[serde(skip_serializing_if = "OnRefusal::is_told")]
     pub on_refusal: OnRefusal,
 }
 
-/// The treatment of an object that a policy refuses and its predecessor accepts.
+/// The handling of an object that a policy refuses although its predecessor accepts it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum OnRefusal {
-    /// The object is refused: a refusal is an answer, and a policy may be stricter than its predecessor.
+    /// The refusal applies: a refusal is an answer, and a policy may be stricter than its predecessor.
     #[default]
     Tell,
-    /// The predecessor keeps answering for the object.
+    /// The predecessor answers for the object as before.
     Hold,
-    /// The predecessor keeps answering, and the refusal counts as a failure: the operator quarantines a policy that
-    /// refuses several objects.
+    /// The predecessor answers for the object as before, and the operator counts the refusal as a failure. So the
+    /// operator quarantines a policy that refuses several objects.
     RollBack,
 }
 
@@ -63,13 +63,13 @@ impl OnRefusal {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Scope {
-    /// The namespaces; empty for the whole cluster.
+    /// The namespaces. If empty, the scope is the whole cluster.
     pub namespaces: Vec<String>,
-    /// Only objects that name the policy in their annotation `kaos.tools/policy`.
+    /// Whether the policy answers only for objects that name it in their annotation `kaos.tools/policy`.
     pub pinned: bool,
 }
 
-/// Permissions that policies do not have by default.
+/// Permissions that policies do not have by default. `policy.yaml` lists them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Grants {
@@ -101,7 +101,7 @@ pub struct ReadGrant {
 }
 
 impl ReadGrant {
-    /// The type that may be read.
+    /// Returns the type of the objects.
     pub fn of(&self) -> ResourceType {
         ResourceType::new(&self.api_version, &self.kind)
     }
@@ -119,8 +119,8 @@ pub enum Privilege {
     AddedCapabilities,
     /// `securityContext.procMount`
     ProcMount,
-    /// A seccomp or `AppArmor` profile `Unconfined` or from the node, as a field or as an annotation, or `SELinux`
-    /// options.
+    /// A seccomp or `AppArmor` profile that is `Unconfined` or from the node, as a field or as an annotation. Also
+    /// `SELinux` options.
     Unconfined,
     /// `securityContext.sysctls`
     Sysctls,
@@ -138,8 +138,8 @@ pub enum Privilege {
     HostPath,
     /// `windowsOptions.hostProcess`
     HostProcess,
-    /// `serviceAccountName`, except `default` and ServiceAccounts of the same plan; Secrets that hold tokens; accounts
-    /// of Windows (`gmsaCredentialSpecName`).
+    /// A ServiceAccount: `serviceAccountName`, except `default` and ServiceAccounts of the same plan. Also Secrets that
+    /// hold tokens, and Windows accounts (`gmsaCredentialSpecName`).
     ServiceAccounts,
     /// `nodeName`
     NodeName,
@@ -149,7 +149,7 @@ pub enum Privilege {
     RuntimeClass,
     /// The host of a probe or of a lifecycle hook.
     ProbeHosts,
-    /// Volumes of a type that reaches outside the namespace.
+    /// Volumes of a type that gives access to data outside the namespace.
     OtherVolumes,
     /// `externalIPs` and `externalName` of a Service.
     ExternalTraffic,
@@ -161,22 +161,23 @@ pub enum Privilege {
     VolumeName,
     /// `resourceClaims` of a pod.
     ResourceClaims,
-    /// A projected `serviceAccountToken` for an audience.
+    /// A projected `serviceAccountToken` that names its own audience.
     TokenAudiences,
-    /// Sources of a projected volume that reach outside the namespace: `podCertificate`, `clusterTrustBundle`.
+    /// Sources of a projected volume that give access to data outside the namespace: `podCertificate`,
+    /// `clusterTrustBundle`.
     ProjectedSources,
 }
 
 impl fmt::Display for Privilege {
-    /// Formats the privilege as in `policy.yaml`.
+    /// Formats the privilege as `policy.yaml` spells it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
     }
 }
 
 impl PolicyFile {
-    /// Parses the file. Unknown fields are errors: a misspelled grant must not go unnoticed. Anchors and aliases are
-    /// errors, so the parsed file is no larger than its text.
+    /// Parses the file. Unknown fields are errors, because a misspelled grant must not go unnoticed. Anchors and
+    /// aliases are errors, so that the parsed file is no larger than its text.
     pub fn parse(text: &str) -> Result<Self, PolicyFileError> {
         let options = serde_saphyr::options! {
             budget: serde_saphyr::budget! { max_anchors: 0, max_nodes: NODES },
@@ -192,8 +193,8 @@ impl PolicyFile {
     }
 }
 
-/// Formats a parser's error. Adds the field if its value has the wrong form, and a remedy if a limit of this module is
-/// exceeded.
+/// Formats a parser's error. If a value has the wrong form, adds the name of the field. If a limit of this module is
+/// exceeded, adds a remedy.
 fn told(error: &serde_saphyr::Error, place: &str) -> String {
     let (breach, location) = match error.without_snippet() {
         serde_saphyr::Error::Budget { breach, location } => (breach, location),

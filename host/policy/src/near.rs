@@ -1,12 +1,12 @@
-//! Finds the name that was meant by a mistyped one. The caller words the message.
+//! Finds the name that a user probably meant when writing a mistyped one. The caller writes the message.
 
-/// The most similar name, if one is similar enough to be a suggestion.
+/// Returns the most similar name, if a name is similar enough for a suggestion.
 pub fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     within((written.chars().count() / 3).max(1), written, names)
 }
 
-/// The most similar name, if it is certainly the one that was meant. Long names can share many letters and still be
-/// different, so this allows at most two typing errors.
+/// Returns the most similar name, if it is almost certainly the intended one. Long names can be different although they
+/// share many letters, so this function accepts at most two typing errors.
 pub fn slipped<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     within((written.chars().count() / 3).clamp(1, 2), written, names)
 }
@@ -20,7 +20,7 @@ fn within<'a>(allowed: usize, written: &str, names: impl IntoIterator<Item = &'a
         .map(|(_, name)| name)
 }
 
-/// The number of letters added, left out, changed or swapped with their neighbor, ignoring case.
+/// Returns the number of letters that were added, left out, changed or swapped with their neighbor. Ignores case.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.to_lowercase().chars().collect(), b.to_lowercase().chars().collect());
     let mut before_last: Vec<usize> = Vec::new();

@@ -1,4 +1,4 @@
-//! The object of a pass: its identity, and its form for policies.
+//! The object of a pass: its identity, and the form in which policies receive it.
 
 use std::collections::BTreeMap;
 
@@ -19,12 +19,12 @@ pub struct ObjectRef {
     pub namespace: String,
     /// The object's name.
     pub name: String,
-    /// The UID from the API server; an object from a file has none.
+    /// The UID from the API server; `None` for an object from a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
 }
 
-/// A reason why policies cannot answer for a value.
+/// A reason why no policy can answer for a value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectError {
     /// A field that every object must have is missing.
@@ -61,12 +61,12 @@ impl ObjectRef {
         Ok(Self { api_version, kind, namespace, name, uid })
     }
 
-    /// The object's type.
+    /// Returns the object's type.
     pub fn of_type(&self) -> ResourceType {
         ResourceType::new(&self.api_version, &self.kind)
     }
 
-    /// A reference to the object.
+    /// Returns a reference to the object.
     pub fn reference(&self) -> Reference {
         Reference {
             api_version: self.api_version.clone(),
@@ -77,8 +77,8 @@ impl ObjectRef {
     }
 }
 
-/// The object as policies see it: without managedFields and resourceVersion, and the primary object also without
-/// status.
+/// Returns an object in the form that policies receive: without managedFields and resourceVersion. Also removes the
+/// status of the primary object.
 pub fn stripped(object: &Value, primary: bool) -> Value {
     let mut object = object.clone();
     if let Some(fields) = object.as_object_mut() {
@@ -93,7 +93,7 @@ pub fn stripped(object: &Value, primary: bool) -> Value {
     object
 }
 
-/// The object's annotations, by key.
+/// Returns the object's annotations, by key.
 pub(crate) fn annotations(object: &Value) -> BTreeMap<&str, &str> {
     let annotations = object["metadata"]["annotations"].as_object().into_iter().flatten();
     annotations.filter_map(|(key, value)| Some((key.as_str(), value.as_str()?))).collect()

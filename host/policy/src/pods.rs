@@ -1,29 +1,30 @@
-//! Finds the pods in a manifest.
+//! Finds the pod templates, pod specs and containers in a manifest.
 
 use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
-/// The pod template of a workload. A bare Pod is its own template.
+/// Returns the pod template of a workload. A bare Pod is its own template.
 pub(crate) fn template(manifest: &Value) -> Option<&Value> {
     template_pointer(manifest).and_then(|pointer| manifest.pointer(pointer))
 }
 
-/// The pod template of a workload, mutably. `None` for a bare Pod: its template cannot be changed.
+/// Returns the pod template of a workload, for changes. Returns `None` for a bare Pod, because its template must not be
+/// changed.
 pub(crate) fn template_mut(manifest: &mut Value) -> Option<&mut Value> {
     let pointer = template_pointer(manifest).filter(|pointer| !pointer.is_empty())?;
     manifest.pointer_mut(pointer)
 }
 
-/// The JSON pointer to the result of [`template`].
+/// Returns the JSON pointer to the result of [`template`].
 pub(crate) fn template_pointer(manifest: &Value) -> Option<&'static str> {
     let has_pod =
         |pointer: &&str| manifest.pointer(pointer).is_some_and(|template| template["spec"]["containers"].is_array());
     ["", "/spec/template", "/spec/jobTemplate/spec/template"].into_iter().find(has_pod)
 }
 
-/// Every value with the metadata of pods, with its path: values that contain a pod spec, and pod specs themselves,
-/// since some kinds put metadata there. At most twice [`SPECS`].
+/// Finds every value that may contain the metadata of pods, with its path. These are values that contain a pod spec,
+/// and also pod specs themselves, because some kinds have the metadata there. Returns at most twice [`SPECS`] values.
 pub(crate) fn templates(value: &Value) -> Vec<(String, &Value)> {
     let mut templates = Vec::new();
     walk(value, &mut String::new(), &mut |path, value, fields| {
@@ -35,14 +36,14 @@ pub(crate) fn templates(value: &Value) -> Vec<(String, &Value)> {
     templates
 }
 
-/// The most pod specs that are collected of one manifest: one more than any well-meant manifest has.
+/// The maximum number of pod specs that are collected from one manifest. It is one more than reasonable manifests have.
 pub(crate) const SPECS: usize = 17;
 
-/// The most characters of a name in a path.
+/// The maximum number of characters of a name in a path.
 const NAME: usize = 64;
 
-/// The pod specs in a value at any depth, with their paths; at most [`SPECS`]. With `within`, also values inside of a
-/// pod spec that look like another one, although Kubernetes does not expect any there.
+/// Finds the pod specs in a value at any depth, with their paths. Returns at most [`SPECS`]. With `within`, also
+/// searches inside of pod specs for values that look like a pod spec. Kubernetes does not expect such values there.
 pub(crate) fn specs(value: &Value, within: bool) -> Vec<(String, &Value)> {
     let mut specs = Vec::new();
     walk(value, &mut String::new(), &mut |path, value, _| {
@@ -55,8 +56,8 @@ pub(crate) fn specs(value: &Value, within: bool) -> Vec<(String, &Value)> {
     specs
 }
 
-/// Passes every object in a value with its path to `seen`, the outer ones first. Walks into an object if `seen` returns
-/// true.
+/// Calls `seen` with every object in a value and the object's path, outer objects first. Continues inside of an object
+/// only if `seen` returns true.
 fn walk<'a>(
     value: &'a Value,
     path: &mut String,
@@ -88,7 +89,7 @@ fn walk<'a>(
     }
 }
 
-/// Whether a value has the form of a pod spec.
+/// Returns whether a value looks like a pod spec: it has a list of containers.
 pub(crate) fn is_spec(value: &Value) -> bool {
     CONTAINERS.iter().any(|list| value.get(*list).is_some_and(Value::is_array))
 }
@@ -96,7 +97,7 @@ pub(crate) fn is_spec(value: &Value) -> bool {
 /// The lists of containers in a pod spec.
 pub(crate) const CONTAINERS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 
-/// Every container of a pod spec, with its path in the spec.
+/// Returns every container of a pod spec, with its path in the spec.
 pub(crate) fn containers(spec: &Value) -> impl Iterator<Item = (String, &Value)> {
     CONTAINERS.into_iter().flat_map(|list| {
         let items = spec[list].as_array().into_iter().flatten();

@@ -18,7 +18,7 @@ use crate::{
     settings::{Effective, Layer, Resolved, Schema, SettingsErrors},
 };
 
-/// The identity of a policy, down to its bytes.
+/// The identity of a policy, including the digest of its bytes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct PolicyId {
     /// The policy's name.
@@ -35,7 +35,7 @@ impl fmt::Display for PolicyId {
     }
 }
 
-/// A policy that can answer.
+/// A policy that passed all checks and can answer for objects.
 pub struct Policy {
     id: PolicyId,
     descriptor: Descriptor,
@@ -53,10 +53,10 @@ impl fmt::Debug for Policy {
     }
 }
 
-/// A reason why code is not a policy.
+/// A reason why code cannot become a policy.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum AdmitError {
-    /// The code failed to describe itself.
+    /// The code failed when the host asked for its description.
     #[error(transparent)]
     Failure(#[from] Failure),
     /// The description is invalid.
@@ -65,8 +65,8 @@ pub enum AdmitError {
 }
 
 impl Policy {
-    /// Asks code for its description, and makes a policy of it if the description is valid. [`crate::gate`] runs the
-    /// other checks. Call this alone only for code that is compiled into the process.
+    /// Asks code for its description, and creates a policy if the description is valid. [`crate::gate`] runs the other
+    /// checks. Without the gate, use this function only for code that is compiled into the process.
     pub fn admit(code: Arc<dyn Code>, digest: Digest, file: &PolicyFile, ceiling: Limits) -> Result<Self, AdmitError> {
         let limits = file.limits.unwrap_or(ceiling).at_most(ceiling);
         let descriptor = code.open(&limits)?.describe()?;
@@ -76,7 +76,7 @@ impl Policy {
         Ok(Self { id, descriptor, schema, resolved, grants, limits, code, remarks })
     }
 
-    /// Makes a policy of the host's own code, without checks.
+    /// Creates a policy from the host's own code, without checks.
     pub(crate) fn trusted(code: Arc<dyn Code>, descriptor: Descriptor, digest: Digest) -> Result<Self, DescribeError> {
         let id = PolicyId { name: descriptor.name.clone(), version: descriptor.version.clone(), digest };
         let schema = Schema::parse(&descriptor.settings_schema)?;
@@ -104,7 +104,7 @@ impl Policy {
         &self.schema
     }
 
-    /// The policy's effective settings under these layers. Remembers the last results.
+    /// Returns the policy's effective settings for these layers. Caches the last results.
     pub fn settings(&self, layers: &[Layer]) -> Result<Arc<Effective>, SettingsErrors> {
         self.resolved.of(&self.schema, &self.id.name, layers)
     }
@@ -114,12 +114,12 @@ impl Policy {
         &self.grants
     }
 
-    /// The limits of one pass.
+    /// The limits of one pass of this policy.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// The gate's remarks for the policy's author, although the policy passed.
+    /// The gate's remarks for the policy's author. A policy can have remarks although it passed the gate.
     pub fn remarks(&self) -> &[String] {
         self.remarks.get().map_or(&[], Vec::as_slice)
     }
@@ -129,46 +129,46 @@ impl Policy {
         let _ = self.remarks.set(remarks);
     }
 
-    /// The policy's code, to open sandboxes.
+    /// The policy's code, which opens sandboxes.
     pub fn code(&self) -> &dyn Code {
         &*self.code
     }
 
-    /// The policy's claim on a kind.
+    /// Returns the policy's claim on a kind; `None` if the policy does not claim the kind.
     pub fn claim(&self, primary: &ResourceType) -> Option<&Claim> {
         self.descriptor.claim(primary)
     }
 }
 
 /// The policies that answer for an object: one policy that translates, and overlays over its env mapping, the lowest
-/// first. A stack stays the same for a whole pass, also if a swap happens meanwhile.
+/// first. A pass uses the same stack until its end, also if a swap happens during the pass.
 #[derive(Debug, Clone)]
 pub struct Stack {
     base: Arc<Policy>,
     overlays: Vec<Arc<Policy>>,
 }
 
-/// A reason why policies do not form a stack.
+/// A reason why policies cannot form a stack.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StackError {
     /// The base is an overlay, which cannot translate.
     #[error("{0} is an environment overlay: it needs a policy to overlay")]
     BaseIsOverlay(PolicyId),
-    /// A whole policy lies over another one, and would hide it.
+    /// A complete policy is used as an overlay. It would hide the policy below it.
     #[error("{0} is a whole policy: only an environment overlay can be added to another policy")]
     OverlayIsPolicy(PolicyId),
-    /// Two layers have the same name, so their needs and settings could not be told apart.
+    /// Two layers have the same name, so the host could not distinguish their needs and settings.
     #[error("two layers have the name {0}: give the overlay a name of its own")]
     SameName(String),
 }
 
 impl Stack {
-    /// A stack of one policy without overlays.
+    /// Creates a stack of one policy without overlays.
     pub fn single(base: Arc<Policy>) -> Result<Self, StackError> {
         Self::new(base, Vec::new())
     }
 
-    /// A stack of a policy and overlays, the lowest overlay first.
+    /// Creates a stack of a policy and overlays, the lowest overlay first.
     pub fn new(base: Arc<Policy>, overlays: Vec<Arc<Policy>>) -> Result<Self, StackError> {
         if base.world() != World::Policy {
             return Err(StackError::BaseIsOverlay(base.id.clone()));

@@ -1,12 +1,12 @@
-//! Escapes texts of users, policies and servers for terminals, tables and logs: control characters and characters that
-//! hide others.
+//! Escapes texts of users, policies and servers for terminals, tables and logs. Escapes control characters, and
+//! characters that hide other characters.
 //!
-//! [`mod@crate::cut`] escapes every message, so conditions and Events are escaped. Logs and the command line escape
-//! everything that they write.
+//! [`mod@crate::cut`] escapes every message, so conditions and Events are safe to print. Logs and the command line
+//! escape everything that they write.
 
 use std::{borrow::Cow, fmt::Write};
 
-/// Escapes a text to one line.
+/// Escapes a text, including its line breaks, so that the result is one line.
 pub fn printable(text: &str) -> Cow<'_, str> {
     written_out(text, |_| false, |shown, c| shown.extend(shortest(c)))
 }
@@ -16,7 +16,7 @@ pub fn printable_lines(text: &str) -> Cow<'_, str> {
     written_out(text, |c| matches!(c, '\n' | '\t'), |shown, c| shown.extend(shortest(c)))
 }
 
-/// Escapes JSON text without changing its meaning. JSON has characters to escape inside of strings only.
+/// Escapes JSON text without changing its meaning. In JSON, only strings can contain characters that must be escaped.
 pub fn printable_json(json: &str) -> Cow<'_, str> {
     written_out(
         json,
@@ -29,7 +29,8 @@ pub fn printable_json(json: &str) -> Cow<'_, str> {
     )
 }
 
-/// Returns a text as a double-quoted YAML scalar that reads back as the same text, if it has characters to escape.
+/// Returns a text as a double-quoted YAML scalar that a parser reads as the same text. Returns `None` if no character
+/// must be escaped.
 pub fn quoted_yaml(text: &str) -> Option<String> {
     if matches!(printable_lines(text), Cow::Borrowed(_)) {
         return None;
@@ -50,7 +51,7 @@ pub fn quoted_yaml(text: &str) -> Option<String> {
     Some(scalar)
 }
 
-/// The shortest escape: `\n`, `\u{1b}`.
+/// Returns the shortest escape of a character: `\n`, `\u{1b}`.
 fn shortest(c: char) -> impl Iterator<Item = char> {
     let (control, other) =
         if c.is_control() { (Some(c.escape_default()), None) } else { (None, Some(c.escape_unicode())) };
@@ -69,8 +70,8 @@ fn written_out(text: &str, keep: fn(char) -> bool, write: fn(&mut String, char))
     Cow::Owned(shown)
 }
 
-/// Whether a character controls a terminal or is invisible: control characters, line separators, changes of the writing
-/// direction, and characters without width.
+/// Returns whether a character controls a terminal or is invisible: control characters, line separators, changes of the
+/// writing direction, and characters without width.
 fn is_obeyed_or_unseen(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -89,7 +90,7 @@ fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}')
 }
 
-/// Whether a joiner is between letters of a script that uses joiners. ASCII has none.
+/// Returns whether a joiner is between letters of a script that uses joiners. ASCII letters never need joiners.
 fn joins(text: &str, at: usize, joiner: char) -> bool {
     let is_foreign = |c: Option<char>| c.is_some_and(|c| !c.is_ascii() && !is_obeyed_or_unseen(c));
     is_foreign(text[..at].chars().next_back()) && is_foreign(text[at + joiner.len_utf8()..].chars().next())

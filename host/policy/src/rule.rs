@@ -8,9 +8,9 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
-    /// Needs name only types that the claim reads.
+    /// The needs name only types that the claim reads.
     ReadsClaimed,
-    /// Needs have unique ids that keep their meaning, and their number is limited.
+    /// The needs have unique ids, and each id always means the same target. The number of needs is limited.
     NeedsOrderly,
     /// Manifests have only types that the claim emits.
     EmitsClaimed,
@@ -18,7 +18,7 @@ pub enum Rule {
     NoClusterPower,
     /// Manifests are in the object's own namespace.
     OwnNamespace,
-    /// Manifests are not the object itself.
+    /// No manifest is the object itself.
     NotItself,
     /// No two manifests are the same object.
     NoDuplicates,
@@ -26,11 +26,11 @@ pub enum Rule {
     Bounded,
     /// Names, labels and annotations are valid.
     ValidNames,
-    /// Manifests leave metadata of the host and the API server alone.
+    /// Manifests contain no metadata that only the host or the API server may write.
     HostMetadata,
     /// Manifests have the form of a Kubernetes object.
     WellFormed,
-    /// Manifests of Kubernetes' own kinds have the fields and values that the kind accepts.
+    /// Manifests of Kubernetes' own kinds contain only fields and values that the kind accepts.
     FitsKind,
     /// No container has the same variable twice.
     NoDuplicateEnv,
@@ -38,14 +38,14 @@ pub enum Rule {
     EnvAsMapped,
     /// The user's spec, the settings or a grant allow every raised privilege.
     NoPrivilege,
-    /// The user or the settings name every Secret, PersistentVolumeClaim and data source, or a grant lists it. A Secret
-    /// or PersistentVolumeClaim that pods use may also be in the same plan.
+    /// Every Secret, PersistentVolumeClaim and data source is named in the user's spec or in the settings, or listed in
+    /// a grant. A Secret or PersistentVolumeClaim that pods use may also be in the same plan.
     NamedReferences,
-    /// The plan's finalizer belongs to the claimed kind's group, the settings name it, or a grant lists it.
+    /// The plan's finalizer belongs to the claimed kind's group, is named in the settings, or is listed in a grant.
     OwnFinalizer,
     /// Texts that must be JSON objects are JSON objects.
     JsonObjects,
-    /// Every member of an `extra` is one that the host knows.
+    /// An `extra` contains only members that the host knows.
     KnownExtra,
 }
 
@@ -56,7 +56,7 @@ pub struct Breach {
     pub rule: Rule,
     /// The path of the need, the manifest or the variable.
     pub path: String,
-    /// The value found and the values allowed.
+    /// The wrong value, and the allowed values or a remedy.
     pub message: String,
 }
 
@@ -69,9 +69,9 @@ impl fmt::Display for Breach {
 /// Whether a user's own spec may raise privilege.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum UserPrivileges {
-    /// A privilege that the object's spec asks for verbatim is allowed.
+    /// A privilege is allowed if the object's spec contains the same field and value.
     #[default]
     Allowed,
-    /// Only grants and settings raise privilege.
+    /// Only grants and settings can raise privilege.
     Forbidden,
 }

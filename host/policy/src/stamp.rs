@@ -1,5 +1,5 @@
-//! Stamps manifests: adds owner reference, managed-by label and digests, and removes replicas that an autoscaler or
-//! another client sets.
+//! Stamps manifests: adds the owner reference, the managed-by label and digests. Removes `replicas` if an autoscaler or
+//! another client sets them.
 
 use std::collections::BTreeSet;
 
@@ -12,19 +12,21 @@ use crate::{
     pods,
 };
 
-/// Annotation of every child: the digest of the applied manifest.
+/// The annotation of every child with the digest of the applied manifest.
 pub const APPLIED_DIGEST: &str = "kaos.tools/applied-digest";
-/// Annotation of every pod template: only a change of this hash restarts the pods.
+/// The annotation of every pod template with its hash. Kubernetes restarts the pods only if this hash changes.
 pub const POD_SPEC_HASH: &str = "kaos.tools/pod-spec-hash";
-/// Annotation of a child that runs pods. Holds the template's new hash if the live template keeps an older hash: an
-/// earlier operator computed it, and nothing else changed.
+/// The annotation of a child with pods for a template that keeps an older hash. An earlier operator computed the older
+/// hash, and nothing else changed. The annotation contains the template's new hash.
 pub const HASH_STANDS_FOR: &str = "kaos.tools/pod-spec-hash-stands-for";
-/// Annotation of an object. `external` leaves the replicas of its workloads to another client.
+/// The annotation of an object for its replicas. The value `external` leaves the replicas of its workloads to another
+/// client.
 pub const REPLICAS: &str = "kaos.tools/replicas";
-/// The value of [`REPLICAS`] for replicas that another client sets.
+/// The value of [`REPLICAS`] if another client sets the replicas.
 pub const EXTERNAL: &str = "external";
 
-/// The manifests of an object as the host applies them. `kept` names the PersistentVolumeClaims that outlive the object.
+/// Returns the manifests of an object in the form that the host applies. `kept` contains the names of the
+/// PersistentVolumeClaims that outlive the object.
 pub(crate) fn stamped(mut manifests: Vec<Value>, owner: &ObjectRef, object: &Value, kept: &[String]) -> Vec<Value> {
     if leaves_replicas(object) {
         manifests.iter_mut().for_each(without_replicas);
@@ -39,12 +41,12 @@ pub(crate) fn stamped(mut manifests: Vec<Value>, owner: &ObjectRef, object: &Val
     manifests.into_iter().zip(hashes).map(stamp).collect()
 }
 
-/// Whether a manifest is a PersistentVolumeClaim.
+/// Returns whether a manifest is a PersistentVolumeClaim.
 fn is_claim(manifest: &Value) -> bool {
     manifest["apiVersion"] == "v1" && manifest["kind"] == "PersistentVolumeClaim"
 }
 
-/// Whether another client sets the replicas of an object's workloads.
+/// Returns whether another client sets the replicas of an object's workloads.
 pub fn leaves_replicas(object: &Value) -> bool {
     object["metadata"]["annotations"][REPLICAS] == EXTERNAL
 }
@@ -58,7 +60,7 @@ pub fn without_replicas(manifest: &mut Value) {
     }
 }
 
-/// The digest of a manifest, without the annotation that carries the digest.
+/// Returns the digest of a manifest. The digest excludes the annotation that contains the digest.
 pub fn applied_digest(manifest: &Value) -> Digest {
     let mut manifest = manifest.clone();
     if let Some(annotations) = manifest["metadata"].get_mut("annotations").and_then(Value::as_object_mut) {
@@ -85,31 +87,32 @@ pub fn pod_spec_hash(manifest: &Value, beside: &[Value]) -> Option<String> {
     Some(Digest::of(hashed.as_bytes()).short())
 }
 
-/// The hash that a workload's pod template carries.
+/// Returns the hash in a workload's pod template.
 pub fn carried_hash(manifest: &Value) -> Option<&str> {
     pods::template(manifest)?["metadata"]["annotations"][POD_SPEC_HASH].as_str()
 }
 
-/// Sets the hash of a workload's pod template. The caller must [`seal`] the manifest again afterwards.
+/// Sets the hash of a workload's pod template. After this change, the caller must [`seal`] the manifest again.
 pub fn set_hash(manifest: &mut Value, hash: &str) {
     if let Some(template) = pods::template_mut(manifest) {
         entry(entry(template, "metadata"), "annotations")[POD_SPEC_HASH] = json!(hash);
     }
 }
 
-/// The JSON pointer to the pod template of a workload; empty for a bare Pod, which is its own template.
+/// Returns the JSON pointer to the pod template of a workload. The pointer is empty for a bare Pod, which is its own
+/// template.
 pub fn pod_template_pointer(manifest: &Value) -> Option<&'static str> {
     pods::template_pointer(manifest)
 }
 
-/// The pod template of a workload.
+/// Returns the pod template of a workload.
 pub fn pod_template(manifest: &Value) -> Option<&Value> {
     pods::template(manifest)
 }
 
-/// Writes the digest into a manifest that changed after it was stamped.
+/// Updates the digest of a manifest that changed after it was stamped.
 pub fn seal(manifest: &mut Value) {
-    // Create the annotations before the digest, so that sealing again gives the same digest.
+    // Create the annotations before the digest, so that a second call gives the same digest.
     entry(entry(manifest, "metadata"), "annotations");
     let digest = applied_digest(manifest);
     manifest["metadata"]["annotations"][APPLIED_DIGEST] = json!(digest.to_string());
@@ -138,7 +141,7 @@ fn stamp(manifest: &mut Value, hash: Option<String>, owner: &ObjectRef, is_kept:
     seal(manifest);
 }
 
-/// Returns an object's field, and turns it into an object if it is none.
+/// Returns an object's field. If the field is not an object, replaces it with an empty object.
 fn entry<'a>(value: &'a mut Value, field: &str) -> &'a mut Value {
     if !value.is_object() {
         *value = Value::Object(Map::new());
@@ -150,7 +153,7 @@ fn entry<'a>(value: &'a mut Value, field: &str) -> &'a mut Value {
     inner
 }
 
-/// The ConfigMaps of a plan that a pod spec, or a part of it, refers to.
+/// Returns the ConfigMaps of a plan that a pod spec, or a part of one, refers to.
 pub fn referred_config_maps<'a>(spec: &Value, plan: &'a [Value]) -> Vec<&'a Value> {
     let referred = references(spec);
     let is_referred = |config: &&Value| {
@@ -159,12 +162,13 @@ pub fn referred_config_maps<'a>(spec: &Value, plan: &'a [Value]) -> Vec<&'a Valu
     plan.iter().filter(|manifest| is_config_map(manifest)).filter(is_referred).collect()
 }
 
-/// Whether a manifest is a ConfigMap.
+/// Returns whether a manifest is a ConfigMap.
 pub fn is_config_map(manifest: &Value) -> bool {
     manifest["apiVersion"] == "v1" && manifest["kind"] == "ConfigMap"
 }
 
-/// The ConfigMaps and Secrets that a pod spec, or a part of it, mounts or takes variables from, by kind and name.
+/// Returns the kind and name of each ConfigMap and Secret that a pod spec mounts or takes variables from. `spec` may
+/// also be a part of a pod spec.
 pub fn references(spec: &Value) -> BTreeSet<(&'static str, &str)> {
     let mut found = BTreeSet::new();
     collect(spec, &mut found);
@@ -178,7 +182,7 @@ fn collect<'a>(value: &'a Value, found: &mut BTreeSet<(&'static str, &'a str)>) 
                 let (kind, name) = match field.as_str() {
                     "configMap" | "configMapRef" | "configMapKeyRef" => ("ConfigMap", value["name"].as_str()),
                     "secretRef" | "secretKeyRef" => ("Secret", value["name"].as_str()),
-                    // A projected Secret has a `name`, a Secret volume has a `secretName`.
+                    // A projected Secret has a `name`, and a Secret volume has a `secretName`.
                     "secret" => ("Secret", value["name"].as_str().or_else(|| value["secretName"].as_str())),
                     _ => ("", None),
                 };

@@ -1,4 +1,5 @@
-//! Explains errors in a YAML text to its author. The parser's own messages are about its options and types.
+//! Explains errors in a YAML text to its author. Replaces messages of the parser that are about its own options and
+//! types.
 
 use std::borrow::Cow;
 
@@ -13,8 +14,8 @@ pub fn told(error: &Error, lines_before: usize) -> String {
     })
 }
 
-/// Whether a text is no YAML. Other errors concern valid YAML that is not accepted: a duplicate field, or aliases
-/// without end.
+/// Returns whether a text is not valid YAML. Other errors are about valid YAML that the parser does not accept: a
+/// duplicate field, or aliases without end.
 pub fn is_syntax(error: &Error) -> bool {
     let mut error = error.without_snippet();
     while let Error::AliasError { error: inner, .. } = error {
@@ -31,7 +32,7 @@ pub fn is_syntax(error: &Error) -> bool {
     )
 }
 
-/// Replaces the library's messages that are about itself.
+/// Replaces the library's messages about its own options and types.
 struct Words;
 
 impl MessageFormatter for Words {

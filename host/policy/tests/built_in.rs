@@ -1,4 +1,4 @@
-//! Built-in code: compiled code that ships with the program.
+//! Tests built-in code: compiled code that is part of the program's file.
 #![allow(unsafe_code, clippy::unwrap_used, clippy::expect_used)]
 
 use kaos_policy::{
@@ -23,7 +23,7 @@ fn component() -> Vec<u8> {
     crate::support::hostile("well-behaved")
 }
 
-/// Checks the component at a gate with this built-in code and without a compiler.
+/// Checks the component at a gate that has this built-in code and no working compiler.
 fn check(built_in: BuiltIn) -> Check {
     check_of(built_in, component())
 }
@@ -50,10 +50,10 @@ fn is_compiled_again(built_in: BuiltIn) -> bool {
     matches!(check(built_in).result, Err(LoadError::Compile(CompileError::NotRun(_))))
 }
 
-/// Built-in code as a program would hold it.
+/// Returns the built-in code as a constant of the program would contain it.
 fn code(of: &Digest, made: Vec<u8>) -> BuiltIn {
-    // SAFETY: the tests verify that the engine refuses code of another component before loading it, or never asks for
-    // it.
+    // SAFETY: the tests verify that the engine refuses code of another component before it loads the code, or that the
+    // gate does not use the code.
     unsafe { BuiltIn::new(*of, made.leak()) }
 }
 
@@ -75,7 +75,7 @@ fn built_in_code_is_used_for_its_own_component_only() {
 #[test]
 fn built_in_code_of_another_version_or_with_other_options_is_ignored() {
     let digest = Digest::of(&component());
-    // Change the fingerprint only: the code itself is still valid.
+    // Change only the fingerprint, so that the code itself stays valid.
     let mut of_another = BuiltIn::make(&component()).unwrap();
     of_another[0] ^= 1;
     let told = code(&digest, of_another.clone()).fits(crate::support::engine()).unwrap_err().to_string();

@@ -1,5 +1,5 @@
-//! Tests of the compile child: its code can be loaded, and its cost is limited. This is a program of its own, since the
-//! child is the same executable with a hidden argument.
+//! Tests of the compile child: its code can be loaded, and its cost is limited. This test has its own executable,
+//! because the child is the same executable with a hidden argument.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod support;
@@ -56,7 +56,8 @@ fn compiler(limits: CompileLimits) -> ChildCompiler<SystemClock> {
     ChildCompiler::new(program, vec!["compile-child".into()], limits, SystemClock::start())
 }
 
-/// A policy whose functions of a few hundred kilobytes keep a compiler busy for many seconds on any machine.
+/// Returns a policy with functions of a few hundred kilobytes, which keep a compiler busy for many seconds on any
+/// machine.
 fn bomb() -> Vec<u8> {
     const FUNCTIONS: usize = 24;
     let mut function = String::from("(func (param i32) (result i32) (local.get 0)");
@@ -70,7 +71,7 @@ fn bomb() -> Vec<u8> {
     bomb
 }
 
-/// The id of a component's section with a core module.
+/// The ID of a component's section that contains a core module.
 const CORE_MODULE: u8 = 1;
 
 fn check(cache: Option<&Cache>, compiler: &dyn Compile) -> Check {
@@ -90,7 +91,7 @@ fn check(cache: Option<&Cache>, compiler: &dyn Compile) -> Check {
     gate.check(&Candidate { bytes: support::hostile("well-behaved"), ..Candidate::default() })
 }
 
-/// Compiles a component without limits on its parts.
+/// Compiles a component, without limits for its parts.
 fn unbounded(limits: CompileLimits, component: &[u8]) -> Result<Compilation, CompileError> {
     let bounds = Bounds { bytes: usize::MAX, function_bytes: u64::MAX, ..Bounds::default() };
     compiler(limits).compile(&Order { bounds, ..Order::new(component) })
@@ -142,10 +143,10 @@ fn a_component_that_is_no_longer_wanted_is_not_compiled() {
     assert!(!error.is_lasting(), "it says nothing about a component");
 }
 
-/// The parent and the niceness of a process, as the kernel tells them.
+/// Returns the parent and the niceness of a process, as the kernel reports them.
 fn parent_and_niceness(process: &str) -> Option<(u32, i32)> {
     let told = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name of a program may have blanks and brackets in it.
+    // The name of a program may contain spaces and brackets, so search for the last bracket.
     let fields: Vec<&str> = told.rsplit_once(')')?.1.split_whitespace().collect();
     Some((fields.get(1)?.parse().ok()?, fields.get(16)?.parse().ok()?))
 }
@@ -217,7 +218,7 @@ fn a_changed_cache_entry_is_ignored() {
     bytes[last] ^= 1;
     std::fs::write(&entry, bytes).unwrap();
     assert_ne!(outcome(&open()), "from the cache");
-    // With another key, no entry is authentic.
+    // With a new key, the tag of no entry is valid.
     std::fs::remove_file(directory.join("key")).unwrap();
     assert_ne!(outcome(&open()), "from the cache");
 }

@@ -1,5 +1,5 @@
-//! Components that are composed of others: each part has instances and a memory of its own, and calls between parts copy
-//! values from one memory to another.
+//! Tests components that are composed of others. Each part has its own instances and its own memory, and calls between
+//! parts copy values from one memory to the other.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use kaos_policy::{
@@ -13,8 +13,9 @@ use wasmparser::{Parser, Payload};
 
 use crate::support::{hostile, load};
 
-/// Two components. When the second one starts, it calls the first with a text, and traps unless it gets the text back.
-/// The first one answers by a tail call. Both have a memory of this many pages.
+/// Returns a component with two inner components. When the second one starts, it calls the first one with a text, and
+/// traps unless it gets the same text back. The first one answers by a tail call. Both have a memory of this many
+/// pages.
 fn pair(pages: u32) -> Vec<u8> {
     let text = format!(
         r#"(component
@@ -58,7 +59,7 @@ fn pair(pages: u32) -> Vec<u8> {
     wat::parse_str(text).unwrap()
 }
 
-/// The well-behaved policy, with other components inside of it that it instantiates.
+/// Returns the well-behaved policy with other components inside of it. The policy instantiates them.
 fn with_policy(others: &[Vec<u8>]) -> Vec<u8> {
     let mut whole = hostile("well-behaved");
     let first = own_components(&whole);
@@ -71,7 +72,7 @@ fn with_policy(others: &[Vec<u8>]) -> Vec<u8> {
     whole
 }
 
-/// The number of components directly inside of a component.
+/// Returns the number of components directly inside of a component.
 fn own_components(component: &[u8]) -> u32 {
     let (mut level, mut count) = (0, 0);
     for payload in Parser::new(0).parse_all(component) {
@@ -93,7 +94,7 @@ fn a_composed_policy_passes_the_gate() {
 
 #[test]
 fn the_memories_of_all_parts_together_have_the_limit_of_one_pass() {
-    // 20 MiB each, of 32 MiB.
+    // Each of the two memories has 20 MiB, and the limit is 32 MiB.
     let error = load(with_policy(&[pair(320)])).unwrap_err();
     let LoadError::Instantiate(Failure::OutOfMemory { wanted, .. }) = error else { panic!("{error:?}") };
     assert!(wanted > 40 << 20, "{wanted}");

@@ -1,4 +1,4 @@
-//! Invalid descriptions of policies: each defect has its own error.
+//! Tests invalid descriptions of policies. Each defect has its own error.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use kaos_policy::{
@@ -106,7 +106,7 @@ fn finalizers_outside_of_the_claimed_group_need_a_grant() {
     for own in ["example.com/tidy", "old.example.com/tidy"] {
         assert_eq!(told(with(own), "{}"), Ok(()));
     }
-    // A domain is more than a suffix.
+    // The finalizer's domain must be the group or a subdomain of the group. A common suffix of the texts is not enough.
     for foreign in ["other.team/backup", "kubernetes.io/pvc-protection", "badexample.com/x"] {
         let error = told(with(foreign), "{}").unwrap_err();
         assert!(matches!(error, DescribeError::ForeignFinalizer { .. }), "{error}");

@@ -1,4 +1,4 @@
-//! Passes whose needs find objects that are too large.
+//! Tests passes whose needs find objects that are too large.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::{cell::Cell, sync::Arc};
@@ -17,7 +17,7 @@ use kaos_policy::{
 };
 use serde_json::{Map, Value, json};
 
-/// A cluster with one ConfigMap that has `keys` keys.
+/// Returns a cluster with one ConfigMap that has `keys` keys.
 fn holding(keys: usize) -> Fixed {
     let data: Map<String, Value> = (0..keys).map(|n| (format!("k{n}"), json!("v"))).collect();
     Fixed::new([
@@ -63,7 +63,7 @@ impl Lookup for Counted {
     }
 }
 
-/// Renders a Widget whose policy has these needs. Returns the result and the number of lookups.
+/// Renders a Widget with a policy that has these needs. Returns the result and the number of lookups.
 fn asking(needs: fn(&Subject) -> Vec<Need>, objects: impl IntoIterator<Item = Value>) -> (Rendered, usize) {
     let native = Native { needs, ..NATIVE };
     let policy = Policy::admit(Arc::new(native), Digest::of(b"n"), &PolicyFile::default(), Limits::default()).unwrap();
@@ -80,7 +80,7 @@ fn long(name: &str, bytes: usize) -> Value {
 
 #[test]
 fn an_object_found_in_one_round_is_not_looked_up_in_the_next() {
-    /// Adds one need in each round. The newest need has the lowest id.
+    /// Adds one need in each round. The newest need has the lowest ID.
     fn growing(subject: &Subject) -> Vec<Need> {
         let named = |n: usize| {
             let reference = Reference {
@@ -107,7 +107,7 @@ fn an_object_found_in_one_round_is_not_looked_up_in_the_next() {
 
 #[test]
 fn lookups_stop_once_the_objects_exceed_the_limit() {
-    /// Selects all ConfigMaps, under many ids.
+    /// Selects all ConfigMaps with many needs.
     fn everything(_: &Subject) -> Vec<Need> {
         let all = Selector { of: of("v1", "ConfigMap"), namespace: None, labels: vec![] };
         (0..200).map(|n| Need { id: n.to_string(), target: Target::Labelled(all.clone()), optional: false }).collect()
@@ -131,7 +131,7 @@ fn lookups_stop_once_the_objects_exceed_the_limit() {
     assert!(rendered.planned().is_some() && looks == 200, "the same under several ids is no fault");
 }
 
-/// The needs of a policy.
+/// A function that returns the needs of a policy.
 type Needs = fn(&Subject) -> Vec<Need>;
 
 #[test]

@@ -1,5 +1,5 @@
-//! The guard's rules and the stamp, tested through passes of a native policy. `spec.plan` of the object is the policy's
-//! plan.
+//! Tests the guard's rules and the stamp, in passes of a native policy. The policy returns `spec.plan` of the object as
+//! its plan.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;
@@ -128,7 +128,7 @@ fn other_namespaces_are_read_by_grant_and_secrets_never() {
     assert!(granted.contains("found") && !granted.contains("c2VjcmV0"));
 }
 
-/// Reports the first child's live object as message.
+/// Returns a report whose message is the first child's live object.
 fn tell_the_first(subject: &Subject, seen: &Observation) -> Report {
     Report { message: seen.children[0].live.clone().unwrap(), ..assess(subject, seen) }
 }
@@ -170,7 +170,7 @@ fn templates_with_metadata_that_controllers_act_on_are_refused() {
     assert_eq!(rules(&render(json!({"plan": [set]}))), [Rule::HostMetadata]);
 }
 
-/// Renders a plan that asks for a finalizer, under these settings.
+/// Renders an object whose plan asks for a finalizer, with these settings.
 fn holding(file: &str, layers: &[Layer], finalizer: &Value) -> Rendered {
     let user = json!({"finalizer": finalizer});
     planned(file, layers, &json!([]), user, UserPrivileges::Allowed)

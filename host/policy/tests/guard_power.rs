@@ -1,4 +1,5 @@
-//! Privileges that a plan raises: allowed by the user's own spec, the settings or a grant; reported up to a limit.
+//! Tests privileges that a plan raises, both with and without permission by the user's own spec, the settings or a
+//! grant. Breaches are reported up to a limit.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::needless_pass_by_value)]
 
 use crate::widget::{config, deployment, planned, planned_by, rules};
@@ -12,7 +13,7 @@ use kaos_policy::{
 };
 use serde_json::{Value, json};
 
-/// Renders a pod that the policy made itself.
+/// Renders a pod that does not come from the user's spec.
 fn run(file: &str, pod: Value, user: Value) -> Rendered {
     planned(file, &[], &json!([deployment(pod)]), user, UserPrivileges::Allowed)
 }
@@ -168,7 +169,7 @@ fn a_forbidden_privilege_is_reported_to_the_user_who_asked_for_it() {
             && message.contains("existing pods keep running with it until then"),
         "{message}"
     );
-    // The policy's author has to correct privileges that the policy adds itself.
+    // If the policy itself adds privileges, the policy's author must correct them.
     let plan = json!([deployment(pod(json!({"hostNetwork": true})))]);
     assert_eq!(rules(&planned("{}", &[], &plan, json!({}), UserPrivileges::Forbidden)), [Rule::NoPrivilege]);
 }

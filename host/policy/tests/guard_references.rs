@@ -1,5 +1,5 @@
-//! Secrets and PersistentVolumeClaims that a plan uses although no pod names them: through data sources, and through
-//! the ServiceAccount of its pods.
+//! Tests Secrets and PersistentVolumeClaims that a plan uses although no pod names them. The plan refers to them in
+//! data sources, or in the ServiceAccount of its pods.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::needless_pass_by_value)]
 
 use crate::widget::{deployment, planned, rules};
@@ -17,7 +17,7 @@ fn claim(name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": spec})
 }
 
-/// Every way in which a plan can create a PersistentVolumeClaim.
+/// Returns a manifest for each way in which a plan can create a PersistentVolumeClaim.
 fn made(spec: &Value) -> [Value; 3] {
     let volume = json!({"name": "data", "ephemeral": {"volumeClaimTemplate": {"spec": spec}}});
     let pod = json!({"containers": [{"name": "main"}], "volumes": [volume]});
@@ -41,8 +41,8 @@ fn data_sources_need_the_users_spec_or_a_grant() {
                 assert!(run("grants: {persistentVolumeClaims: [c]}", &plan, json!({})).planned().is_some(), "{plan}");
                 let own = json!({"podSpec": {"volumes": [{"spec": {"dataSource": source}}]}});
                 assert!(run("{}", &plan, own).planned().is_some(), "the user's own words: {plan}");
-                // Another owner may have a PersistentVolumeClaim with this name, and the copy would be made before the
-                // operator notices.
+                // Another owner may have a PersistentVolumeClaim with this name, and Kubernetes would copy its data
+                // before the operator notices.
                 let both = json!([claim("c", &json!({"accessModes": ["ReadWriteOnce"]})), manifest]);
                 assert_eq!(rules(&run("{}", &both, json!({}))), [Rule::NamedReferences], "{plan}");
             }

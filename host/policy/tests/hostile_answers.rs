@@ -1,5 +1,5 @@
-//! Well-formed components that misbehave when they are called: each ends in its own typed error, within the limits of a
-//! pass.
+//! Tests valid components that misbehave when the host calls them. Each misbehavior ends in its own typed error, within
+//! the limits of a pass.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::{cell::Cell, sync::Arc, time::Duration};
@@ -21,7 +21,7 @@ use kaos_policy::{
 };
 use serde_json::json;
 
-/// The failure of the gate on the one sample.
+/// Returns the failure that the gate reports for the only sample.
 fn failure(mode: &str) -> Failure {
     match load(hostile(mode)) {
         Err(LoadError::FailsSample { failure, .. }) => failure,
@@ -237,7 +237,7 @@ fn no_misbehavior_exceeds_the_limits_of_a_pass() {
             notes: vec![],
             extra: "{}".into(),
         };
-        // Call on after a trap: a trapped sandbox no longer answers.
+        // Continue after a trap: calls of a trapped sandbox must also stay within the limits.
         let _began = sandbox.begin(&subject);
         let _needs = sandbox.needs(&[]);
         let _env = sandbox.map_env(vec![]);

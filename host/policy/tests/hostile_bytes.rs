@@ -1,4 +1,4 @@
-//! Bytes that are no policy: each defect has its own error, and is found before compilation.
+//! Tests bytes that are not a policy. Each defect has its own error, and is found before compilation.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::io::Write;
@@ -51,7 +51,7 @@ fn a_component_that_is_cut_off_anywhere_is_refused() {
     let whole = hostile("well-behaved");
     for length in (0..whole.len()).step_by(1024) {
         let told = refusal(&whole[..length]);
-        // Bytes cut between two sections form a valid but incomplete component.
+        // If the bytes end between two sections, they form a valid but incomplete component.
         let expected = |told: &InspectError| match told {
             InspectError::NotWasm => length == 0,
             InspectError::Malformed { .. } | InspectError::NotAPolicy | InspectError::MissingInterfaces(_) => {
@@ -154,7 +154,7 @@ fn parts_are_counted() {
     assert!(matches!(refusal(&wat::parse_str(many).unwrap()), InspectError::TooMany { part: Part::Modules, .. }));
 }
 
-/// The error for a component with this text and a valid version.
+/// Returns the error for a component with this text and a valid version.
 fn refusal_of(text: &str) -> InspectError {
     let mut component = wat::parse_str(format!("(component {text})")).unwrap();
     let version = wasm_encoder::CustomSection { name: "kaos:policy".into(), data: b"0.1.0".into() };

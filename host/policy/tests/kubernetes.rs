@@ -1,4 +1,4 @@
-//! The origins of values that an API server would refuse, tested through passes of a native policy.
+//! Tests the reported origins of values that an API server would refuse, in passes of a native policy.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::widget::{planned_by, renderer, widget};
@@ -21,7 +21,7 @@ fn workload(container: &Value) -> Value {
         "template": {"metadata": {"labels": labels}, "spec": {"containers": [main]}}}})
 }
 
-/// Renders a plan that the policy made itself.
+/// Renders a plan whose values do not come from the user's spec.
 fn own(container: &Value, user: Value, layers: &[Layer]) -> Rendered {
     let told = |renderer: kaos_policy::render::Renderer| renderer.with_checks(Checks::Fields);
     planned_by("{}", layers, &json!([workload(container)]), user, |it| {

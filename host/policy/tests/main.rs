@@ -1,5 +1,5 @@
-//! Loading, guarding and running policies, through what the crate offers. All tests share one executable, because
-//! linking takes longer than running most of them.
+//! Tests loading, guarding and running policies, through the crate's public functions. All tests share one executable,
+//! because linking takes longer than running most of them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
 
 mod built_in;

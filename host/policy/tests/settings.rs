@@ -1,4 +1,4 @@
-//! Settings and the memo, tested through passes of a native policy.
+//! Tests settings and the memo, in passes of a native policy.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;
@@ -137,7 +137,8 @@ fn the_memo_distinguishes_the_origins_of_a_setting() {
     let memo = Arc::new(Memo::new(1 << 20));
     let privileged = json!({"securityContext": {"privileged": true}});
     let main = json!({"name": "main", "image": "i", "securityContext": {"privileged": true}});
-    // A manifest given as text counts as the policy's own.
+    // The native policy parses a manifest that is a text in the object. So the guard does not find the manifest's
+    // values in the user's spec.
     let object = widget(json!({"plan": [deployment(json!({"containers": [main]})).to_string()]}));
     let render = |origin: &Origin| {
         let layers = [Layer::tree(origin.clone(), "widget", json!({"security": privileged.clone()}))];

@@ -11,15 +11,15 @@ use serde_json::{Value, json};
 /// The category of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sort {
-    /// Reads or renews a Lease.
+    /// A read or a renewal of a Lease.
     Lease,
     /// A watch that ended.
     Watch,
-    /// Writes an Event.
+    /// A write of an Event.
     Event,
     /// Any other write.
     Write,
-    /// Any other request: reads, reviews, dry runs.
+    /// Any other request, such as a read, a review or a dry run.
     Read,
 }
 
@@ -40,47 +40,48 @@ impl Sort {
 pub(crate) struct Calls(Vec<Request>);
 
 impl Calls {
-    /// The number of requests in a category.
+    /// Returns the number of requests in a category.
     pub(crate) fn count(&self, sort: Sort) -> usize {
         self.0.iter().filter(|request| Sort::of(request) == sort).count()
     }
 
-    /// The number of writes to a resource such as `agents/status`.
+    /// Returns the number of writes to a resource such as `agents/status`.
     pub(crate) fn writes_of(&self, resource: &str) -> usize {
         let of = |request: &&Request| request.resource == resource && Sort::of(request) == Sort::Write;
         self.0.iter().filter(of).count()
     }
 
-    /// The number of status writes.
+    /// Returns the number of status writes.
     pub(crate) fn statuses(&self) -> usize {
         let of = |request: &&Request| request.resource.ends_with("/status") && Sort::of(request) == Sort::Write;
         self.0.iter().filter(of).count()
     }
 
-    /// The number of objects of a type that were created.
+    /// Returns the number of created objects of a type.
     pub(crate) fn made_of(&self, resource: &str) -> usize {
         self.0.iter().filter(|request| request.made() && request.resource == resource).count()
     }
 
-    /// When the last creation of an object was answered, in seconds.
+    /// Returns the time in seconds when the API server answered the last creation of an object.
     pub(crate) fn last_made(&self) -> Result<Option<f64>> {
         let made = |request: &&Request| request.made() && Sort::of(request) == Sort::Write;
         self.0.iter().filter(made).map(|request| seconds(&request.answered)).next_back().transpose()
     }
 
-    /// When the last write was answered, in seconds. Ignores Events.
+    /// Returns the time in seconds when the API server answered the last write. Ignores Events.
     pub(crate) fn last_write(&self) -> Result<Option<f64>> {
         let mut writes = self.0.iter().filter(|request| Sort::of(request) == Sort::Write);
         writes.next_back().map(|request| seconds(&request.answered)).transpose()
     }
 
-    /// When the last request was answered, in seconds. Ignores Leases and watches, which an idle operator needs, too.
+    /// Returns the time in seconds when the API server answered the last request. Ignores Leases and watches, because
+    /// an idle operator needs them, too.
     pub(crate) fn last(&self) -> Result<Option<f64>> {
         let mut calls = self.0.iter().filter(|request| is_work(request));
         calls.next_back().map(|request| seconds(&request.answered)).transpose()
     }
 
-    /// The number of requests for each verb and type.
+    /// Returns the number of requests for each verb and type.
     pub(crate) fn by_verb(&self) -> Value {
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         for request in &self.0 {
@@ -91,7 +92,7 @@ impl Calls {
         json!(counts)
     }
 
-    /// Adds the requests since the last call. Returns whether any of them is work.
+    /// Adds the requests since the last call. Returns whether one of them is neither a watch nor about a Lease.
     pub(crate) fn hear(&mut self, tail: &mut Tail) -> Result<bool> {
         let heard = tail.read()?;
         let worked = heard.iter().any(is_work);
@@ -99,7 +100,8 @@ impl Calls {
         Ok(worked)
     }
 
-    /// Reads requests until `enough` holds and no work has arrived for a while.
+    /// Reads requests until `enough` returns true and only watches and Lease requests have arrived for the time
+    /// `still`.
     pub(crate) async fn until_still(
         &mut self,
         tail: &mut Tail,
@@ -130,13 +132,13 @@ fn is_work(request: &Request) -> bool {
     !matches!(Sort::of(request), Sort::Lease | Sort::Watch)
 }
 
-/// A time of the audit log in seconds since 1970.
+/// Converts a time of the audit log to seconds since 1970.
 fn seconds(time: &str) -> Result<f64> {
     let time: Timestamp = time.parse().with_context(|| format!("{time} in the audit log"))?;
     Ok(time.as_duration().as_secs_f64())
 }
 
-/// The current time in seconds since 1970.
+/// Returns the current time in seconds since 1970.
 pub(crate) fn now() -> f64 {
     Timestamp::now().as_duration().as_secs_f64()
 }

@@ -1,4 +1,4 @@
-//! The figures of an operator, and the aims for them.
+//! The figures of an operator, and their upper bounds.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::load::Load;
 
-/// One figure.
+/// A measured number: its key, its text in the table, its unit, and its upper bound.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Figure {
     pub(crate) key: &'static str,
@@ -19,11 +19,11 @@ pub(crate) struct Figure {
 #[derive(Debug, Clone, Copy)]
 enum Aim {
     None,
-    /// Holds for any load and any build.
+    /// The bound applies to any load and any build.
     Always(u32),
-    /// Holds for the full load and a release build.
+    /// The bound applies to the full load with a release build.
     AtFullLoad(f64),
-    /// An amount for each Agent plus a constant.
+    /// The bound is this number for each Agent, plus a constant.
     PerAgent(u32, u32),
 }
 
@@ -31,7 +31,7 @@ const fn figure(key: &'static str, text: &'static str, unit: &'static str, aim: 
     Figure { key, text, unit, aim }
 }
 
-/// All figures, in the order of the story.
+/// All figures, in the order in which the bench measures them.
 pub(crate) const FIGURES: [Figure; 35] = [
     figure("binary", "Size of the program", "MB", Aim::AtFullLoad(40.0)),
     figure("ready", "Start until ready", "s", Aim::AtFullLoad(1.0)),
@@ -71,7 +71,7 @@ pub(crate) const FIGURES: [Figure; 35] = [
 ];
 
 impl Figure {
-    /// The upper bound with a given load.
+    /// Returns the upper bound for this load.
     pub(crate) fn aim(&self, load: &Load) -> Option<f64> {
         match self.aim {
             Aim::None => None,
@@ -90,7 +90,7 @@ impl Figure {
 pub(crate) struct Figures {
     /// The figures by key.
     pub(crate) values: BTreeMap<&'static str, f64>,
-    /// The requests of each chapter, by verb and type.
+    /// The number of requests in each chapter, by verb and type.
     pub(crate) calls: BTreeMap<&'static str, Value>,
 }
 

@@ -1,4 +1,4 @@
-//! The objects of the load: many objects that others can refer to, and Agents that share the first `ModelAPI`.
+//! The objects of the load. All Agents share the first `ModelAPI`. No object refers to the others.
 
 use std::sync::Arc;
 
@@ -36,17 +36,17 @@ const HANDS: usize = 8;
 const KINDS: [&str; 3] = ["ModelAPI", "MCPServer", "Agent"];
 
 impl Load {
-    /// Whether this is the load for which the aims hold.
+    /// Returns whether this load has the size for which the upper bounds of figures apply.
     pub(crate) fn is_full(&self) -> bool {
         (self.modelapis, self.mcpservers, self.agents) == (300, 300, 1000)
     }
 
-    /// The number of objects.
+    /// Returns the number of objects.
     pub(crate) fn count(&self) -> usize {
         self.agents + self.modelapis + self.mcpservers
     }
 
-    /// The objects, ordered so that each kind precedes those that refer to it.
+    /// Returns the objects. Each kind precedes the kinds that refer to it.
     fn objects(&self) -> Vec<Value> {
         let mut rng = Rng::with_seed(self.seed);
         let mut objects = vec![model_api_for(SHARED, &[MODEL])];
@@ -94,7 +94,7 @@ fn word(rng: &mut Rng) -> String {
     (0..rng.usize(3..9)).map(|_| rng.lowercase()).collect()
 }
 
-/// Fails unless every object has its Deployment and a status.
+/// Fails unless every object has a Deployment and a status.
 pub(crate) async fn check(client: &Client, namespace: &str, load: &Load) -> Result<()> {
     let deployments = api(client, "Deployment", namespace).list(&ListParams::default()).await?.items.len();
     anyhow::ensure!(deployments == load.count(), "there are {deployments} Deployments for {} objects", load.count());
@@ -106,7 +106,7 @@ pub(crate) async fn check(client: &Client, namespace: &str, load: &Load) -> Resu
     Ok(())
 }
 
-/// Changes an object's spec as its user would.
+/// Changes the spec of an object like a user.
 pub(crate) async fn change(client: &Client, namespace: &str, kind: &str, name: &str, spec: &Value) -> Result<()> {
     let patch = json!({"spec": spec});
     api(client, kind, namespace)
@@ -116,17 +116,17 @@ pub(crate) async fn change(client: &Client, namespace: &str, kind: &str, name: &
     Ok(())
 }
 
-/// A different list of models for the shared ModelAPI. The list still contains the Agents' model.
+/// Returns a different list of models for the shared ModelAPI. The list still contains the Agents' model.
 pub(crate) fn other_models() -> Value {
     json!({"proxyConfig": {"models": [MODEL, "gpt-4o-mini"]}})
 }
 
-/// A different mode for the shared ModelAPI. It still serves the Agents' model.
+/// Returns a different mode for the shared ModelAPI, which still offers the Agents' model.
 pub(crate) fn other_mode() -> Value {
     json!({"mode": "Hosted", "hostedConfig": {"model": MODEL}, "proxyConfig": null})
 }
 
-/// Deletes the objects while their operator runs.
+/// Deletes the objects while the operator runs.
 pub(crate) async fn take_away(client: &Client, namespace: &str) -> Result<()> {
     for kind in KINDS.into_iter().rev() {
         let api = api(client, kind, namespace);
@@ -138,7 +138,7 @@ pub(crate) async fn take_away(client: &Client, namespace: &str) -> Result<()> {
     Ok(())
 }
 
-/// The objects of a kind in a namespace.
+/// Returns the API for objects of a kind in a namespace.
 pub(crate) fn api(client: &Client, kind: &str, namespace: &str) -> Api<DynamicObject> {
     let of = match kind {
         "Deployment" => GroupVersionKind::gvk("apps", "v1", kind),

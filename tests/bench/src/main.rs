@@ -1,25 +1,26 @@
-//! The bench for whole operators.
+//! A bench for complete operators.
 //!
-//! It starts any operator for the KAOS kinds as a process with the rights of its chart. The control plane consists of
-//! etcd and kube-apiserver, so no Deployment ever becomes ready. The bench creates a seeded load, changes the object
-//! that all Agents share, kills the operator and starts it again. All figures come from outside the operator: from the
-//! API server's audit log, from `/proc`, and from the objects themselves. Therefore the bench can compare two different
-//! operators:
+//! The bench starts any operator for the KAOS kinds as a process with the rights of its chart. The control plane
+//! consists of etcd and kube-apiserver, so no Deployment ever becomes ready. The bench creates a load from a seed,
+//! changes the ModelAPI that all Agents share, kills the operator and starts it again. The bench measures an operator
+//! only from outside: through the API server's audit log, `/proc`, and the objects. So the bench can compare two
+//! different operators:
 //!
 //! `cargo run -p kaos-bench -- --operator 'COMMAND …' --versus 'COMMAND …'`
 //!
-//! A shell runs each command. `$HEALTH` and `$METRICS` are free addresses for the operator's pages. With the first, the
-//! bench measures the time until the operator is ready; with the second, the number of passes.
+//! A shell runs each command. `$HEALTH` and `$METRICS` are free addresses for the operator's pages. Through the health
+//! page, the bench measures the time until the operator is ready. On the metrics page, the bench reads the number of
+//! passes.
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`stage`] | the control plane, with everything that the operator's chart installs except the operator |
+//! | [`stage`] | the control plane, with everything that the operator's chart installs, except the operator itself |
 //! | [`load`] | the objects |
 //! | [`subject`] | the operator as a process; [`tree`] measures its resource usage |
 //! | [`calls`] | the operator's requests to the API server |
-//! | [`story`] | the actions of the bench, one chapter after the other |
-//! | [`figures`] | the figures of an operator, and the aims for them |
-//! | [`report`] | the table, the JSON, and with `UPDATE_PERFORMANCE` the performance page |
+//! | [`story`] | the actions of the bench, divided into chapters |
+//! | [`figures`] | the figures of an operator, and their upper bounds |
+//! | [`report`] | the table, the JSON, and with `UPDATE_PERFORMANCE` also the performance page |
 
 mod calls;
 mod figures;
@@ -122,8 +123,8 @@ async fn run(arguments: Arguments) -> Result<ExitCode> {
     Ok(if arguments.assert && !missed.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// The order of the operators in a round. The order alternates, so that a machine that slows down during the bench
-/// favours neither operator.
+/// Returns the order of the operators in a round. The order alternates, so a machine that becomes slower during the
+/// bench favours neither operator.
 fn turns(round: u16, subjects: usize) -> Vec<usize> {
     let forth = 0..subjects;
     if round.is_multiple_of(2) { forth.collect() } else { forth.rev().collect() }

@@ -1,4 +1,4 @@
-//! The table, the JSON and the performance page.
+//! Writes the table, the JSON and the performance page.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::figures::{FIGURES, Figure, Figures};
 use crate::load::Load;
 
-/// One operator and its measurements.
+/// An operator and its measurements.
 #[derive(Debug)]
 pub(crate) struct Measured {
     command: String,
@@ -18,12 +18,12 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// An operator without measurements yet.
+    /// Returns an operator without measurements.
     pub(crate) fn of(command: &str) -> Self {
         Self { command: command.to_owned(), rounds: Vec::new() }
     }
 
-    /// The median of a figure; `None` if it was not measured.
+    /// Returns the median of a figure. Returns `None` if no round measured the figure.
     fn median(&self, key: &str) -> Option<f64> {
         let mut values: Vec<f64> = self.rounds.iter().filter_map(|round| round.values.get(key).copied()).collect();
         values.sort_by(f64::total_cmp);
@@ -63,7 +63,7 @@ impl Report<'_> {
         fs::write(path, serde_json::to_string_pretty(&all)? + "\n").with_context(|| path.display().to_string())
     }
 
-    /// The medians, as a table in Markdown.
+    /// Returns the medians as a table in Markdown.
     fn table(&self) -> String {
         let pair = self.measured.len() > 1;
         let mut table = String::from(if pair {
@@ -91,7 +91,7 @@ impl Report<'_> {
         table
     }
 
-    /// The sentence on the aims that the first operator misses.
+    /// Returns a sentence on the upper bounds that the first operator exceeds.
     fn verdict(&self) -> String {
         let of = if self.measured.len() > 1 { " of the first operator" } else { "" };
         let missed = self.missed();
@@ -101,8 +101,8 @@ impl Report<'_> {
         format!("Missed aims{of}:\n\n- {}", missed.join("\n- "))
     }
 
-    /// Prints the table and the conditions of the measurement. With `UPDATE_PERFORMANCE` it also writes the table into
-    /// the performance page, which has a separate section for two operators.
+    /// Prints the table, and how it was measured. With `UPDATE_PERFORMANCE`, also writes the table into the performance
+    /// page. The page has a separate section for two operators.
     pub(crate) fn publish(&self) -> Result<()> {
         let Load { agents, modelapis, mcpservers, .. } = self.load;
         let rounds = self.measured.first().map_or(0, |measured| measured.rounds.len());
@@ -113,7 +113,7 @@ impl Report<'_> {
         page::publish(section, &format!("{said}\n\n{}\n{}", self.table(), self.verdict()))
     }
 
-    /// The aims that the first operator misses.
+    /// Returns the upper bounds that the first operator exceeds.
     pub(crate) fn missed(&self) -> Vec<String> {
         let Some(measured) = self.measured.first() else { return Vec::new() };
         let missed = FIGURES.iter().filter_map(|figure| {
@@ -137,13 +137,13 @@ fn ratio(one: f64, other: f64) -> String {
     let is_nothing = |value: f64| value.abs() < f64::EPSILON;
     match (is_nothing(one), is_nothing(other)) {
         (true, true) => "1.00".to_owned(),
-        // A ratio to zero says nothing.
+        // The ratio of a number to zero has no meaning.
         (false, true) => "–".to_owned(),
         _ => format!("{:.2}", one / other),
     }
 }
 
-/// The machine that ran the bench.
+/// Returns a description of the machine that runs the bench.
 fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -158,7 +158,7 @@ mod tests {
 
     const LOAD: Load = Load { agents: 1000, modelapis: 300, mcpservers: 300, seed: 1 };
 
-    /// An operator with these figures in one round.
+    /// Returns an operator with these figures in a single round.
     fn one(values: &[(&'static str, f64)]) -> Measured {
         let mut figures = Figures::default();
         for &(key, value) in values {

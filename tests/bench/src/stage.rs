@@ -1,4 +1,4 @@
-//! The control plane, with everything that an operator's chart installs except the operator.
+//! The control plane, with everything that an operator's chart installs, except the operator itself.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,10 +9,10 @@ use kaos_tests::control_plane::{self, Audit, ControlPlane, Extent, Group, access
 use kube::Client;
 use serde_json::json;
 
-/// The cluster for a measurement.
+/// The cluster on which to measure.
 #[derive(Debug)]
 pub(crate) enum Cluster {
-    /// A new cluster of etcd and kube-apiserver for each operator.
+    /// A new cluster with etcd and kube-apiserver for each operator.
     New,
     /// An existing cluster.
     Given {
@@ -34,12 +34,12 @@ pub(crate) struct Stage {
     kubeconfig: PathBuf,
     environment: Vec<(String, String)>,
     group: Group,
-    // Must be dropped last.
+    // Fields are dropped in order. Drop the cluster after its clients.
     own: Option<ControlPlane>,
 }
 
 impl Stage {
-    /// Prepares the cluster, with a namespace for the load.
+    /// Prepares the cluster, and creates a namespace for the load.
     pub(crate) async fn set(cluster: &Cluster, install: &Path, namespace: &str) -> Result<Self> {
         let own = matches!(cluster, Cluster::New).then(|| ControlPlane::of(Extent::Api)).transpose()?;
         let (admin, audit) = match (cluster, &own) {
@@ -73,42 +73,42 @@ impl Stage {
         })
     }
 
-    /// The namespace of the load.
+    /// Returns the namespace of the load.
     pub(crate) fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// Follows the operator's requests from now on.
+    /// Starts to record the operator's requests.
     pub(crate) fn listen(&self) -> Result<Tail> {
         Ok(self.audit.tail(self.audit.mark()?, &self.user))
     }
 
-    /// The folder for logs.
+    /// Returns the folder for logs.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The operator's kubeconfig.
+    /// Returns the operator's kubeconfig.
     pub(crate) fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }
 
-    /// The operator's environment.
+    /// Returns the operator's environment.
     pub(crate) fn environment(&self) -> &[(String, String)] {
         &self.environment
     }
 
-    /// The process group that ends with this process.
+    /// Returns the process group that ends with this process.
     pub(crate) fn group(&self) -> &Group {
         &self.group
     }
 
-    /// Whether the cluster ends with the bench.
+    /// Returns whether the bench started the cluster.
     pub(crate) fn is_own(&self) -> bool {
         self.own.is_some()
     }
 
-    /// Processor time that etcd and the API server have used, if the bench started them.
+    /// Returns the processor time that etcd and the API server have used, if the bench started them.
     pub(crate) fn processor(&self) -> Option<Duration> {
         self.own.as_ref().map(ControlPlane::processor)
     }

@@ -1,4 +1,4 @@
-//! The bench's actions on an operator, one chapter after the other, and the figures recorded in each.
+//! The bench's actions on an operator. Each chapter records figures.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -14,19 +14,19 @@ use crate::load::{self, Load};
 use crate::stage::{Cluster, Stage};
 use crate::subject::Subject;
 
-/// The waiting times.
+/// How long the bench waits and records.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    /// How long an operator must send no work to count as idle.
+    /// An operator is idle after it has sent no request for work during this time.
     pub(crate) still: Duration,
     /// How long to record the requests of an idle operator.
     pub(crate) silence: Duration,
 }
 
-/// The deadline of each chapter.
+/// The time limit of each chapter.
 const PATIENCE: Duration = Duration::from_mins(10);
 
-/// Runs the whole story once.
+/// Runs all chapters once.
 pub(crate) async fn tell(
     cluster: &Cluster,
     install: &Path,
@@ -60,13 +60,13 @@ struct Story<'s> {
 }
 
 impl Story<'_> {
-    /// Runs the chapters from the start to the changes of the shared ModelAPI.
+    /// Runs the chapters from the operator's start to the changes of the shared ModelAPI.
     async fn all(&mut self, subject: &mut Subject) -> Result<()> {
         if let Some(ready) = subject.until_ready()? {
             self.figures.note("ready", ready.as_secs_f64());
         }
         self.load(subject).await?;
-        // Read the size only now: right after the start, the process is still the shell.
+        // Read the size only now: right after the start, the process is still the shell that runs the command.
         #[expect(clippy::cast_precision_loss, reason = "a program is smaller")]
         self.figures.note("binary", subject.size()? as f64 / 1e6);
         self.silence(subject).await?;
@@ -174,7 +174,7 @@ impl Story<'_> {
         Ok(calls)
     }
 
-    /// Kills the operator while it has work and starts it again. Then restarts it while it is idle.
+    /// Kills the operator, deletes a Deployment, and starts the operator again. Then restarts the idle operator.
     async fn again(&mut self, subject: Subject) -> Result<Subject> {
         let deployments = load::api(&self.stage.client, "Deployment", self.stage.namespace());
         let mut tail = self.stage.listen()?;
@@ -218,7 +218,7 @@ impl Story<'_> {
     }
 }
 
-/// The result of a change.
+/// The requests, the processor time and the passes that a change caused.
 struct Done {
     calls: Calls,
     processor: f64,

@@ -1,4 +1,4 @@
-//! An operator as a process.
+//! Runs an operator as a process.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
@@ -17,17 +17,18 @@ use kaos_tests::control_plane::launch::free_port;
 use crate::stage::Stage;
 use crate::tree::{self, Usage};
 
-/// The sampling interval of resource usage. It is short because compile children live for a second only.
+/// The time between two samples of the resource usage. The time is short because compile children live for only a
+/// second.
 const BEAT: Duration = Duration::from_millis(25);
 const PATIENCE: Duration = Duration::from_mins(1);
-/// The metric that counts passes, under the names that operators use.
+/// The names of the metric that counts passes. Operators use one of these names.
 const PASSES: [&str; 2] = ["kaos_operator_passes_total", "controller_runtime_reconcile_total"];
 
-/// A running operator. Dropping it kills the process.
+/// A running operator. When this value is dropped, the process is killed.
 pub(crate) struct Subject {
     child: Child,
     started: Instant,
-    /// The address of the health page, if the command sets one.
+    /// The address of the health page, if the command contains the address.
     health: Option<SocketAddr>,
     metrics: Option<SocketAddr>,
     log: PathBuf,
@@ -56,8 +57,8 @@ impl Subject {
         Ok(Self { child, started, health, metrics, log, seen, ended })
     }
 
-    /// Waits until the health page reports the operator ready. Returns the time since the start, or `None` without such
-    /// a page.
+    /// Waits until the operator's health page reports that the operator is ready. Returns the time since the start.
+    /// Returns `None` if the operator has no health page.
     pub(crate) fn until_ready(&mut self) -> Result<Option<Duration>> {
         let Some(health) = self.health else { return Ok(None) };
         while !get(health, "/readyz").is_some_and(|answer| answer.starts_with("HTTP/1.1 200")) {
@@ -78,7 +79,7 @@ impl Subject {
         Ok(())
     }
 
-    /// The operator's resource usage so far, at its peak.
+    /// Returns the operator's processor time so far, and its peak memory.
     pub(crate) fn usage(&self) -> Usage {
         if let Some(now) = tree::usage(self.child.id()) {
             note(&self.seen, now);
@@ -86,19 +87,19 @@ impl Subject {
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The number of passes, if the operator reports it.
+    /// Returns the number of passes, if the operator reports the number.
     pub(crate) fn passes(&self) -> Option<f64> {
         let page = get(self.metrics?, "/metrics")?;
         let counts = page.lines().filter(|line| PASSES.iter().any(|name| line.starts_with(name)));
         counts.map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
     }
 
-    /// The size of the operator's program, in bytes.
+    /// Returns the size of the operator's program in bytes.
     pub(crate) fn size(&self) -> Result<u64> {
         Ok(fs::metadata(format!("/proc/{}/exe", self.child.id()))?.len())
     }
 
-    /// Kills the operator and all of its descendants.
+    /// Kills the operator and all its descendants.
     pub(crate) fn kill(mut self) {
         self.end();
     }
@@ -118,7 +119,7 @@ impl Subject {
 
     fn end(&mut self) {
         let below = tree::below(self.child.id());
-        // Killing a process fails if it has already ended. That is fine.
+        // Killing a process fails if the process has already ended. Ignore this error.
         let _ended = self.child.kill().and_then(|()| self.child.wait());
         for child in below {
             let _ended = Command::new("kill").args(["-KILL", &child.to_string()]).output();
@@ -139,7 +140,7 @@ impl Drop for Subject {
     }
 }
 
-/// Samples the resource usage of a process until the process has ended.
+/// Samples the resource usage of a process until `ended` is set.
 fn watch(process: u32, seen: Arc<Mutex<Usage>>, ended: Arc<AtomicBool>) {
     thread::spawn(move || {
         while !ended.load(Ordering::Relaxed) {
@@ -164,7 +165,7 @@ fn free() -> Result<SocketAddr> {
     Ok(SocketAddr::from(([127, 0, 0, 1], free_port()?)))
 }
 
-/// Requests a page; `None` while it is not served.
+/// Requests a page. Returns `None` if the operator does not serve the page yet.
 fn get(address: SocketAddr, page: &str) -> Option<String> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;

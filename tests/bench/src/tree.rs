@@ -1,4 +1,4 @@
-//! The resource usage of a process and its descendants, from `/proc`.
+//! Measures the resource usage of a process and its descendants, from `/proc`.
 
 use std::fs;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use kaos_tests::usage;
 /// The resource usage of a process and its descendants.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Usage {
-    /// Processor time, including that of ended children.
+    /// Processor time, including the processor time of ended children.
     pub(crate) processor: Duration,
     /// Peak memory of the process itself, in bytes.
     pub(crate) peak: u64,
@@ -16,12 +16,12 @@ pub(crate) struct Usage {
     pub(crate) peaks: u64,
 }
 
-/// Measures a process; `None` if it has ended.
+/// Measures a process. Returns `None` if the process has ended.
 pub(crate) fn usage(process: u32) -> Option<Usage> {
     let peak = usage::peak(process)?;
     let mut used = Usage { processor: usage::processor(process)?, peak, peaks: peak };
     for child in below(process) {
-        // The parent's processor time will include a child that has just ended.
+        // Skip a child that has just ended: the parent's processor time will include the processor time of this child.
         let (Some(processor), Some(peak)) = (usage::processor(child), usage::peak(child)) else { continue };
         used.processor += processor;
         used.peaks += peak;
@@ -29,7 +29,7 @@ pub(crate) fn usage(process: u32) -> Option<Usage> {
     Some(used)
 }
 
-/// The descendants of a process.
+/// Returns the process IDs of all descendants.
 pub(crate) fn below(process: u32) -> Vec<u32> {
     let mut found = Vec::new();
     let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();

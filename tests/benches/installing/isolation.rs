@@ -11,14 +11,15 @@ use tokio_util::sync::CancellationToken;
 use crate::part::Part;
 use crate::stage::{Stage, milliseconds, percentile};
 
-/// Measured edits on each side.
+/// The number of measured edits with the load, and also without the load.
 const EDITS: usize = 2_000;
-/// The upper bound of the ratio between an edit's time under load and its time alone.
+/// The upper bound for the time of an edit under load, divided by the time of an edit without load.
 const LONGER: f64 = 2.0;
-/// Objects in the burning namespace. Each is edited again as soon as it was served.
+/// Objects in the namespace of the policy that burns fuel. The bench edits each object again as soon as the policy has
+/// served it.
 const MANY: usize = 50;
 
-/// Edits a calm object repeatedly.
+/// Edits an object of the undisturbed namespace repeatedly. Returns the time of each edit.
 async fn calm(stage: &Stage, from: usize) -> Result<Vec<Duration>> {
     let mut times = Vec::new();
     for edit in from..from + EDITS {
@@ -27,7 +28,7 @@ async fn calm(stage: &Stage, from: usize) -> Result<Vec<Duration>> {
     Ok(times)
 }
 
-/// Edits every object of the other namespace continuously. Returns the number of its passes.
+/// Edits every object of the other namespace continuously. Returns the number of passes over these objects.
 async fn burn(stage: &Stage, stop: &CancellationToken) -> Result<usize> {
     let work = |number: usize| async move {
         for edit in 0.. {
@@ -46,7 +47,7 @@ async fn burn(stage: &Stage, stop: &CancellationToken) -> Result<usize> {
     Ok(passes)
 }
 
-/// The rows of the table.
+/// Returns the rows of the table.
 pub(crate) async fn measure() -> Result<Part> {
     let stop = CancellationToken::new();
     let stage = Stage::with_operator(&stop).await?;

@@ -1,8 +1,9 @@
-//! Measures how fast an installed policy starts to serve, how much a fuel-burning policy slows down others, and how
-//! long a plan for a thousand objects takes. All parts run on an embedded cluster in real time, in one run.
+//! Measures three parts: how fast an installed policy starts to serve, how much a policy that burns fuel slows down
+//! others, and how long a plan for a thousand objects takes. All parts run on an embedded cluster in real time, in one
+//! run.
 //!
-//! `cargo bench --locked --workspace --all-features --bench installing` measures and prints. With
-//! `UPDATE_PERFORMANCE=1` it writes the tables into `docs/reference/performance.md`.
+//! `cargo bench --locked --workspace --all-features --bench installing` measures and prints tables. With
+//! `UPDATE_PERFORMANCE=1`, the bench also writes the tables into `docs/reference/performance.md`.
 
 mod isolation;
 mod part;
@@ -18,7 +19,7 @@ use kaos_operator::cli::Cli;
 use kaos_tests::page;
 
 fn main() -> Result<ExitCode> {
-    // The compile children of the operator and `policy plan` run as processes of this executable.
+    // The bench starts this executable as `policy plan` and as the compile child of the operator.
     if std::env::args().nth(1).is_some_and(|verb| ["policy", "compile-child"].contains(&&*verb)) {
         return Ok(Cli::parse().run());
     }

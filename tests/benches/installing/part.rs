@@ -4,6 +4,6 @@
 pub(crate) struct Part {
     /// The text for the performance page.
     pub(crate) text: String,
-    /// The missed aim, if any.
+    /// The exceeded upper bound, if any.
     pub(crate) missed: Option<String>,
 }

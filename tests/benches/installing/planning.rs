@@ -17,14 +17,14 @@ use crate::stage::{Stage, milliseconds, percentile};
 
 /// Agents on the cluster.
 const OBJECTS: usize = 1_000;
-/// The upper bound in milliseconds, without listing the objects.
+/// The upper bound in milliseconds, without the time to list the objects.
 const PLAN: f64 = 2000.0;
-/// Number of runs.
+/// The number of runs.
 const RUNS: usize = 5;
-/// The exit code with which `policy plan` reports changes.
+/// The exit code of `policy plan` if the plan contains changes.
 const CHANGES: i32 = 2;
 
-/// Returns a sentence for the page.
+/// Returns a sentence for the performance page.
 pub(crate) async fn measure() -> Result<Part> {
     let stage = Stage::bare()?;
     let mut model = samples::model_api("llm");
@@ -73,7 +73,7 @@ fn plan(kubeconfig: &Path, settings: &Path) -> Result<Duration> {
     Ok(began.elapsed())
 }
 
-/// Measures how long listing the same objects takes over the same connection.
+/// Measures the time to list the same objects over the same connection.
 async fn list(kubeconfig: &Path) -> Result<Duration> {
     let config = Kubeconfig::read_from(kubeconfig)?;
     let client = Client::try_from(Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?)?;

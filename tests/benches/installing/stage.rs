@@ -1,4 +1,5 @@
-//! An embedded cluster with an operator that installs policies from ConfigMaps, in real time and on all processors.
+//! An embedded cluster with an operator that installs policies from ConfigMaps. The cluster runs in real time on all
+//! processors.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,14 +21,14 @@ use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-/// The polling interval; every measured time is a multiple of it.
+/// The time between two polls. Every measured time is a multiple of this time.
 pub(crate) const BEAT: Duration = Duration::from_millis(1);
-/// The deadline of a wait.
+/// The time limit for each wait.
 const PATIENCE: Duration = Duration::from_mins(2);
-/// The namespace of objects that name none.
+/// The namespace of objects without a namespace.
 const NAMESPACE: &str = "default";
 
-/// A cluster. Clones share it.
+/// A cluster and its operator. All clones use one cluster.
 #[derive(Clone)]
 pub(crate) struct Stage {
     pub(crate) cluster: Cluster,
@@ -35,11 +36,11 @@ pub(crate) struct Stage {
     compiled: Compiled,
 }
 
-/// The time of the operator's last compilation.
+/// The duration of the operator's last compilation.
 #[derive(Clone, Default)]
 struct Compiled(Arc<Mutex<Duration>>);
 
-/// Compiles in a child process, as the operator does, and records the time.
+/// Compiles in a child process like the operator, and records the duration.
 struct Timed {
     compiler: ChildCompiler<SystemClock>,
     compiled: Compiled,
@@ -67,7 +68,7 @@ impl Stage {
         Ok(Self { cluster, client, compiled: Compiled::default() })
     }
 
-    /// Like [`Self::bare`], with an operator that runs until the token is cancelled.
+    /// Like [`Self::bare`], with an operator that runs until `stop` is cancelled.
     pub(crate) async fn with_operator(stop: &CancellationToken) -> Result<Self> {
         let stage = Self::bare()?;
         stage.cluster.settled().await;
@@ -105,24 +106,24 @@ impl Stage {
         Ok(())
     }
 
-    /// How long the operator's last compilation took.
+    /// Returns the duration of the operator's last compilation.
     pub(crate) fn compiled(&self) -> Duration {
         *self.compiled.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads an object; null if it does not exist.
+    /// Reads an object. Returns null if the object does not exist.
     pub(crate) fn look(&self, at: &str) -> Arc<Value> {
         let at = At::parse(at, NAMESPACE);
         self.cluster.object(at.kind.group(), at.kind.plural, &at.namespace, &at.name).unwrap_or_default()
     }
 
-    /// All objects of a kind.
+    /// Returns all objects of a kind.
     pub(crate) fn all(&self, kind: &str) -> Vec<Arc<Value>> {
         let kind = Kind::named(kind);
         self.cluster.objects(kind.group(), kind.plural)
     }
 
-    /// Waits until a condition holds. Returns the elapsed time.
+    /// Waits until `is` returns true. Returns the elapsed time.
     pub(crate) async fn until(&self, what: &str, is: impl Fn() -> bool) -> Result<Duration> {
         let began = Instant::now();
         while !is() {
@@ -132,7 +133,7 @@ impl Stage {
         Ok(began.elapsed())
     }
 
-    /// Applies an object, and waits until its status has observed it. Returns the elapsed time of both.
+    /// Applies an object, and waits until its status shows the new generation. Returns the time for both steps.
     pub(crate) async fn served(&self, object: &Value) -> Result<Duration> {
         let at = At::of(object, NAMESPACE).to_string();
         let began = Instant::now();
@@ -142,12 +143,12 @@ impl Stage {
     }
 }
 
-/// Whether the status has observed the object's current generation.
+/// Returns whether the status shows the object's current generation.
 fn is_observed(object: &Value) -> bool {
     object["status"]["observedGeneration"] == object["metadata"]["generation"] && !object["status"].is_null()
 }
 
-/// The given percentile of some times.
+/// Returns a percentile of `times`.
 pub(crate) fn percentile(times: &[Duration], percent: usize) -> Duration {
     let mut sorted = times.to_vec();
     sorted.sort();

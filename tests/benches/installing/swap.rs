@@ -1,4 +1,4 @@
-//! Measures the time from a change of a policy's ConfigMap to an object that the new policy serves.
+//! Measures the time from a change of a policy's ConfigMap until the new policy serves an object.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -13,14 +13,14 @@ use tokio_util::sync::CancellationToken;
 use crate::part::Part;
 use crate::stage::{Stage, milliseconds, percentile};
 
-/// Measured changes; one unmeasured change precedes them.
+/// The number of measured changes. The first change is not measured.
 const CHANGES: u32 = 24;
-/// The upper bound in milliseconds until the new policy serves, without compilation.
+/// The upper bound in milliseconds until the new policy serves, without the time for compilation.
 const BEYOND: f64 = 300.0;
-/// Agents that the policy serves.
+/// The number of Agents that the policy serves.
 const AGENTS: usize = 20;
 
-/// An edition of the Agents' policy: the package, its component, and the component's digest.
+/// Returns an edition of the Agents' policy: the package, its component, and the component's digest.
 fn edition(number: u32) -> Result<(Value, Vec<u8>, String)> {
     let (component, file) = shipped::embedded("agent")?;
     let component = shipped::with_section(component, "edition", &number.to_be_bytes())?;
@@ -34,7 +34,7 @@ fn edited(edits: usize) -> Value {
     samples::agent("edited", "llm", &json!({"container": {"env": [{"name": "EDITS", "value": edits.to_string()}]}}))
 }
 
-/// The rows of the table.
+/// Returns the rows of the table.
 pub(crate) async fn measure() -> Result<Part> {
     let stop = CancellationToken::new();
     let stage = Stage::with_operator(&stop).await?;
@@ -48,14 +48,14 @@ pub(crate) async fn measure() -> Result<Part> {
     for number in 0..=CHANGES {
         let (package, component, digest) = edition(number)?;
         size = component.len();
-        // Wait until the previous change has no effects left.
+        // Wait until the cluster has no work left from the previous change.
         stage.cluster.settled().await;
         let began = Instant::now();
         stage.apply(&package).await?;
         let any = || stage.all("Agent").iter().any(|agent| is_of(agent, &digest));
         let every = || stage.all("Agent").iter().all(|agent| is_of(agent, &digest));
         let mut waits = Vec::new();
-        // Edit an Agent repeatedly. One of the policies must serve each edit.
+        // Edit an Agent repeatedly. Either the old or the new policy must serve each edit.
         let editing = async {
             loop {
                 edits += 1;

@@ -1,5 +1,5 @@
-//! A cluster that listens on loopback, with its objects. Each thousand Agents share a namespace, a ModelAPI and an
-//! MCPServer.
+//! A cluster that listens on loopback, with a fleet of Agents. Each thousand Agents share a namespace, a ModelAPI and
+//! an MCPServer.
 
 use std::path::{Path, PathBuf};
 
@@ -14,10 +14,10 @@ use kube::Client;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 
-/// Agents that share a ModelAPI.
+/// The number of Agents that share a ModelAPI.
 pub(crate) const SHARE: usize = 1_000;
 
-/// A cluster with a fleet in it.
+/// A cluster that contains a fleet.
 pub(crate) struct Fleet {
     client: Client,
     /// Number of Agents in the cluster.
@@ -28,7 +28,7 @@ pub(crate) struct Fleet {
 }
 
 impl Fleet {
-    /// Starts a cluster and fills it. No operator has run on it yet.
+    /// Starts a cluster and creates the fleet. No operator has run on the cluster yet.
     pub(crate) async fn new(agents: usize, folder: &Path) -> Result<Self> {
         let cluster = Cluster::start();
         let server = cluster.listen(([127, 0, 0, 1], 0).into()).await?;
@@ -70,7 +70,7 @@ impl Fleet {
         (0..self.agents).step_by(SHARE).map(namespace_of)
     }
 
-    /// Changes the first ModelAPI by a merge patch.
+    /// Changes the ModelAPI of the first thousand Agents by a merge patch.
     pub(crate) async fn change_model(&self, patch: &Value) -> Result<()> {
         let params = PatchParams { field_manager: Some("user".to_owned()), ..PatchParams::default() };
         self.api("ModelAPI", &namespace_of(0)).patch("llm", &params, &Patch::Merge(patch)).await?;

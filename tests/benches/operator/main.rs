@@ -1,16 +1,16 @@
-//! Measures the cost of reconciling: passes per second, processor time, memory and API calls of the operator alone, for
-//! fleets of Agents on the embedded cluster.
+//! Measures the cost of reconciling fleets of Agents on the embedded cluster. The figures are passes per second,
+//! processor time, memory and API calls, and cover only the operator's process.
 //!
 //! `cargo bench --locked --workspace --all-features --bench operator` measures 0, 1,000 and 10,000 Agents and prints a
-//! table at the end. With `UPDATE_PERFORMANCE=1` it writes the table into `docs/reference/performance.md`. Numbers
-//! behind `--` replace these fleet sizes.
+//! table at the end. With `UPDATE_PERFORMANCE=1`, the bench also writes the table into `docs/reference/performance.md`.
+//! Numbers after `--` replace these fleet sizes.
 //!
 //! | module | contents |
 //! |---|---|
 //! | `fleet` | a listening cluster with its objects |
-//! | `meter` | the operator as a separate process; reads its metrics and its resource usage |
-//! | `story` | the events that a fleet is measured in |
-//! | `table` | the table and its aims |
+//! | `meter` | runs the operator as a separate process; reads its metrics and its resource usage |
+//! | `story` | the events during which the bench measures a fleet |
+//! | `table` | the table, and the upper bounds in it |
 
 mod fleet;
 mod meter;
@@ -23,11 +23,11 @@ use anyhow::Result;
 use clap::Parser;
 use kaos_operator::cli::Cli;
 
-/// Fleet sizes. The first measures the process without objects.
+/// The sizes of the fleets. The fleet of size 0 shows the cost of the process without objects.
 const AGENTS: [usize; 3] = [0, 1_000, 10_000];
 
 fn main() -> Result<ExitCode> {
-    // The operator and its compile children are processes of this executable.
+    // The bench starts this executable as the operator and as its compile children.
     if std::env::args().nth(1).is_some_and(|verb| ["run", "compile-child"].contains(&&*verb)) {
         return Ok(Cli::parse().run());
     }

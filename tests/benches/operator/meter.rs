@@ -11,14 +11,14 @@ use kaos_tests::control_plane::group::Group;
 use kaos_tests::control_plane::process::Process;
 use kaos_tests::harness::read::counted;
 
-/// The polling interval.
+/// The time between two polls.
 const BEAT: Duration = Duration::from_millis(250);
-/// The operator has settled after doing nothing for this long.
+/// If the operator does no work for this time, it has settled.
 const STILL: Duration = Duration::from_secs(3);
-/// The deadline for settling.
+/// The time limit until the operator has settled.
 const PATIENCE: Duration = Duration::from_mins(20);
 
-/// A running operator that is measured.
+/// A running operator, to be measured.
 pub(crate) struct Meter {
     process: Process,
     start: Instant,
@@ -38,10 +38,10 @@ pub(crate) struct Reading {
 pub(crate) struct Span {
     pub(crate) wall: Duration,
     pub(crate) cpu: Duration,
-    /// Passes over all objects, and passes over Agents.
+    /// Passes over objects of all kinds. The next field has the passes over Agents.
     pub(crate) passes: f64,
     pub(crate) passes_of_agents: f64,
-    /// Write requests, including dry runs and excluding Events.
+    /// Write requests, including dry runs but without Events.
     pub(crate) writes: f64,
     pub(crate) events: f64,
     /// Requests that read objects or discover types.
@@ -50,7 +50,7 @@ pub(crate) struct Span {
 }
 
 impl Meter {
-    /// Starts an operator; it ends with the group.
+    /// Starts an operator. The operator ends when the process group ends.
     pub(crate) fn start(group: &Group, folder: &Path, kubeconfig: &Path) -> Result<Self> {
         let log = folder.join("operator.log");
         let file = File::create(&log)?;
@@ -70,7 +70,8 @@ impl Meter {
         Ok(Reading { start: self.start, at: Instant::now(), cpu, page: self.process.get("/metrics") })
     }
 
-    /// Waits until this many Agents are ready and nothing happens any more. Returns the first reading of that state.
+    /// Waits until this many Agents are ready and the operator does no more work. Returns the first reading of this
+    /// state.
     pub(crate) async fn settled(&mut self, agents: usize) -> Result<Reading> {
         let deadline = Instant::now() + PATIENCE;
         let mut last = self.read()?;
@@ -91,7 +92,7 @@ impl Meter {
         }
     }
 
-    /// The memory in use now, and its peak, in bytes.
+    /// Returns the memory in use now, and the peak memory, in bytes.
     pub(crate) fn memory(&self) -> Result<(u64, u64)> {
         let (_, peak) = self.process.usage().context("the operator has ended")?;
         Ok((self.process.resident().context("the operator has ended")?, peak))
@@ -103,7 +104,8 @@ impl Reading {
         counted(&self.page, metric, labels)
     }
 
-    /// The numbers of passes and requests, without the watches that an idle operator keeps open.
+    /// Returns the number of passes and the number of requests. Does not count watches, because an idle operator keeps
+    /// them open.
     fn work(&self) -> (f64, f64) {
         (self.passes(""), self.calls(&["get", "list", "create", "update", "patch", "delete"], ""))
     }
@@ -122,23 +124,23 @@ impl Reading {
         verbs.iter().map(verb).sum()
     }
 
-    /// The number of objects in memory, and the size of their text.
+    /// Returns the number of objects in memory, and the size of their text.
     pub(crate) fn stored(&self) -> (f64, f64) {
         (self.count("kaos_operator_stored_objects", &[]), self.count("kaos_operator_stored_bytes", &[]))
     }
 
-    /// The difference to the start of the process.
+    /// Returns the difference to the start of the process.
     pub(crate) fn since_start(&self) -> Span {
         let start = Self { start: self.start, at: self.start, cpu: Duration::ZERO, page: String::new() };
         self.since(&start)
     }
 
-    /// The difference to an earlier reading.
+    /// Returns the difference to an earlier reading.
     pub(crate) fn since(&self, before: &Self) -> Span {
         let changing = ["create", "update", "patch", "delete"];
         let grown = |ask: &dyn Fn(&Self) -> f64| ask(self) - ask(before);
         let events = grown(&|it| it.calls(&changing, "resource=\"events\""));
-        // Reviews only ask about rights and store nothing, so they are no writes.
+        // Do not count reviews as writes: they only ask about rights, and the API server does not store them.
         let reviews = grown(&|it| it.calls(&changing, "group=\"authorization.k8s.io\""));
         Span {
             wall: self.at - before.at,

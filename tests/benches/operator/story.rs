@@ -1,6 +1,6 @@
-//! The events in which a fleet is measured. An operator starts for the first time, and another one replaces it. Then a
-//! ModelAPI that a thousand Agents use changes twice: first its labels, which changes no manifest, then its models,
-//! which changes only its own manifests.
+//! The events during which the bench measures a fleet. An operator starts for the first time, and then another operator
+//! replaces it. Then the bench changes a ModelAPI that a thousand Agents use. The first change is a label, which
+//! changes no manifest. The second change is a model, which changes only the ModelAPI's own manifests.
 
 use std::fs;
 use std::time::Duration;
@@ -12,33 +12,33 @@ use serde_json::{Value, json};
 use crate::fleet::{Fleet, SHARE};
 use crate::meter::{Meter, Span, number};
 
-/// How long to observe the idle operator at the end.
+/// How long the bench observes the idle operator at the end.
 const QUIET: Duration = Duration::from_secs(15);
 
 /// The figures of a fleet.
 #[derive(Debug)]
 pub(crate) struct Told {
-    /// Agents in the fleet, and the number of them that use the changed ModelAPI.
+    /// The number of Agents in the fleet. `sharing` is how many of them use the changed ModelAPI.
     pub(crate) agents: usize,
     pub(crate) sharing: f64,
     /// Objects in the operator's memory, and the size of their text in bytes.
     pub(crate) stored: (f64, f64),
-    /// The first operator creates all children.
+    /// The work of the first operator, which creates all children.
     pub(crate) creation: Span,
     /// The peak memory during the creation, and the memory afterwards, in bytes.
     pub(crate) created: (u64, u64),
-    /// The next operator finds every child as planned.
+    /// The work of the second operator, which finds every child as planned.
     pub(crate) restart: Span,
     /// The peak memory during the restart, and the memory afterwards, in bytes.
     pub(crate) settled: (u64, u64),
-    /// The ModelAPI gets a label.
+    /// The work after the ModelAPI gets a label.
     pub(crate) label: Option<Span>,
-    /// The ModelAPI gets another model, which no Agent uses.
+    /// The work after the ModelAPI gets another model. No Agent uses this model.
     pub(crate) model: Option<Span>,
     pub(crate) quiet: Span,
 }
 
-/// Runs the story.
+/// Measures a fleet of this size through all events.
 pub(crate) async fn tell(agents: usize) -> Result<Told> {
     let folder = std::env::temp_dir().join(format!("kaos-operator-bench-{}-{agents}", std::process::id()));
     fs::create_dir_all(&folder)?;

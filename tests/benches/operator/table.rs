@@ -1,4 +1,4 @@
-//! The table at the end, and the aims that it must meet.
+//! The table at the end, and the upper bounds that the figures must not exceed.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::story::Told;
 /// The upper bound of memory for ten thousand settled Agents, in bytes.
 const MOST: f64 = 250e6;
 
-/// A row: its title, and the value for a fleet; empty if there is none.
+/// A row with its title, and a function that returns the value for a fleet. The value is empty if the fleet has none.
 type Row = (&'static str, fn(&Told) -> String);
 
 const ROWS: [Row; 15] = [
@@ -51,8 +51,8 @@ pub(crate) fn of(told: &[Told]) -> String {
     table
 }
 
-/// The cost of each object and each pass, from the difference between two fleets. This excludes the cost of starting a
-/// process.
+/// Returns the cost of each object and each pass, computed from the difference between two fleets. So the cost does not
+/// include the start of a process.
 #[allow(clippy::cast_precision_loss, reason = "no process is that large")]
 fn more(small: &Told, large: &Told) -> String {
     let objects = large.stored.0 - small.stored.0;
@@ -76,7 +76,7 @@ fn more(small: &Told, large: &Told) -> String {
     )
 }
 
-/// The aims that a fleet misses.
+/// Returns the upper bounds that a fleet exceeds.
 pub(crate) fn wrong(told: &Told) -> Vec<String> {
     let agents = told.agents;
     let mut wrong = Vec::new();

@@ -1,8 +1,8 @@
-//! Measures the cost of a policy: compiling it, loading it from the cache of compiled code, one pass in a sandbox and
-//! natively, its memory, and a thousand objects.
+//! Measures the cost of a policy: compilation, loading from the cache of compiled code, a pass in a sandbox, a native
+//! pass, memory, and the passes for a thousand objects.
 //!
-//! `cargo bench --locked --workspace --all-features --bench policies` measures and prints a table of the main figures
-//! at the end. With `UPDATE_PERFORMANCE=1` it writes the table into `docs/reference/performance.md`.
+//! `cargo bench --locked --workspace --all-features --bench policies` measures, and prints a table of the main figures
+//! at the end. With `UPDATE_PERFORMANCE=1`, the bench also writes the table into `docs/reference/performance.md`.
 
 mod sample;
 mod table;
@@ -31,7 +31,7 @@ use kaos_tests::{page, policies};
 use sample::sample;
 
 fn main() -> Result<ExitCode> {
-    // The child processes of `whole` run this executable.
+    // The functions in `whole` start this executable as child processes.
     if std::env::args().nth(1).is_some_and(|verb| ["render", "compile-child"].contains(&&*verb)) {
         return Ok(Cli::parse().run());
     }
@@ -42,7 +42,8 @@ fn main() -> Result<ExitCode> {
     Ok(page::verdict(&table::write()?))
 }
 
-/// Measures compiling from bytes, and loading from the cache. Both figures include the steps that both share.
+/// Measures compilation from bytes, and loading from the cache. Both figures include the steps that compilation and
+/// loading have in common.
 fn compiling(criterion: &mut Criterion) -> Result<()> {
     let engine = Engine::new()?;
     let folder = std::env::temp_dir().join(format!("policies-bench-{}", std::process::id()));
@@ -75,14 +76,14 @@ fn compiling(criterion: &mut Criterion) -> Result<()> {
     Ok(())
 }
 
-/// The time of a check from a validated component to an open sandbox.
+/// Returns the time of the steps between a validated component and an open sandbox.
 fn compiled(check: &Check) -> Duration {
     let steps = check.steps.iter().filter(|taken| matches!(taken.step, Step::Compile | Step::Instantiate));
     steps.map(|taken| taken.time).sum()
 }
 
-/// Measures needs, map-env and translate of one object of each kind in a fresh sandbox. Also measures the whole pass
-/// around them, without the memo.
+/// Measures needs, map-env and translate of one object of each kind in a fresh sandbox. Also measures the host's
+/// complete pass with these calls, without the memo.
 fn passes(criterion: &mut Criterion) -> Result<()> {
     for (how, policies) in [("native", policies::native()?), ("sandbox", policies::wasm()?)] {
         for policy in &policies {
@@ -99,7 +100,7 @@ fn passes(criterion: &mut Criterion) -> Result<()> {
     Ok(())
 }
 
-/// Runs the policy's part of a pass.
+/// Runs only the policy's part of a pass.
 fn verbs(policy: &Policy, subject: &Subject) -> std::result::Result<Option<Plan>, Failure> {
     let mut sandbox = policy.code().open(policy.limits())?;
     sandbox.begin(subject)?;

@@ -1,4 +1,4 @@
-//! The table at the end: medians of this run, their ratios, and the aims.
+//! The table at the end, with the medians of this run, their ratios, and the upper and lower bounds.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,14 +13,14 @@ use crate::whole;
 
 /// The upper bound of compile time for each kilobyte of a component, in milliseconds.
 const COMPILE: f64 = 1.0;
-/// The lower bound of how many times faster the cache is than compiling.
+/// The lower bound for the time to compile, divided by the time to load from the cache.
 const CACHED: f64 = 100.0;
-/// The upper bound of the ratio between a pass in a sandbox and a native pass.
+/// The upper bound for the time of a pass in a sandbox, divided by the time of a native pass.
 const SANDBOX: f64 = 2.5;
-/// The upper bound of the ratio between rendering a thousand objects and their passes alone.
+/// The upper bound for the time to render a thousand objects, divided by the time of their passes.
 const THOUSAND: f64 = 3.0;
 
-/// Prints the table, and writes it into the page on request. Returns the missed aims.
+/// Prints the table, and also writes it into the page on request. Returns the exceeded bounds.
 pub(crate) fn write() -> Result<Vec<String>> {
     let mut missed = Vec::new();
     page::publish("policies", &table(&mut missed)?)?;
@@ -63,7 +63,7 @@ fn table(missed: &mut Vec<String>) -> Result<String> {
         rule.push_str("---:|");
         let cells = [
             format!("{kilobytes:.0}"),
-            // Compressed as `policy pack` ships it.
+            // Compress the component like `policy pack`.
             format!("{:.0}", number(shipped::gzipped(component, 9)?.len()) / 1000.0),
             format!("{:.0}", compile / 1e6),
             format!("{for_each:.2}"),
@@ -96,12 +96,12 @@ fn table(missed: &mut Vec<String>) -> Result<String> {
     ))
 }
 
-/// The folder of criterion's results.
+/// Returns the folder of criterion's results.
 pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/criterion")
 }
 
-/// A median that criterion stored, in nanoseconds.
+/// Returns a median from criterion's results, in nanoseconds.
 fn criterion_median(what: &str, name: &str) -> Result<f64> {
     let file = folder().join(format!("{what}_{name}")).join("new/estimates.json");
     let text = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;

@@ -1,5 +1,5 @@
 //! Measurements that criterion does not support: compilation in a separate process, memory, and a thousand objects
-//! through the command line. Started with arguments of the command line, this executable acts as the command line.
+//! through the command line. With arguments of the operator's command line, this executable acts as the operator.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -19,14 +19,14 @@ use serde_json::{Value, json};
 
 use crate::sample::sample;
 
-/// Agents in the rendered file.
+/// The number of Agents in the rendered file.
 const OBJECTS: usize = 1_000;
-/// Sandboxes that are open at once while memory is measured.
+/// The number of sandboxes that are open while the bench measures memory.
 const SANDBOXES: usize = 32;
-/// Runs of a whole process; the median counts.
+/// The number of runs of a process. The result is the median.
 const RUNS: usize = 5;
 
-/// The time to compile a component in a child, from the start of the process to its answer.
+/// Returns the time to compile a component in a child process, from the start of the process to its answer.
 pub(crate) fn child(component: &[u8]) -> Result<Duration> {
     let limits = CompileLimits::default();
     let compiler =
@@ -34,7 +34,8 @@ pub(crate) fn child(component: &[u8]) -> Result<Duration> {
     median(|| Ok(compiler.compile(&Order::new(component)).map(drop)?))
 }
 
-/// The memory of each open sandbox after a pass, in bytes: linear memory, and memory of the process.
+/// Returns the memory of an open sandbox after a pass, in bytes. The first number is the linear memory, and the second
+/// is the growth of this process.
 pub(crate) fn memory(policy: &Arc<Policy>) -> Result<(usize, usize)> {
     let (renderer, object, lookup) = sample(policy)?;
     let subject = renderer.render(&object, &lookup)?.subject().clone();
@@ -51,8 +52,8 @@ pub(crate) fn memory(policy: &Arc<Policy>) -> Result<(usize, usize)> {
     Ok((linear, resident()?.saturating_sub(before) / SANDBOXES))
 }
 
-/// Measures `render` in a separate process for a file with a thousand Agents: with a filled cache of compiled code,
-/// with an empty one, and the passes alone.
+/// Measures a file with a thousand Agents. Returns three times: `render` in a separate process with a filled cache of
+/// compiled code, `render` with an empty cache, and the passes alone in this process.
 pub(crate) fn thousand(policy: &Arc<Policy>) -> Result<(Duration, Duration, Duration)> {
     let named = |kind: &str, name: &str, spec: &Value| {
         json!({
@@ -110,7 +111,7 @@ fn median(mut run: impl FnMut() -> Result<()>) -> Result<Duration> {
     Ok(times[RUNS / 2])
 }
 
-/// The memory of this process, in bytes.
+/// Returns the memory of this process in bytes.
 fn resident() -> Result<usize> {
     Ok(usize::try_from(usage::resident(std::process::id()).context("no VmRSS")?)?)
 }

@@ -1,7 +1,8 @@
 #![no_main]
 #![allow(dead_code, missing_docs)]
 
-// Not through the crate of the tests, which would have the whole operator built with instruments.
+// Include the file directly: with the crate of the tests, cargo-fuzz would build the whole operator with
+// instrumentation.
 #[path = "../../src/fuzzed.rs"]
 mod fuzzed;
 

@@ -1,5 +1,6 @@
-"""Stands in for a provider of models behind a ModelAPI: answers as OpenAI's API does. Every chat is answered with the
-facts that `mem0` asks for, and every text is embedded as the same vector, so that a search finds all of them."""
+"""Replaces a provider of models behind a ModelAPI, and has the paths and answers of OpenAI's API. Answers every chat
+with the same fact, in the format that `mem0` asks for. Embeds every text as the same vector, so that a search finds every
+text."""
 
 import json
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

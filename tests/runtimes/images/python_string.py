@@ -1,5 +1,5 @@
-"""Stands in for KAOS's image of the MCP runtime `python-string`, which is no package: serves with FastMCP the functions
-that MCP_TOOLS_STRING holds, over HTTP at port 8000 and path /mcp."""
+"""Replaces KAOS's image of the MCP runtime `python-string`, which is not published as a package. Serves the
+functions of the Python code in MCP_TOOLS_STRING as tools, with FastMCP over HTTP on port 8000 and path /mcp."""
 
 import inspect
 import os

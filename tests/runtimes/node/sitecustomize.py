@@ -1,14 +1,16 @@
-"""Makes a Python process a container of the tests' node. Python imports this file by itself when it starts.
+"""Makes a Python process a container of the tests' node. Python imports this file automatically when it starts.
 
-The node has no network of its own, so that it needs no rights and works beside other programs:
+The node uses the network of the machine, so that the node needs no rights and does not disturb other programs. This file
+replaces functions of Python's sockets:
 
-- A server that listens on all addresses gets a free port of 127.0.0.1. The node finds the port in a file that has the
-  name of the port that the server asked for.
-- The name of a Service resolves to the address that the node gave it, and a connection to that address goes to the port
-  of the pod. Every other name and address does not exist.
+- A server that listens on all addresses gets a free port of 127.0.0.1. This file writes the number of the free port into
+  a file for the node. The name of the file is the port that the server asked for.
+- The name of a Service resolves to the address that the node gave to the Service. A connection to that address goes to
+  the port of the pod. Other names and addresses do not exist, except those of the machine itself.
 
-The process ends when the node does: the node holds the other end of its standard input. The variables of this file are
-gone before the program starts, so that the program sees exactly those of its pod.
+The process ends when the node ends, because the node keeps the other end of the process's standard input open. This file
+removes its own environment variables before the program starts, so that the program sees exactly the variables of its
+pod.
 """
 
 import asyncio
@@ -31,7 +33,7 @@ def enter(node: Path, pod: Path) -> None:
         if self.family != socket.AF_INET or address[0] not in ("", "0.0.0.0"):
             return _bind(self, address)
         _bind(self, (LOOPBACK, 0))
-        # Write the file elsewhere and move it: the node must not see it empty.
+        # Move the complete file into place, so that the node never sees an empty file.
         port = pod / "ports" / str(address[1])
         written = pod / f"port-{address[1]}"
         written.write_text(str(self.getsockname()[1]))
@@ -72,7 +74,7 @@ def end_with_the_node() -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
-# The loop of uvloop neither asks for names nor listens through the functions above. Programs that want it get Python's.
+# The event loop of uvloop does not use the functions above. Programs that want uvloop get Python's own event loop.
 sys.modules["uvloop"] = types.ModuleType("uvloop")
 sys.modules["uvloop"].new_event_loop = asyncio.new_event_loop
 os.environ.pop("PYTHONPATH", None)

@@ -1,5 +1,5 @@
-"""Lists the tools of MCP servers, and calls those without parameters. The arguments are the servers' URLs. Prints a
-line of JSON for each: the names, and the answers by name."""
+"""Lists the tools of MCP servers, and calls the tools without parameters. The arguments are the servers' URLs. Prints
+one line of JSON for each server, with the names of its tools and with the answers by tool name."""
 
 import asyncio
 import json

@@ -1,8 +1,8 @@
 """Runs many LiteLLM proxies one after the other without importing the packages each time, which takes ten seconds.
 
-Imports the proxy once. Each line of standard input is then a pod in JSON; a copy of this process becomes its container,
-and runs the proxy with the arguments and the variables of the pod. An empty line ends the container, as the end of the
-input does.
+Imports the proxy once. Each further line of standard input is a pod in JSON. For each pod, this process forks: the child
+becomes the pod's container and runs the proxy with the arguments and the variables of the pod. An empty line or the end
+of the input ends the container.
 """
 
 import json
@@ -11,7 +11,7 @@ import signal
 import sys
 from pathlib import Path
 
-import sitecustomize  # The node's other half: see there.
+import sitecustomize  # Puts a process into a pod.
 from litellm.proxy.proxy_cli import run_server
 import litellm.proxy.proxy_server  # noqa: F401
 

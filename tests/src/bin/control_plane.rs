@@ -1,9 +1,10 @@
-//! Starts a real control plane and runs a command against it. Without a command the control plane runs until this
-//! program is ended:
+//! Starts a real control plane and runs a command against it. Without a command, the control plane runs until a user
+//! ends this program:
 //!
 //! `cargo run --locked -p kaos-tests --bin control-plane -- [COMMAND [ARGUMENT …]]`
 //!
-//! The command finds the control plane through `KUBECONFIG`, the suites of this package through `KAOS_TEST_KUBECONFIG`.
+//! The command finds the control plane through `KUBECONFIG`. The suites of this package find it through
+//! `KAOS_TEST_KUBECONFIG`.
 
 use std::io::Write as _;
 use std::process::{Command, ExitCode};

@@ -1,4 +1,4 @@
-//! Tokens, users and kubeconfigs of a control plane.
+//! The tokens, users and kubeconfigs of a control plane.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 
 use super::files;
 
-/// A user with its own token.
+/// A user that has its own token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum User {
-    /// The administrator who sets up a cluster. May do everything.
+    /// The administrator, who sets up a cluster and may do everything.
     Admin,
     /// A user without rights until a test grants some.
     Developer,
@@ -33,7 +33,7 @@ impl User {
     pub(super) const ALL: [Self; 5] =
         [Self::Admin, Self::Developer, Self::ControllerManager, Self::Scheduler, Self::Nodes];
 
-    /// The user name on the API server.
+    /// Returns the user's name on the API server.
     pub fn name(self) -> &'static str {
         match self {
             Self::Admin => "admin",
@@ -51,7 +51,7 @@ impl User {
         }
     }
 
-    /// The user's token. Tokens protect nothing here: the API server listens on loopback and keeps no data.
+    /// Returns the user's token. The token need not be secret: the API server listens on loopback and keeps no data.
     pub fn token(self) -> String {
         format!("{}-token", self.name().replace(':', "-"))
     }
@@ -97,7 +97,7 @@ fn pem(what: &str, der: &[u8]) -> String {
     text + &format!("-----END {what}-----\n")
 }
 
-/// The path of a kubeconfig.
+/// Returns the path of a kubeconfig.
 pub(super) fn path(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{}.kubeconfig", name.replace(':', "-")))
 }
@@ -112,12 +112,12 @@ pub(super) fn write(folder: &Path, url: &str, name: &str, token: &str) -> Result
         "contexts": [{"name": "test", "context": {"cluster": "test", "user": "user"}}],
     });
     let path = path(folder, name);
-    // Several tests write the file of the same user at the same time.
+    // Several tests write one user's file at the same time.
     files::write(&path, &serde_json::to_string_pretty(&config)?)?;
     Ok(path)
 }
 
-/// Copies a kubeconfig, with `token` for the user and, if given, `server` as the address of the same API server.
+/// Copies a kubeconfig and replaces the user's token. If `server` is given, it replaces the address of the API server.
 pub fn with_token(of: &Path, token: &str, server: Option<&str>, into: &Path) -> Result<()> {
     let read = fs::read_to_string(of).with_context(|| of.display().to_string())?;
     let mut config: Value = serde_saphyr::from_str(&read).with_context(|| of.display().to_string())?;
@@ -132,7 +132,7 @@ pub fn with_token(of: &Path, token: &str, server: Option<&str>, into: &Path) -> 
     fs::write(into, serde_json::to_string_pretty(&config)?).with_context(|| into.display().to_string())
 }
 
-/// A client for the user of a kubeconfig.
+/// Returns a client for the user of a kubeconfig.
 pub async fn client(kubeconfig: &Path) -> Result<Client> {
     let read = Kubeconfig::read_from(kubeconfig).with_context(|| kubeconfig.display().to_string())?;
     let config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await?;

@@ -1,4 +1,4 @@
-//! Reads from the API server's audit log which user sent which request.
+//! Reads the API server's audit log, which shows which user sent which request.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -20,33 +20,33 @@ pub struct Audit(PathBuf);
 pub struct Request {
     /// The user who sent the request.
     pub user: String,
-    /// The ID of the token that was used. Empty for users that are not service accounts.
+    /// The ID of the request's token. Empty if the user is not a service account.
     pub credential: String,
-    /// `patch`
+    /// The verb, such as `patch`.
     pub verb: String,
-    /// `deployments`, `agents/status`
+    /// The resource, such as `deployments` or `agents/status`.
     pub resource: String,
-    /// Its namespace; empty for none.
+    /// The namespace in the request, or an empty text.
     pub namespace: String,
-    /// Its name; empty for none.
+    /// The name in the request, or an empty text.
     pub name: String,
-    /// Whether this was a dry run.
+    /// Whether the request was a dry run.
     pub dry_run: bool,
     /// The status code of the response.
     pub code: u64,
-    /// When the API server received the request, in RFC 3339, which sorts as text.
+    /// When the API server received the request. Texts in this format (RFC 3339) sort by time.
     pub at: String,
     /// When the API server responded.
     pub answered: String,
 }
 
 impl Request {
-    /// Whether the request's verb writes.
+    /// Returns whether the request has a verb that writes.
     pub fn writes(&self) -> bool {
         ["create", "update", "patch", "delete", "deletecollection"].contains(&self.verb.as_str())
     }
 
-    /// Whether the request created an object.
+    /// Returns whether the request created an object.
     pub fn made(&self) -> bool {
         self.code == 201 && !self.dry_run
     }
@@ -72,29 +72,29 @@ impl Request {
 }
 
 impl Audit {
-    /// The log that an API server writes to `path`.
+    /// Returns the log that an API server writes to `path`.
     pub fn new(path: PathBuf) -> Self {
         Self(path)
     }
 
-    /// A position in the log: all requests before it have been answered.
+    /// Returns the current position in the log. The API server has answered all requests before this position.
     pub fn mark(&self) -> Result<usize> {
         let length = fs::metadata(&self.0).with_context(|| self.0.display().to_string())?.len();
         Ok(usize::try_from(length)?)
     }
 
-    /// The requests of a user that were answered after a mark.
+    /// Returns the requests of a user that the API server answered after a position.
     pub fn since(&self, mark: usize, user: &str) -> Result<Vec<Request>> {
         self.tail(mark, user).read()
     }
 
-    /// Reads the requests of one user from a mark on.
+    /// Starts to follow the requests of one user from a position on.
     pub fn tail(&self, mark: usize, user: &str) -> Tail {
         Tail { path: self.0.clone(), at: mark as u64, user: user.to_owned() }
     }
 }
 
-/// Follows a growing log, for one user.
+/// Follows the requests of one user in a growing log.
 #[derive(Debug)]
 pub struct Tail {
     path: PathBuf,
@@ -103,13 +103,13 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// The requests that were answered since the last call.
+    /// Returns the requests that the API server answered since the last call.
     pub fn read(&mut self) -> Result<Vec<Request>> {
         let mut file = File::open(&self.path).with_context(|| self.path.display().to_string())?;
         file.seek(SeekFrom::Start(self.at))?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
-        // The last line may be half written.
+        // The API server may still be writing the last line.
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         self.at += whole as u64;
         let text = String::from_utf8_lossy(&bytes[..whole]);

@@ -1,4 +1,4 @@
-//! Installs the chart without Helm: definitions, rights and configuration, but not the operator itself.
+//! Installs the chart without Helm. Installs definitions, rights and configuration, but not the operator itself.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 use super::Pod;
 use crate::case;
 
-/// Kinds that run a process or that call one.
+/// Kinds that run a process or call a process. This module does not install objects of these kinds.
 const LEFT_OUT: [&str; 3] = ["Deployment", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
 const PATIENCE: Duration = Duration::from_mins(2);
 const BEAT: Duration = Duration::from_millis(100);
 
-/// The rendered chart with its default values.
+/// Returns the path of the rendered chart with default values.
 pub fn manifests() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/install.yaml")
 }
@@ -29,8 +29,8 @@ pub struct Account {
     name: String,
 }
 
-/// Applies manifests except Deployments and webhook configurations. Waits until all parts of the API server serve the
-/// definitions among them. Returns the first service account among them.
+/// Applies all manifests except Deployments and webhook configurations. Waits until all parts of the API server know
+/// the definitions in the manifests. Returns the first service account in the manifests.
 pub async fn install(client: &Client, manifests: &Path) -> Result<Account> {
     let objects = case::documents(manifests)?;
     let installed: Vec<&Value> =
@@ -51,7 +51,7 @@ pub async fn install(client: &Client, manifests: &Path) -> Result<Account> {
     Ok(account)
 }
 
-/// Reads how the first Deployment among the manifests starts its process.
+/// Reads from the first Deployment in the manifests how to start its process.
 pub fn pod(manifests: &Path) -> Result<Option<Pod>> {
     let objects = case::documents(manifests)?;
     let is = |object: &&Value, name: &str| object["kind"] == "ConfigMap" && object["metadata"]["name"] == name;
@@ -82,8 +82,8 @@ async fn until_served(client: &Client, definition: &Value) -> Result<()> {
         .await
 }
 
-/// Waits until the API server's admission accepts objects of a new definition as owners. Admission learns about new
-/// definitions some seconds later than the rest of the API server. Until then it rejects such owners unless an
+/// Waits until the API server's admission accepts objects of a new definition as owners. Admission learns about a new
+/// definition some seconds later than the rest of the API server. Until then, admission rejects such owners, unless an
 /// administrator sets them.
 async fn until_known_as_owner(client: &Client, definition: &Value, account: &Account) -> Result<()> {
     let names = &definition["spec"]["names"];
@@ -95,13 +95,13 @@ async fn until_known_as_owner(client: &Client, definition: &Value, account: &Acc
     until(&format!("{} are known as owners", names["plural"]), async || {
         let request = http::Request::post(&path).header("impersonate-user", account.user());
         let asked = ask(client, request.header("content-type", "application/json"), child.to_string().into()).await;
-        // Any other rejection proves that admission knows the kind.
+        // A rejection for another reason proves that admission knows the kind.
         asked.map_or_else(|error| !format!("{error:#}").contains("RESTMapping"), |_| true)
     })
     .await
 }
 
-/// The storage version.
+/// Returns the version in which the API server stores objects of this definition.
 fn version(definition: &Value) -> String {
     let versions = definition["spec"]["versions"].as_array().into_iter().flatten();
     versions.filter(|version| version["storage"] == true).map(|version| text(&version["name"])).collect()
@@ -127,22 +127,22 @@ fn text(value: &Value) -> String {
 }
 
 impl Account {
-    /// The service account with this namespace and name.
+    /// Returns the service account with this namespace and name.
     pub fn new(namespace: &str, name: &str) -> Self {
         Self { namespace: namespace.to_owned(), name: name.to_owned() }
     }
 
-    /// The user name on the API server.
+    /// Returns the service account's user name on the API server.
     pub fn user(&self) -> String {
         format!("system:serviceaccount:{}:{}", self.namespace, self.name)
     }
 
-    /// The operator's namespace.
+    /// Returns the operator's namespace.
     pub fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// Requests a new token that is valid for a day.
+    /// Requests a new token, valid for a day.
     pub async fn token(&self, client: &Client) -> Result<String> {
         let path = format!("/api/v1/namespaces/{}/serviceaccounts/{}/token", self.namespace, self.name);
         let body = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",

@@ -1,7 +1,7 @@
-//! Ends a group of processes together, at the latest when this process ends.
+//! Ends a group of processes together. The group ends at the latest when this process ends.
 //!
-//! A guard process leads the process group and reads from a pipe that this process holds open. The pipe closes when the
-//! group is dropped or when this process ends, even by a signal. Then the guard kills the whole group.
+//! A guard process leads the process group and reads from a pipe that this process keeps open. The pipe closes when the
+//! group is dropped or this process ends, even by a signal. Then the guard kills the whole group.
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -10,10 +10,10 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result};
 
-/// The guard's script. `$1` is a folder that the guard removes at the end.
+/// The guard's script. `$1` is a folder that the guard deletes at the end.
 const GUARD: &str = r#"cat >/dev/null; rm -rf "$1"; kill -KILL 0"#;
 
-/// Processes that end together.
+/// A group of processes that end together.
 #[derive(Debug)]
 pub struct Group {
     guard: Child,
@@ -21,7 +21,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// Creates a group without members. The guard removes `scratch` at the end.
+    /// Creates a group without members. The guard deletes the folder `scratch` at the end.
     pub fn new(scratch: &Path) -> Result<Self> {
         let mut command = Command::new("sh");
         command.args(["-c", GUARD, "guard"]).arg(scratch);
@@ -41,12 +41,12 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         drop(self.guard.stdin.take());
-        // The guard ends by its own signal, so its exit status says nothing.
+        // The guard kills itself with the group, so its exit status means nothing.
         let _killed: io::Result<_> = self.guard.wait();
     }
 }
 
-/// Sends a signal, given by name.
+/// Sends the signal with this name.
 pub fn signal(process: &Child, name: &str) -> Result<()> {
     let sent = Command::new("kill").args([&format!("-{name}"), &process.id().to_string()]).status()?;
     anyhow::ensure!(sent.success(), "kill -{name} {} failed", process.id());

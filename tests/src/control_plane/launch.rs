@@ -1,4 +1,4 @@
-//! Starts the parts of a control plane with their flags.
+//! Starts the parts of a control plane.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,12 +21,13 @@ use super::programs::{self, Programs};
 use super::storage::Storage;
 use super::{Group, audit};
 
-/// The time that a part may take to start. Machines that compile at the same time are slow.
+/// The maximum time for the start of a part. The time is long because a machine that also compiles is slow.
 const PATIENCE: Duration = Duration::from_mins(2);
 const BEAT: Duration = Duration::from_millis(50);
 
-/// Returns a port that no process listens on. It lies below the range that the system uses for outgoing connections, so
-/// the port stays free until its part listens, and while that part restarts. This process returns each port once.
+/// Returns a port on which no process listens. The port is below the range that the system uses for outgoing
+/// connections. So the port stays free until a part listens on it, and also while this part restarts. This process
+/// returns each port only once.
 pub fn free_port() -> Result<u16> {
     static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
     let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -35,14 +36,14 @@ pub fn free_port() -> Result<u16> {
     ports.find(is_free).context("no port is free")
 }
 
-/// Creates a folder for this run alone, and removes the folders of runs that are older than a day.
+/// Creates a folder for this run. Deletes the folders of runs that are older than a day.
 fn own_folder() -> Result<PathBuf> {
     static STARTED: AtomicUsize = AtomicUsize::new(0);
     let runs = programs::provided().join("runs");
     fs::create_dir_all(&runs)?;
     for old in fs::read_dir(&runs)? {
         let old = old?;
-        // Processes that start at the same time remove the same folders.
+        // Another process that starts at the same time may have deleted this folder.
         let Ok(about) = old.metadata() else { continue };
         if about.modified()?.elapsed().unwrap_or_default() > Duration::from_hours(24) {
             match fs::remove_dir_all(old.path()) {
@@ -61,16 +62,16 @@ fn own_folder() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// How much of a cluster to start.
+/// Which parts of a cluster to start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// etcd and kube-apiserver: objects are stored, and no controller acts on them.
+    /// Only etcd and kube-apiserver. The cluster stores objects, but no controller acts on them.
     Api,
-    /// All parts: pods are scheduled and become ready.
+    /// All parts. The cluster schedules pods, and the pods become ready.
     Full,
 }
 
-/// A cluster that was started.
+/// A cluster after its start.
 pub(super) struct Launched {
     pub(super) folder: PathBuf,
     pub(super) url: String,
@@ -97,7 +98,7 @@ impl Launcher {
         self.folder.join(file).display().to_string()
     }
 
-    /// Polls until `ask` returns a value. Fails when a part ends or [`PATIENCE`] runs out.
+    /// Calls `ask` repeatedly until it returns a value. Fails if a part ends, or after the time [`PATIENCE`].
     async fn until<T>(&mut self, what: &str, ask: impl AsyncFn() -> Option<T>) -> Result<T> {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -124,7 +125,7 @@ impl Launcher {
             format!("--listen-peer-urls={peers}"),
             format!("--initial-advertise-peer-urls={peers}"),
             format!("--initial-cluster=test={peers}"),
-            // The data need not outlive the test.
+            // The test does not need the data after a crash.
             "--unsafe-no-fsync".to_owned(),
             "--log-level=warn".to_owned(),
         ];
@@ -150,13 +151,13 @@ impl Launcher {
             format!("--service-account-signing-key-file={key}"),
             "--service-cluster-ip-range=10.96.0.0/16".to_owned(),
             "--enable-admission-plugins=OwnerReferencesPermissionEnforcement,PodSecurity".to_owned(),
-            // Without this, new nodes would start as not ready.
+            // Without this flag, new nodes would not be ready at first.
             "--disable-admission-plugins=TaintNodesByCondition".to_owned(),
             format!("--audit-policy-file={}", self.at("audit-policy.json")),
             format!("--audit-log-path={}", self.at("log/audit.log")),
-            // Keeps a single file of any length.
+            // With this flag, the API server writes a single file of any length.
             "--audit-log-maxsize=100000".to_owned(),
-            // Blocking mode: an answered request is in the log.
+            // In blocking mode, the log contains a request before the API server answers it.
             "--audit-log-mode=blocking".to_owned(),
         ];
         self.spawn("kube-apiserver", flags.into())?;
@@ -191,7 +192,7 @@ impl Launcher {
         self.spawn("kwok", nodes)
     }
 
-    /// Starts the controllers and creates nodes, so that pods can be scheduled.
+    /// Starts the controllers and creates nodes, so that the scheduler can place pods.
     async fn furnish(&mut self, client: &Client) -> Result<()> {
         self.controllers()?;
         for number in 0..2 {
@@ -249,7 +250,7 @@ fn api(client: &Client, group: &str, kind: &str, namespace: Option<&str>) -> Api
     }
 }
 
-/// Creates a node with room for all pods.
+/// Creates a node that has room for all pods.
 async fn node(client: &Client, name: &str) -> Result<()> {
     let room = json!({"cpu": "64", "memory": "512Gi", "pods": "5000"});
     let nodes = api(client, "", "Node", None);

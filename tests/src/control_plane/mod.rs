@@ -1,21 +1,23 @@
-//! A real Kubernetes on loopback: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, and kwok for nodes.
+//! A real Kubernetes on loopback: etcd, kube-apiserver, kube-controller-manager and kube-scheduler. kwok simulates the
+//! nodes.
 //!
-//! `tests/control-plane/provision` provides the programs. Each [`ControlPlane`] is new and listens on free ports. It
-//! has RBAC, an audit log, `PodSecurity` and `OwnerReferencesPermissionEnforcement`. It ends when it is dropped, or
-//! when the process that started it ends for any reason: a guard in its process group waits for that.
+//! `tests/control-plane/provision` provides the programs. Each [`ControlPlane`] is a new cluster on free ports. The
+//! cluster has RBAC, an audit log, `PodSecurity` and `OwnerReferencesPermissionEnforcement`. The cluster ends when its
+//! [`ControlPlane`] is dropped, or when the process that started it ends for any reason. A guard in the process group
+//! watches for this.
 //!
 //! | module | contents |
 //! |---|---|
 //! | [`programs`] | finds the programs |
 //! | [`group`] | ends a group of processes together with this process |
 //! | [`access`] | tokens, users, kubeconfigs |
-//! | [`files`] | files that one process writes while others read them |
+//! | [`files`] | writes files while other processes read them |
 //! | [`launch`], `parts` | start the parts with their flags, kill them and restart them |
 //! | [`storage`] | queries etcd directly |
 //! | [`chart`] | installs the chart without Helm |
 //! | [`audit`] | reads which user sent which request |
 //! | [`tools`] | runs `kubectl`, `helm` and the operator's own commands |
-//! | [`process`] | an operator in its own process |
+//! | [`process`] | runs an operator in a separate process |
 //! | [`pod`] | reads from a Deployment how to start its process |
 
 pub mod access;
@@ -66,9 +68,9 @@ impl ControlPlane {
         Self::of(Extent::Full)
     }
 
-    /// Starts a cluster of the given extent.
+    /// Starts a cluster with these parts.
     pub fn of(extent: Extent) -> Result<Self> {
-        // Uses a separate thread because the caller may already be inside a runtime.
+        // Use a separate thread, because the caller may already be inside a runtime.
         let starting = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(launch::start(extent))
@@ -78,7 +80,7 @@ impl ControlPlane {
         Ok(Self { folder, url, storage, programs, parts: Mutex::new(parts), group })
     }
 
-    /// The cluster that all tests of this process share. The first caller starts it.
+    /// Returns the cluster that all tests of this process share. The first caller starts the cluster.
     ///
     /// # Panics
     /// If the cluster cannot start.
@@ -88,62 +90,62 @@ impl ControlPlane {
         SHARED.get_or_init(|| Self::start().unwrap_or_else(|error| panic!("no control plane: {error:#}")))
     }
 
-    /// The folder with the cluster's kubeconfigs and logs.
+    /// Returns the folder with the cluster's kubeconfigs and logs.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The address of the API server.
+    /// Returns the address of the API server.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The administrator's kubeconfig.
+    /// Returns the path of the administrator's kubeconfig.
     pub fn kubeconfig(&self) -> PathBuf {
         access::path(&self.folder, User::Admin.name())
     }
 
-    /// Writes a kubeconfig with a token; `name` is the name of the file.
+    /// Writes a kubeconfig with a token. `name` is the name of the file.
     pub fn kubeconfig_for(&self, name: &str, token: &str) -> Result<PathBuf> {
         access::write(&self.folder, &self.url, name, token)
     }
 
-    /// A client with the administrator's rights.
+    /// Returns a client with the administrator's rights.
     pub async fn client(&self) -> Result<Client> {
         client(&self.kubeconfig()).await
     }
 
-    /// The audit log.
+    /// Returns the audit log.
     pub fn audit(&self) -> Audit {
         Audit::new(self.folder.join("log/audit.log"))
     }
 
-    /// The process group that ends with the cluster.
+    /// Returns the process group that ends with the cluster.
     pub fn group(&self) -> &Group {
         &self.group
     }
 
-    /// The cluster's etcd.
+    /// Returns the cluster's etcd.
     pub fn storage(&self) -> &Storage {
         &self.storage
     }
 
-    /// Kills a part at once, without a clean shutdown.
+    /// Kills a part immediately, without a clean shutdown.
     pub fn kill(&self, part: &str) -> Result<()> {
         self.parts().kill(part)
     }
 
-    /// Restarts a killed part with the same flags.
+    /// Starts a killed part again with the same flags.
     pub fn revive(&self, part: &str) -> Result<()> {
         self.parts().revive(&self.group, part)
     }
 
-    /// The names of the cluster's own processes that still run.
+    /// Returns the names of the cluster's own processes that are still running.
     pub fn running(&self) -> Result<Vec<&'static str>> {
         self.parts().running()
     }
 
-    /// Processor time that the cluster's own processes have used.
+    /// Returns the processor time that the cluster's own processes have used.
     pub fn processor(&self) -> Duration {
         self.parts().processor()
     }

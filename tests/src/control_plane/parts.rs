@@ -1,4 +1,4 @@
-//! The processes of a cluster: starts, monitors, kills and restarts them.
+//! Starts, monitors, kills and restarts the processes of a cluster.
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -49,12 +49,12 @@ impl Parts {
         Ok(running)
     }
 
-    /// Processor time that all parts have used.
+    /// Returns the processor time that all parts have used.
     pub(super) fn processor(&self) -> Duration {
         self.0.iter().filter_map(|part| usage::processor(part.child.id())).sum()
     }
 
-    /// Fails if a part ended. The error holds the end of the part's log.
+    /// Fails if a part has ended. The error contains the last lines of the part's log.
     pub(super) fn check(&mut self) -> Result<()> {
         for part in &mut self.0 {
             if let Some(status) = part.child.try_wait()? {
@@ -66,15 +66,15 @@ impl Parts {
         Ok(())
     }
 
-    /// Kills a part at once, without a clean shutdown.
+    /// Kills a part immediately, without a clean shutdown.
     pub(super) fn kill(&mut self, name: &str) -> Result<()> {
         let part = self.get(name)?;
-        // Killing a process fails if it has already ended. That is fine.
+        // Killing a process fails if the process has already ended. Ignore this error.
         let _ended = part.child.kill().and_then(|()| part.child.wait());
         Ok(())
     }
 
-    /// Restarts a killed part with the same flags.
+    /// Starts a killed part again with the same flags.
     pub(super) fn revive(&mut self, group: &Group, name: &str) -> Result<()> {
         let part = self.get(name)?;
         part.child = spawn(group, &part.program, &part.flags, &part.log)?;
@@ -96,7 +96,7 @@ fn spawn(group: &Group, program: &Path, flags: &[String], log: &Path) -> Result<
 impl Drop for Parts {
     fn drop(&mut self) {
         for part in &mut self.0 {
-            // Killing a process fails if it has already ended. That is fine.
+            // Killing a process fails if the process has already ended. Ignore this error.
             let _ended = part.child.kill().and_then(|()| part.child.wait());
         }
     }

@@ -1,4 +1,4 @@
-//! Reads from a Deployment how to start its process, so that a test can run the process as the kubelet would.
+//! Reads from a Deployment how to start its process. So a test can run the process like the kubelet.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,23 +7,23 @@ use serde_json::Value;
 
 use super::files;
 
-/// How the first container of a pod starts.
+/// How to start the first container of a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pod {
-    /// Its arguments, without the addresses on which it serves pages.
+    /// The container's arguments, without the addresses of its pages.
     pub arguments: Vec<String>,
-    /// The files that ConfigMaps put into its volumes, by path.
+    /// The files that ConfigMaps put into the container's volumes, by path.
     pub files: BTreeMap<String, String>,
-    /// Its environment.
+    /// The container's environment.
     pub environment: Vec<(String, String)>,
-    /// Its ServiceAccount.
+    /// The pod's ServiceAccount.
     pub account: String,
-    /// Its namespace.
+    /// The pod's namespace.
     pub namespace: String,
 }
 
 impl Pod {
-    /// Reads the pod template of a Deployment or a Job. `config` returns the data of a `ConfigMap` by name.
+    /// Reads the pod template of a Deployment or a Job. `config` returns the data of the ConfigMap with a name.
     pub fn of(owner: &Value, config: impl Fn(&str) -> Value) -> Self {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let spec = &owner["spec"]["template"]["spec"];
@@ -62,7 +62,7 @@ impl Pod {
         }
     }
 
-    /// Writes the mounted files into a folder. Returns the arguments with the paths of the files there.
+    /// Writes the mounted files into a folder. Returns the arguments, with the paths of the files in this folder.
     pub fn arguments_in(&self, folder: &Path) -> anyhow::Result<Vec<String>> {
         let mut arguments = self.arguments.clone();
         for (path, text) in &self.files {

@@ -1,4 +1,4 @@
-//! An operator in its own process.
+//! Runs an operator in a separate process.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
@@ -13,7 +13,7 @@ use super::programs::Programs;
 use super::{ControlPlane, group};
 use crate::usage;
 
-/// A process of `kaos-operator run`. Dropping it stops the process, gracefully if possible.
+/// A process of `kaos-operator run`. When this value is dropped, the process stops, gracefully if possible.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
@@ -21,7 +21,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts an operator in the cluster's process group. It serves its pages on free ports.
+    /// Starts an operator in the cluster's process group. The operator's pages are on free ports.
     pub fn start(
         cluster: &ControlPlane,
         name: &str,
@@ -38,17 +38,17 @@ impl Process {
         Ok(Self::of(cluster.group().spawn(&mut command)?, log))
     }
 
-    /// Wraps a running process that logs into this file.
+    /// Wraps a running process. `log` is the process's log file.
     pub fn of(child: Child, log: PathBuf) -> Self {
         Self { child, log }
     }
 
-    /// The log so far.
+    /// Returns the log so far.
     pub fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// The process ID.
+    /// Returns the process ID.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
@@ -73,48 +73,48 @@ impl Process {
         Ok(answer)
     }
 
-    /// The address from the operator's log line about the pages that it serves.
+    /// Returns the address of a page. The operator logs the addresses of its pages at its start.
     fn address(&self, which: &str) -> Option<SocketAddr> {
         let log = self.log();
         let line = log.lines().find(|line| line.contains("serving") && line.contains("health"))?;
-        // As text the line holds `health="127.0.0.1:1"`, as JSON `"health":"127.0.0.1:1"`.
+        // A log line as text contains `health="127.0.0.1:1"`, and a log line as JSON contains `"health":"127.0.0.1:1"`.
         let (_, rest) =
             line.split_once(&format!("{which}=\"")).or_else(|| line.split_once(&format!("{which}\":\"")))?;
         rest.split('"').next()?.parse().ok()
     }
 
-    /// Whether `/readyz` reports the operator ready.
+    /// Returns whether `/readyz` reports that the operator is ready.
     pub fn is_ready(&self) -> bool {
         self.get("/readyz").starts_with("HTTP/1.1 200")
     }
 
-    /// Whether this operator holds the Lease and writes.
+    /// Returns whether this operator has the Lease, and so may write.
     pub fn leads(&self) -> bool {
         self.get("/metrics").contains("kaos_operator_leader 1\n")
     }
 
-    /// Sends a signal, given by name.
+    /// Sends the signal with this name.
     pub fn signal(&self, name: &str) -> Result<()> {
         group::signal(&self.child, name)
     }
 
-    /// The exit status, if the process has ended.
+    /// Returns the exit status, if the process has ended.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
 
-    /// Kills the process at once, without a clean shutdown.
+    /// Kills the process immediately, without a clean shutdown.
     pub fn kill(&mut self) {
-        // Killing a process fails if it has already ended. That is fine.
+        // Killing a process fails if the process has already ended. Ignore this error.
         let _ended = self.child.kill().and_then(|()| self.child.wait());
     }
 
-    /// Its processor time so far, and its peak memory in bytes.
+    /// Returns the process's processor time so far, and its peak memory in bytes.
     pub fn usage(&self) -> Option<(Duration, u64)> {
         Some((usage::own_processor(self.id())?, usage::peak(self.id())?))
     }
 
-    /// The memory that the process occupies now, in bytes.
+    /// Returns the memory that the process occupies now, in bytes.
     pub fn resident(&self) -> Option<u64> {
         usage::resident(self.id())
     }
@@ -122,7 +122,8 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // A graceful stop releases the Lease. Otherwise the next operator would have to wait for its expiry.
+        // An operator that stops gracefully releases the Lease. Otherwise the next operator would have to wait until
+        // the Lease expires.
         let (beat, patience) = (Duration::from_millis(20), 500);
         if self.ended().is_none() && self.signal("TERM").is_ok() {
             for _ in 0..patience {

@@ -1,15 +1,15 @@
-//! Finds the programs: in `$KUBEBUILDER_ASSETS`, then in `target/control-plane`, then on PATH.
+//! Finds the programs of a control plane. Looks in `$KUBEBUILDER_ASSETS`, then in `target/control-plane`, then on PATH.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-/// The folders to search for programs.
+/// The folders in which to look for programs.
 #[derive(Debug, Clone)]
 pub struct Programs(Vec<PathBuf>);
 
 impl Programs {
-    /// The folders of this process's environment.
+    /// Returns the folders for the environment of this process.
     pub fn find() -> Self {
         let assets = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from);
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -23,7 +23,7 @@ impl Programs {
         found.with_context(|| format!("{name} is not here: run tests/control-plane/provision"))
     }
 
-    /// The operator that cargo built next to this test.
+    /// Finds the operator that cargo built in the same target folder as this test.
     pub fn operator() -> Result<PathBuf> {
         let this = std::env::current_exe()?;
         let here = this.ancestors().map(|folder| folder.join("kaos-operator"));
@@ -32,12 +32,12 @@ impl Programs {
     }
 }
 
-/// The folder that `tests/control-plane/provision` fills.
+/// Returns the folder that `tests/control-plane/provision` fills.
 pub fn provided() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/control-plane")
 }
 
-/// The kwok rules for the behaviour of nodes and pods.
+/// Returns the kwok rules that define the behaviour of nodes and pods.
 pub fn stages() -> Result<Vec<PathBuf>> {
     let folder = provided().join("stages");
     let read = std::fs::read_dir(&folder)

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 pub struct Storage(String);
 
 impl Storage {
-    /// `address` is etcd's client address, without a scheme.
+    /// Returns the etcd at `address`, its client address without a scheme.
     pub(super) fn new(address: String) -> Self {
         Self(address)
     }
@@ -21,7 +21,7 @@ impl Storage {
         format!("http://{}", self.0)
     }
 
-    /// Compacts all revisions before the current one, so that no watch can resume from them.
+    /// Compacts all revisions before the current one. After this, no watch can resume from an older revision.
     pub fn compact(&self) -> Result<()> {
         // The response for any key contains the current revision.
         let now = self.ask("/v3/kv/range", &json!({"key": "AA==", "count_only": true}))?;

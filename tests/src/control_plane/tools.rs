@@ -1,4 +1,4 @@
-//! Runs `kubectl`, `helm` and the operator's own commands, as a person would.
+//! Runs `kubectl`, `helm` and the operator's own commands like a user.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -15,9 +15,9 @@ pub struct Ran {
     shown: String,
     /// Whether the command exited with 0.
     pub ok: bool,
-    /// Its standard output.
+    /// The command's standard output.
     pub out: String,
-    /// Its standard error.
+    /// The command's standard error.
     pub err: String,
 }
 
@@ -52,15 +52,15 @@ impl ControlPlane {
         self.tool("kubectl", kubeconfig, arguments)
     }
 
-    /// Whether a user may use a verb on `resource.group` in a namespace. The API server's authorizer learns about
-    /// changed bindings some moments later.
+    /// Returns whether a user may use a verb on `resource.group` in a namespace. The API server's authorizer learns
+    /// about a changed binding some moments later.
     ///
     /// # Panics
     /// If the API server does not respond.
     #[expect(clippy::expect_used, reason = "that is how a test fails")]
     pub fn may(&self, user: &str, verb: &str, what: &str, namespace: &str) -> bool {
-        // `kubectl auth can-i` accepts only groups that the API server serves. Some rights name resources that it does
-        // not serve.
+        // `kubectl auth can-i` accepts only groups that the API server serves. But some rights are for resources that
+        // the API server does not serve.
         let (resource, group) = what.split_once('.').unwrap_or((what, ""));
         let review = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
             "spec": {"user": user, "groups": ["system:authenticated"], "resourceAttributes":
@@ -76,8 +76,8 @@ impl ControlPlane {
         self.tool("helm", &self.kubeconfig(), arguments)
     }
 
-    /// Runs shell commands at the top of the repository as the administrator, with `kubectl`, `helm` and the operator
-    /// on PATH.
+    /// Runs shell commands at the top of the repository as the administrator. `kubectl`, `helm` and the operator are on
+    /// PATH.
     pub fn shell(&self, commands: &str) -> Ran {
         match self.typed(commands) {
             Ok(mut shell) => run(&mut shell),
@@ -91,7 +91,7 @@ impl ControlPlane {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let mut shell = self.prepared("bash".as_ref(), &self.kubeconfig());
         shell.env("PATH", std::env::join_paths(before.chain(std::env::split_paths(&path)))?);
-        // Build tools need their usual folders although `HOME` differs.
+        // `HOME` differs here, but build tools need their usual folders.
         let home = std::env::home_dir().unwrap_or_default();
         for (name, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
             shell.env(name, std::env::var_os(name).unwrap_or_else(|| home.join(folder).into()));
@@ -116,7 +116,7 @@ impl ControlPlane {
         }
     }
 
-    /// Prepares a command that inherits only PATH from this process's environment.
+    /// Prepares a command that inherits no variable except PATH from this process.
     pub(super) fn prepared(&self, program: &Path, kubeconfig: &Path) -> Command {
         let mut command = Command::new(program);
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());

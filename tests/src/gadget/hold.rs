@@ -1,4 +1,4 @@
-//! Lets a test hold the policy while it computes a plan under certain settings.
+//! Lets a test block the policy while the policy computes a plan with certain settings.
 
 use std::{
     collections::BTreeMap,
@@ -8,31 +8,32 @@ use std::{
 
 use serde_json::Value;
 
-/// The longest time that the policy is held, so that a failed test ends. It is longer than a test waits for anything.
+/// The maximum time that the policy is blocked, so that a failed test ends. The time is longer than any wait of a test.
 const LIMIT: Duration = Duration::from_mins(10);
 
-/// The ports that hold the policy, and whether it was held.
+/// The ports for which the policy is blocked. The value tells whether the policy has met the block.
 static HELD: Mutex<BTreeMap<u16, bool>> = Mutex::new(BTreeMap::new());
 
 fn held() -> MutexGuard<'static, BTreeMap<u16, bool>> {
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Holds the policy under settings with a port until it is dropped. Each test of a process needs a port of its own.
+/// Blocks the policy for settings with this port, until the value is dropped. Each test in a process needs its own
+/// port.
 #[derive(Debug)]
 pub struct Hold {
     port: u16,
 }
 
 impl Hold {
-    /// Holds the policy under settings with this port from now on.
+    /// Blocks the policy for settings with this port from now on.
     #[must_use]
     pub fn at(port: u16) -> Self {
         held().insert(port, false);
         Self { port }
     }
 
-    /// Returns whether the policy was held.
+    /// Returns whether the policy has met the block.
     #[must_use]
     pub fn is_met(&self) -> bool {
         held().get(&self.port) == Some(&true)
@@ -45,7 +46,7 @@ impl Drop for Hold {
     }
 }
 
-/// Waits while the policy is held under these settings.
+/// Waits while a test blocks the policy for these settings.
 pub(super) fn wait_for(settings: &str) {
     let settings: Value = serde_json::from_str(settings).unwrap_or_default();
     let Some(port) = settings["port"].as_u64().and_then(|port| u16::try_from(port).ok()) else { return };

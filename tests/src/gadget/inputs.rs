@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::object::{API_VERSION, KIND, object, text};
 
-/// Returns the needs: a chain of two ConfigMaps, ConfigMaps by label or by many selectors, a Secret, a Gadget, and the
-/// ConfigMap of shared defaults.
+/// Returns the needs of a Gadget: a chain of two ConfigMaps, ConfigMaps by label or by many selectors, a Secret, a
+/// Gadget, and the ConfigMap of shared defaults.
 pub(super) fn needs(subject: &Subject) -> Vec<Need> {
     let object = object(subject);
     let spec = &object["spec"];
@@ -42,7 +42,7 @@ pub(super) fn needs(subject: &Subject) -> Vec<Need> {
     needs
 }
 
-/// The objects that answer a need.
+/// Returns the objects that answer a need.
 pub(super) fn all(subject: &Subject, id: &str) -> Vec<Value> {
     let found = subject.found.iter().find(|found| found.id == id);
     match found.map(|found| &found.answer) {
@@ -51,12 +51,12 @@ pub(super) fn all(subject: &Subject, id: &str) -> Vec<Value> {
     }
 }
 
-/// The single object that answers a need.
+/// Returns the single object that answers a need.
 pub(super) fn one(subject: &Subject, id: &str) -> Option<Value> {
     all(subject, id).pop()
 }
 
-/// The metadata of a Secret, if it exists.
+/// Returns the metadata of a Secret, if the Secret exists.
 pub(super) fn secret<'a>(subject: &'a Subject, id: &str) -> Option<&'a SecretFacts> {
     let found = subject.found.iter().find(|found| found.id == id)?;
     match &found.answer {
@@ -65,12 +65,12 @@ pub(super) fn secret<'a>(subject: &'a Subject, id: &str) -> Option<&'a SecretFac
     }
 }
 
-/// Whether the operator may not read the objects of a need.
+/// Returns whether the operator may not read the objects of a need.
 pub(super) fn is_forbidden(subject: &Subject, id: &str) -> bool {
     subject.found.iter().any(|found| found.id == id && matches!(found.answer, Answer::Forbidden(_)))
 }
 
-/// The needs whose objects do not exist.
+/// Returns a blocker for each need with a missing object.
 pub(super) fn missing(subject: &Subject) -> Vec<Blocker> {
     let is_missing = |need: &Need| match need.id.as_str() {
         "first" | "second" => one(subject, &need.id).is_none(),
@@ -81,7 +81,7 @@ pub(super) fn missing(subject: &Subject) -> Vec<Blocker> {
     absent.filter_map(|need| blocker(need.target, "NotFound", "is not there")).collect()
 }
 
-/// The needs whose objects are not ready.
+/// Returns a blocker for each need with an object that is not ready.
 pub(super) fn unready(subject: &Subject) -> Vec<Blocker> {
     let is_unready =
         |need: &Need| need.id == "after" && one(subject, "after").is_none_or(|other| other["status"]["ready"] != true);

@@ -1,9 +1,9 @@
-//! A policy for tests. It claims a kind that no default policy knows, and uses everything that the contract allows.
+//! A policy for tests. The policy claims a kind that no default policy claims, and uses every feature of the contract.
 //!
 //! A `Gadget` becomes a Secret, a `ServiceAccount`, a `ConfigMap`, a Deployment and a Service with the Gadget's name.
-//! It has a finalizer, needs of two rounds, needs by label, needs in another namespace, and a plan gate. Some of its
-//! fields make the policy refuse, trap or break a rule of the guard, or trap while it writes the report. Its manifests
-//! come in the wrong order, because the host must find the right order.
+//! The policy has a finalizer, needs of two rounds, needs by label, needs in another namespace, and a plan gate. Some
+//! fields of a Gadget make the policy refuse, trap, break a rule of the guard, or trap while it writes the report. The
+//! manifests are in a wrong order, because the host must find the right order.
 
 pub mod hold;
 mod inputs;
@@ -26,23 +26,23 @@ use serde_json::{Value, json};
 
 pub use object::{API_VERSION, KIND};
 
-/// The finalizer that the policy holds until the children are gone.
+/// The finalizer of the policy. The finalizer stays on the Gadget until the children are gone.
 pub const FINALIZER: &str = "test.example.com/teardown";
 /// The definition of the kind.
 pub const DEFINITION: &str = include_str!("crd.yaml");
 
 const FILE: &str = include_str!("policy.yaml");
 
-/// Two editions of the policy. The second edition differs only in the image of Gadgets that follow the policy's image.
+/// The two editions of the policy. The second edition differs only in the image of Gadgets with `follows: true`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edition {
-    /// The first.
+    /// The first edition.
     First,
-    /// The second.
+    /// The second edition.
     Second,
 }
 
-/// The policy, compiled into this process.
+/// Returns an edition of the policy, compiled into this process.
 pub fn policy(edition: Edition) -> Result<Arc<Policy>> {
     let (describe, translate): (fn() -> Descriptor, Translate) = match edition {
         Edition::First => (|| descriptor("1.0.0"), plan::first),

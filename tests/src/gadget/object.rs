@@ -1,14 +1,14 @@
-//! The object of a Gadget: its kind, and how the policy reads it.
+//! The kind of a Gadget, and how the policy reads the object.
 
 use kaos_policy::contract::Subject;
 use serde_json::Value;
 
-/// The API version of the kind.
+/// The API version of Gadgets.
 pub const API_VERSION: &str = "test.example.com/v1";
-/// The kind.
+/// The kind of Gadgets.
 pub const KIND: &str = "Gadget";
 
-/// The object of a subject, parsed.
+/// Parses the object of a subject.
 pub(super) fn object(subject: &Subject) -> Value {
     serde_json::from_str(&subject.object).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The manifests of a Gadget, in an order that the host must correct.
+//! Builds the manifests of a Gadget, in an order that the host must correct.
 
 use std::panic::resume_unwind;
 
@@ -11,7 +11,7 @@ use super::{hold, inputs};
 
 const CONTAINER: &str = "main";
 
-/// Turns the objects found into environment variables.
+/// Sets environment variables from the found objects.
 pub(super) fn map_env(subject: &Subject, mut env: Vec<EnvVar>) -> Vec<EnvVar> {
     let mut set = |name: &str, source: EnvSource, origin: &str| {
         env.push(EnvVar { container: CONTAINER.to_owned(), name: name.to_owned(), source, origin: origin.to_owned() });
@@ -36,12 +36,12 @@ pub(super) fn map_env(subject: &Subject, mut env: Vec<EnvVar>) -> Vec<EnvVar> {
     env
 }
 
-/// The plan of the first edition.
+/// Returns the plan of the first edition.
 pub(super) fn first(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
     translate(subject, env, None)
 }
 
-/// The plan of the second edition.
+/// Returns the plan of the second edition.
 pub(super) fn second(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
     translate(subject, env, Some("registry.example/gadget:second"))
 }
@@ -49,8 +49,8 @@ pub(super) fn second(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusa
 fn translate(subject: &Subject, env: Vec<EnvVar>, image: Option<&str>) -> Result<Plan, Refusal> {
     let mut object = object(subject);
     match text(&object["spec"]["does"]) {
-        // Unwinding is to native code what a trap is to a component. `resume_unwind` prints no panic message, because
-        // this panic is wanted.
+        // Native code unwinds where a component would trap. `resume_unwind` prints no panic message: the test wants
+        // this panic.
         "trap" => resume_unwind(Box::new("told to")),
         "refuse" => {
             let message = object["spec"]["says"].as_str().unwrap_or("says refuse: write work").to_owned();
@@ -125,7 +125,8 @@ fn manifests(object: &Value, env: &[EnvVar]) -> Vec<Value> {
     let mut service = json!({"apiVersion": "v1", "kind": "Service", "metadata": metadata(name),
         "spec": {"selector": selector, "ports": [{"name": "http", "port": spec["port"]}]}});
     if spec["does"] == "misspell" {
-        // A misspelt field that no server knows. The host would reject an invalid value before it asks the server.
+        // Add a misspelt field, so that the API server rejects the manifest. The host itself would already reject an
+        // invalid value.
         service["spec"]["prots"] = json!([]);
     }
     let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata(name)});

@@ -1,4 +1,5 @@
-//! The report on a Gadget: ready when its Deployment is ready, or when everything is applied and it has no Deployment.
+//! Builds the report on a Gadget. A Gadget is ready when its Deployment is ready. A Gadget without a Deployment is
+//! ready when its plan is applied.
 
 use std::panic::resume_unwind;
 
@@ -7,11 +8,11 @@ use serde_json::{Value, json};
 
 use super::object::{object, text};
 
-/// Returns the report. Its status holds a field that the definition does not declare.
+/// Returns the report. The status contains a field that the definition does not declare.
 pub(super) fn assess(subject: &Subject, seen: &Observation) -> Report {
     let object = object(subject);
     if object["spec"]["does"] == "faint" {
-        // Unwinds without a message, as in a plan.
+        // Unwind without a panic message, because the test wants this panic.
         resume_unwind(Box::new("told to"));
     }
     let live = |kind: &str| -> Option<Value> {

@@ -15,8 +15,8 @@ use crate::control_plane::chart::Account;
 /// The service account's name, as in [`super::faults::OPERATOR`].
 const NAME: &str = "kaos-operator";
 
-/// Grants the rights that the operator needs for its policies and options. Returns a client configuration for its own
-/// user.
+/// Grants the rights that an operator with these options needs. Returns a client configuration for the operator's
+/// service account.
 pub(super) async fn config(world: &World, admin: &Config, options: &Options) -> Result<Config> {
     grant(world, options).await?;
     let token = Account::new(SYSTEM, NAME).token(&world.client).await?;
@@ -25,7 +25,7 @@ pub(super) async fn config(world: &World, admin: &Config, options: &Options) -> 
     Ok(own)
 }
 
-/// Grants the rights that the operator needs for its policies and options. Returns these rights.
+/// Grants the rights that an operator with these options needs. Returns these rights.
 async fn grant(world: &World, options: &Options) -> Result<Rights> {
     let duties = Duties {
         scope: options.namespaces.clone(),

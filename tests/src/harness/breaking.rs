@@ -1,4 +1,4 @@
-//! Breaks and mends the operator's requests and watches.
+//! Adds faults to the operator's requests and watches, and removes them.
 
 use kaos_cluster::faults::EventFate;
 
@@ -6,34 +6,34 @@ use super::World;
 use super::faults::{Fault, none_missed};
 
 impl World {
-    /// Adds a fault to the operator's requests on the embedded cluster. At least one request must meet it before it is
-    /// mended or the test ends.
+    /// Adds a fault to the operator's requests on the embedded cluster. At least one request must meet the fault before
+    /// the test removes the fault or ends.
     pub fn break_it(&self, fault: Fault) {
-        // On a real cluster the harness does not sit between the operator and the API server.
+        // On a real cluster, the harness cannot change requests between the operator and the API server.
         self.embedded();
         self.script.add(fault);
     }
 
-    /// Decides what happens to the watch events of a type on their way to the operator, on the embedded cluster. At
-    /// least one event must meet the rule before it is mended or the test ends.
+    /// Decides what happens to the watch events of a type before they reach the operator, on the embedded cluster. At
+    /// least one event must meet the rule before the test removes the rule or ends.
     pub fn break_events(&self, plural: &'static str, fate: EventFate) {
         self.embedded();
         self.script.events(plural, fate);
     }
 
-    /// Waits until every fault has had at least one hit.
+    /// Waits until at least one request or event has met each fault.
     pub async fn until_hit(&self) {
         let what = format!("something meets each fault: {}", self.missed().join("; "));
         self.until_true(&what, async || self.missed().is_empty()).await;
     }
 
-    /// Removes all faults. Fails the test if a fault had no hit.
+    /// Removes all faults. Fails the test if no request or event met one of them.
     pub fn mend(&self) {
         none_missed(self.script.missed());
         self.script.clear();
     }
 
-    /// The faults that needed a hit and have had none yet.
+    /// Returns the faults that must be met and that no request or event has met yet.
     pub(super) fn missed(&self) -> Vec<String> {
         let mut missed = self.script.missed();
         missed.extend(self.setting.spared());

@@ -1,4 +1,4 @@
-//! A compiler that fails on some components and hangs on others, as a test says.
+//! A compiler that fails on some components and hangs on others. The test chooses the components.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -7,27 +7,29 @@ use kaos_policy::compile::{Compilation, Compile, CompileError, Order};
 
 use super::once::Once;
 
-/// The components on which the compiler fails, if any.
+/// The rule for components on which the compiler fails, if there is one.
 pub(super) type Hindered = Arc<Mutex<Option<Hindrance>>>;
 
-/// A text that marks components, the compiler's error for them, and how many components it has hit.
+/// A text, the compiler's error for components that contain this text, and how many such components it has compiled.
 pub(super) struct Hindrance {
     pub(super) text: &'static str,
     pub(super) why: CompileError,
     pub(super) hits: usize,
 }
 
-/// A compiler in this process. It fails on some components, and hangs on others until the test releases them.
+/// A compiler in this process. The compiler fails on some components, and hangs on others until the test or the caller
+/// ends the hang.
 pub(super) struct Mortal {
     pub(super) compiler: Once,
     pub(super) hindered: Hindered,
     pub(super) held: Held,
 }
 
-/// The components on which the compiler hangs.
+/// The rule for components on which the compiler hangs.
 pub(super) type Held = Arc<Mutex<Stall>>;
 
-/// A text that marks components, how many of them the compiler hangs on now, and how many it ever did.
+/// A text, the number of components with this text on which the compiler hangs now, and the number on which it ever
+/// hung.
 #[derive(Default)]
 pub(super) struct Stall {
     pub(super) text: Option<&'static str>,
@@ -36,7 +38,7 @@ pub(super) struct Stall {
 }
 
 impl Mortal {
-    /// The error planned for a component, if any. Counts the hit.
+    /// Returns the planned error for a component, if there is one, and counts it.
     fn hindered_over(&self, component: &[u8]) -> Option<CompileError> {
         let mut hindered = lock(&self.hindered);
         let hindrance = hindered.as_mut().filter(|hindrance| holds(component, hindrance.text))?;
@@ -44,7 +46,7 @@ impl Mortal {
         Some(hindrance.why.clone())
     }
 
-    /// Blocks while the test holds the component and the order is not cancelled.
+    /// Hangs while the test wants this for the component and the caller has not cancelled the compilation.
     fn wait(&self, order: &Order<'_>) -> Result<(), CompileError> {
         let is_held = || lock(&self.held).text.is_some_and(|text| holds(order.component, text));
         if !is_held() {

@@ -1,5 +1,5 @@
-//! Crash points: a connection to the API server on which the n-th write of an operator gets no response, either before
-//! or after it takes effect. The test that waits for the crash point then ends the operator.
+//! Crash points. On a connection with a crash point, one write of an operator gets no response. The test decides
+//! whether the API server carries out this write. The test waits for the crash point and then ends the operator.
 
 use std::future::{Future, pending};
 use std::pin::Pin;
@@ -12,14 +12,14 @@ use kube::client::Body as Sent;
 use tokio::sync::Notify;
 use tower_service::Service;
 
-/// The point at which the operator of a world crashes. Clones share the same crash point.
+/// The point at which the operator of a world crashes. All clones share one crash point.
 #[derive(Debug, Clone, Default)]
 pub struct CrashPoint(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
     planned: Mutex<Option<Planned>>,
-    /// Users whose operators reached the crash point or ended by themselves.
+    /// Users of operators that reached the crash point or ended by themselves.
     ended: Mutex<Vec<String>>,
     reached: Notify,
 }
@@ -31,7 +31,8 @@ struct Planned {
 }
 
 impl CrashPoint {
-    /// Plans a crash after `writes` further writes: at the next one, before or after it takes effect.
+    /// Plans a crash after `writes` further writes. The write after them gets no response. `after` decides whether this
+    /// write takes effect.
     pub fn plan(&self, writes: u32, after: bool) {
         *self.planned() = Some(Planned { writes, after });
     }
@@ -51,7 +52,7 @@ impl CrashPoint {
         }
     }
 
-    /// Records that an operator reached its end.
+    /// Records that an operator reached the crash point or ended.
     pub(super) fn reach(&self, user: &str) {
         self.ended().push(user.to_owned());
         self.0.reached.notify_one();
@@ -65,7 +66,7 @@ impl CrashPoint {
         self.0.planned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a write. At the crash point, returns whether the write takes effect.
+    /// Counts a write. At the crash point, returns whether this write takes effect. Returns `None` at all other writes.
     fn step(&self) -> Option<bool> {
         let mut planned = self.planned();
         match planned.as_mut() {
@@ -82,13 +83,13 @@ impl CrashPoint {
         }
     }
 
-    /// The connection of a user, with this crash point.
+    /// Returns the connection of a user with this crash point.
     pub(super) fn on(&self, service: &ClusterService, user: &str) -> Mortal {
         Mortal { service: service.as_user(user), point: self.clone(), user: user.into() }
     }
 }
 
-/// A connection that ends at a crash point.
+/// A connection that stops at a crash point.
 #[derive(Debug, Clone)]
 pub(super) struct Mortal {
     service: ClusterService,

@@ -9,11 +9,11 @@ use super::World;
 use super::read::condition;
 use super::samples;
 
-/// The group and the plural of CustomResourceDefinitions.
+/// The group of CustomResourceDefinitions. The next constant is their plural.
 const DEFINING: &str = "apiextensions.k8s.io";
 const DEFINITIONS: &str = "customresourcedefinitions";
 
-/// The definitions of all KAOS kinds and of the test kinds.
+/// Returns the definitions of all KAOS kinds and of the test kinds.
 pub fn definitions() -> Result<Vec<Value>> {
     static READ: OnceLock<Vec<Value>> = OnceLock::new();
     if let Some(read) = READ.get() {
@@ -24,7 +24,7 @@ pub fn definitions() -> Result<Vec<Value>> {
     Ok(READ.get_or_init(|| read).clone())
 }
 
-/// The part of the Gateway API's definition that an HTTPRoute needs.
+/// Returns a definition of HTTPRoutes, with only the parts of the Gateway API's definition that the tests need.
 pub fn routes() -> Value {
     let mut routes = samples::definition("gateway.networking.k8s.io", "httproutes", "HTTPRoute");
     let approved = "https://github.com/kubernetes-sigs/gateway-api/pull/2466";
@@ -33,7 +33,7 @@ pub fn routes() -> Value {
 }
 
 impl World {
-    /// Installs the definitions, and waits until they are served.
+    /// Installs the definitions, and waits until the API server serves them.
     pub async fn install_definitions(&self, gateway: bool) -> Result<()> {
         let mut all = definitions()?;
         if gateway {
@@ -42,10 +42,11 @@ impl World {
         for definition in &all {
             let name = definition["metadata"]["name"].as_str().unwrap_or_default();
             match self.try_embedded() {
-                // Plants large definitions directly, because every test installs them.
+                // Write large definitions directly into the cluster, because every test installs them and a request
+                // takes longer.
                 Some(cluster) if cluster.object(DEFINING, DEFINITIONS, "", name).is_none() => {
                     let mut definition = definition.clone();
-                    // The server would set this generation. The operator rereads a definition without a generation
+                    // Set the generation as the server would. The operator rereads a definition without a generation
                     // after every change.
                     definition["metadata"]["generation"] = json!(1);
                     drop(cluster.plant(DEFINING, DEFINITIONS, definition));

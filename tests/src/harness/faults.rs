@@ -1,7 +1,7 @@
-//! Scripted faults in the operator's requests. Requests of other users pass unchanged.
+//! Planned faults in the operator's requests. Requests of other users pass unchanged.
 //!
-//! A test of a fault shows nothing if no request meets the fault. Therefore the script counts hits. A test fails if a
-//! fault had no hit by the time it is mended or the test ends.
+//! If no request meets a fault, the test of this fault proves nothing. Therefore the script counts the requests that
+//! meet each fault. A test fails if no request met a fault before the test removed the fault or ended.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,15 +10,15 @@ use std::time::Duration;
 use fastrand::Rng;
 use kaos_cluster::faults::{Attempt, EventFate, Failure, FaultPlan, Outcome, Verdict};
 
-/// The user of the harness's operators. Replicas add a number.
+/// The user of the harness's operators. The users of replicas have a number at the end.
 pub const OPERATOR: &str = "system:serviceaccount:kaos-system:kaos-operator";
 
-/// Whether a user is an operator of the harness.
+/// Returns whether a user is an operator of the harness.
 pub fn is_operator(user: &str) -> bool {
     user.starts_with(OPERATOR)
 }
 
-/// A rule: which of the operator's requests fail, how, and how often.
+/// A rule that decides which of the operator's requests fail, how they fail, and how many.
 #[derive(Debug, Clone)]
 pub struct Fault {
     verbs: Vec<&'static str>,
@@ -33,7 +33,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// Matches requests with one of these verbs; an empty list matches all requests.
+    /// Returns a rule for requests with one of these verbs. An empty list means all requests.
     pub fn on(verbs: &[&'static str]) -> Self {
         Self {
             verbs: verbs.to_vec(),
@@ -48,7 +48,7 @@ impl Fault {
         }
     }
 
-    /// Matches requests that write.
+    /// Returns a rule for requests that write.
     pub fn on_writes() -> Self {
         Self::on(&["create", "update", "patch", "delete"])
     }
@@ -75,14 +75,14 @@ impl Fault {
         self
     }
 
-    /// Lets matching requests fail before they take effect.
+    /// Makes matching requests fail before they take effect.
     #[must_use]
     pub fn fail(mut self, failure: Failure) -> Self {
         self.outcome = Outcome::FailBefore(failure);
         self
     }
 
-    /// Lets matching requests take effect, but loses the response.
+    /// Makes matching requests take effect, but their responses get lost.
     #[must_use]
     pub fn lose_answer(mut self) -> Self {
         self.outcome = Outcome::FailAfter(Failure::Disconnect);
@@ -96,14 +96,14 @@ impl Fault {
         self
     }
 
-    /// Restricts the rule to the first matching requests.
+    /// Restricts the rule to the first `count` matching requests.
     #[must_use]
     pub fn times(mut self, count: usize) -> Self {
         self.left = Some(count);
         self
     }
 
-    /// Accepts that no request matches: the test is valid without a hit, too.
+    /// Accepts that no request meets the rule: the test is also valid without a request that does.
     #[must_use]
     pub fn if_ever(mut self) -> Self {
         self.if_ever = true;
@@ -119,7 +119,7 @@ impl Fault {
             && self.name.as_ref().is_none_or(|name| attempt.name == *name)
     }
 
-    /// Whether the rule needed a hit and had none. A rule for zero requests needs no hit.
+    /// Returns whether a request had to meet the rule and none did. A rule for zero requests need not be met.
     fn is_missed(&self) -> bool {
         self.hits == 0 && !self.if_ever && self.left != Some(0)
     }
@@ -139,7 +139,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// The active rules. The first matching rule decides.
+/// The active rules. For each request, the first matching rule applies.
 #[derive(Debug, Clone, Default)]
 pub struct Script(Arc<Mutex<Rules>>);
 
@@ -149,7 +149,7 @@ struct Rules {
     events: Vec<EventFault>,
 }
 
-/// The fate of watch events of a type, and the number of affected events.
+/// The decision about the watch events of a type, and the number of events that met it.
 #[derive(Debug)]
 struct EventFault {
     plural: &'static str,
@@ -173,12 +173,12 @@ impl Script {
         self.rules().faults.push(fault);
     }
 
-    /// Decides what happens to the watch events of a type on their way to the operator.
+    /// Decides what happens to the watch events of a type before they reach the operator.
     pub fn events(&self, plural: &'static str, fate: EventFate) {
         self.rules().events.push(EventFault { plural, fate, hits: 0 });
     }
 
-    /// The rules that needed a hit and have had none yet.
+    /// Returns the rules that must be met and that no request or event has met yet.
     pub(super) fn missed(&self) -> Vec<String> {
         let rules = self.rules();
         let requests = rules.faults.iter().filter(|fault| fault.is_missed()).map(ToString::to_string);
@@ -206,13 +206,13 @@ impl FaultPlan for Script {
         let mut events = rules.events.iter_mut();
         let rule = events.find(|rule| is_operator(&watch.user) && watch.resource == rule.plural);
         let Some(rule) = rule else { return EventFate::Deliver };
-        // Bookmarks arrive without a change, and a lost bookmark proves nothing. Do not count it.
+        // Do not count bookmarks: they arrive without a change, so a lost bookmark proves nothing.
         rule.hits += usize::from(kind != "BOOKMARK");
         rule.fate
     }
 }
 
-/// Fails the test if a planned fault had no hit.
+/// Fails the test if no request or event met a planned fault.
 ///
 /// # Panics
 /// If `missed` is not empty.

@@ -1,4 +1,4 @@
-//! Records every state of an object, so that a test sees a value that flaps between two reads.
+//! Records every state of an object. So a test also sees a value that changes and changes back between two reads.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,14 +11,14 @@ use tokio::task::JoinHandle;
 use super::World;
 use super::kinds::At;
 
-/// The states of one object since the history began, oldest first.
+/// The states of one object since the recording began. The oldest state is first.
 pub struct History {
     states: Arc<Mutex<Vec<Value>>>,
     follower: JoinHandle<()>,
 }
 
 impl History {
-    /// The states so far.
+    /// Returns the states so far.
     pub fn states(&self) -> Vec<Value> {
         self.states.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -1,4 +1,4 @@
-//! Parses the names of objects as tests write them, and lists the types that tests use.
+//! Parses the keys of objects in tests, and lists the types that tests use.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use serde_json::Value;
 /// A type that tests use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Kind {
-    /// `apps/v1`
+    /// The API version, such as `apps/v1`.
     pub api_version: &'static str,
-    /// `Deployment`
+    /// The kind, such as `Deployment`.
     pub kind: &'static str,
-    /// `deployments`
+    /// The plural, such as `deployments`.
     pub plural: &'static str,
-    /// Whether its objects live in namespaces.
+    /// Whether the type is namespaced.
     pub namespaced: bool,
 }
 
@@ -33,7 +33,7 @@ const KINDS: [Kind; 31] = [
     kind("kaos.tools/v1alpha1", "MCPServer", "mcpservers"),
     kind("kaos.tools/v1alpha1", "MemoryStore", "memorystores"),
     kind("kaos.tools/v1alpha1", "PolicyRevision", "policyrevisions"),
-    // A kind of KAOS 0.8 that this operator does not have.
+    // This operator does not have this kind of KAOS 0.8.
     kind("kaos.tools/v1alpha1", "AccessGrant", "accessgrants"),
     kind("test.example.com/v1", "Gadget", "gadgets"),
     kind("test.example.com/v1", "Widget", "widgets"),
@@ -63,7 +63,7 @@ const KINDS: [Kind; 31] = [
 ];
 
 impl Kind {
-    /// Finds a kind by name.
+    /// Finds a type by its kind.
     ///
     /// # Panics
     /// If the kind is not in `KINDS`. Add it there.
@@ -72,36 +72,36 @@ impl Kind {
         KINDS.into_iter().find(|kind| kind.kind == name).unwrap_or_else(|| panic!("no kind {name} in the harness"))
     }
 
-    /// The kind of an object.
+    /// Returns the type of an object.
     pub fn of(object: &Value) -> Self {
         Self::named(object["kind"].as_str().unwrap_or_default())
     }
 
-    /// Its group; empty for the core group.
+    /// Returns the type's group, or an empty text for the core group.
     pub fn group(&self) -> &'static str {
         self.api_version.rsplit_once('/').map_or("", |(group, _)| group)
     }
 
-    /// The kind as the client's `ApiResource`.
+    /// Returns the type as the client's `ApiResource`.
     pub fn resource(&self) -> ApiResource {
         let version = self.api_version.rsplit_once('/').map_or(self.api_version, |(_, version)| version);
         ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(self.group(), version, self.kind), self.plural)
     }
 }
 
-/// The key of one object: `Agent/a` in the test's namespace, `kaos-system:ConfigMap/x` in another.
+/// The key of one object. `Agent/a` is in the test's namespace, and `kaos-system:ConfigMap/x` is in another namespace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct At {
-    /// Its kind.
+    /// The type of the object.
     pub kind: Kind,
-    /// Its namespace; empty for cluster-scoped kinds.
+    /// The namespace of the object. Empty for cluster-scoped types.
     pub namespace: String,
-    /// Its name.
+    /// The name of the object.
     pub name: String,
 }
 
 impl At {
-    /// Parses a key; `namespace` is the test's own.
+    /// Parses a key. `namespace` is the namespace of a key without one.
     ///
     /// # Panics
     /// If the text is not a key.
@@ -114,7 +114,7 @@ impl At {
         Self { kind, namespace, name: name.to_owned() }
     }
 
-    /// The key of an object; `namespace` applies to objects without one.
+    /// Returns the key of an object. `namespace` is the namespace of an object without one.
     pub fn of(object: &Value, namespace: &str) -> Self {
         let kind = Kind::of(object);
         let own = object["metadata"]["namespace"].as_str().unwrap_or(namespace);

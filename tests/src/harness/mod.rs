@@ -1,26 +1,26 @@
-//! A cluster with an operator on it, for the tests of reconciliation.
+//! A cluster with an operator, for the tests of reconciliation.
 //!
-//! A test states its requirements in a [`Scenario`] and gets a [`World`]. Usually this is an embedded cluster for this
-//! test alone, in this process and in simulated time. With `KAOS_TEST_KUBECONFIG` set, all tests share a real control
-//! plane, and each test has its own namespace. A scenario may require one of the two clusters. Then its test is skipped
-//! on the other one.
+//! A test states its requirements in a [`Scenario`] and gets a [`World`]. By default, a world is an embedded cluster in
+//! this process, only for this test and in simulated time. If `KAOS_TEST_KUBECONFIG` is set, all tests share a real
+//! control plane, and each test has its own namespace. A scenario may require one of the two clusters. On the other
+//! cluster, the test is skipped.
 //!
 //! | module | contents |
 //! |---|---|
 //! | [`scenario`] | a test's requirements |
 //! | [`stage`], [`definitions`] | runs a test's story on its cluster; the definitions of kinds there |
-//! | [`world`] | the handle: apply, patch, delete, look |
-//! | [`wait`], `watchdog` | wait for a condition, and print details when it does not come true |
+//! | [`world`] | the test's access to its cluster: apply, patch, delete, read |
+//! | [`wait`], `watchdog` | wait until a condition is true, and print details if it does not become true |
 //! | [`operator`], [`running`], `account` | start, stop and crash operators; their identity on a real cluster |
 //! | `setting`, `compiler` | the settings of operators; a compiler that fails and hangs |
-//! | [`replicas`] | operators that take turns on a Lease |
+//! | [`replicas`] | replicas of the operator that share a Lease |
 //! | [`requests`] | the operator's requests to the API server |
-//! | [`faults`], [`breaking`], [`crash`] | scripted faults, and the point at which the operator crashes |
+//! | [`faults`], [`breaking`], [`crash`] | planned faults, and the point at which the operator crashes |
 //! | [`kinds`] | names of objects, and the types that tests use |
-//! | [`samples`], [`whims`] | objects of the KAOS kinds, and random wishes of users |
-//! | [`history`] | every state of an object |
+//! | [`samples`], [`whims`] | objects of the KAOS kinds, and random objects |
+//! | [`history`] | records every state of an object |
 //! | [`read`] | reads conditions and metadata |
-//! | [`state`] | the contents of a namespace once nothing changes any more |
+//! | [`state`] | the contents of a namespace after all changes |
 
 mod account;
 pub mod breaking;

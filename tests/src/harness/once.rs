@@ -1,4 +1,4 @@
-//! Compiles each component once per process, for all operators.
+//! Compiles each component only once in a process, for all operators.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -8,10 +8,10 @@ use kaos_policy::digest::Digest;
 use kaos_policy::engine::Engine;
 use kaos_policy::gate::Bounds;
 
-/// The results of compiling with the default limits.
+/// The results of compilations with the default limits.
 static COMPILED: LazyLock<Mutex<HashMap<Digest, Compilation>>> = LazyLock::new(Mutex::default);
 
-/// Compiles in this process. All of its engines accept the same compiled code.
+/// A compiler in this process. All engines of the process accept the same compiled code.
 pub(super) struct Once(InProcessCompiler);
 
 impl Once {

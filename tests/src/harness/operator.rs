@@ -25,7 +25,7 @@ use super::running::Running;
 use super::world::Below;
 use crate::gadget::Edition;
 
-/// No deadline: tests of a single operator set their own.
+/// The tests need no time limit here, because tests of a single operator have their own.
 const UNBOUNDED: Duration = Duration::from_hours(24);
 
 impl World {
@@ -68,7 +68,7 @@ impl World {
         self.run(client, metrics, (OPERATOR.to_owned(), String::new()), run)
     }
 
-    /// Assembles an operator and runs it.
+    /// Starts to run an assembled operator.
     pub(super) fn run(
         &self,
         client: Client,
@@ -90,7 +90,7 @@ impl World {
         Ok(Running { user, identity, probe, metrics, catalogue, stop, task })
     }
 
-    /// The health probe of the most recently started operator.
+    /// Returns the health probe of the most recently started operator.
     ///
     /// # Panics
     /// If no operator runs.
@@ -99,17 +99,17 @@ impl World {
         self.try_probe().unwrap_or_else(|| panic!("no operator runs"))
     }
 
-    /// The health probe of the most recently started operator, if one runs.
+    /// Returns the health probe of the most recently started operator. Returns `None` if no operator runs.
     pub fn try_probe(&self) -> Option<Probe> {
         self.running.borrow().last().map(|running| running.probe.clone())
     }
 
-    /// The metrics page of the most recently started operator.
+    /// Returns the metrics page of the most recently started operator.
     pub fn metrics(&self) -> String {
         self.running.borrow().last().map(|running| running.metrics.encode().unwrap_or_default()).unwrap_or_default()
     }
 
-    /// The sum of those samples of a metric whose labels contain all of these texts.
+    /// Returns the sum of a metric's samples with labels that contain all of these texts.
     pub fn counted(&self, metric: &str, labels: &[&str]) -> f64 {
         counted(&self.metrics(), metric, labels)
     }
@@ -132,7 +132,7 @@ impl World {
         }
     }
 
-    /// Kills the operator at once, without a graceful stop.
+    /// Kills all operators immediately, without a graceful stop.
     pub async fn crash(&self) {
         let running: Vec<Running> = self.running.borrow_mut().drain(..).collect();
         for operator in running {
@@ -141,7 +141,7 @@ impl World {
         }
     }
 
-    /// Stops the operator gracefully and starts another one.
+    /// Stops all operators gracefully and starts a new one.
     pub async fn restart(&self) {
         self.stop_all().await;
         self.start().await;
@@ -158,7 +158,7 @@ impl World {
         swapped.unwrap_or_else(|error| panic!("the policies cannot be swapped: {error:#}"));
     }
 
-    /// Removes the policy of a kind: its objects have no policy from now on.
+    /// Removes the policy of a kind. The objects of the kind have no policy from now on.
     ///
     /// # Panics
     /// If the removal fails.
@@ -179,7 +179,7 @@ impl World {
         Ok(())
     }
 
-    /// The policies of this world.
+    /// Returns the policies of this world.
     ///
     /// # Panics
     /// If a policy does not describe itself.
@@ -188,13 +188,15 @@ impl World {
         self.setting.policies().unwrap_or_else(|error| panic!("the policies are not in order: {error:#}"))
     }
 
-    /// Lets the compiler be killed on every component that contains this text, as on a machine without enough memory.
-    /// `None` ends this. At least one component must meet the fault before it changes or the test ends.
+    /// Makes the compiler fail on every component that contains this text, as if the system had killed the compile
+    /// child for lack of memory. `None` removes this rule. The compiler must meet at least one such component before
+    /// the test changes the rule or ends.
     pub fn kill_compiler_over(&self, text: Option<&'static str>) {
         self.hinder_compiler(text, CompileError::Killed);
     }
 
-    /// Lets the compiler refuse every component that contains this text, as another build may do. `None` ends this.
+    /// Makes the compiler refuse every component that contains this text. Another build of the operator may refuse such
+    /// components. `None` removes this rule.
     pub fn refuse_to_compile(&self, text: Option<&'static str>) {
         self.hinder_compiler(text, CompileError::Refused("this build takes it no longer".to_owned()));
     }
@@ -205,19 +207,19 @@ impl World {
         *lock(&self.setting.hindered) = hindrance;
     }
 
-    /// Lets the compiler hang on components that contain this text, until the next call. `None` ends this. Simulated
-    /// time stands still while the compiler hangs: see [`Self::until_meanwhile`].
+    /// Makes the compiler hang on components that contain this text. The next call changes the text, and `None` ends
+    /// the hang. Simulated time stands still while the compiler hangs: see [`Self::until_meanwhile`].
     pub fn hold_compiler_over(&self, text: Option<&'static str>) {
         lock(&self.setting.held).text = text;
     }
 
-    /// The number of components that the compiler hangs on now, and the number that it ever hung on.
+    /// Returns the number of components on which the compiler hangs now, and the number on which it ever hung.
     pub fn held(&self) -> (usize, usize) {
         let held = lock(&self.setting.held);
         (held.now, held.ever)
     }
 
-    /// Changes one variable of the operator's environment, for the next start.
+    /// Changes one variable of the operator's environment. The change applies to operators that start later.
     pub fn set_environment(&self, name: &str, value: &str) {
         self.setting.environment.borrow_mut().insert(name.to_owned(), value.to_owned());
     }

@@ -2,70 +2,70 @@
 
 use serde_json::{Map, Value};
 
-/// A condition of an object; null if it has no condition of that type.
+/// Returns a condition of an object. Returns null if the object has no condition of this type.
 pub fn condition(object: &Value, of: &str) -> Value {
     let mut conditions = object["status"]["conditions"].as_array().into_iter().flatten();
     conditions.rfind(|condition| condition["type"] == of).cloned().unwrap_or_default()
 }
 
-/// Whether a condition is true for the object's current generation.
+/// Returns whether a condition is true for the object's current generation.
 pub fn is_true(object: &Value, of: &str) -> bool {
     let condition = condition(object, of);
     condition["status"] == "True" && condition["observedGeneration"] == object["metadata"]["generation"]
 }
 
-/// A condition's reason; empty if the condition is missing.
+/// Returns the reason of a condition. Returns an empty text if the condition is missing.
 pub fn reason(object: &Value, of: &str) -> String {
     text(&condition(object, of)["reason"]).to_owned()
 }
 
-/// Whether the status reports an object's current generation as ready.
+/// Returns whether the status shows the object's current generation as ready.
 pub fn is_ready(object: &Value) -> bool {
     is_true(object, "Ready") && object["status"]["ready"] == true
 }
 
-/// The text of a JSON string; empty for any other value.
+/// Returns the text of a JSON string. Returns an empty text for any other value.
 pub fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// An object's name.
+/// Returns an object's name.
 pub fn name(object: &Value) -> &str {
     text(&object["metadata"]["name"])
 }
 
-/// An object's UID.
+/// Returns an object's UID.
 pub fn uid(object: &Value) -> &str {
     text(&object["metadata"]["uid"])
 }
 
-/// An object's resource version.
+/// Returns an object's resource version.
 pub fn version(object: &Value) -> &str {
     text(&object["metadata"]["resourceVersion"])
 }
 
-/// An object's labels or annotations.
+/// Returns an object's labels or annotations.
 pub fn entries(object: &Value, field: &str) -> Map<String, Value> {
     object["metadata"][field].as_object().cloned().unwrap_or_default()
 }
 
-/// An object's controller reference; null if it has none.
+/// Returns an object's controller reference. Returns null if the object has no controller.
 pub fn controller(object: &Value) -> Value {
     let mut owners = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
     owners.rfind(|owner| owner["controller"] == true).cloned().unwrap_or_default()
 }
 
-/// The finalizers of an object.
+/// Returns the finalizers of an object.
 pub fn finalizers(object: &Value) -> Vec<&str> {
     object["metadata"]["finalizers"].as_array().into_iter().flatten().map(text).collect()
 }
 
-/// The hash on a Deployment's pod template.
+/// Returns the hash that the operator wrote on a Deployment's pod template.
 pub fn hash(deployment: &Value) -> &str {
     text(&deployment["spec"]["template"]["metadata"]["annotations"]["kaos.tools/pod-spec-hash"])
 }
 
-/// A variable of a Deployment's first container; null if it is missing.
+/// Returns a variable of a Deployment's first container. Returns null if the variable is missing.
 pub fn variable(deployment: &Value, name: &str) -> Value {
     let variables = deployment["spec"]["template"]["spec"]["containers"][0]["env"].as_array().into_iter().flatten();
     variables
@@ -75,7 +75,7 @@ pub fn variable(deployment: &Value, name: &str) -> Value {
         .unwrap_or_default()
 }
 
-/// The sum of those samples of a metric whose labels contain all of these texts. `page` is a metrics page.
+/// Returns the sum of a metric's samples with labels that contain all of these texts. `page` is a metrics page.
 pub fn counted(page: &str, metric: &str, labels: &[&str]) -> f64 {
     let lines = page.lines().filter(|line| !line.starts_with('#'));
     let fits = lines.filter(|line| {

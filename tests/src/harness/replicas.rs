@@ -1,4 +1,4 @@
-//! Replicas: operators that take turns on a Lease, as `kaos-operator run --leader-elect` does.
+//! Replicas of the operator that share a Lease, as with `kaos-operator run --leader-elect`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,15 +19,15 @@ use super::requests::Sort;
 use super::running::Running;
 use super::scenario::SYSTEM;
 
-/// The deadline of a request.
+/// The time limit of a request.
 const DEADLINE: Duration = Duration::from_secs(15);
 
-/// The user of a replica.
+/// Returns the user of a replica.
 pub fn user(replica: u32) -> String {
     format!("{OPERATOR}-{replica}")
 }
 
-/// Returns writes that a replica made after another replica took the Lease.
+/// Returns the writes of replicas that did not hold the Lease at that time.
 pub fn second_writers(entries: &[Entry]) -> Vec<String> {
     let mut holder = None;
     let mut wrong = Vec::new();
@@ -45,7 +45,8 @@ pub fn second_writers(entries: &[Entry]) -> Vec<String> {
 }
 
 impl World {
-    /// Starts a replica on the embedded cluster. When it loses the Lease it ends, and the crash point reports that.
+    /// Starts a replica on the embedded cluster. If the replica loses the Lease, it ends, and the crash point reports
+    /// this.
     ///
     /// # Panics
     /// If the replica cannot be assembled.
@@ -80,7 +81,7 @@ impl World {
                         return Ok(());
                     }
                 };
-                // A Lease that cannot be released expires.
+                // If the replica cannot release the Lease, the Lease expires later.
                 drop(held.release().await);
                 ended
             })
@@ -88,7 +89,7 @@ impl World {
         self.run(client, Arc::clone(&metrics), (user.to_owned(), identity), run)
     }
 
-    /// The running replica that holds the Lease, if any.
+    /// Returns the user of the running replica that holds the Lease, if there is one.
     pub async fn leader(&self) -> Option<String> {
         let lease = self.look(&format!("{SYSTEM}:Lease/{LEASE}")).await;
         let holder = text(&lease["spec"]["holderIdentity"]);
@@ -96,7 +97,7 @@ impl World {
         running.iter().find(|running| running.identity == holder).map(|running| running.user.clone())
     }
 
-    /// Kills one operator at once, without a graceful stop.
+    /// Kills one operator immediately, without a graceful stop.
     pub async fn crash_one(&self, user: &str) {
         let all = std::mem::take(&mut *self.running.borrow_mut());
         let (gone, left): (Vec<Running>, Vec<Running>) = all.into_iter().partition(|running| running.user == user);

@@ -1,4 +1,4 @@
-//! Reads the operator's requests from the embedded cluster's journal.
+//! Reads the operator's requests from the journal of the embedded cluster.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,9 @@ use super::faults::is_operator;
 pub enum Sort {
     /// A watch.
     Watch,
-    /// Reads or renews a Lease.
+    /// A read or a renewal of a Lease.
     Lease,
-    /// Writes an Event.
+    /// A write of an Event.
     Event,
     /// Any other accepted write, except dry runs.
     Write,
@@ -22,14 +22,14 @@ pub enum Sort {
     Refused,
     /// A dry run.
     DryRun,
-    /// Discovery of served types and their schemas.
+    /// Discovery of the served types and their schemas.
     Discovery,
     /// Any other read.
     Read,
 }
 
 impl Sort {
-    /// The category of an entry.
+    /// Returns the category of an entry.
     pub fn of(entry: &Entry) -> Self {
         let attempt = &entry.attempt;
         match attempt.verb {
@@ -53,23 +53,24 @@ impl World {
         self.embedded().journal().clear();
     }
 
-    /// The operator's requests of this category since the journal was cleared.
+    /// Returns the operator's requests of this category since the journal was cleared.
     pub fn requests(&self, sort: Sort) -> Vec<Entry> {
         let entries = self.embedded().journal().entries();
         entries.into_iter().filter(|entry| is_operator(&entry.attempt.user) && Sort::of(entry) == sort).collect()
     }
 
-    /// The operator's accepted writes since the journal was cleared, as texts, without Events and Leases.
+    /// Returns the operator's accepted writes since the journal was cleared, as texts. Leaves out Events and Leases.
     pub fn writes(&self) -> Vec<String> {
         self.requests(Sort::Write).iter().map(ToString::to_string).collect()
     }
 
-    /// The operator's reads since the journal was cleared, as texts, without watches.
+    /// Returns the operator's reads since the journal was cleared, as texts. Leaves out watches.
     pub fn reads(&self) -> Vec<String> {
         self.requests(Sort::Read).iter().map(ToString::to_string).collect()
     }
 
-    /// The number of writes for each type since the journal was cleared: `deployments`, `agents/status`.
+    /// Returns the number of writes for each type, such as `deployments` or `agents/status`, since the journal was
+    /// cleared.
     pub fn writes_by_type(&self) -> BTreeMap<String, usize> {
         let mut counts = BTreeMap::new();
         for entry in self.requests(Sort::Write) {

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 pub struct Running {
     /// The operator's user.
     pub(super) user: String,
-    /// The operator's identity on the Lease; empty without a Lease.
+    /// The operator's identity on the Lease. Empty if the operator needs no Lease.
     pub(super) identity: String,
     /// The operator's health probe.
     pub probe: Probe,

@@ -1,4 +1,4 @@
-//! A test's requirements.
+//! The requirements of a test.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,10 +7,10 @@ use kaos_operator::operator::Options;
 
 use crate::case;
 
-/// The namespace of the operator.
+/// The operator's namespace.
 pub const SYSTEM: &str = kaos_policy::contract::HOME;
 
-/// The clusters on which a test can run.
+/// The cluster that a test needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Needs {
     Either,
@@ -18,7 +18,7 @@ pub(super) enum Needs {
     Real,
 }
 
-/// A test's requirements.
+/// The requirements of a test.
 #[derive(Clone)]
 pub struct Scenario {
     pub(super) needs: Needs,
@@ -34,7 +34,7 @@ pub struct Scenario {
 }
 
 impl Default for Scenario {
-    /// Runs on either cluster, with all kinds and a running operator.
+    /// Returns a scenario for either cluster, with all kinds and a running operator.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     fn default() -> Self {
         let environment = case::default_environment().unwrap_or_else(|error| panic!("{error:#}"));
@@ -54,17 +54,17 @@ impl Default for Scenario {
 }
 
 impl Scenario {
-    /// Runs only on the embedded cluster, for the given reason.
+    /// Returns a scenario for only the embedded cluster. `why` is the reason.
     pub fn embedded(why: &'static str) -> Self {
         Self { needs: Needs::Embedded, why, ..Self::default() }
     }
 
-    /// Runs only on a real control plane, for the given reason.
+    /// Returns a scenario for only a real control plane. `why` is the reason.
     pub fn real(why: &'static str) -> Self {
         Self { needs: Needs::Real, why, ..Self::default() }
     }
 
-    /// Starts no operator; the test does.
+    /// Starts no operator. The test itself starts one.
     #[must_use]
     pub fn idle(mut self) -> Self {
         self.idle = true;
@@ -79,7 +79,7 @@ impl Scenario {
         self
     }
 
-    /// Serves `HTTPRoutes`.
+    /// Serves the type `HTTPRoute`.
     #[must_use]
     pub fn gateway(mut self) -> Self {
         self.gateway = true;
@@ -93,22 +93,22 @@ impl Scenario {
         self
     }
 
-    /// Sets the namespace, on an embedded cluster.
+    /// Sets the test's namespace on an embedded cluster.
     #[must_use]
     pub fn within(mut self, namespace: &'static str) -> Self {
         self.namespace = Some(namespace);
         self
     }
 
-    /// Sets the seed of all random values, on an embedded cluster.
+    /// Sets the seed of all random values on an embedded cluster.
     #[must_use]
     pub fn seeded(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Lets the operator install policies from ConfigMaps in its own namespace, and with `in_namespaces` in other
-    /// namespaces, too.
+    /// Makes the operator install policies from ConfigMaps in its own namespace. If `in_namespaces` is true, the
+    /// operator also installs policies from other namespaces.
     #[must_use]
     pub fn installing(mut self, in_namespaces: bool) -> Self {
         self.installing = Some(in_namespaces);
@@ -127,7 +127,7 @@ pub(super) fn kubeconfig() -> Option<PathBuf> {
     std::env::var_os("KAOS_TEST_KUBECONFIG").map(PathBuf::from)
 }
 
-/// Whether tests run on a real control plane.
+/// Returns whether tests run on a real control plane.
 pub fn is_real() -> bool {
     kubeconfig().is_some()
 }

@@ -1,4 +1,4 @@
-//! The settings with which the operators of a world start.
+//! The settings for the operators of a world.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ use super::scenario::{SYSTEM, Scenario};
 use crate::gadget::{self, Edition};
 use crate::policies;
 
-/// The settings with which operators of a world start.
+/// The settings for the operators of a world.
 pub(super) struct Setting {
     pub(super) environment: RefCell<BTreeMap<String, String>>,
     pub(super) edition: Cell<Edition>,
@@ -52,7 +52,7 @@ impl Setting {
         }
     }
 
-    /// On a shared cluster, the operator watches only its test's namespace.
+    /// Restricts the operator to its test's namespace, because tests share the real cluster.
     pub(super) fn only_in(&mut self, namespace: &str, config: Config) {
         self.only = Some((BTreeSet::from([namespace.to_owned()]), config));
     }
@@ -61,7 +61,7 @@ impl Setting {
         let mut options = Options { operator_namespace: SYSTEM.to_owned(), seed: self.seed + 1, ..Options::default() };
         match &self.only {
             None => {
-                // An operator that starts late reads the same clock as the cluster: both follow tokio's time.
+                // The cluster and all operators use tokio's time, also an operator that starts late.
                 options.compute = Compute::Inline;
                 options.clock = self.clock;
             }
@@ -71,7 +71,7 @@ impl Setting {
         options
     }
 
-    /// The components on which the compiler was to fail, if it has met none so far.
+    /// Returns the rule that makes the compiler fail, if the compiler has met no component for this rule.
     pub(super) fn spared(&self) -> Option<String> {
         let hindered = lock(&self.hindered);
         let spared = hindered.as_ref().filter(|hindrance| hindrance.hits == 0);
@@ -82,7 +82,7 @@ impl Setting {
         vec![Layer::env(Origin::Environment, self.environment.borrow().clone())]
     }
 
-    /// The policies for each kind.
+    /// Returns the policies for each kind.
     pub(super) fn stacks(&self) -> Result<BTreeMap<ResourceType, Stack>> {
         let mut stacks = BTreeMap::new();
         for policy in self.policies()? {
@@ -93,7 +93,7 @@ impl Setting {
         Ok(stacks)
     }
 
-    /// The services for policies that the test installs.
+    /// Returns the services that an operator needs to install policies.
     pub(super) fn installing(&self, in_namespaces: bool) -> Result<Installing> {
         let engine = Engine::new()?;
         let (hindered, held) = (Arc::clone(&self.hindered), Arc::clone(&self.held));

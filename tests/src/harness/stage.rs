@@ -1,4 +1,4 @@
-//! Runs the story of a test on the cluster that its scenario needs.
+//! Runs a test's code, its story, on the cluster that the scenario needs.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -20,13 +20,13 @@ use super::watchdog;
 use super::world::Below;
 use crate::case;
 
-/// The real time that a test may take. In simulated time, a loop that never waits would never end.
+/// The maximum real time for a test. In simulated time, a loop that never waits would run forever.
 const REAL_TIME: std::time::Duration = std::time::Duration::from_mins(15);
 
-/// Runs a test's story, on an embedded cluster in simulated time or on the real one.
+/// Runs a test's story, either on an embedded cluster in simulated time, or on the real cluster.
 ///
 /// # Panics
-/// If the story or its setup fails, or if a planned fault had no hit.
+/// If the story or the setup fails, or if no request met a planned fault.
 #[expect(clippy::panic, reason = "that is how a test fails")]
 pub fn play(scenario: Scenario, story: impl AsyncFnOnce(&World)) {
     let real = kubeconfig();
@@ -90,7 +90,7 @@ async fn on_control_plane(scenario: Scenario, path: PathBuf) -> Result<World> {
     Ok(world)
 }
 
-/// A namespace that no other test uses, now or in an earlier run.
+/// Returns a namespace that no other test uses, neither now nor in an earlier run.
 fn own_namespace() -> String {
     let thread = std::thread::current();
     let test = thread.name().unwrap_or("test").rsplit("::").next().unwrap_or("test").replace('_', "-");
@@ -113,7 +113,7 @@ async fn furnish(world: &World, scenario: &Scenario) -> Result<()> {
     Ok(())
 }
 
-/// The registry of harness runtimes, which every test needs.
+/// Returns the registry of harness runtimes, which every test needs.
 fn registry() -> Result<Vec<Value>> {
     static READ: OnceLock<Vec<Value>> = OnceLock::new();
     if let Some(read) = READ.get() {

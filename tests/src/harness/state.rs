@@ -1,4 +1,4 @@
-//! The contents of a namespace once nothing changes any more, without values that differ between runs.
+//! The contents of a namespace after all changes, without values that differ between runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::normalize;
 const OWNERS: [&str; 4] = ["Agent", "ModelAPI", "MCPServer", "Gadget"];
 const CHILDREN: [&str; 5] = ["Deployment", "Service", "ConfigMap", "Secret", "ServiceAccount"];
 
-/// Children and statuses, without values that differ between clusters.
+/// The children and statuses in a namespace, without values that differ between clusters.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct State(BTreeMap<String, Value>);
 
@@ -27,7 +27,8 @@ impl State {
                 }
                 let template = hash(&child).to_owned();
                 let mut kept = normalize::stripped(child);
-                // The digest covers the owner's UID, and the revision counts rollouts. Both differ between runs.
+                // Remove the annotations. The digest depends on the owner's UID, and the revision counts rollouts, so
+                // both differ between runs.
                 kept["metadata"].as_object_mut().map(|metadata| metadata.remove("annotations"));
                 kept["template"] = json!(template);
                 state.insert(format!("{kind}/{name}"), kept);
@@ -42,7 +43,7 @@ impl State {
     }
 }
 
-/// An object's status, without times and generation numbers.
+/// Returns an object's status without times and generation numbers.
 fn told(object: &Value) -> Value {
     let ready = is_ready(object);
     let generation = object["metadata"]["generation"].clone();
@@ -68,7 +69,7 @@ fn told(object: &Value) -> Value {
     json!({"status": status, "ready": ready, "about the current generation": current, "finalizers": finalizers})
 }
 
-/// The differences between the final state and the state of a run without faults.
+/// Returns the differences between the final state and the state of a run without faults.
 pub fn differences(end: &State, wanted: &State) -> Vec<String> {
     let names: BTreeSet<&String> = end.0.keys().chain(wanted.0.keys()).collect();
     let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap_or_default();
@@ -85,7 +86,7 @@ pub fn differences(end: &State, wanted: &State) -> Vec<String> {
     names.iter().filter(differs).map(|name| tell(name)).collect()
 }
 
-/// Children whose owner no longer exists.
+/// Returns the children with an owner that no longer exists.
 pub async fn strays(w: &World) -> Vec<String> {
     let mut owners = BTreeSet::new();
     for kind in OWNERS {

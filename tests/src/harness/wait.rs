@@ -1,4 +1,4 @@
-//! Waits for a condition, and prints details when it does not come true.
+//! Waits until a condition is true, and prints details if it does not become true.
 
 use std::time::Duration;
 
@@ -10,21 +10,21 @@ use super::World;
 use super::kinds::{At, Kind};
 use super::read::{text, version};
 
-/// The polling interval.
+/// The time between two polls.
 const BEAT: Duration = Duration::from_millis(100);
-/// The longest wait in real time.
+/// The time limit of a wait in real time.
 const MEANWHILE: Duration = Duration::from_mins(2);
 
 impl World {
-    /// Waits until an object meets a condition; null stands for a missing object.
+    /// Waits until `holds` returns true for an object. `holds` gets null for a missing object.
     ///
     /// # Panics
-    /// If the deadline passes. The message holds everything that may explain it.
+    /// If the time limit passes. The message contains details that may explain the failure.
     pub async fn until(&self, what: &str, at: &str, holds: impl Fn(&Value) -> bool) -> Value {
         self.until_all(what, &[at], |objects| holds(&objects[0])).await.remove(0)
     }
 
-    /// Waits until several objects meet a condition at the same time.
+    /// Waits until `holds` returns true for the current state of several objects.
     ///
     /// # Panics
     /// Like [`Self::until`].
@@ -43,20 +43,20 @@ impl World {
         }
     }
 
-    /// Waits until an object's status reports it ready.
+    /// Waits until an object's status shows the object as ready.
     pub async fn until_ready(&self, at: &str) -> Value {
         self.until(&format!("{at} is ready"), at, super::is_ready).await
     }
 
-    /// Waits until an object is gone.
+    /// Waits until an object no longer exists.
     pub async fn until_gone(&self, at: &str) {
         self.until(&format!("{at} is gone"), at, Value::is_null).await;
     }
 
-    /// Waits until a count or another fact of the world meets a condition.
+    /// Waits until `holds` returns true. The condition may be a count or another fact of the world.
     ///
     /// # Panics
-    /// If the deadline passes.
+    /// If the time limit passes.
     pub async fn until_true(&self, what: &str, holds: impl AsyncFn() -> bool) {
         let deadline = Instant::now() + self.patience();
         while !holds().await {
@@ -65,10 +65,11 @@ impl World {
         }
     }
 
-    /// Like [`Self::until_true`], while a blocked thread stops simulated time.
+    /// Like [`Self::until_true`], but limits the wait in real time. Use this function while a blocked thread stops
+    /// simulated time.
     ///
     /// # Panics
-    /// If the deadline in real time passes.
+    /// If the time limit passes.
     pub async fn until_meanwhile(&self, what: &str, holds: impl AsyncFn() -> bool) {
         let began = std::time::Instant::now();
         while !holds().await {
@@ -88,7 +89,7 @@ impl World {
     /// Waits until nothing in the test's namespace has changed for a while.
     ///
     /// # Panics
-    /// If changes do not end.
+    /// If the changes do not end.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn quiet(&self) {
         let (mut before, mut still) = (self.fingerprint().await, 0);
@@ -104,7 +105,7 @@ impl World {
         panic!("it goes on changing\n{}", self.explanation(&[]).await);
     }
 
-    /// The resource versions of all objects that an operator may write in the test's namespace.
+    /// Returns the resource versions of all objects in the test's namespace that an operator may write.
     pub async fn fingerprint(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for kind in [
@@ -133,7 +134,7 @@ impl World {
         tokio::time::sleep(time).await;
     }
 
-    /// Objects, Events and the last requests, to explain a failed test.
+    /// Returns objects, Events and the last requests, to explain a failed test.
     async fn explanation(&self, at: &[&str]) -> String {
         let mut lines = Vec::new();
         for at in at {
@@ -154,7 +155,7 @@ impl World {
         lines.join("\n")
     }
 
-    /// The operator's readiness and queue, and its explanations of these objects.
+    /// Returns the operator's readiness and queue, and its explanations of these objects.
     async fn of_operator(&self, at: &[&str]) -> Vec<String> {
         let Some(probe) = self.try_probe() else { return vec!["--- no operator runs".to_owned()] };
         let mut lines = vec![format!("--- the operator: ready {:?}, queue {:?}", probe.ready(), probe.queue())];
@@ -166,13 +167,13 @@ impl World {
         lines
     }
 
-    /// The text that the watchdog prints. It must not wait for anything.
+    /// Returns a function for the text that the watchdog prints. The function must not wait.
     pub(super) fn last_words(&self) -> impl Fn() -> String + use<> {
         let cluster = self.try_embedded().cloned();
         move || cluster.as_ref().map(|cluster| last_requests(cluster).join("\n")).unwrap_or_default()
     }
 
-    /// Events about an object: type, reason and message.
+    /// Returns the type, the reason and the message of each Event about an object.
     pub async fn events(&self, at: &str) -> Vec<(String, String, String)> {
         let at = At::parse(at, &self.namespace);
         let about = |event: &Value| {
@@ -190,7 +191,7 @@ impl World {
     }
 }
 
-/// The last entries of the journal.
+/// Returns the last entries of the journal.
 fn last_requests(cluster: &Cluster) -> Vec<String> {
     let entries = cluster.journal().entries();
     let last = entries.iter().skip(entries.len().saturating_sub(60));

@@ -1,5 +1,5 @@
-//! Ends a test that never finishes, with a message. Simulated time advances only while all tasks wait, so no simulated
-//! deadline ends a loop that never waits.
+//! Ends a test that never finishes, and prints a message. Simulated time advances only while all tasks wait. So a time
+//! limit in simulated time cannot end a loop that never waits.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -12,7 +12,7 @@ thread_local! {
     static LAST_WORDS: RefCell<Option<Box<dyn Fn() -> String>>> = const { RefCell::new(None) };
 }
 
-/// Sets the text that the watchdog prints.
+/// Sets the function for the text that the watchdog prints.
 pub(super) fn on_bark(words: impl Fn() -> String + 'static) {
     LAST_WORDS.with(|last| *last.borrow_mut() = Some(Box::new(words)));
 }
@@ -24,7 +24,7 @@ struct State {
     waker: Option<Waker>,
 }
 
-/// Runs a story, and panics if it takes longer than `time` of real time.
+/// Runs a test's story. Panics if the story takes longer than `time` in real time.
 ///
 /// # Panics
 /// If the time runs out.

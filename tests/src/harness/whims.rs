@@ -1,4 +1,4 @@
-//! Random wishes of users.
+//! Random objects, as users may write them.
 
 use fastrand::Rng;
 use serde_json::Value;
@@ -13,12 +13,12 @@ pub fn pick<T: Clone>(rng: &mut Rng, of: &[T]) -> T {
     of[rng.usize(..of.len())].clone()
 }
 
-/// Picks none, some or all of the values.
+/// Picks any number of the values, possibly none.
 pub fn some<'a>(rng: &mut Rng, of: &[&'a str]) -> Vec<&'a str> {
     of.iter().copied().filter(|_| rng.bool()).collect()
 }
 
-/// A ModelAPI. Unless it is sane, it may lack the model that Agents ask for.
+/// Returns a ModelAPI. Unless `sane` is true, the ModelAPI may lack the model that Agents use.
 pub fn model(rng: &mut Rng, name: &str, sane: bool) -> Value {
     let lists: [&[&str]; 4] = [&["*"], &["gpt-4o"], &["gpt-4o", "tiny"], &["tiny"]];
     model_api_for(name, lists[rng.usize(..if sane { 3 } else { 4 })])

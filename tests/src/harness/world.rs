@@ -1,4 +1,4 @@
-//! The handle of a test on its cluster: apply, patch, delete, look.
+//! A test's access to its cluster: apply, patch, delete, read.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -24,9 +24,9 @@ pub(super) enum Below {
     Real,
 }
 
-/// A cluster, a namespace for this test alone, and an operator that the test can start and stop.
+/// A cluster, the test's own namespace, and an operator that the test can start and stop.
 pub struct World {
-    /// A client with all rights.
+    /// A client that has all rights.
     pub client: Client,
     /// The test's namespace.
     pub namespace: String,
@@ -42,7 +42,7 @@ pub struct World {
 const USER: &str = "user";
 
 impl World {
-    /// Wraps a real cluster as it is: installs nothing, and starts no operator.
+    /// Wraps a real cluster unchanged. Installs nothing, and starts no operator.
     pub fn over(client: Client, namespace: &str) -> Self {
         let scenario = Scenario::default().environment(&BTreeMap::new());
         let setting = Setting::new(&scenario, Clock::System);
@@ -55,16 +55,16 @@ impl World {
         Self { client, namespace, below, crash_point, script, setting, running }
     }
 
-    /// The embedded cluster.
+    /// Returns the embedded cluster.
     ///
     /// # Panics
-    /// On a real cluster: the test's scenario must require the embedded cluster.
+    /// If the world has a real cluster. The test's scenario must require the embedded cluster.
     #[expect(clippy::panic, reason = "the scenario is wrong")]
     pub fn embedded(&self) -> &Cluster {
         self.try_embedded().unwrap_or_else(|| panic!("this test has to say `embedded` in its scenario"))
     }
 
-    /// The embedded cluster, if this world has one.
+    /// Returns the embedded cluster. Returns `None` on a real cluster.
     pub fn try_embedded(&self) -> Option<&Cluster> {
         match &self.below {
             Below::Embedded(cluster) => Some(cluster),
@@ -91,7 +91,7 @@ impl World {
         (at, api)
     }
 
-    /// Applies an object as the user, into the test's namespace unless the object names another.
+    /// Applies an object as the user. The object gets the test's namespace unless it has a namespace.
     pub async fn try_apply(&self, object: &Value) -> kube::Result<Value> {
         self.apply_as(USER, object).await
     }
@@ -123,7 +123,7 @@ impl World {
         }
     }
 
-    /// Creates an object by a POST.
+    /// Creates an object with a POST.
     ///
     /// # Panics
     /// If the API server rejects the object.
@@ -151,7 +151,7 @@ impl World {
         self.try_patch_as("somebody", at, patch).await
     }
 
-    /// Like [`Self::patch`], as a given field manager.
+    /// Like [`Self::patch`], but with the given field manager.
     ///
     /// # Panics
     /// If the API server rejects the patch.
@@ -166,7 +166,7 @@ impl World {
         api.patch(&place.name, &updating(manager), &Patch::Merge(patch)).await.map(value)
     }
 
-    /// Sets replicas as `kubectl scale` and autoscalers do.
+    /// Sets the number of replicas like `kubectl scale` and autoscalers.
     ///
     /// # Panics
     /// If the API server rejects the request.
@@ -205,7 +205,7 @@ impl World {
         self.try_delete(at).await.unwrap_or_else(|error| panic!("the deletion of {at} is refused: {error}"));
     }
 
-    /// Deletes an object and keeps the objects that it owns.
+    /// Deletes an object, but keeps the objects that it owns.
     ///
     /// # Panics
     /// If the API server rejects the deletion.
@@ -226,7 +226,7 @@ impl World {
         }
     }
 
-    /// Reads an object; null if it does not exist.
+    /// Reads an object. Returns null if the object does not exist.
     ///
     /// # Panics
     /// If the object cannot be read.
@@ -245,12 +245,12 @@ impl World {
         Ok(api.get_opt(&place.name).await?.map(value).unwrap_or_default())
     }
 
-    /// The objects of a kind in the test's namespace.
+    /// Returns the objects of a kind in the test's namespace.
     pub async fn list(&self, kind: &str) -> Vec<Value> {
         self.list_in(Kind::named(kind), &self.namespace).await
     }
 
-    /// The objects of a kind in a namespace; none if the kind is not served.
+    /// Returns the objects of a kind in a namespace. Returns none if the API server does not serve the kind.
     ///
     /// # Panics
     /// If the objects cannot be listed.
@@ -274,7 +274,7 @@ impl World {
         }
     }
 
-    /// The objects of a kind that an object owns.
+    /// Returns the objects of a kind that have this owner.
     pub async fn owned(&self, owner: &str, kind: &str) -> Vec<Value> {
         let owner = self.look(owner).await;
         let is_owned = |object: &Value| {
@@ -284,12 +284,12 @@ impl World {
         self.list(kind).await.into_iter().filter(is_owned).collect()
     }
 
-    /// The number of `ReplicaSets` that a Deployment has had.
+    /// Returns the number of `ReplicaSets` that a Deployment has created.
     pub async fn rollouts(&self, deployment: &str) -> usize {
         self.owned(&format!("Deployment/{deployment}"), "ReplicaSet").await.len()
     }
 
-    /// Lists objects as a table, as `kubectl get` does.
+    /// Lists objects as a table, like `kubectl get`.
     ///
     /// # Panics
     /// If the API server does not return a table.
@@ -309,13 +309,13 @@ impl World {
         self.embedded().set_pods_of(&self.namespace, deployment, Some(fate));
     }
 
-    /// Decides what happens to all other pods.
+    /// Decides what happens to the pods of all other Deployments.
     pub fn pods(&self, fate: PodFate) {
         self.embedded().set_pods(fate);
     }
 }
 
-/// Parameters of a patch that the API server records as an update by a field manager.
+/// Returns parameters of a patch that the API server records as an update by this field manager.
 fn updating(manager: &str) -> PatchParams {
     PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() }
 }
@@ -324,7 +324,7 @@ fn value(object: DynamicObject) -> Value {
     serde_json::to_value(object).unwrap_or_default()
 }
 
-/// Adds the type, which items of lists lack.
+/// Adds `apiVersion` and `kind`. The items of lists lack these fields.
 fn typed(mut object: Value, kind: Kind) -> Value {
     object["apiVersion"] = json!(kind.api_version);
     object["kind"] = json!(kind.kind);

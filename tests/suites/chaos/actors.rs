@@ -23,7 +23,7 @@ const CHILDREN: [&str; 8] = [
     "Service/agent-worker",
     "Deployment/agent-helper",
 ];
-/// A child name that another client may use before the operator does.
+/// The name of a child. Another client may create an object with this name before the operator does.
 const COVETED: &str = "Deployment/agent-clerk";
 
 fn tool(rng: &mut Rng, name: &str) -> Value {
@@ -76,7 +76,7 @@ pub(crate) async fn act(w: &World, rng: &mut Rng) -> String {
     }
 }
 
-/// Changes a field of a child as another client.
+/// Changes a field of a child, as a client that is neither the user nor the operator.
 async fn meddle(w: &World, rng: &mut Rng) -> String {
     let at = pick(rng, &CHILDREN);
     let patch = match at.split('/').next().unwrap_or_default() {
@@ -100,7 +100,7 @@ async fn delete(w: &World, at: &str) -> String {
     format!("delete {at}{said}")
 }
 
-/// Creates objects that look like the operator's children and are not. Returns their keys and versions.
+/// Creates objects that look like the operator's children, but have another origin. Returns their keys and versions.
 pub(crate) async fn strangers(w: &World) -> Vec<(String, Value)> {
     let label = json!({"app.kubernetes.io/managed-by": "kaos-operator"});
     let mut strangers = Vec::new();
@@ -117,7 +117,8 @@ pub(crate) async fn strangers(w: &World) -> Vec<(String, Value)> {
     strangers
 }
 
-/// The objects that users want at the end. All of them are valid, so the history of the run does not matter.
+/// The objects that users want at the end. All of these objects are valid, so the final state does not depend on
+/// earlier actions.
 pub(crate) struct Ending(Vec<Value>);
 
 impl Ending {
@@ -130,12 +131,12 @@ impl Ending {
         Self(objects)
     }
 
-    /// The keys of the wanted objects.
+    /// Returns the keys of the wanted objects.
     pub(crate) fn names(&self) -> Vec<String> {
         self.0.iter().map(at).collect()
     }
 
-    /// Applies the wanted objects and deletes all others.
+    /// Applies the wanted objects, and deletes all other objects.
     pub(crate) async fn ask_for(&self, w: &World) {
         if controller(&w.look(COVETED).await).is_null() {
             w.delete(COVETED).await;
@@ -147,7 +148,7 @@ impl Ending {
             w.delete(&unwanted).await;
         }
         for object in &self.0 {
-            // An object that is being deleted must disappear first.
+            // If an object is being deleted, wait until it is gone.
             while !w.look(&at(object)).await["metadata"]["deletionTimestamp"].is_null() {
                 sleep(Duration::from_millis(100)).await;
             }
@@ -166,7 +167,7 @@ impl Ending {
     }
 }
 
-/// The key `Kind/name` of an object.
+/// Returns the key of an object, `Kind/name`.
 fn at(object: &Value) -> String {
     format!("{}/{}", object["kind"], object["metadata"]["name"]).replace('"', "")
 }

@@ -1,4 +1,4 @@
-//! The disasters that hit the cluster.
+//! The disasters that happen to the cluster.
 
 use std::time::Duration;
 
@@ -16,37 +16,37 @@ use crate::proxy::Proxy;
 /// A disaster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Disaster {
-    /// kube-apiserver is killed and restarted.
+    /// The test kills kube-apiserver and restarts it.
     ApiServer,
-    /// kube-apiserver is killed and restarted, and etcd's history is compacted: no watch can resume.
+    /// The test compacts etcd's history, and then kills and restarts kube-apiserver. No watch can resume.
     ApiServerAndHistory,
-    /// etcd is killed and restarted.
+    /// The test kills etcd and restarts it.
     Etcd,
-    /// Old revisions are compacted.
+    /// The test compacts old revisions in etcd.
     Compaction,
-    /// Every connection of the operator is reset.
+    /// The proxy resets every connection of the operator.
     Cut,
-    /// The operator is killed, and another one starts.
+    /// The test kills the operator, and starts another one.
     Kill,
-    /// The operator is killed, and other changes happen before another one starts.
+    /// The test kills the operator. Other changes happen before another operator starts.
     KillAndStay,
-    /// The operator is stopped gracefully, and another one starts.
+    /// The test stops the operator gracefully, and starts another one.
     Stop,
 }
 
 use Disaster::{ApiServer, ApiServerAndHistory, Compaction, Cut, Etcd, Kill, KillAndStay, Stop};
 
-/// The disasters that every run contains, shuffled.
+/// Returns the disasters of a run in random order. Every run contains the same disasters.
 pub(crate) fn deck(rng: &mut Rng) -> Vec<Disaster> {
     let mut deck = vec![ApiServer, ApiServerAndHistory, Etcd, Compaction, Cut, Cut, Kill, Kill, KillAndStay, Stop];
     rng.shuffle(&mut deck);
     deck
 }
 
-/// How long a part may take to recover.
+/// The maximum time for a part to recover.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// Lets a disaster happen, and waits until users can continue.
+/// Makes a disaster happen, and waits until users can continue.
 pub(crate) async fn happen(
     what: Disaster,
     (cluster, w): (&ControlPlane, &World),
@@ -68,7 +68,7 @@ pub(crate) async fn happen(
             keeper.kill();
             keeper.start(rng);
         }
-        // The next step starts another operator.
+        // The next action of the run starts another operator.
         KillAndStay => keeper.kill(),
         Stop => {
             keeper.stop();
@@ -85,7 +85,7 @@ async fn restart(part: &str, (cluster, w): (&ControlPlane, &World), keeper: &mut
     until_it_works(w, keeper, rng).await;
 }
 
-/// Waits until the API server answers and stores objects again.
+/// Waits until the API server responds and stores objects again.
 pub(crate) async fn until_it_works(w: &World, keeper: &mut Keeper<'_>, rng: &mut Rng) {
     let deadline = Instant::now() + PATIENCE;
     loop {

@@ -1,4 +1,4 @@
-//! Runs the operator as a process and restarts it whenever it ends, as a kubelet would.
+//! Runs the operator as a process. Like a kubelet, restarts the operator when it ends.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use fastrand::Rng;
 use kaos_tests::control_plane::{ControlPlane, Pod, Process};
 use tokio::time::{Instant, sleep};
 
-/// Short lease times, so that a run sees many holders of the Lease.
+/// Short times for the Lease, so that many operators hold the Lease in a run.
 const SHORT: [&str; 3] =
     ["--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms"];
 const BEAT: Duration = Duration::from_millis(50);
@@ -18,16 +18,16 @@ pub(crate) struct Keeper<'c> {
     pod: Pod,
     kubeconfig: PathBuf,
     process: Option<Process>,
-    /// How often an operator was started.
+    /// How many times the keeper started an operator.
     pub(crate) started: usize,
-    /// How often an operator ended by itself.
+    /// How many times an operator ended by itself.
     pub(crate) ended: usize,
-    /// Unexpected exits.
+    /// The exits that have no valid reason.
     pub(crate) wrong: Vec<String>,
 }
 
 impl<'c> Keeper<'c> {
-    /// Creates a keeper for an operator that runs as its pod would.
+    /// Creates a keeper for an operator that starts like the container of its pod.
     pub(crate) fn new(cluster: &'c ControlPlane, pod: Pod, kubeconfig: PathBuf) -> Self {
         Self { cluster, pod, kubeconfig, process: None, started: 0, ended: 0, wrong: Vec::new() }
     }
@@ -47,7 +47,7 @@ impl<'c> Keeper<'c> {
         self.process = Some(started.unwrap());
     }
 
-    /// Kills the operator at once.
+    /// Kills the operator immediately.
     pub(crate) fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             process.kill();
@@ -59,7 +59,7 @@ impl<'c> Keeper<'c> {
         drop(self.process.take());
     }
 
-    /// Lets time pass, and restarts the operator if it has ended.
+    /// Waits for this time, and restarts the operator if it has ended.
     pub(crate) async fn pass(&mut self, time: Duration, rng: &mut Rng) {
         let end = Instant::now() + time;
         loop {
@@ -67,7 +67,7 @@ impl<'c> Keeper<'c> {
                 && let Some(status) = process.ended()
             {
                 self.ended += 1;
-                // Losing the Lease while the API server is down is the only valid reason to exit.
+                // An operator may exit by itself only because it lost the Lease while the API server was down.
                 if status.code() != Some(1) || process.log().contains("panicked") {
                     let log = process.log();
                     let lines: Vec<&str> = log.lines().collect();

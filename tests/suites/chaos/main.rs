@@ -1,18 +1,18 @@
-//! Chaos on real Kubernetes: the network, the API server, etcd and the operator's process fail. After the faults, the
-//! cluster must hold the same objects as without faults.
+//! Chaos on real Kubernetes. The network, the API server, etcd and the operator's process fail. After the faults, the
+//! cluster must contain the same objects as after a run without faults.
 //!
-//! A seed decides the faults and their order. It does not decide how processes and threads interleave, so a failed seed
-//! may need several runs to fail again.
+//! The seed decides the faults and their order. The seed does not decide how processes and threads interleave, so a
+//! failed seed may fail again only after several runs.
 //!
 //! | module | contents |
 //! |---|---|
 //! | `proxy` | the network between the operator and the API server |
-//! | `keeper` | runs the operator as a process and restarts it whenever it ends |
+//! | `keeper` | runs the operator as a process and restarts it when it ends |
 //! | `actors` | the actions of users during the run, and the objects that they want at the end |
-//! | `disasters` | the disasters that hit the cluster |
-//! | `run` | one seed from start to end |
+//! | `disasters` | the disasters that happen to the cluster |
+//! | `run` | runs one seed from start to end |
 //!
-//! `KAOS_SEED` sets the seed, `KAOS_CHAOS_SECONDS` the duration.
+//! `KAOS_SEED` sets the seed, and `KAOS_CHAOS_SECONDS` sets the duration.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
 
 mod actors;
@@ -23,7 +23,7 @@ mod run;
 
 use std::time::Duration;
 
-/// The default duration of the faults.
+/// The default duration of the faults, in seconds.
 const SECONDS: u64 = 60;
 
 fn number(variable: &str) -> Option<u64> {

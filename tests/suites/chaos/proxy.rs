@@ -1,5 +1,5 @@
-//! A faulty network between the operator and the API server. It forwards bytes without interpreting them, so TLS passes
-//! through.
+//! A faulty network between the operator and the API server. The proxy forwards bytes without reading them, so it also
+//! forwards TLS connections.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// The number of connections with each fate.
+/// How many connections met each fate.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counts {
     pub(crate) connections: usize,
@@ -28,17 +28,17 @@ pub(crate) struct Counts {
 enum Fate {
     /// The connection works.
     Pass,
-    /// The connection is reset at once.
+    /// The proxy resets the connection immediately.
     Refuse,
-    /// Every chunk is delayed by this time.
+    /// The proxy delays every chunk by this time.
     Slow(Duration),
-    /// The connection is reset after this many bytes, in the middle of a request or a response.
+    /// The proxy resets the connection after this many bytes, in the middle of a request or a response.
     Reset(u64),
-    /// After this many bytes the connection stays open, but nothing passes any more.
+    /// After this many bytes, the proxy keeps the connection open but forwards nothing.
     Stall(u64),
 }
 
-/// How long a stalled connection stays open.
+/// How long the proxy keeps a stalled connection open.
 const HELD: Duration = Duration::from_secs(20);
 
 impl Fate {
@@ -61,16 +61,16 @@ struct Shared {
     counts: Mutex<Counts>,
 }
 
-/// The proxy. It ends with the process.
+/// The proxy. The proxy runs until the process ends.
 pub(crate) struct Proxy {
-    /// The address that the proxy listens on.
+    /// The address on which the proxy listens.
     pub(crate) address: SocketAddr,
     shared: Arc<Shared>,
     cut: watch::Sender<u64>,
 }
 
 impl Proxy {
-    /// Starts a proxy to an address, without faults yet.
+    /// Starts a proxy to an address. The proxy has no faults at first.
     pub(crate) fn to(target: SocketAddr, seed: u64) -> Self {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
@@ -85,7 +85,7 @@ impl Proxy {
         Self { address, shared, cut }
     }
 
-    /// Turns faults of new connections on or off.
+    /// Enables or disables faults in new connections.
     pub(crate) fn trouble(&self, is: bool) {
         self.shared.trouble.store(is, Ordering::Relaxed);
     }
@@ -95,7 +95,7 @@ impl Proxy {
         self.cut.send_modify(|cuts| *cuts += 1);
     }
 
-    /// The counts so far.
+    /// Returns the counts so far.
     pub(crate) fn counts(&self) -> Counts {
         *self.shared.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -104,7 +104,7 @@ impl Proxy {
 async fn listen(listener: std::net::TcpListener, shared: Arc<Shared>, cuts: watch::Receiver<u64>) {
     let listener = TcpListener::from_std(listener).unwrap();
     loop {
-        // The client may have left already.
+        // The client may already have closed the connection.
         let Ok((client, _)) = listener.accept().await else { continue };
         let (shared, mut cuts) = (Arc::clone(&shared), cuts.clone());
         cuts.mark_unchanged();
@@ -112,12 +112,12 @@ async fn listen(listener: std::net::TcpListener, shared: Arc<Shared>, cuts: watc
     }
 }
 
-/// Handles one connection from start to end.
+/// Forwards one connection until it ends.
 async fn carry(mut client: TcpStream, shared: &Shared, mut cuts: watch::Receiver<u64>) {
     let fate = shared.fate();
     let server = TcpStream::connect(shared.target).await;
     let (Ok(mut server), true) = (server, fate != Fate::Refuse) else {
-        // If the reset fails, the connection is closed instead: the client notices either way.
+        // If the reset fails, the connection is closed normally. The client notices both.
         let _reset = client.set_zero_linger();
         return;
     };
@@ -134,7 +134,7 @@ async fn carry(mut client: TcpStream, shared: &Shared, mut cuts: watch::Receiver
     }
 }
 
-/// Forwards one direction until its end. An error means that the connection must be reset.
+/// Forwards the bytes of one direction until their end. After an error, the caller resets the connection.
 async fn copy(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, fate: Fate) -> std::io::Result<()> {
     let (mut piece, mut carried) = (vec![0; 16 << 10], 0);
     let broken = || Err(std::io::ErrorKind::ConnectionReset.into());
@@ -162,7 +162,7 @@ async fn copy(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, fate: Fate) -> std:
 }
 
 impl Shared {
-    /// Draws the fate of a connection and counts it.
+    /// Draws the fate of a connection, and counts it.
     fn fate(&self) -> Fate {
         let mut rng = self.rng.lock().unwrap_or_else(PoisonError::into_inner);
         let fate = if self.trouble.load(Ordering::Relaxed) { Fate::draw(&mut rng) } else { Fate::Pass };

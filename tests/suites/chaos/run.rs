@@ -16,18 +16,18 @@ use crate::disasters::{self, Disaster, deck, happen};
 use crate::keeper::Keeper;
 use crate::proxy::Proxy;
 
-/// The deadline for recovery: the longest backoff, on a slow machine.
+/// The time limit for recovery, long enough for the longest backoff on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(3);
-/// How long the operator must be silent at the end.
+/// For this time, the operator must send no requests at the end.
 const SILENCE: Duration = Duration::from_secs(10);
 const BEAT: Duration = Duration::from_millis(500);
 
-/// The result of a seed.
+/// The result of a run with one seed.
 pub(crate) struct Ended {
     pub(crate) summary: String,
     /// The events of the run, with their times.
     pub(crate) trace: Vec<String>,
-    /// The differences from the wanted state; empty if the run converged.
+    /// The differences from the wanted state. The list is empty if the run reached this state.
     pub(crate) wrong: Vec<String>,
 }
 
@@ -44,7 +44,7 @@ struct Run<'c> {
     disasters: Vec<Disaster>,
 }
 
-/// Runs a seed.
+/// Runs one seed.
 pub(crate) async fn chaos(seed: u64, time: Duration) -> Ended {
     let cluster = ControlPlane::start().unwrap();
     let client = cluster.client().await.unwrap();
@@ -122,7 +122,7 @@ impl Run<'_> {
         Ended { summary, trace: self.trace, wrong }
     }
 
-    /// The state of the cluster without any faults.
+    /// Returns the state of the cluster after a run without faults.
     async fn without_faults(&mut self, ending: &Ending) -> State {
         ending.ask_for(&self.w).await;
         let names = ending.names();
@@ -134,7 +134,7 @@ impl Run<'_> {
         state
     }
 
-    /// Alternates disasters and edits. Each disaster happens at least once.
+    /// Alternates disasters and edits. Every kind of disaster happens at least once.
     async fn storm(&mut self, time: Duration) {
         let begin = Instant::now();
         let mut deck = deck(&mut self.rng);
@@ -160,9 +160,10 @@ impl Run<'_> {
         }
         self.proxy.trouble(false);
         self.proxy.cut();
-        // Restart the cluster's own parts, which are not under test. The garbage collector may have missed that an
-        // object was deleted and created again while it could not watch. Then it keeps the children of the first object
-        // until it restarts. The scheduler waits half a minute before it retries.
+        // Restart the cluster's own parts, which this test does not check. While the garbage collector could not watch,
+        // a user may have deleted an object and created it again. Then the garbage collector may keep the children of
+        // the first object until the garbage collector restarts. The scheduler would wait half a minute before it
+        // retries.
         for part in ["kube-controller-manager", "kube-scheduler"] {
             self.cluster.kill(part).unwrap();
             self.cluster.revive(part).unwrap();
@@ -181,7 +182,7 @@ impl Run<'_> {
         deck(&mut self.rng).remove(0)
     }
 
-    /// Waits until the wanted state is reached. Returns the differences if that takes too long.
+    /// Waits until the cluster is in the wanted state. Returns the differences if this takes too long.
     async fn settle(&mut self, wanted: &State) -> Vec<String> {
         let (deadline, mut before) = (Instant::now() + PATIENCE, String::new());
         loop {
@@ -199,7 +200,7 @@ impl Run<'_> {
         }
     }
 
-    /// The objects of other clients that were changed.
+    /// Returns the objects of other clients that the operator changed.
     async fn untouched(&self, strangers: &[(String, Value)]) -> Vec<String> {
         let mut wrong = Vec::new();
         for (at, version) in strangers {
@@ -210,8 +211,8 @@ impl Run<'_> {
         wrong
     }
 
-    /// The requests of an idle operator, from the API server's audit log. An operator lists and watches again after its
-    /// backoff when the API server was away. Therefore lists count as noise only if they do not end.
+    /// Returns the requests that an idle operator sends, from the API server's audit log. If the API server was away,
+    /// an operator lists again after its backoff. So lists are only a mistake if they do not end.
     async fn noise(&mut self) -> Vec<String> {
         self.w.quiet().await;
         let (audit, user) = (self.cluster.audit(), self.account.user());

@@ -1,4 +1,4 @@
-//! Installation by a user who may not grant rights, as the guide describes it.
+//! An installation by a user who may not grant rights. The test follows the guide.
 
 use kaos_tests::blocks::blocks;
 use kaos_tests::control_plane::User;
@@ -10,7 +10,7 @@ use crate::support::{Release, SYSTEM, until_ready};
 const PAGE: &str = "docs/guide/install.md";
 const NAMESPACES: [&str; 3] = [SYSTEM, "team-a", "team-b"];
 
-/// Objects that a person created without Helm. Dropping this deletes them.
+/// Objects that a user created without Helm. When this value is dropped, they are deleted.
 struct ByHand<'a> {
     release: &'a Release,
     commands: String,

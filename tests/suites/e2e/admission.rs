@@ -1,4 +1,4 @@
-//! The chart's admission rules: which users may activate policies, and which warnings users get.
+//! The chart's admission rules: which users may activate policies, and which warnings users see.
 
 use kaos_tests::case;
 use kaos_tests::control_plane::User;
@@ -48,10 +48,10 @@ async fn writing_a_policy_needs_activate_and_a_namespace_with_policies_can_be_de
     let dry = [&settings[..], &["--dry-run=server"]].concat();
     own.until_true("settings are guarded", async || !developer(&dry).ok).await;
     developer(&settings).expect_failure();
-    // In another namespace, a ConfigMap with this name holds no settings of the operator.
+    // A ConfigMap with this name in another namespace contains no settings of the operator.
     developer(&["create", "configmap", "kaos-operator-config", "-n", "own", "--dry-run=server"]).expect();
     cluster.kubectl(&["create", "-f", &company]).expect();
-    // Removing the label stops a policy, as deleting the ConfigMap does.
+    // Removing the label has the same effect as deleting the ConfigMap: the policy stops.
     developer(&["label", "configmap", "company", "-n", SYSTEM, "kaos.tools/policy-"]).expect_failure();
     developer(&["delete", "configmap", "company", "-n", SYSTEM]).expect_failure();
     cluster.kubectl(&["create", "-f", &file(&policy("own", "own"))]).expect();
@@ -73,7 +73,7 @@ async fn writing_a_policy_needs_activate_and_a_namespace_with_policies_can_be_de
         assert!(may, "`policy push` and `rollback` take {verb}, or who asks for another try does");
     }
     developer(&["delete", "configmap", "company", "plain", "-n", SYSTEM]).expect();
-    // The right holds only in the namespace where it was granted.
+    // The right is valid only in the namespace of its role binding.
     developer(&["delete", "configmap", "own", "-n", "own"]).expect_failure();
     cluster.kubectl(&["delete", "namespace", "own", "--wait=false"]).expect();
     own.until_gone("Namespace/own").await;
@@ -92,7 +92,8 @@ async fn only_the_operator_writes_the_copy_of_its_settings() {
     cluster.kubectl(&bind).expect();
     let may_write = async || cluster.may(User::Developer.name(), "create", "configmaps", SYSTEM);
     system.until_true("the developer may write", may_write).await;
-    // The name is guarded before the ConfigMap exists: an operator reads it at its start and acts on it.
+    // The rule also protects the name before the ConfigMap exists, because an operator reads this ConfigMap at its
+    // start.
     let create = ["create", "configmap", kept, "--from-literal=DEFAULT_AGENT_IMAGE=theirs", "--dry-run=server"];
     system.until_true("it is guarded", async || !developer(&create).ok).await;
     assert!(developer(&create).expect_failure().contains("may not activate policies"));
@@ -106,7 +107,7 @@ async fn only_the_operator_writes_the_copy_of_its_settings() {
     let operator =
         |name: &str| cluster.kubectl(&[&["patch", "configmap", name, "-n", SYSTEM, "--as", USER], &patch[..]].concat());
     operator(kept).expect();
-    // The operator may write its last good settings, but may not decide anything else.
+    // The operator may write its last good settings, but it may neither change its own settings nor activate a policy.
     operator("kaos-operator-config").expect_failure();
     let label = ["label", "configmap", kept, "-n", SYSTEM, "--as", USER, "kaos.tools/policy=package"];
     let refused = cluster.kubectl(&[&label[..], &["--dry-run=server"]].concat()).expect_failure();
@@ -118,7 +119,7 @@ async fn only_the_operator_writes_the_copy_of_its_settings() {
 async fn edit_and_view_cover_the_kinds_without_activate() {
     let release = Release::install(&[]).await;
     let may = |verb: &str, what: &str, role: &str| {
-        // A controller fills an aggregated role later.
+        // A controller fills an aggregated role some time after its creation.
         let role = release.cluster.kubectl(&["get", "clusterrole", role, "-o", "json"]).expect();
         let role: Value = serde_json::from_str(&role).unwrap();
         role["rules"].as_array().into_iter().flatten().any(|rule| {
@@ -162,7 +163,7 @@ async fn specs_that_policies_refuse_get_a_warning_and_valid_ones_none() {
             "spec.agentNetwork.access: an Agent is no peer",
         ),
     ];
-    // Admission learns about each kind's rules separately and with a delay.
+    // Admission learns about the rules of each kind separately, and with a delay.
     let dry = |object: &Value| apply(std::slice::from_ref(object), &["--dry-run=server"]);
     let warns = async || all.iter().all(|(object, _)| dry(object).err.contains("Warning: "));
     world.until_true("it warns", warns).await;
@@ -171,7 +172,7 @@ async fn specs_that_policies_refuse_get_a_warning_and_valid_ones_none() {
         assert!(said.ok && said.err.contains("Warning: ") && said.err.contains(warning), "{said:?}");
         assert!(!world.look(&crate::support::at(object)).await.is_null());
     }
-    // The API server type-checks the rules against the kinds.
+    // The API server checks the types in the rules against the definitions of the kinds.
     let rules = release.cluster.kubectl(&["get", "validatingadmissionpolicies", "-o", "json"]).expect();
     let rules: Value = serde_json::from_str(&rules).unwrap();
     for policy in rules["items"].as_array().unwrap() {

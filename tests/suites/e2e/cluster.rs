@@ -1,4 +1,4 @@
-//! Checks the properties of the control plane that tests rely on.
+//! Checks that the control plane has the properties on which tests rely.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -31,12 +31,12 @@ fn a_user_without_rights_is_refused_and_appears_in_the_audit_log() {
 #[tokio::test]
 async fn pods_below_the_standard_of_their_namespace_are_refused() {
     let cluster = ControlPlane::shared();
-    // Create the namespace with its label: admission reads a cached namespace.
+    // Create the namespace together with its label, because admission reads namespaces from a cache.
     let strict = json!({"pod-security.kubernetes.io/enforce": "restricted"});
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "strict", "labels": strict}});
     let world = World::over(cluster.client().await.unwrap(), "strict");
     world.apply(&namespace).await;
-    // The API server rejects a pod whose ServiceAccount does not exist yet.
+    // Wait for the ServiceAccount: the API server rejects a pod without it.
     world.until("it has its account", "ServiceAccount/default", Value::is_object).await;
     let run = ["-n", "strict", "run", "web", "--image=registry.example/web"];
     assert!(cluster.kubectl(&run).expect_failure().contains("violates PodSecurity"));
@@ -94,7 +94,7 @@ fn a_cluster_ends_when_its_process_is_killed() {
     }
 }
 
-/// The command lines of processes that contain a text.
+/// Returns the command lines of processes that contain a text.
 fn processes_of(text: &str) -> Vec<String> {
     let processes = std::fs::read_dir("/proc").unwrap().filter_map(|entry| Some(entry.ok()?.path().join("cmdline")));
     let lines = processes.filter_map(|path| Some(std::fs::read_to_string(path).ok()?.replace('\0', " ")));

@@ -21,7 +21,7 @@ async fn the_pods_of_the_chart_meet_the_restricted_standard() {
     let release = Release::install(&["--set", "controllerManager.replicas=2"]).await;
     let system = release.over(SYSTEM);
     let deployment = system.look("Deployment/kaos-kaos-operator-controller-manager").await;
-    // The namespace enforces the standard, and Helm waited for the pods.
+    // The namespace enforces the standard `restricted`. Helm has waited until the pods were ready.
     assert_eq!(deployment["status"]["readyReplicas"], 2);
     let template = &deployment["spec"]["template"]["spec"];
     assert_eq!(template["containers"][0]["securityContext"]["readOnlyRootFilesystem"], true);
@@ -47,7 +47,7 @@ async fn changed_values_reach_the_pods_and_a_rollback_reverts_them() {
     release
         .helm("upgrade", &["--set", "defaultImages.agentRuntime=registry.example/agent:2", "--set", "logLevel=DEBUG"])
         .expect();
-    // The pods are replaced, because an operator reads its environment once.
+    // Kubernetes replaces the pods, because an operator reads its environment only once.
     assert_ne!(checksum().await, before);
     {
         let _operator = release.working_operator().await;
@@ -73,7 +73,8 @@ async fn changed_values_reach_the_pods_and_a_rollback_reverts_them() {
 #[tokio::test]
 async fn helm_takes_over_and_updates_definitions_that_it_did_not_create() {
     let release = Release::prepare().await;
-    // Create the definition as another chart's crds/ folder leaves it: without Helm's labels, and with an older schema.
+    // Create the definition as if the `crds/` folder of another chart had installed it: without Helm's labels, and with
+    // an older schema.
     let crd = "agents.kaos.tools";
     release.cluster.kubectl(&["delete", "crd", "--ignore-not-found", crd]).expect();
     release.cluster.kubectl(&["create", "-f", "../crds/generated/agents.yaml"]).expect();
@@ -114,7 +115,7 @@ async fn a_second_release_for_all_namespaces_is_refused() {
     let taken = second(&["--set", "watchNamespaces={second}"]).expect_failure();
     assert!(taken.contains("invalid ownership metadata"), "the definitions are the first one's: {taken}");
     second(&["--set", "watchNamespaces={second}", "--set", "crds.install=false"]).expect();
-    // Bind the operator as the KAOS chart does in a release called kaos-operator.
+    // Create the role binding that the KAOS chart creates for a release with the name kaos-operator.
     let (role, account) = ("--clusterrole=kaos-operator-kaos-operator", "--serviceaccount=second:kaos-operator");
     let cluster = release.cluster;
     cluster.kubectl(&["create", "clusterrolebinding", "kaos-operator-rolebinding", role, account]).expect();

@@ -1,16 +1,17 @@
-//! Clusters that tests use in turn. Tests mostly wait, so some of them run in parallel, each on its own cluster.
+//! Clusters that tests use in turn. Because tests mostly wait, several tests run in parallel, each on a separate
+//! cluster.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use kaos_tests::control_plane::ControlPlane;
 
-/// The maximum number of clusters. Tests that install nothing share the first one.
+/// The maximum number of clusters. Tests that install nothing share the first cluster.
 const LANES: usize = 3;
 
-/// A cluster that one test uses at a time.
+/// A cluster for one test at a time.
 pub(crate) struct Lane {
     pub(crate) cluster: &'static ControlPlane,
-    /// The Helm flags of the release that the previous test left; `None` if it left no intact release.
+    /// The Helm flags of the release that the previous test left. `None` if this release is missing or changed.
     pub(crate) installed: Option<Vec<String>>,
 }
 
@@ -23,7 +24,7 @@ static POOL: Mutex<Pool> = Mutex::new(Pool { free: Vec::new(), started: 0 });
 static FREED: Condvar = Condvar::new();
 
 impl Lane {
-    /// Waits for a free cluster. Prefers one on which this release is installed already.
+    /// Waits for a free cluster. Prefers a cluster that already has the wanted release.
     pub(crate) fn take(wanted: Option<&[String]>) -> Self {
         let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -44,14 +45,14 @@ impl Lane {
 
     fn start(number: usize) -> Self {
         let _retreat = Retreat;
-        // The cluster ends with the process.
+        // The cluster ends together with the process.
         let another = || Box::leak(Box::new(ControlPlane::start().unwrap()));
         let cluster = if number == 1 { ControlPlane::shared() } else { another() };
         Self { cluster, installed: None }
     }
 }
 
-/// Allows another attempt when a cluster does not start.
+/// Reduces the count of started clusters if a cluster does not start, so that another test can try again.
 struct Retreat;
 
 impl Drop for Retreat {

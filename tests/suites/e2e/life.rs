@@ -1,4 +1,4 @@
-//! Checklist rows that need real pods or the API server's audit log.
+//! Rows of the checklist that need real pods or the API server's audit log.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use crate::support::{Release, USER, until_ready};
 
-/// A label that nodes lack until a test adds it.
+/// A label that the nodes get only when a test adds it.
 const PLACE: &str = "kaos.test/place";
 
-/// Changes on which nodes pods of the ModelAPI may run.
+/// Changes on which nodes the ModelAPI's pods may run.
 struct Places<'a>(&'a Release);
 
 impl Places<'_> {
@@ -47,7 +47,7 @@ async fn the_status_counts_pods_while_they_start_and_stop() {
     let _operator = release.working_operator().await;
     let world = release.world("places").await;
     world.apply_all(&team()).await;
-    // No node accepts its pods.
+    // No node accepts the ModelAPI's pods.
     let waiting = world.until("it counts", "ModelAPI/llm", |object| counts(object, "0/1")).await;
     assert_eq!(
         (&condition(&waiting, "Accepted")["status"], reason(&waiting, "Ready").as_str()),
@@ -62,7 +62,7 @@ async fn the_status_counts_pods_while_they_start_and_stop() {
     assert!(counts(&ready, "1/1"), "{ready:#}");
     assert_eq!(since(&ready, "Accepted"), since(&waiting, "Accepted"), "it did not flip");
 
-    // A pod is deleted, and its replacement finds no node.
+    // Delete a pod. Its replacement finds no node.
     places.close();
     release.cluster.kubectl(&["delete", "pod", "-n", "places", "-l", "modelapi=llm", "--wait=false"]).expect();
     let missed = world.until("it is missed", "ModelAPI/llm", |object| counts(object, "0/1")).await;
@@ -72,7 +72,7 @@ async fn the_status_counts_pods_while_they_start_and_stop() {
     places.open();
     until_ready(&world, &team()).await;
 
-    // An additional replica finds no node: the running one keeps serving.
+    // Add a replica that finds no node. The running replica keeps serving.
     places.close();
     release.cluster.kubectl(&["scale", "modelapi", "llm", "-n", "places", "--replicas=2"]).expect();
     let serves = |object: &Value| counts(object, "1/2") && is_ready(object);
@@ -90,7 +90,7 @@ async fn the_status_counts_pods_while_they_start_and_stop() {
     places.close();
 }
 
-/// The children's contents, without parts that depend on the namespace's name.
+/// Returns the children's contents, without the parts that depend on the namespace.
 async fn children(world: &World) -> Vec<String> {
     let mut all = Vec::new();
     for kind in ["ConfigMap", "Deployment", "Service"] {
@@ -125,7 +125,7 @@ async fn the_operator_writes_in_order_with_few_watches_and_events() {
     let told: Vec<String> = world.events("ModelAPI/llm").await.into_iter().map(|(_, reason, _)| reason).collect();
     assert_eq!(told, ["Ready"]);
 
-    // After many edits, the last one holds.
+    // After many edits, the children have the content of the last edit.
     for number in 0..20 {
         world.apply(&model_api_for("llm", &[&format!("model-{number}")])).await;
     }
@@ -135,7 +135,7 @@ async fn the_operator_writes_in_order_with_few_watches_and_events() {
     assert!(config.contains("model-19") && !config.contains("model-18"), "{config}");
     world.apply(&model_api("llm")).await;
 
-    // The order of creation does not matter.
+    // The order in which users create the objects does not matter.
     let team = [
         model_api("llm"),
         mcp_server("echo"),
@@ -152,7 +152,7 @@ async fn the_operator_writes_in_order_with_few_watches_and_events() {
     backwards.quiet().await;
     assert_eq!(children(&backwards).await, children(&world).await);
 
-    // The audit log records a watch when it ends.
+    // The audit log contains a watch only after the watch has ended.
     drop(operator);
     let wanted = [
         "agents",

@@ -1,4 +1,4 @@
-//! Adds a kind that the operator does not know while it runs: a definition, a policy, and rights.
+//! Adds a kind to a running operator: a definition, a policy, and rights.
 
 use kaos_tests::harness::{World, condition};
 use kaos_tests::widgets::{definition, widget};
@@ -35,7 +35,7 @@ async fn a_new_kind_names_its_missing_rights_and_works_once_they_are_given() {
     assert_eq!(made["metadata"]["ownerReferences"][0]["kind"], "Widget");
     world.until_ready("Widget/w").await;
 
-    // The object is watched, its child is corrected, changed by another edition, and pruned.
+    // The operator watches the object, repairs its child, changes the child for another edition, and prunes it.
     world.delete(MADE).await;
     until_edition(&world, "1").await;
     world.patch(MADE, &json!({"data": {"size": "many"}})).await;
@@ -47,7 +47,7 @@ async fn a_new_kind_names_its_missing_rights_and_works_once_they_are_given() {
     world.delete("Widget/w").await;
     world.until_gone(MADE).await;
 
-    // Remove the policy, the kind and everything that came with them.
+    // Remove the policy and its rights, and then the kind.
     release.cluster.kubectl(&["delete", "-f", &file]).expect();
     world.apply(&widget("late", &json!({}))).await;
     release.cluster.kubectl(&["delete", "crd", "widgets.test.example.com"]).expect();
@@ -63,7 +63,7 @@ async fn with_listed_namespaces_the_rights_of_a_new_kind_are_roles() {
     release.helm("install", &["--values", &format!("{CHART}/ci/namespaced-values.yaml")]).expect();
     release.until_owners_are_known().await;
     let _operator = release.working_operator().await;
-    // Rights for an operator of all namespaces have no effect on an operator of some namespaces.
+    // Rights for an operator of all namespaces have no effect on an operator of listed namespaces.
     let for_all = release.packed_widgets("1", &[]);
     release.apply(&for_all);
     let waits = until_state(&release, "policy-widget", "NotPermitted").await;

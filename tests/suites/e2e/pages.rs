@@ -1,4 +1,4 @@
-//! Runs the commands of the README and the policy guide as they are written.
+//! Runs the commands of the README and of the policy guide without changes.
 
 use kaos_tests::blocks::blocks;
 use kaos_tests::case;
@@ -11,7 +11,7 @@ use crate::support::{Release, SYSTEM, until_ready};
 const TEAM: &str = "../docs/examples/team.yaml";
 const COORDINATOR: &str = "Deployment/agent-coordinator";
 
-/// The log level of the coordinator's pods.
+/// Returns the log level of the coordinator's pods.
 async fn level(world: &World) -> String {
     text(&variable(&world.look(COORDINATOR).await, "LOG_LEVEL")).to_owned()
 }
@@ -32,7 +32,7 @@ async fn the_readme_installs_the_operator_runs_a_team_and_changes_a_default() {
         let block = block.replace("kubectl create namespace team\n", "");
         printed += &release.cluster.shell(&block).expect();
         if operator.is_none() {
-            // The pods of this cluster run no process, so start an operator.
+            // The pods of this cluster run no processes, so the test starts an operator.
             release.until_owners_are_known().await;
             operator = Some(release.working_operator().await);
             continue;
@@ -66,7 +66,8 @@ async fn the_guide_creates_a_policy_that_serves_a_new_kind() {
     for told in ["PolicyRevision policy-red-kite-", "SITE_TITLE", "spec.title"] {
         assert!(printed.contains(told), "{told} is not in\n{printed}");
     }
-    // The kind behaves like the operator's own kinds: a deleted child comes back, and children go with their object.
+    // The kind behaves like the operator's own kinds: the operator restores a deleted child, and deleting the object
+    // deletes its children.
     world.delete(FUJI).await;
     world.until("it is made anew", FUJI, |live| live["status"]["readyReplicas"] == 1).await;
     world.until("it is told to be ready", "Kite/fuji", |kite| is_true(kite, "Ready")).await;

@@ -1,5 +1,5 @@
-//! Policies on real Kubernetes, shipped as users ship them: with `policy pack` and `kubectl apply`, and with the values
-//! of the chart.
+//! Policies on real Kubernetes. The tests install them like users: with `policy pack` and `kubectl apply`, or with the
+//! values of the chart.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,8 @@ fn team() -> Vec<Value> {
     vec![model_api("llm"), agent("a", "llm", &json!({}))]
 }
 
-/// Writes the Agents' policy with different bytes, and a `policy.yaml` with these settings next to it.
+/// Writes a component of the Agents' policy with different bytes. Writes a `policy.yaml` with these settings into the
+/// same folder.
 fn write(folder: &Path, settings: &str) -> PathBuf {
     let (component, file) = shipped::embedded("agent").unwrap();
     // Use a separate folder, because `policy.yaml` applies to every component in its folder.
@@ -48,7 +49,7 @@ async fn a_packed_policy_serves_after_kubectl_apply_and_follows_settings_edits()
         })
         .await;
 
-    // Edit only the ConfigMap's policy.yaml, as a user without the component does.
+    // Edit only `policy.yaml` in the ConfigMap, like a user who does not have the component.
     let live = release.over(SYSTEM).look("ConfigMap/policy-agent").await;
     let edited = live["data"]["policy.yaml"].as_str().unwrap().replace("agent:2", "agent:3");
     let edit = json!({"data": {"policy.yaml": edited}}).to_string();
@@ -151,7 +152,7 @@ async fn policies_in_chart_values_serve_until_they_are_removed_from_the_values()
     let serves = |told: &Value| told["status"]["policy"]["digest"] == policy["spec"]["digest"];
     world.until("it tells which policy that was", "Agent/a", serves).await;
 
-    // Remove one of the policies, as the guide describes it.
+    // Remove one of the policies as the guide describes.
     let upgrade = ["upgrade", RELEASE, CHART, "--namespace", SYSTEM, "--wait", "--timeout", "2m"];
     let without = ["--reset-then-reuse-values", "--set", "policies.images=null"];
     release.cluster.helm(&[&upgrade[..], &without].concat()).expect();

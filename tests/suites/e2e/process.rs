@@ -1,4 +1,4 @@
-//! The operator as a process: pages, signals, and rights that are granted later.
+//! The operator as a process: its pages, signals, and rights that it gets later.
 
 use kaos_tests::harness::read::text;
 use kaos_tests::harness::samples::model_api;
@@ -22,7 +22,7 @@ async fn the_operators_pages_show_health_and_metrics() {
     let world = release.world("pages").await;
     world.apply(&model_api("llm")).await;
     until_ready(&world, &[model_api("llm")]).await;
-    // The metric counts the object at the end of its pass, after the status was written.
+    // The metric counts the object only at the end of its pass, after the status write.
     let counted = r#"kaos_operator_objects{group="kaos.tools",kind="ModelAPI",ready="true"} 1"#;
     until("it is counted", &operator, || operator.get("/metrics").contains(counted)).await;
     let page = operator.get("/metrics");
@@ -52,7 +52,7 @@ async fn a_signal_ends_the_operator_in_order_and_releases_the_lease() {
     assert_eq!(code, Some(0), "{log}");
     let lease = system.look(LEASE).await;
     assert_eq!(text(&lease["spec"]["holderIdentity"]), "", "{lease:#}");
-    // The next operator starts at once and finishes the remaining work.
+    // The next operator starts immediately and finishes the remaining work.
     let _next = release.working_operator().await;
     until_ready(&world, &many(30)).await;
 }
@@ -151,7 +151,7 @@ async fn a_start_with_invalid_settings_uses_the_last_good_ones() {
     let wrong = json!({"DEFAULT_TELEMETRY_ENABLED": "maybe", "GATEWAY_NAMESPACE": "no name"});
     system.patch(own, &json!({"data": wrong})).await;
     system.patch(own, &json!({"data": {"DEFAULT_LITELLM_IMAGE": image}})).await;
-    // Like a pod, the operator also has these settings in its environment.
+    // As in a pod, the operator also has these settings in its environment.
     let _operator = release.working_operator().await;
     world.apply(&model_api("llm")).await;
     until_ready(&world, &[model_api("llm")]).await;
@@ -172,7 +172,7 @@ async fn a_deleted_config_map_leaves_the_settings_of_the_start_in_force() {
     let (first, second) = (first.as_str(), second.as_str());
     let says = |image: &str| json!({"data": {variable: image}});
     system.patch(own, &says(first)).await;
-    // Like a pod, the operator also has these settings in its environment.
+    // As in a pod, the operator also has these settings in its environment.
     let operator = release.working_operator().await;
     world.apply(&model_api("llm")).await;
     until_image(&world, deployment, first).await;

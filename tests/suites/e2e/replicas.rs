@@ -1,4 +1,4 @@
-//! Two replicas, only one of them writes.
+//! Two replicas of the operator. Only one of them writes.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ async fn after_the_leader_is_killed_the_other_replica_writes_and_never_both() {
     until_ready(&world, &named("late", 5)).await;
     assert_ne!(text(&system.look(LEASE).await["spec"]["holderIdentity"]), before);
 
-    // Each replica has its own token, which the audit log distinguishes.
+    // Each replica has its own token, and the audit log shows the ID of the token.
     let asked = release.cluster.audit().since(mark, USER).unwrap();
     let mut writes: Vec<_> = asked.iter().filter(|request| request.writes() && request.resource != "leases").collect();
     writes.sort_by(|one, other| one.at.cmp(&other.at));

@@ -23,7 +23,7 @@ async fn a_restricted_namespace_names_its_standard_and_example_values_satisfy_it
     {
         let _operator = release.working_operator().await;
         world.apply_all(&team()).await;
-        // The object's status must say so, because no pod exists that could.
+        // No pod exists, so only the object's status can show the reason.
         let told = |object: &Value| condition(object, "Ready")["message"].to_string().contains("violates PodSecurity");
         world.until("it says what is in the way", "ModelAPI/llm", told).await;
     }

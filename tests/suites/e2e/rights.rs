@@ -1,9 +1,9 @@
-//! Checks that the chart grants every right that the operator needs, and no other.
+//! Checks that the chart grants every right that the operator needs, and no other right.
 //!
-//! The audit log shows the rights that the operator uses directly: after a run that exercises all rights, each of them
+//! The audit log shows the rights that the operator uses directly. So after a run that needs all rights, each right
 //! must have a request. The unit tests of the rules check that no right is granted twice. The API server checks further
-//! rights when it creates a child, and no log shows these. So the test removes one of them at a time, until a request
-//! is rejected.
+//! rights when it creates a child, and no log shows these checks. So the test removes one such right at a time, until
+//! the API server rejects a request.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,8 @@ use serde_json::{Value, json};
 
 use crate::support::{CHART, LEASE, Release, SYSTEM, USER, at, until, until_active, until_ready, until_state};
 
-/// Agents and what they use are reached by a Gateway, and it takes the tokens of Agents.
+/// Helm flags for a Gateway that routes to Agents and the objects that they use. The Gateway accepts the tokens of
+/// Agents.
 const GATEWAY: [&str; 4] = [
     "--set",
     "gatewayAPI.enabled=true",
@@ -27,7 +28,7 @@ const GATEWAY: [&str; 4] = [
 const HOME: Role = Role { name: "kaos-kaos-operator-home", namespace: Some(SYSTEM) };
 const EVERYWHERE: Role = Role { name: "kaos-kaos-operator-kaos-operator", namespace: None };
 
-/// A role of the operator. Without a namespace it is a `ClusterRole`.
+/// A role of the operator. A role without a namespace is a `ClusterRole`.
 struct Role {
     name: &'static str,
     namespace: Option<&'static str>,
@@ -52,7 +53,7 @@ impl Role {
         self.kubectl(release, "patch", &["--type=merge", "-p", &patch]);
     }
 
-    /// The rights of this role that no request used.
+    /// Returns the rights of this role that no request used.
     fn idle(&self, release: &Release, asked: &[Request]) -> Vec<String> {
         let mut idle = Vec::new();
         for rule in self.rules(release) {
@@ -76,14 +77,14 @@ fn words(list: &Value) -> Vec<&str> {
     list.as_array().into_iter().flatten().map(text).collect()
 }
 
-/// The pairs of resource and verb that a rule grants.
+/// Returns the pairs of resource and verb that a rule grants.
 fn pairs(rule: &Value) -> Vec<(&str, &str)> {
     let verbs = words(&rule["verbs"]);
     words(&rule["resources"]).into_iter().flat_map(|it| verbs.iter().map(move |verb| (it, *verb))).collect()
 }
 
-/// The rights that a request used, as verb and resource: its own, and those that the API server checks when it creates
-/// a child.
+/// Returns the rights that a request used, as verb and resource: the right for the request itself, and the rights that
+/// the API server checks when it creates a child.
 fn taken_by(request: &Request) -> Vec<(&str, String)> {
     if request.code == 403 {
         return Vec::new();
@@ -98,17 +99,17 @@ fn taken_by(request: &Request) -> Vec<(&str, String)> {
     taken
 }
 
-/// The claim of a store.
+/// The volume claim of a store.
 const CLAIM: &str = "PersistentVolumeClaim/memorystore-notes-data";
 
-/// A volume that the claim of a store gets.
+/// Returns a volume for the claim of a store.
 fn volume() -> Value {
     json!({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "of-a-store"}, "spec": {
         "accessModes": ["ReadWriteOnce"], "capacity": {"storage": "5Gi"}, "hostPath": {"path": "/of-a-store"},
         "persistentVolumeReclaimPolicy": "Retain", "storageClassName": ""}})
 }
 
-/// Creates the volume again, so that no earlier claim holds it.
+/// Deletes the volume and creates it again, so that it is not bound to an earlier claim.
 async fn provide_volume(world: &World) {
     world.delete("PersistentVolume/of-a-store").await;
     world.until_gone("PersistentVolume/of-a-store").await;
@@ -131,7 +132,7 @@ fn team() -> Vec<Value> {
     team
 }
 
-/// Foreign objects that have the names of children of the team's objects.
+/// Returns objects without an owner that have the names of children of the team's objects.
 fn strangers() -> Vec<Value> {
     let route = json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute",
         "metadata": {"name": "modelapi-third"}, "spec": {}});
@@ -155,7 +156,7 @@ fn strangers() -> Vec<Value> {
     ]
 }
 
-/// Children of an object that its plan does not contain.
+/// Returns children that have this owner although the owner's plan does not contain them.
 fn strays(owner: &Value) -> Vec<Value> {
     let mut strays = strangers();
     for stray in &mut strays {
@@ -166,17 +167,17 @@ fn strays(owner: &Value) -> Vec<Value> {
     strays
 }
 
-/// A package with settings for Agents.
+/// Returns a package with settings for Agents.
 fn settings(name: &str, settings: &str) -> Value {
     shipped::package(name, None, &format!("{{name: agent, settings: {settings}}}")).unwrap()
 }
 
-/// Runs objects of a namespace through a life that uses every right.
+/// Creates, changes and deletes objects in a namespace, so that the operator needs every right for objects.
 async fn objects_live(world: &World) {
     provide_volume(world).await;
     world.apply_all(&strangers()).await;
     world.apply_all(&team()).await;
-    // A MemoryStore applies its children only once its ModelAPI has its own.
+    // A MemoryStore applies its children only after its ModelAPI has applied its own children.
     for taken in ["ModelAPI/llm", "MCPServer/echo", "ModelAPI/other", "ModelAPI/third"] {
         world.until("its child's name is taken", taken, |it| reason(it, "Applied") == "OwnershipConflict").await;
     }
@@ -190,7 +191,8 @@ async fn objects_live(world: &World) {
         world.delete(&at(stranger)).await;
     }
     until_ready(world, &team()).await;
-    // A claim is watched by its name, too, and read only before it is taken over from an earlier operator.
+    // The operator watches a volume claim by its name, and reads the claim only for a takeover. So make the claim look
+    // like a child of an earlier operator.
     let digest = "kaos.tools/applied-digest";
     world.patch(CLAIM, &json!({"metadata": {"annotations": {digest: null}}})).await;
     world.until("it is taken over", CLAIM, |it| it["metadata"]["annotations"][digest].is_string()).await;
@@ -200,7 +202,8 @@ async fn objects_live(world: &World) {
             world.until_gone(&at(stray)).await;
         }
     }
-    // Only the managed fields show the owner of a condition that no plan contains.
+    // The operator must read the managed fields, because only they show who wrote a condition that the plan does not
+    // contain.
     for object in ["Agent/a", "ModelAPI/llm", "MCPServer/echo", "MemoryStore/facts"] {
         let mut conditions = world.look(object).await["status"]["conditions"].clone();
         let theirs = json!({"type": "Theirs", "status": "True", "reason": "Theirs", "message": "",
@@ -211,7 +214,7 @@ async fn objects_live(world: &World) {
     }
 }
 
-/// Runs policies through a life that uses every right.
+/// Installs, deletes and retries policies, so that the operator needs every right for policies.
 async fn policies_live(release: &Release) {
     let system = release.over(SYSTEM);
     let (good, bad) = (settings("good", "{logLevel: DEBUG}"), settings("bad", "{nonsense: 1}"));
@@ -222,10 +225,10 @@ async fn policies_live(release: &Release) {
     let revision = until_active(release, "good").await;
     system.delete("ConfigMap/good").await;
     until_state(release, "good", "Superseded").await;
-    // A second activation updates the count of the existing Event.
+    // At the second activation, the operator updates the count of the existing Event.
     system.apply(&good).await;
     until_active(release, "good").await;
-    // A user creates a record before the operator does.
+    // A user creates the record of a revision before the operator does.
     system.delete("ConfigMap/good").await;
     until_state(release, "good", "Superseded").await;
     system.delete(&record(&revision)).await;
@@ -238,18 +241,18 @@ async fn policies_live(release: &Release) {
     system.apply(&own).await;
     system.apply(&good).await;
     until_active(release, "good").await;
-    // The record of a refused package goes with its ConfigMap.
+    // The operator deletes the record of a refused package after a user deleted the package's ConfigMap.
     system.delete("ConfigMap/bad").await;
     system.until_gone(&refused).await;
     system.delete("ConfigMap/good").await;
 }
 
-/// Runs everything from the first start to the hook before the uninstallation, and checks that no right stays unused.
+/// Runs everything from the operator's first start to the uninstall hook. Checks that every right is used.
 async fn live(release: &Release, world: &World, roles: &[Role]) {
     let system = release.over(SYSTEM);
     system.delete(LEASE).await;
     let mark = release.cluster.audit().mark().unwrap();
-    // Behave as on an API server without streaming lists.
+    // The operator must behave as on an API server without streaming lists.
     let operator = release.working_operator_with(&["--streaming-lists=false"]).await;
     objects_live(world).await;
     policies_live(release).await;
@@ -258,14 +261,15 @@ async fn live(release: &Release, world: &World, roles: &[Role]) {
         let asked = release.cluster.audit().since(mark, USER).unwrap();
         roles.iter().flat_map(|role| role.idle(release, &asked)).collect()
     };
-    // The audit log records a watch when it ends. The hook deletes the settings that are kept for the next operator.
+    // The audit log contains a watch only after the watch has ended. Deleting the last good settings is the work of the
+    // hook.
     until_used(|| idle().into_iter().filter(|it| !it.starts_with("watch ") && !it.contains("-fitted")).collect()).await;
     drop(operator);
     release.hook().expect();
     until_used(idle).await;
 }
 
-/// Waits until no right is unused.
+/// Waits until requests have used every right.
 async fn until_used(idle: impl Fn() -> Vec<String>) {
     let deadline = Instant::now() + Duration::from_mins(2);
     loop {
@@ -278,7 +282,7 @@ async fn until_used(idle: impl Fn() -> Vec<String>) {
     }
 }
 
-/// Deletes the definition of routes, and waits, because the next test may create it at once.
+/// Deletes the definition of routes. Waits until it is gone, because the next test may create it immediately.
 async fn end_routes(world: &World) {
     let definition = at(&routes());
     world.delete(&definition).await;
@@ -308,7 +312,7 @@ async fn with_listed_namespaces_every_right_is_used() {
     end_routes(&world).await;
 }
 
-/// The rules without one right.
+/// Returns the rules without one right.
 fn without(rules: &[Value], (resource, verb): (&str, &str)) -> Vec<Value> {
     let mut rest = Vec::new();
     for rule in rules {
@@ -329,22 +333,22 @@ fn without(rules: &[Value], (resource, verb): (&str, &str)) -> Vec<Value> {
     rest
 }
 
-/// Whether a request was rejected because a right is missing that the API server checks indirectly.
+/// Returns whether the API server rejected a request because it indirectly checked a right that is missing.
 fn misses((resource, verb): (&str, &str), request: &Request) -> bool {
     let refused = request.code == 403 && request.verb == "patch";
     let owner = resource.strip_suffix("s/finalizers").filter(|_| verb == "update");
     refused
         && match owner {
-            // This ConfigMap is the only child of a ModelAPI that is applied before its Deployment.
+            // The operator applies this ConfigMap of a ModelAPI before the Deployment.
             Some("modelapi") => request.resource == "configmaps" && request.name.ends_with("-llm"),
-            // The ServiceAccount of an Agent is applied before its Deployment, too.
+            // The operator also applies the ServiceAccount of an Agent before the Deployment.
             Some("agent") => request.resource == "serviceaccounts",
             Some(kind) => request.resource == "deployments" && request.name.starts_with(kind),
             None => request.resource == resource,
         }
 }
 
-/// Runs the objects without one right, until a request is rejected for it.
+/// Runs the team's objects without one right, until the API server rejects a request for lack of this right.
 async fn live_without(release: &Release, world: &World, all: &[Value], right: (&str, &str)) {
     EVERYWHERE.set_rules(release, &without(all, right));
     let mark = release.cluster.audit().mark().unwrap();
@@ -385,7 +389,7 @@ async fn without_rights_that_the_api_server_checks_children_are_refused() {
     end_routes(&world).await;
 }
 
-/// The rules without the rights to watch a resource.
+/// Returns the rules without the rights to list and watch a resource.
 fn without_following(rules: &[Value], resource: &str) -> Vec<Value> {
     let mut left = Vec::new();
     for rule in rules {
@@ -415,7 +419,7 @@ async fn a_lost_right_to_watch_policies_is_reported_and_missed_packages_are_foun
     }
     let may_not = async || !release.cluster.may(USER, "watch", "configmaps", SYSTEM);
     system.until_true("it may no longer", may_not).await;
-    // An open watch continues although the right is gone, so restart the API server.
+    // An open watch continues even without the right. So restart the API server.
     release.cluster.kill("kube-apiserver").unwrap();
     release.cluster.revive("kube-apiserver").unwrap();
     until("readiness tells", &operator, || {

@@ -1,4 +1,4 @@
-//! The samples of KAOS on the installed operator, and kubectl's output for them.
+//! The samples of KAOS on an installed operator, and the output of kubectl for them.
 
 use std::time::Duration;
 
@@ -63,7 +63,7 @@ async fn kubectl_shows_columns_short_names_and_explanations() {
     }
     assert_eq!(kubectl(&["get", "agents,apis,mcps", "-o", "name"]).lines().count(), 3);
 
-    // The operator writes Events after the change that they report.
+    // The operator writes an Event only after the change that the Event reports.
     world.until_true("it is told", async || !world.events("Agent/simple-agent").await.is_empty()).await;
     let described = kubectl(&["describe", "agent", "simple-agent"]);
     for text in [

@@ -1,4 +1,4 @@
-//! The chart on a cluster, and operators that run as its pods would.
+//! The chart on a cluster, and operators that start like its pods.
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;
@@ -23,17 +23,17 @@ pub(crate) const LEASE: &str = "kaos-system:Lease/kaos-operator.kaos.tools";
 /// The operator's user name on the API server.
 pub(crate) const USER: &str = "system:serviceaccount:kaos-system:kaos-kaos-operator";
 
-/// The deadline of a wait, generous enough for a machine that compiles at the same time.
+/// The time limit of a wait. The limit is long, because a machine that also compiles is slow.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// The installed chart. Dropping it removes the objects that the test created. The release stays for the next test with
-/// the same flags, unless this test changed it.
+/// The installed chart. When this value is dropped, the objects that the test created are removed. The release stays
+/// for the next test with equal flags, unless this test changed it.
 pub(crate) struct Release {
     pub(crate) cluster: &'static ControlPlane,
     client: Client,
     namespaces: RefCell<Vec<String>>,
     started: Cell<usize>,
-    /// The flags of the intact release; `None` if a test changed it.
+    /// The flags of the unchanged release. `None` if a test changed the release.
     installed: RefCell<Option<Vec<String>>>,
     lane: Lane,
 }
@@ -53,17 +53,17 @@ impl Release {
     }
 
     /// Waits until the API server's admission accepts KAOS objects as owners. Admission learns about new definitions
-    /// some seconds later than the rest of the API server, and rejects such owners until then.
+    /// some seconds later than the rest of the API server. Until then, it rejects such owners.
     pub(crate) async fn until_owners_are_known(&self) {
         let world = self.over("prober");
         world.apply(&samples::namespace("prober")).await;
-        // Use a restricted user: admission does not check an administrator.
+        // Send the requests as a user with few rights, because admission does not check an administrator.
         let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
             "metadata": {"name": "prober", "namespace": "prober"},
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"},
             "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "prober"}]});
         world.apply(&binding).await;
-        // Check each kind, because admission may know one kind earlier than another.
+        // Check each kind separately: admission may learn about one kind earlier than about another.
         let files = ["Agent", "MCPServer", "MemoryStore", "ModelAPI"].map(|kind| {
             let owner = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "name": "a", "uid": "0",
                 "blockOwnerDeletion": true});
@@ -109,7 +109,7 @@ impl Release {
 
     /// Removes objects that a failed test left.
     fn clear_up(&self) {
-        // Remove finalizers, because no operator is left to do so.
+        // Remove the finalizers here, because no operator is running that could remove them.
         let names = r#"jsonpath={range .items[*]}{.metadata.namespace} {.metadata.name}{"\n"}{end}"#;
         let nothing = r#"{"metadata": {"finalizers": null}}"#;
         for kind in ["agents", "modelapis", "mcpservers", "memorystores", "widgets"] {
@@ -118,7 +118,7 @@ impl Release {
                 self.cluster.kubectl(&["patch", kind, name, "-n", namespace, "--type=merge", "-p", nothing]);
             }
         }
-        // Remove the rights that a policy's package gave the operator.
+        // Remove the rights that a policy's package granted to the operator.
         let further = ["--selector", "rbac.kaos.tools/aggregate-to-operator=true", "--ignore-not-found"];
         self.cluster.kubectl(&[&["delete", "clusterroles"], &further[..]].concat());
         // Remove the developer's bindings.
@@ -136,20 +136,21 @@ impl Release {
     pub(crate) fn helm(&self, verb: &str, flags: &[&str]) -> Ran {
         self.is_changed();
         let command = [verb, RELEASE, CHART, "--namespace", SYSTEM, "--wait", "--timeout", "2m"];
-        // Without values, Helm would otherwise reuse the values of the previous release.
+        // Helm reuses the values of the previous release unless the command sets values or this flag.
         let fresh: &[&str] = if verb == "upgrade" { &["--reset-values"] } else { &[] };
         self.cluster.helm(&[&command, fresh, flags].concat())
     }
 
-    /// A handle on the cluster with this namespace.
+    /// Returns access to the cluster with this namespace.
     pub(crate) fn over(&self, namespace: &str) -> World {
         World::over(self.client.clone(), namespace)
     }
 
-    /// Creates a namespace for this test alone.
+    /// Creates a namespace for this test.
     pub(crate) async fn world(&self, namespace: &str) -> World {
         let world = self.over(namespace);
-        // The previous namespace of this name may still be terminating, and would take new objects with it.
+        // An earlier namespace with this name may still be terminating. Deleting the namespace also deletes new objects
+        // in it.
         let stays = |object: &Value| object["metadata"]["deletionTimestamp"].is_null();
         world.until("the one before it is gone", &format!("Namespace/{namespace}"), stays).await;
         world.apply(&samples::namespace(namespace)).await;
@@ -157,7 +158,8 @@ impl Release {
         world
     }
 
-    /// Writes the output of `policy pack` for a component into a file next to it. Returns the file's path.
+    /// Packs a component with `policy pack`. Writes the output into a file in the same folder, and returns the file's
+    /// path.
     pub(crate) fn packed(&self, component: &Path, flags: &[&str]) -> String {
         let path = component.display().to_string();
         let printed =
@@ -192,7 +194,7 @@ impl Release {
         })
     }
 
-    /// Starts an operator as its pod would, with a new token of its ServiceAccount.
+    /// Starts an operator with the arguments and the environment of its pod, and a new token of its ServiceAccount.
     pub(crate) async fn operator(&self, flags: &[&str]) -> Process {
         let pod = self.pod().await;
         self.started.set(self.started.get() + 1);
@@ -205,19 +207,19 @@ impl Release {
         Process::start(self.cluster, &name, &kubeconfig, &arguments, &pod.environment).unwrap()
     }
 
-    /// Starts an operator, and waits until it is ready and leads.
+    /// Starts an operator, and waits until the operator is ready and leads.
     pub(crate) async fn working_operator(&self) -> Process {
         self.working_operator_with(&[]).await
     }
 
-    /// Starts an operator with additional flags, and waits until it is ready and leads.
+    /// Starts an operator with additional flags, and waits until the operator is ready and leads.
     pub(crate) async fn working_operator_with(&self, flags: &[&str]) -> Process {
         let operator = self.operator(flags).await;
         until("the operator works", &operator, || operator.is_ready() && operator.leads()).await;
         operator
     }
 
-    /// Runs the uninstall hook's command in place of its pod, because the nodes are simulated.
+    /// Runs the command of the uninstall hook. The hook's pod cannot do this, because the nodes are simulated.
     pub(crate) fn hook(&self) -> Ran {
         let hooks = self.cluster.helm(&["get", "hooks", RELEASE, "-n", SYSTEM]).expect();
         let job: Value = serde_saphyr::from_multiple(&hooks).unwrap().remove(0);
@@ -230,7 +232,8 @@ impl Release {
         self.cluster.operator(&kubeconfig, &arguments)
     }
 
-    /// The operator's requests since a mark that were rejected for a missing right.
+    /// Returns the operator's requests after a position in the audit log that the API server rejected for lack of a
+    /// right.
     pub(crate) fn refused_since(&self, mark: usize) -> Vec<String> {
         let requests =
             self.cluster.audit().since(mark, USER).unwrap().into_iter().filter(|request| request.code == 403);
@@ -243,8 +246,8 @@ impl Drop for Release {
         if std::thread::panicking() {
             self.clear_up();
         }
-        // Wait for the objects, because the next test counts them. Namespaces may finish later, because each test has
-        // its own.
+        // Wait until the objects are gone, because the next test counts objects. Do not wait for namespaces: each test
+        // has its own.
         let objects =
             ["delete", "agents,modelapis,mcpservers,memorystores", "--all", "--all-namespaces", "--timeout=90s"];
         self.cluster.kubectl(&objects);
@@ -255,7 +258,7 @@ impl Drop for Release {
                 .kubectl(&[&["delete", "namespace", "--ignore-not-found", "--wait=false"], &names[..]].concat());
         }
         if std::thread::panicking() || self.installed.borrow().is_none() {
-            // If this fails, the next test tries again and reports the reason.
+            // If the uninstall fails, the next test tries again and reports the reason.
             self.uninstall();
         }
         let here = ["--namespace", SYSTEM, "--ignore-not-found"];
@@ -268,7 +271,7 @@ impl Drop for Release {
     }
 }
 
-/// Waits until a condition holds.
+/// Waits until `holds` returns true.
 pub(crate) async fn until(what: &str, operator: &Process, holds: impl Fn() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !holds() {
@@ -292,19 +295,19 @@ pub(crate) async fn ending(mut operator: Process) -> (Option<i32>, String) {
     }
 }
 
-/// A recorded case by name.
+/// Returns the recorded case with this name.
 pub(crate) fn recorded(name: &str) -> Case {
     case::all().unwrap().into_iter().find(|case| case.name == name).unwrap()
 }
 
-/// The objects of a case's own namespace, moved to another namespace.
+/// Returns the objects in a case's own namespace, moved to another namespace.
 pub(crate) fn moved(objects: &[Value], namespace: &str) -> Vec<Value> {
     let own = objects.iter().filter(|object| object["metadata"]["namespace"] == "parity");
     let moved = own.map(|object| serde_json::from_str(&object.to_string().replace("parity", namespace)).unwrap());
     moved.collect()
 }
 
-/// The key `Kind/name` of an object.
+/// Returns the key of an object, `Kind/name`.
 pub(crate) fn at(object: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     format!("{}/{}", text(&object["kind"]), text(&object["metadata"]["name"]))
@@ -323,12 +326,12 @@ pub(crate) async fn until_image(world: &World, deployment: &str, image: &str) {
     world.until(&format!("it runs {image}"), deployment, runs).await;
 }
 
-/// Waits until the package of a ConfigMap is active. Returns its revision.
+/// Waits until the package in a ConfigMap is active. Returns the package's revision.
 pub(crate) async fn until_active(release: &Release, config_map: &str) -> Value {
     until_state(release, config_map, "Active").await
 }
 
-/// Waits until the package of a ConfigMap has a revision in this state. Returns the revision.
+/// Waits until the package in a ConfigMap has a revision in this state. Returns the revision.
 pub(crate) async fn until_state(release: &Release, config_map: &str, state: &str) -> Value {
     let system = release.over(SYSTEM);
     let found = async || {

@@ -1,9 +1,10 @@
-//! The upgrade from KAOS 0.8. Each sample of `golden/today` gets the state that KAOS's operator leaves, and this operator
-//! takes it over under the preset `kaos-0.8`.
+//! The upgrade from KAOS 0.8. For each sample of `golden/today`, the test creates the state that KAOS's operator
+//! leaves. Then this operator takes over the state with the preset `kaos-0.8`.
 //!
-//! There is no recording of KAOS 0.8. Sample 20 has a Deployment as that operator writes it. All other children are those
-//! that `golden/today/expected` holds to the description of KAOS 0.8: as rendered, without the marks of this operator, and
-//! with those of the other one.
+//! KAOS 0.8 was not recorded. Sample 20 contains a Deployment as KAOS's operator writes it. For all other samples, the
+//! test renders the children with this operator, removes this operator's labels and annotations, and adds the labels
+//! and annotations of KAOS's operator. Another test compares the rendered children with the description of KAOS 0.8 in
+//! `golden/today/expected`.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,8 @@ use serde_json::{Value, json};
 use crate::support::{Release, at};
 use crate::upgrade::{GO, api, create, is_of_go, pods};
 
-/// All samples with objects, except 14, which API servers refuse, and 19, whose ConfigMaps belong to the release.
+/// All samples with objects except two. API servers refuse sample 14, and the ConfigMaps of sample 19 belong to the
+/// release.
 const SAMPLES: [&str; 17] = [
     "01-modelapi-proxy",
     "02-modelapi-hosted",
@@ -39,7 +41,7 @@ const SAMPLES: [&str; 17] = [
 ];
 const CLIENT: &str = "kaos.tools/oidc-client-finalizer";
 
-/// The objects that KAOS's operator left for one sample.
+/// The objects that KAOS's operator leaves for one sample.
 struct Left {
     world: World,
     sample: &'static str,
@@ -47,12 +49,12 @@ struct Left {
     objects: Vec<String>,
     /// The children that this operator takes over.
     children: Vec<String>,
-    /// Objects that no operator looks after, and children whose loss would matter: their UIDs.
+    /// The UIDs of objects that must survive: objects without an owner, and children with accounts or data.
     kept: BTreeMap<String, String>,
     pods: BTreeMap<String, String>,
 }
 
-/// Reads a sample, moved to another namespace.
+/// Returns the objects of a sample, moved to another namespace.
 fn documents(sample: &str, namespace: &str) -> Vec<Value> {
     let file = |name: &str| case::golden().join(format!("today/{name}.yaml"));
     let mut all = case::documents(&file(sample)).unwrap();
@@ -93,7 +95,8 @@ async fn leave(world: &World, object: &Value, rendered: &Value) {
     api(world, &object).replace_status(name(&object), &params, &typed).await.unwrap();
 }
 
-/// A rendered child as KAOS's operator writes it, without an owner's UID.
+/// Returns a rendered child as KAOS's operator would write it. The owner reference is not complete yet, because it
+/// needs a UID.
 fn as_kaos_writes(mut child: Value) -> Value {
     let (is_account, is_deployment) = (child["kind"] == "ServiceAccount", child["kind"] == "Deployment");
     let metadata = child["metadata"].as_object_mut().unwrap();
@@ -110,13 +113,13 @@ fn as_kaos_writes(mut child: Value) -> Value {
     child
 }
 
-/// The owner reference of KAOS's operator on a child of `owner`.
+/// Returns the owner reference that KAOS's operator writes on a child of `owner`.
 fn owned_by(owner: &Value) -> Value {
     json!([{"apiVersion": "kaos.tools/v1alpha1", "kind": owner["kind"], "name": name(owner), "uid": uid(owner),
         "controller": true, "blockOwnerDeletion": true}])
 }
 
-/// A volume for a claim, since no provisioner runs here.
+/// Creates a volume for a claim, because the test cluster has no provisioner.
 async fn bind(world: &World, claim: &Value) {
     let volume = json!({"apiVersion": "v1", "kind": "PersistentVolume",
         "metadata": {"name": format!("{}-{}", world.namespace, name(claim))},
@@ -128,7 +131,7 @@ async fn bind(world: &World, claim: &Value) {
     world.apply(&volume).await;
 }
 
-/// Creates a sample and its children as KAOS's operator leaves them.
+/// Creates a sample, and its children as KAOS's operator leaves them.
 async fn put(release: &Release, sample: &'static str) -> Left {
     let world = release.world(&format!("today-{}", &sample[..2])).await;
     let all = documents(sample, &world.namespace);
@@ -137,11 +140,11 @@ async fn put(release: &Release, sample: &'static str) -> Left {
     std::fs::write(&file, text_of_all).unwrap();
     let harnesses = case::golden().join("today/harness-runtimes.yaml").display().to_string();
     let asked = ["render", "--compatibility", "kaos-0.8", "--status", "-o", "json", "-f", &harnesses, "-f"];
-    // Refused objects end it with an error code.
+    // `render` exits with an error code if it refuses an object. Ignore the exit code.
     let ran = release
         .cluster
         .operator(&release.cluster.kubeconfig(), &[&asked[..], &[file.display().to_string().as_str()]].concat());
-    // Without an object of a kind of this operator, it renders nothing.
+    // `render` prints nothing if no object is of a kind of this operator.
     let rendered: Vec<Value> = match serde_json::from_str(&ran.out) {
         Ok(rendered) => rendered,
         Err(_) if !all.iter().any(is_of_kaos) => Vec::new(),
@@ -155,7 +158,7 @@ async fn put(release: &Release, sample: &'static str) -> Left {
     };
     let mut left =
         Left { world, sample, objects: Vec::new(), children: Vec::new(), kept: BTreeMap::new(), pods: BTreeMap::new() };
-    // Sample 20 holds children, which come after their owners.
+    // Sample 20 also contains children. Create them after their owners.
     let (own, others): (Vec<&Value>, Vec<&Value>) = all.iter().partition(|object| is_of_kaos(object));
     for object in &own {
         leave(&left.world, object, &of(object)).await;
@@ -201,7 +204,8 @@ async fn put(release: &Release, sample: &'static str) -> Left {
     left
 }
 
-/// The objects that the operator must not change: objects without an owner, accounts, and data.
+/// Records the UIDs of the objects that the operator must not replace: objects without an owner, accounts, and data.
+/// Also records the pods.
 async fn remember(left: &mut Left) {
     let is_dear = |at: &&String| ["ServiceAccount/", "PersistentVolumeClaim/"].iter().any(|kind| at.starts_with(kind));
     let dear: Vec<String> = left.kept.keys().chain(left.children.iter().filter(is_dear)).cloned().collect();
@@ -212,7 +216,7 @@ async fn remember(left: &mut Left) {
     left.pods = pods(&left.world).await;
 }
 
-/// Returns what changed that should not have.
+/// Returns a message for each unwanted change.
 async fn lost(left: &Left) -> Vec<String> {
     let (world, sample) = (&left.world, left.sample);
     let mut wrong = Vec::new();
@@ -253,7 +257,7 @@ async fn lost(left: &Left) -> Vec<String> {
 #[tokio::test]
 async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
     let release = Release::install(&["--set", "compatibility=kaos-0.8"]).await;
-    // The release gets a kind that it does not have.
+    // The test adds a kind to the cluster, so the next test must not reuse the release.
     release.is_changed();
     let grants = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "accessgrants.kaos.tools"},
@@ -282,7 +286,8 @@ async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
     let count = |prefix: &str| all.iter().flat_map(|left| &left.children).filter(|at| at.starts_with(prefix)).count();
     assert!(count("Deployment/") > 30 && count("ServiceAccount/") > 15, "{} Deployments", count("Deployment/"));
 
-    // The check tells the leftovers, and that no pod is replaced.
+    // `upgrade-check` reports the leftovers of KAOS's operator. `upgrade-check` also reports that no pod will be
+    // replaced.
     let asked = release.cluster.operator(&release.cluster.kubeconfig(), &["upgrade-check", "-o", "json"]);
     let told: Value = serde_json::from_str(&asked.out).unwrap_or_else(|_| panic!("{}", asked.err));
     let findings = told["findings"].as_array().unwrap();
@@ -301,7 +306,7 @@ async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
             left.world.until(&what, child, is_ours).await;
         }
     }
-    // A rollout would be visible by now.
+    // By now, the operator would have started any unwanted rollout.
     all[0].world.quiet().await;
     let mut wrong = Vec::new();
     for left in &all {
@@ -309,7 +314,7 @@ async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 
-    // The Agent with the finalizer of a client can be deleted, and its children go with it.
+    // A user can delete the Agent with the client's finalizer. Kubernetes then deletes the Agent's children, too.
     let found = all.last().unwrap();
     found.world.delete("Agent/plain").await;
     for gone in ["Agent/plain", "Deployment/agent-plain", "ServiceAccount/kaos-agent-plain"] {

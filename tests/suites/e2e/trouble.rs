@@ -1,4 +1,4 @@
-//! Checklist rows about errors and deletions, on a real API server.
+//! Rows of the checklist about errors and deletions, on a real API server.
 
 use kaos_tests::control_plane::audit::Request;
 use kaos_tests::harness::read::{condition, reason, text};
@@ -15,7 +15,7 @@ async fn a_child_that_the_api_server_refuses_is_reported_once_and_blocks_nothing
     let good = [model_api("llm"), agent("a", "llm", &json!({}))];
     world.apply_all(&good).await;
     until_ready(&world, &good).await;
-    // Pods lack this field, so the apply fails. The plan no longer contains the Service.
+    // The apply fails, because pods do not have this field. The new plan does not contain the Service.
     let bad = json!({"agentNetwork": {"expose": false}, "container": {"securityContext": {"runAsUsr": 1}}});
     world.apply(&agent("a", "llm", &bad)).await;
     let told = world.until("it is told", "Agent/a", |object| reason(object, "Applied") == "ApplyFailed").await;
@@ -44,7 +44,7 @@ async fn deleting_objects_get_no_children_and_deleted_ones_are_no_error() {
     world.apply(&held).await;
     until_ready(&world, &[held]).await;
     release.cluster.kubectl(&["delete", "modelapi", "held", "-n", "going", "--wait=false"]).expect();
-    // Once the next object of the same watch is ready, the operator has seen the deletion.
+    // When the next object in this watch is ready, the operator has also seen the deletion.
     let later = model_api("later");
     world.apply(&later).await;
     until_ready(&world, &[later]).await;
@@ -53,7 +53,7 @@ async fn deleting_objects_get_no_children_and_deleted_ones_are_no_error() {
     world.delete("Deployment/modelapi-held").await;
     world.patch("Service/modelapi-held", &json!({"metadata": {"labels": {"app": "other"}}})).await;
     world.until_gone("Deployment/modelapi-held").await;
-    // Meanwhile, create objects and delete them at once.
+    // At the same time, create objects and delete them immediately.
     for number in 0..10 {
         let brief = format!("brief-{number}");
         world.apply(&model_api(&brief)).await;
@@ -65,7 +65,7 @@ async fn deleting_objects_get_no_children_and_deleted_ones_are_no_error() {
     let done = |request: &&Request| request.writes() && request.name.ends_with("-held") && request.code < 300;
     let made: Vec<_> = asked.iter().filter(done).collect();
     assert!(made.is_empty(), "{made:#?}");
-    // The garbage collector removes children of an owner that was already gone.
+    // The operator may have created children for an owner that was already gone. The garbage collector removes them.
     world.until_true("nothing came after that", async || world.list("Deployment").await.is_empty()).await;
     assert!(operator.is_ready());
     world.patch("ModelAPI/held", &json!({"metadata": {"finalizers": null}})).await;

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use crate::support::{CHART, RELEASE, Release, SYSTEM, ending, until, until_active, until_ready, until_state};
 
-/// The names of all objects as kubectl writes them, in the operator's namespace or cluster-scoped. Omits objects that
-/// the cluster itself creates and deletes.
+/// Returns the names of all objects in the operator's namespace, or of all cluster-scoped objects. The names have
+/// kubectl's format. Omits objects that the cluster itself creates and deletes.
 fn everything(release: &Release, namespaced: bool) -> BTreeSet<String> {
     let scope = format!("--namespaced={namespaced}");
     let get = || {
@@ -26,7 +26,7 @@ fn everything(release: &Release, namespaced: bool) -> BTreeSet<String> {
     got.out.lines().filter(|name| !of_all.contains(name)).map(str::to_owned).collect()
 }
 
-/// Waits until the operator's namespace contains only these objects in addition to the earlier ones.
+/// Waits until the operator's namespace contains only the objects in `before` and the objects in `wanted`.
 async fn until_left(release: &Release, before: &BTreeSet<String>, wanted: &[String]) {
     let wanted: BTreeSet<String> = wanted.iter().cloned().collect();
     let more = || -> BTreeSet<String> { everything(release, true).difference(before).cloned().collect() };
@@ -44,13 +44,13 @@ async fn an_uninstall_leaves_no_object_behind_and_none_stuck() {
     let objects = [model_api("llm"), agent("a", "llm", &json!({}))];
     world.apply_all(&objects).await;
     let operator = release.working_operator().await;
-    // A user applied these settings and deleted them again.
+    // A user applied these settings, and then deleted them.
     system.apply(&shipped::package("brief", None, "{name: agent, settings: {logLevel: DEBUG}}").unwrap()).await;
     until_active(&release, "brief").await;
     system.delete("ConfigMap/brief").await;
     until_state(&release, "brief", "Superseded").await;
     until_ready(&world, &objects).await;
-    // A user's own policy holds its objects with a finalizer.
+    // The policy of a user adds a finalizer to its objects.
     let file = release.packed_widgets("1 holds", &[]);
     world.apply(&widgets::definition()).await;
     release.apply(&file);
@@ -67,7 +67,7 @@ async fn an_uninstall_leaves_no_object_behind_and_none_stuck() {
     assert_eq!(code, Some(1), "it goes on writing: {log}");
     assert_eq!(finalizers(&world.look("Widget/w").await), [""; 0]);
 
-    // Add finalizers as the Go operator leaves them, on an object that this operator never reconciled.
+    // Add finalizers that the Go operator may have left. This operator has never reconciled the object.
     let held = json!({"metadata": {"finalizers": ["kaos.tools/agent-finalizer", "example.com/foreign"]}});
     world.patch("Agent/a", &held).await;
     let said = release.hook().expect();
@@ -75,7 +75,7 @@ async fn an_uninstall_leaves_no_object_behind_and_none_stuck() {
     assert_eq!(finalizers(&world.look("Agent/a").await), ["example.com/foreign"]);
     world.patch("Agent/a", &json!({"metadata": {"finalizers": null}})).await;
 
-    // Users delete the policies that they applied themselves. The records of active policies remain, too.
+    // Users delete the policies that they applied. The records of active policies stay, too.
     release.cluster.kubectl(&["delete", "-f", &file]).expect();
     release.is_changed();
     release.cluster.helm(&["uninstall", RELEASE, "-n", SYSTEM, "--wait"]).expect();
@@ -90,7 +90,7 @@ async fn an_uninstall_leaves_no_object_behind_and_none_stuck() {
     world.until_gone("Deployment/agent-a").await;
     release.cluster.kubectl(&["delete", "namespace", "left", "--timeout=90s"]).expect();
     release.cluster.kubectl(&["delete", "crd", "widgets.test.example.com"]).expect();
-    // Of the cluster-scoped objects, only the definitions remain.
+    // Of all cluster-scoped objects, only the definitions remain.
     let is_kind = |name: &String| name.ends_with(".kaos.tools");
     let only_kinds = async || everything(&release, false).difference(&in_cluster).all(is_kind);
     system.until_true("nothing of it is left in the cluster", only_kinds).await;
@@ -114,7 +114,7 @@ async fn a_deleted_namespace_blocks_neither_a_restart_nor_the_uninstall() {
     let said = release.hook();
     assert!(said.ok && said.out.contains("0 released, 0 failed"), "{said:?}");
     assert!(said.err.contains("no object in namespace team-b was released"), "{said:?}");
-    // The hook must also work after the definitions were deleted.
+    // The hook must also succeed after a user deleted the definitions.
     let kinds = release.cluster.kubectl(&["get", "crd", "-o", "name"]).expect();
     let own: Vec<&str> = kinds.lines().filter(|name| name.ends_with(".kaos.tools")).collect();
     release.cluster.kubectl(&[&["delete"], &own[..]].concat()).expect();

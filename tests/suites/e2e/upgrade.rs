@@ -1,4 +1,4 @@
-//! Upgrades from KAOS's Go operator to this one.
+//! Upgrades from KAOS's Go operator to this operator.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::support::{CHART, LEASE, RELEASE, Release, SYSTEM, at, moved, recorded, until, until_image, until_ready};
 
-/// The field manager of the Go operator, which writes by create and update.
+/// The field manager of the Go operator. The Go operator writes with create and update.
 pub(crate) const GO: &str = "manager";
 const IMAGES: [&str; 10] = [
     "--set",
@@ -30,7 +30,7 @@ const IMAGES: [&str; 10] = [
     "defaultImages.mcpPythonString=axsauze/kaos-mcp-python-string:test",
 ];
 
-/// Writes the registry of runtimes that the cases were recorded with as a file of Helm values.
+/// Writes a file of Helm values with the registry of runtimes that the recorded cases used.
 fn registry(folder: &Path) -> String {
     let recorded = case::documents(&case::golden().join("runtimes.yaml")).unwrap().remove(0);
     let runtimes: Value = serde_saphyr::from_str(text(&recorded["data"]["runtimes.yaml"])).unwrap();
@@ -50,7 +50,7 @@ pub(crate) async fn create(world: &World, object: &Value) -> Value {
     serde_json::to_value(created.unwrap_or_else(|error| panic!("{object} is refused: {error}"))).unwrap()
 }
 
-/// Applies an object in the state in which the Go operator leaves it: with its finalizer and a ready status.
+/// Creates an object in the state that the Go operator leaves, with its finalizer and a ready status.
 async fn leave(world: &World, object: &Value) {
     let kind = text(&object["kind"]).to_lowercase();
     let (name, namespace) = (text(&object["metadata"]["name"]), &world.namespace);
@@ -68,7 +68,7 @@ async fn leave(world: &World, object: &Value) {
     api(world, &object).replace_status(name, &params, &typed).await.unwrap();
 }
 
-/// Creates a case's objects and children as the Go operator leaves them. Returns the keys of the children.
+/// Creates the objects of a case, and their children as the Go operator leaves them. Returns the keys of the children.
 async fn put(world: &World, case: &Case) -> Vec<String> {
     for object in moved(&case.input, &world.namespace) {
         if at(&object).starts_with("Agent/")
@@ -90,7 +90,7 @@ async fn put(world: &World, case: &Case) -> Vec<String> {
             reference["uid"] = json!(uid(&world.look(&owner).await));
         }
         child.as_object_mut().unwrap().remove("status");
-        // The recording masks fields that the server allocates.
+        // The recording masks fields that the API server allocates.
         for field in ["clusterIP", "clusterIPs"] {
             child["spec"].as_object_mut().map(|spec| spec.remove(field));
         }
@@ -107,7 +107,7 @@ async fn until_it_runs(world: &World, case: &Case, made: &[String]) {
     world.until_all(&format!("{} runs", case.name), &names, run).await;
 }
 
-/// Installs the chart with the settings that the cases were recorded with.
+/// Installs the chart with the settings that the recorded cases used.
 async fn installed() -> Release {
     let values = registry(ControlPlane::shared().folder());
     Release::install(&[&IMAGES[..], &["--values", &values]].concat()).await
@@ -118,7 +118,7 @@ pub(crate) async fn pods(world: &World) -> BTreeMap<String, String> {
     pods.iter().map(|pod| (uid(pod).to_owned(), text(&pod["metadata"]["name"]).to_owned())).collect()
 }
 
-/// Whether the Go operator manages any field of an object.
+/// Returns whether the Go operator manages any field of an object.
 pub(crate) fn is_of_go(object: &Value) -> bool {
     object["metadata"]["managedFields"].as_array().into_iter().flatten().any(|entry| entry["manager"] == GO)
 }
@@ -157,7 +157,7 @@ async fn objects_of_the_go_operator_are_taken_over_without_restarting_a_pod() {
             }
         }
     }
-    // A rollout would be visible by now.
+    // By now, the operator would have started any unwanted rollout.
     left.last().unwrap().1.quiet().await;
     for ((case, world, made), before) in left.iter().zip(&before) {
         let sets = world.list("ReplicaSet").await;
@@ -177,7 +177,7 @@ async fn objects_of_the_go_operator_are_taken_over_without_restarting_a_pod() {
     }
     assert!(wrong.is_empty(), "of {} cases:\n{}", left.len(), wrong.join("\n"));
 
-    // Objects from the time of the Go operator can be deleted.
+    // Users can delete objects that the Go operator managed.
     let (_, world, made) = &left[0];
     release
         .cluster
@@ -192,20 +192,20 @@ async fn objects_of_the_go_operator_are_taken_over_without_restarting_a_pod() {
 async fn the_guides_preview_shows_the_differences() {
     let release = installed().await;
     let world = release.world("beforehand").await;
-    // One gets its runtime from the registry, the other its image from the settings.
+    // The MCPServer gets its runtime from the registry. The ModelAPI gets its image from the settings.
     for name in ["mcpserver-full-overrides", "modelapi-proxy-minimal"] {
         let case = recorded(name);
         let made = put(&world, &case).await;
         until_it_runs(&world, &case, &made).await;
     }
-    // A status write during the comparison would count as a difference.
+    // Wait, because the comparison would show a status write as a difference.
     world.quiet().await;
     let folder = release.cluster.folder().join("beforehand");
     std::fs::create_dir_all(&folder).unwrap();
     let typed = || -> Vec<String> {
         let blocks = blocks("docs/guide/upgrade-from-kaos.md", &["cluster"]).unwrap();
         let typed = blocks.iter().map(|block| {
-            // Other namespaces belong to other tests.
+            // Use only this test's namespace, because other tests use the other namespaces.
             let block = block.replace(" -A ", &format!(" -n {} ", world.namespace));
             release.cluster.shell(&format!("cd {}\n{block}", folder.display())).expect()
         });
@@ -224,7 +224,7 @@ async fn the_guides_preview_shows_the_differences() {
     assert_eq!(changed.len(), 1, "{printed:?}");
     assert!(changed[0].ends_with("image: registry.example/litellm:other"), "{changed:?}");
 
-    // The operator does what the preview showed.
+    // The operator makes the changes that the preview showed.
     let _operator = release.working_operator().await;
     until_image(&world, "Deployment/modelapi-m", "registry.example/litellm:other").await;
     for name in ["MCPServer/t", "ModelAPI/m"] {
@@ -251,8 +251,8 @@ async fn while_the_go_operator_holds_the_lease_nothing_is_written() {
     until_ready(&world, &[model_api("llm")]).await;
 }
 
-/// The parts of the KAOS chart that matter for an upgrade: the Deployment with its selector, the environment, the
-/// account, and definitions that are installed once.
+/// Writes the parts of the KAOS chart that matter for an upgrade: the Deployment with its selector, the environment,
+/// the account, and the definitions, which Helm installs only once.
 fn chart_of_kaos(folder: &Path) -> String {
     let chart = folder.join("kaos-operator");
     std::fs::create_dir_all(chart.join("templates")).unwrap();
@@ -284,7 +284,7 @@ fn chart_of_kaos(folder: &Path) -> String {
 async fn a_release_of_the_kaos_chart_is_upgraded_in_place_and_rolled_back() {
     let release = Release::prepare().await;
     let old = chart_of_kaos(release.cluster.folder());
-    // Install the release as Helm 3 does.
+    // Install the release like Helm 3, without server-side apply.
     let helm = |arguments: &[&str]| release.cluster.helm(&[arguments, &["--namespace", SYSTEM, "--wait"]].concat());
     let definitions = ["agents.kaos.tools", "modelapis.kaos.tools", "mcpservers.kaos.tools"];
     release.cluster.kubectl(&[&["delete", "crd", "--ignore-not-found"], &definitions[..]].concat()).expect();
@@ -314,7 +314,7 @@ async fn a_cluster_that_kaos_secured_stops_the_chart_until_somebody_accepts_it()
     let config = json!({"apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": "kaos-operator-config", "namespace": SYSTEM}, "data": {"SECURITY_PDP_ENABLED": "true"}});
     release.over(SYSTEM).apply(&config).await;
-    // Without the values that secured it, the cluster still says so.
+    // The Helm values of KAOS's security are missing, but the ConfigMap still shows that KAOS secured the cluster.
     let install = |flags: &[&str]| {
         let install = ["install", RELEASE, CHART, "--namespace", SYSTEM, "--take-ownership", "--dry-run=server"];
         release.cluster.helm(&[&install[..], flags].concat())

@@ -1,4 +1,4 @@
-//! Measures how much hostile components cost the process that checks them. The figures come from the kernel, not from
+//! Measures how much a hostile component costs the process that checks it. The figures come from the kernel, not from
 //! the operator's own limits.
 
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use kaos_tests::control_plane::programs::Programs;
 use kaos_tests::{guests, usage};
 
-/// The costly ways to misbehave, and the reported error for each.
+/// The expensive ways in which a component can misbehave, and the reported error for each.
 const MODES: [(&str, &str); 13] = [
     ("loops for ever", "ran out of fuel"),
     ("recurses for ever", "trapped"),
@@ -24,9 +24,10 @@ const MODES: [(&str, &str); 13] = [
     ("counts calls of translate", "answers differently"),
     ("trap in translate", "trapped"),
 ];
-/// The allowed memory beyond the check of a normal policy: 32 MiB for a sandbox, 8 MiB for an answer, and a margin.
+/// The memory that a check may need in addition to the check of a normal policy. The sum of 32 MiB for a sandbox, 8 MiB
+/// for an answer, and a margin.
 const MORE: u64 = 56 << 20;
-/// The allowed processor time: the fuel of all samples, twice, on a slow machine.
+/// The processor time that a check may need: on a slow machine, the time for the fuel of all samples, twice.
 const LONG: Duration = Duration::from_secs(30);
 
 /// The result of a check, and its costs.

@@ -1,12 +1,12 @@
-//! Objects of the largest size that an API server accepts. Each object gets a plan, or a refusal with the path, the
-//! actual size and the limit. No pass fails as if the policy were broken.
+//! Objects of the largest size that an API server accepts. Each object gets either a plan, or a refusal with the path,
+//! the actual size and the limit. A pass must never fail as if the policy were broken.
 
 use kaos_tests::hostile::{Subject, put};
 use serde_json::{Value, json};
 
 use super::{NATIVE, SANDBOXED, one_of_each_kind};
 
-/// The size of one part of an object, in bytes. An API server accepts little more for the whole object.
+/// The size of one part of an object in bytes. An API server accepts only a little more for the whole object.
 const MUCH: usize = 1_000_000;
 
 fn everywhere() -> impl Iterator<Item = &'static Subject> {
@@ -151,7 +151,8 @@ fn every_list_and_every_object_of_a_megabyte_is_answered() {
     let mut failed = Vec::new();
     for subject in one_of_each_kind(&SANDBOXED) {
         for path in subject.lists_and_objects() {
-            // Test the largest size for an API server, with any number of entries and with the largest allowed number.
+            // Test the largest size that an API server accepts, with any number of entries, and with the largest
+            // allowed number of entries.
             for (bytes, entries) in [(MUCH, usize::MAX), (MUCH, 9_900)] {
                 let mut object = subject.object.clone();
                 put(&mut object, &path, grown(subject.at(&path), bytes, entries));
@@ -173,7 +174,7 @@ fn a_text_of_a_megabyte_gives_a_plan_in_the_sandbox() {
     }
 }
 
-/// Grows a value: a list repeats its items, an object repeats its members under new names.
+/// Returns a larger value. A list repeats its items, and an object repeats its members with new names.
 fn grown(value: &Value, bytes: usize, entries: usize) -> Value {
     let size = |value: &Value| value.to_string().len() + 8;
     match value {
@@ -192,7 +193,7 @@ fn grown(value: &Value, bytes: usize, entries: usize) -> Value {
     }
 }
 
-/// Renames an item so that Kubernetes sees a different one.
+/// Gives an item another name, so that Kubernetes treats it as a different item.
 fn renamed(item: &Value, number: usize) -> Value {
     const KEYS: [&str; 4] = ["name", "mountPath", "ip", "topologyKey"];
     let other = |text: &str| json!(format!("{text}{number}"));

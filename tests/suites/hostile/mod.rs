@@ -1,5 +1,5 @@
-//! The policies answer every object: with a plan that passes the guard and fits Kubernetes' types, or with a refusal
-//! that names a path. Many objects run natively, and some in the sandbox.
+//! The policies answer every object. The answer is a plan that passes the guard and fits Kubernetes' types, or a
+//! refusal that names a path. Many objects run natively, and some run in the sandbox.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "../../../guest-policies/sdk/tests/support/anything.rs"]
@@ -22,7 +22,7 @@ static SANDBOXED: LazyLock<Vec<Subject>> = LazyLock::new(|| subjects(&policies::
 
 const WORDS: [&str; 4] = ["Proxy", "Hosted", "python-string", "pi"];
 
-/// A change: an index of a sample, an index of a path in the sample, and the value to put there.
+/// Generates a change: an index of a sample, an index of a path in this sample, and the new value at this path.
 fn change() -> impl Strategy<Value = (prop::sample::Index, prop::sample::Index, Value)> {
     (any::<prop::sample::Index>(), any::<prop::sample::Index>(), anything(&WORDS))
 }
@@ -53,7 +53,7 @@ proptest! {
     }
 }
 
-/// The largest sample of each kind.
+/// Returns the largest sample of each kind.
 fn one_of_each_kind(subjects: &[Subject]) -> Vec<&Subject> {
     let said = |subject: &&Subject| subject.object.to_string().len();
     let kinds = ["Agent", "MCPServer", "MemoryStore", "ModelAPI"];

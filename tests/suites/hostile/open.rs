@@ -1,5 +1,5 @@
-//! The fields in which a definition lets an API server store anything. The policy must not silently drop an unknown
-//! field there: the policy passes the field on for the server to judge, refuses the object, or writes a note.
+//! Fields with a definition that accepts any content. A policy must not silently drop an unknown field there. The
+//! policy passes the field to the API server, refuses the object, or writes a note.
 
 use kaos_crds::manifests;
 use kaos_policy::render::Verdict;
@@ -29,9 +29,9 @@ fn an_unknown_field_of_an_open_schema_is_passed_on_refused_or_reported() {
     assert!(places > 50, "only {places} places are open");
 }
 
-/// The open fields below a schema, as JSON pointers, also those inside of other open fields. A field with listed fields
-/// of its own is closed again, and the API server reports unknown fields there. For a list, the pointer leads to its
-/// first item.
+/// Returns the open fields below a schema as JSON pointers. Fields inside of other open fields are included. A field
+/// that lists its own fields is closed, because the API server reports unknown fields there. For a list, the pointer
+/// names the first item.
 fn open(schema: &Value, place: &str) -> Vec<String> {
     let own = (schema["x-kubernetes-preserve-unknown-fields"] == true).then(|| place.to_owned());
     let fields = schema["properties"].as_object().into_iter().flatten();
@@ -40,10 +40,10 @@ fn open(schema: &Value, place: &str) -> Vec<String> {
     below.chain(schema.get("items").into_iter().flat_map(|items| open(items, &format!("{place}/0")))).collect()
 }
 
-/// Whether the answer mentions the unknown field.
+/// Returns whether the answer mentions the unknown field.
 fn is_seen(subject: &Subject, place: &str) -> bool {
     let mut object = subject.object.clone();
-    // The older field has no effect while the newer one is set.
+    // Remove the current field: while it is set, the deprecated field has no effect.
     if let Some(newer) = object["spec"]["container"].as_object_mut().filter(|_| place.contains("/resources")) {
         newer.remove("resources");
     }
@@ -58,7 +58,7 @@ fn is_seen(subject: &Subject, place: &str) -> bool {
     }
 }
 
-/// Creates the path in the object and puts the unknown field there.
+/// Creates the path in the object, and puts the unknown field there.
 fn put(object: &mut Value, place: &str) {
     let mut here = object;
     for step in place.split('/').skip(1) {

@@ -1,4 +1,4 @@
-//! A policy that panics: the error shows the panic's message and source location, also for a release build.
+//! A policy that panics. Even for a release build, the error shows the panic's message and source location.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -14,7 +14,7 @@ const PANICS: [(&str, &str, &str); 3] = [
     ("panics", "translate", "the object says:  [2J long long"),
 ];
 
-/// The output of `render` for an object that makes the policy panic.
+/// Returns the output of `render` for an object that makes the policy panic.
 fn rendered(policy: &Path, does: &str) -> String {
     let mut render = Command::new(Programs::operator().unwrap())
         .args(["render", "-f", "-", "--policy"])

@@ -15,7 +15,7 @@ use crate::support::{
 
 const PIECES: usize = 3;
 
-/// A package whose component is split into chunks: the chunks and the index.
+/// Returns a package with its component split into chunks. Returns the chunks, and then the index.
 fn in_pieces(name: &str, edition: &str) -> (Vec<Value>, Value) {
     let mut index = package(name, edition, "");
     let zipped = index["binaryData"]["policy.wasm.gz"].as_str().unwrap();
@@ -32,7 +32,7 @@ fn in_pieces(name: &str, edition: &str) -> (Vec<Value>, Value) {
     (pieces, index)
 }
 
-/// Waits until a package's status says that a part is missing, and which.
+/// Waits until a package's status reports a missing part. `why` is a part of the message.
 async fn until_incomplete(world: &World, source: &str, why: &str) {
     let tells = |revision: &Value| {
         let message = revision["status"]["message"].as_str();
@@ -55,7 +55,7 @@ fn chunks_may_come_in_any_order_and_the_swap_waits_for_the_last() {
         until_edition(world, "ConfigMap/w", "1").await;
         until_state(world, "widgets", "Active").await;
 
-        // Apply another edition, index first. The operator must not combine parts of two editions.
+        // Apply another edition, and the index first. The operator must not combine chunks of two editions.
         let (pieces, index) = in_pieces("widgets", "2");
         world.apply(&index).await;
         until_incomplete(world, "widgets", "sha256").await;
@@ -99,7 +99,7 @@ fn a_deleted_or_replaced_chunk_leaves_the_active_revision_unchanged() {
     });
 }
 
-/// Moves a ConfigMap of a package into the namespace `test`.
+/// Moves a package's ConfigMap into the namespace `test`.
 fn of_tenant(mut config_map: Value) -> Value {
     config_map["metadata"]["namespace"] = json!("test");
     config_map
@@ -148,7 +148,7 @@ fn a_too_long_list_of_chunks_is_refused_unread() {
     });
 }
 
-/// A Kite, a kind that the Widgets' policy may claim, too.
+/// Returns a Kite. The Widgets' policy may also claim this kind.
 fn kite(name: &str) -> Value {
     json!({"apiVersion": "sky.io/v1", "kind": "Kite", "metadata": {"name": name}, "spec": {}})
 }

@@ -1,4 +1,4 @@
-//! Editions of the Agents' policy: good ones, and ones that are broken in different ways.
+//! Editions of the Agents' policy: good editions, and editions that are broken in different ways.
 
 use std::fmt::Write as _;
 use std::sync::OnceLock;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::support::packed;
 
-/// The annotation in which an edition writes its number on all of its children.
+/// The annotation with the number of the edition. An edition writes this annotation on all of its children.
 pub(crate) const MARK: &str = "example.com/edition";
 
 /// The expected fate of a candidate.
@@ -26,11 +26,11 @@ pub(crate) enum Fate {
     Serves,
     /// The gate refuses the candidate.
     Refused(&'static str),
-    /// The candidate serves until it fails on some objects. Then it goes into quarantine.
+    /// The candidate serves until it fails on some objects. Then the operator puts it into quarantine.
     PutAside,
 }
 
-/// One content of the package.
+/// A content of the package, with its expected fate.
 pub(crate) struct Candidate {
     pub(crate) config_map: Value,
     pub(crate) fate: Fate,
@@ -38,10 +38,10 @@ pub(crate) struct Candidate {
     pub(crate) digest: String,
 }
 
-/// Builds a candidate that is broken in one way.
+/// A function that builds a candidate. The candidate is broken in one way.
 type Break = fn(u32) -> Candidate;
 
-/// All broken candidates.
+/// The functions for all broken candidates.
 pub(crate) const BROKEN: [Break; 19] = [
     |edition| bytes(edition, "WrongDigest", cut),
     |edition| unpinned(edition, "Malformed", cut),
@@ -64,13 +64,13 @@ pub(crate) const BROKEN: [Break; 19] = [
     |edition| Candidate { fate: Fate::PutAside, ..made(edition, "limits: {containers: 6}", "") },
 ];
 
-/// A candidate that serves.
+/// Returns a candidate that serves.
 pub(crate) fn good(edition: u32) -> Candidate {
     made(edition, "", "")
 }
 
-/// Builds the embedded component with unique bytes and settings. The settings show in the variables, in the pod, and in
-/// the metadata of all children.
+/// Returns a candidate with the embedded component and its own settings. The bytes of the component are unique. The
+/// settings appear in the variables, in the pod, and in the metadata of all children.
 fn made(edition: u32, file: &str, settings: &str) -> Candidate {
     let (component, file_of_own) = own(edition);
     let mut text = file_of_own.to_owned();
@@ -84,14 +84,14 @@ fn made(edition: u32, file: &str, settings: &str) -> Candidate {
     Candidate { config_map, fate: Fate::Serves, digest: Digest::of(&component).to_string() }
 }
 
-/// A policy that misbehaves on its first call.
+/// Returns a candidate with a policy that misbehaves on its first call.
 fn misbehaving(mode: &str, reason: &'static str) -> Candidate {
     let component = guests::hostile(mode).unwrap();
     let config_map = packed("agents", Some(&component), "");
     Candidate { config_map, fate: Fate::Refused(reason), digest: Digest::of(&component).to_string() }
 }
 
-/// A good edition whose component no longer matches the pinned digest.
+/// Returns a good edition, but with a component that does not match the pinned digest.
 fn bytes(edition: u32, reason: &'static str, exchange: impl Fn(&[u8]) -> Vec<u8>) -> Candidate {
     let Candidate { mut config_map, .. } = good(edition);
     let component = exchange(&own(edition).0);
@@ -99,7 +99,7 @@ fn bytes(edition: u32, reason: &'static str, exchange: impl Fn(&[u8]) -> Vec<u8>
     Candidate { config_map, fate: Fate::Refused(reason), digest: Digest::of(&component).to_string() }
 }
 
-/// A good edition with other bytes and without a pinned digest.
+/// Returns a good edition, but with other bytes and without a pinned digest.
 fn unpinned(edition: u32, reason: &'static str, exchange: impl Fn(&[u8]) -> Vec<u8>) -> Candidate {
     let mut candidate = bytes(edition, reason, exchange);
     let file = candidate.config_map["data"]["policy.yaml"].as_str().unwrap();
@@ -116,7 +116,7 @@ fn section(component: &[u8], name: &str, content: &[u8]) -> Vec<u8> {
     shipped::with_section(component, name, content).unwrap()
 }
 
-/// The Agents' policy with bytes that no other edition has, and its policy.yaml.
+/// Returns the Agents' policy with bytes that no other edition has, and its `policy.yaml`.
 fn own(edition: u32) -> (Vec<u8>, &'static str) {
     let (component, file) = shipped::embedded("agent").unwrap();
     (section(component, "edition", &edition.to_be_bytes()), file)

@@ -1,4 +1,4 @@
-//! Finalizers that settings name: the settings change, or no operator runs while the object is deleted.
+//! Finalizers from settings. The settings change, or no operator runs while a user deletes the object.
 
 use kaos_tests::harness::read::finalizers;
 use kaos_tests::harness::requests::Sort;
@@ -11,7 +11,7 @@ use crate::support::{scenario, settings};
 const FIRST: &str = "kaos.tools/first";
 const SECOND: &str = "kaos.tools/second";
 
-/// Settings that add a finalizer to Agents.
+/// Returns settings that add a finalizer to Agents.
 fn held_by(finalizer: &str) -> Value {
     settings("agents", &format!("{{name: agent, settings: {{finalizer: {finalizer}}}}}"))
 }

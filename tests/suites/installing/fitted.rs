@@ -1,4 +1,4 @@
-//! The last good settings of the operator's ConfigMap outlive the process that used them.
+//! The operator's last good settings. A new process uses the settings that an earlier process stored.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ const FIRST: &str = "registry.example/agent:1";
 const SECOND: &str = "registry.example/agent:2";
 const THIRD: &str = "registry.example/agent:3";
 
-/// The operator's ConfigMap with an image for Agents. It is valid if `fits` is true.
+/// Returns the operator's ConfigMap with an image for Agents. If `fits` is false, the ConfigMap is invalid.
 fn says(image: &str, fits: bool) -> Value {
     let telemetry = if fits { "false" } else { "maybe" };
     own_config_of(&json!({"DEFAULT_AGENT_IMAGE": image, "DEFAULT_TELEMETRY_ENABLED": telemetry}))
@@ -164,7 +164,7 @@ fn settings_apply_before_they_can_be_stored_and_are_stored_later() {
     });
 }
 
-/// How many rights reviews the operator sends in ten minutes, once its backoffs have reached their maximum.
+/// Returns how many rights reviews the operator sends in ten minutes, after its backoffs have reached their maximum.
 async fn asked_in_ten_minutes(world: &World) -> usize {
     world.pass_time(Duration::from_mins(2)).await;
     world.forget_requests();

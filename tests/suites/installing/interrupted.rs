@@ -1,4 +1,4 @@
-//! The operator ends while it checks a package, once by chance or repeatedly because of the package.
+//! The operator ends while it checks a package. The operator ends once by chance, or repeatedly because of the package.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use crate::support::{package, retry, revisions, scenario, until_edition, until_state, widget_waits};
 
-/// Creates a Widget and the package for it, before any operator sees them.
+/// Creates a Widget and a package for it, before an operator runs.
 async fn package_waits(world: &World) {
     widget_waits(world).await;
     world.apply(&package("widgets", "1", "")).await;
 }
 
-/// Starts an operator whose check of the package does not end.
+/// Starts an operator, and waits until it checks the package. The check does not end.
 async fn checks(world: &World) {
     let hour = Duration::from_hours(1);
     world.break_it(Fault::on(&["create"]).of("selfsubjectrulesreviews").slow(hour));

@@ -1,5 +1,5 @@
-//! A namespace's own policy does not affect other namespaces. The guard keeps the policy from reaching objects there;
-//! these tests show that it does not slow down their passes either.
+//! A namespace's own policy does not affect other namespaces. The guard prevents the policy from reaching objects
+//! there. These tests show that the policy does not slow down passes in other namespaces, either.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::support::{
     define, namespace, package, package_in, revisions, scenario, states, until_edition, until_state, widget, widget_in,
 };
 
-/// Widgets in the namespace whose policy burns as much fuel as it can.
+/// The number of Widgets in the namespace with a policy that burns as much fuel as possible.
 const MANY: usize = 60;
 
-/// Whether the status has observed the object's current generation.
+/// Returns whether the status shows the object's current generation.
 fn is_observed(widget: &Value) -> bool {
     widget["status"]["observedGeneration"] == widget["metadata"]["generation"]
 }
@@ -114,7 +114,7 @@ fn few_removed_packages_of_a_namespace_are_kept() {
     });
 }
 
-/// Whether a package has a revision in this state.
+/// Returns whether a package has a revision in this state.
 async fn is_in(world: &World, source: &str, state: &str) -> bool {
     states(world, source).await.iter().any(|it| it == state)
 }

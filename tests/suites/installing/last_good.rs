@@ -1,4 +1,4 @@
-//! A policy that fails in service goes into quarantine, and its predecessor serves.
+//! A policy fails on its objects. The operator puts the policy into quarantine, and serves its predecessor.
 
 use kaos_cluster::faults::Failure;
 use kaos_policy::cut::STATUS;
@@ -12,7 +12,7 @@ use crate::support::{
     states, until_edition, until_state, widget, widget_in,
 };
 
-/// Creates Widgets in two namespaces with the first edition. One Widget in three is fragile.
+/// Creates Widgets of the first edition in two namespaces. Every third Widget is fragile.
 pub(crate) async fn widgets(world: &World) -> Vec<String> {
     define(world).await;
     world.apply(&namespace("other")).await;
@@ -38,8 +38,8 @@ async fn versions(world: &World, all: &[String]) -> Vec<Value> {
     versions
 }
 
-/// A second edition fails on one Widget in three. It goes into quarantine, and every Widget gets the first edition's
-/// children again.
+/// Installs a second edition that fails on every third Widget. The second edition goes into quarantine, and every
+/// Widget gets the children of the first edition again.
 async fn puts_aside(world: &World, fault: &str) {
     let all = widgets(world).await;
     let fragile: Vec<String> = all.iter().step_by(3).cloned().collect();
@@ -261,7 +261,7 @@ fn children_of_a_quarantined_revision_alone_are_deleted() {
     });
 }
 
-/// Matches the operator's writes of revision states.
+/// Returns a fault for the operator's writes of revision states.
 fn writes_of_states() -> Fault {
     Fault::on(&["patch"]).of("policyrevisions").under("status")
 }

@@ -2,27 +2,27 @@
 //!
 //! | module | subject of its tests |
 //! |---|---|
-//! | `swapping` | an applied package starts to serve; an edit without effect causes no write |
+//! | `swapping` | an applied package starts to serve; an edit without an effect causes no write |
 //! | `refusing` | the gate refuses an invalid package with a reason, and other policies keep serving |
-//! | `finalizers` | finalizers that settings name, when the settings or the operator change |
-//! | `fitted` | the operator's last good settings, kept for the next process |
-//! | `last_good` | a policy that fails in service goes into quarantine, and its predecessor serves |
+//! | `finalizers` | finalizers from settings, when the settings or the operator change |
+//! | `fitted` | the operator's last good settings, stored for the next process |
+//! | `last_good` | a policy that fails on its objects goes into quarantine, and its predecessor serves |
 //! | `put_aside` | a quarantine lasts until a user requests a retry |
 //! | `rehearsed` | the status when the API server rejects the dry run of a plan |
-//! | `refusals` | the effects of a refusal, and what a policy may request |
+//! | `refusals` | the effects of a refusal, and which needs a policy may have |
 //! | `interrupted` | an operator that ends while it checks a package |
 //! | `places` | namespaces, pins, precedence |
-//! | `isolation` | a namespace's own policy does not affect other namespaces |
-//! | `tenants` | which ConfigMaps of a namespace are read, and what happens if one cannot be read |
+//! | `isolation` | a namespace's own policy, which must not affect other namespaces |
+//! | `tenants` | which ConfigMaps of a namespace the operator reads, and what happens if it cannot read one |
 //! | `assembled` | packages in chunks, several kinds in one component, overlays |
-//! | `monitored` | the metrics about policies that fail |
+//! | `monitored` | the metrics about failing policies |
 //! | `packages` | half-written, emptied, renamed and deleted ConfigMaps |
 //! | `progress` | the conditions that other tools understand |
 //! | `withheld` | an active policy that can no longer be loaded |
-//! | `unwritable` | a record that cannot be written or removed does not delay others |
+//! | `unwritable` | a record that the operator cannot write or remove, which must not delay other packages |
 //! | `starting` | an operator starts while policies take long to load |
-//! | `erased` | a user deletes the record or the stored bytes of an active revision |
-//! | `under_load` | a policy that changes every second while many Agents are edited |
+//! | `erased` | the deletion of the record or the stored bytes of an active revision |
+//! | `under_load` | a policy that changes every second while users edit many Agents |
 //! | `candidates` | good and broken editions of the Agents' policy |
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
 

@@ -1,4 +1,4 @@
-//! The metrics about policies that fail, which the chart's alerts use.
+//! The metrics about failing policies. The chart's alerts use these metrics.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,13 +17,13 @@ use crate::support::{
     widget,
 };
 
-/// The chart's alerts.
+/// The file with the chart's alerts.
 const ALERTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/helm/kaos-operator/files/monitoring/alerts.yaml");
 
-/// A metric whose label values, requests and their results, are not known in advance.
+/// A metric with labels for requests and their results. Tests do not know the values of these labels in advance.
 const OPEN: &str = "kaos_operator_api_calls_total";
 
-/// Counters to which an alert applies `rate` or `increase`.
+/// Returns the counters to which an alert applies `rate` or `increase`.
 fn rated() -> Vec<String> {
     let alerts = fs::read_to_string(ALERTS).unwrap();
     let calls = ["rate(", "increase("].into_iter().flat_map(|call| alerts.split(call).skip(1));
@@ -31,7 +31,8 @@ fn rated() -> Vec<String> {
     names.filter(|name| *name != OPEN).map(str::to_owned).collect()
 }
 
-/// Waits until this many objects of a kind are unserved for this reason, and none for another reason.
+/// Waits until this many objects of a kind are not served for this reason, and no object of the kind for another
+/// reason.
 async fn until_unserved(world: &World, kind: &str, why: &str, objects: f64) {
     let counted = |labels: &[&str]| world.counted("kaos_operator_objects_unserved", labels);
     let kind = format!("kind=\"{kind}\"");
@@ -104,7 +105,7 @@ fn a_broken_watch_of_policies_recovers_without_changes() {
     });
 }
 
-/// The versions of the Widgets' policy that appear in metrics.
+/// Returns the versions of the Widgets' policy that the metrics contain.
 fn versions(world: &World) -> BTreeSet<String> {
     let page = world.metrics();
     let version = |line: &str| Some(line.split_once("version=\"")?.1.split_once('"')?.0.to_owned());
@@ -120,7 +121,8 @@ fn metrics_omit_revisions_that_can_no_longer_answer() {
             world.apply(&package_in("test", "own", &edition.to_string(), "")).await;
             until_edition(world, "ConfigMap/w", &edition.to_string()).await;
         }
-        // These versions may stay: the active one, its two predecessors, and the one that the last change displaced.
+        // The metrics may contain four versions: the active one, its two predecessors, and the one that the last change
+        // replaced.
         let old = ["1.0.0", "2.0.0", "3.0.0"];
         let no_more = async || versions(world).iter().all(|version| !old.contains(&version.as_str()));
         world.until_true("the old ones are told of no more", no_more).await;

@@ -34,7 +34,7 @@ fn a_deleted_or_unlabelled_config_map_no_longer_serves() {
             world.apply(&package("widgets", "1", "")).await;
             world.apply(&widget("w", &json!({}))).await;
             until_edition(world, "ConfigMap/w", "1").await;
-            // Wait, because a package that disappears during its check never serves and leaves no record.
+            // Wait until the package serves. A package that disappears during its check leaves no record.
             until_state(world, "widgets", "Active").await;
             if gone {
                 world.delete("kaos-system:ConfigMap/widgets").await;
@@ -100,7 +100,7 @@ fn objects_outside_of_every_scope_report_that_also_after_a_restart() {
     });
 }
 
-/// Renames a package and replaces its edition by one that fails on the Widgets that the first edition serves.
+/// Renames a package and replaces its edition. The new edition fails on the Widgets that the first edition serves.
 async fn renamed_is_put_aside(world: &World) {
     first_edition_serves(world, &json!({"fragile": true})).await;
     world.delete("kaos-system:ConfigMap/widgets").await;
@@ -118,7 +118,7 @@ fn a_renamed_package_falls_back_to_the_old_one() {
     });
 }
 
-/// Packages of the namespace `test` for five places.
+/// Returns packages in the namespace `test` for five places.
 fn of_a_namespace(prefix: &str) -> Vec<Value> {
     let of_settings = |(policy, tree): (&str, &str)| {
         settings(&format!("{prefix}-{policy}"), &format!("{{name: {policy}, settings: {tree}}}"))

@@ -1,4 +1,4 @@
-//! Namespaces, pins and precedence.
+//! Namespaces, pins, and which of several policies answers for an object.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::support::{
     widget, widget_in, widget_waits,
 };
 
-/// Ships the first edition for the cluster, and another edition for the namespace `canary`.
+/// Installs the first edition for the cluster, and another edition for the namespace `canary`.
 async fn canary_is_for_one_namespace(world: &World, edition: &str) {
     define(world).await;
     world.apply(&namespace("canary")).await;
@@ -47,7 +47,8 @@ fn the_clusters_policy_is_the_fallback_of_a_namespaces_policy() {
     });
 }
 
-/// Ships the first edition for all objects, and another edition for objects that pin it. Returns the revision to pin.
+/// Installs the first edition for all objects, and another edition only for objects that pin it. Returns the revision
+/// to pin.
 async fn next_can_be_chosen(world: &World, edition: &str) -> Value {
     define(world).await;
     world.apply(&package("widgets", "1", "")).await;
@@ -162,7 +163,7 @@ fn an_older_config_map_filled_later_does_not_displace_the_active_policy() {
                 until_state(world, "newer", "Active").await;
                 assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "restarted: {restarts}");
             }
-            // The next edition of the active package inherits its claim.
+            // A new edition of the active package keeps the package's place.
             world.apply(&package("newer", "3", "")).await;
             until_edition(world, "ConfigMap/w", "3").await;
             world.delete("kaos-system:ConfigMap/newer").await;
@@ -171,8 +172,8 @@ fn an_older_config_map_filled_later_does_not_displace_the_active_policy() {
     }
 }
 
-/// Ships the first edition for the cluster, and a second one in the namespace `test`, where it serves. Creates another
-/// Widget in the namespace `other`.
+/// Installs the first edition for the cluster, and a second edition in the namespace `test`, where it serves. Creates
+/// another Widget in the namespace `other`.
 async fn tenant_has_its_own(world: &World, second: &str) {
     define(world).await;
     world.apply(&namespace("other")).await;
@@ -249,7 +250,7 @@ fn on_a_fresh_cluster_only_the_winning_package_creates_children() {
         world.apply(&package("a-cluster", "1", "")).await;
         world.apply(&package("b-scoped", "2", "scope: {namespaces: [test]}")).await;
         let told = world.history("Widget/w").await;
-        // Slow down the check so that a pass could run between the activations of the two packages.
+        // Slow down the check. So a pass could run between the activations of the two packages.
         let review = Fault::on(&["create"]).of("selfsubjectrulesreviews");
         world.break_it(review.slow(Duration::from_secs(2)));
         world.start().await;

@@ -1,5 +1,5 @@
-//! The conditions of revisions by which other tools decide whether to wait or to give up. `tests/gitops` asks the tools'
-//! own libraries about the recorded revisions.
+//! The conditions of revisions. By these conditions, other tools decide whether to wait or to report a failure.
+//! `tests/gitops` checks the recorded revisions with the tools' own libraries.
 
 use std::time::Duration;
 
@@ -15,7 +15,8 @@ use crate::support::{
 
 const BOTH: [&str; 2] = ["Reconciling", "Stalled"];
 
-/// Asserts that a revision has this condition and not the other one, or neither.
+/// Asserts that a revision has only this condition of the two conditions in `BOTH`. For `None`, the revision must have
+/// neither.
 fn has_only(of: Option<&str>, revision: &Value) {
     for one in BOTH {
         assert_eq!(is_true(revision, one), of == Some(one), "{one}: {revision:#}");
@@ -76,7 +77,7 @@ fn a_new_revision_is_not_observed_before_its_first_status_and_then_reconciling()
     });
 }
 
-/// Rewrites the record as an earlier version of the operator left it.
+/// Rewrites the record to the form that an earlier version of the operator wrote.
 async fn as_before(world: &World, revision: &Value) {
     world.patch_status(&at(revision), &json!({"observedGeneration": null, "conditions": null})).await;
 }

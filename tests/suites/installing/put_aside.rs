@@ -1,4 +1,4 @@
-//! A quarantine lasts until a user requests a retry, even if the same bytes come back in another way.
+//! A quarantine lasts until a user requests a retry. The quarantine also covers a later package with equal bytes.
 
 use std::time::Duration;
 

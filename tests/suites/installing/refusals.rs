@@ -1,4 +1,4 @@
-//! A policy refuses an object that its predecessor accepted. That is a valid answer, unless `policy.yaml` says
+//! A policy refuses an object that its predecessor accepted. The refusal is a valid answer unless `policy.yaml` says
 //! otherwise.
 
 use kaos_tests::harness::{condition, play};

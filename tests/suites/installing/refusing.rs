@@ -92,7 +92,8 @@ fn a_package_lists_its_missing_rights_and_waits_for_them() {
         let message = revision["status"]["message"].as_str().unwrap();
         assert!(message.contains("widgets.test.example.com"), "{message}");
         assert!(message.contains("the ClusterRole that `kaos-operator policy pack` prints"), "{message}");
-        // Without the chart, no role aggregates the ClusterRole. Then a binding is missing, and the message names it.
+        // The chart is not installed, so no role aggregates the ClusterRole. The message contains the command that
+        // creates the missing binding.
         let role = "kaos-policy-widget";
         let command = format!(
             "kubectl create clusterrolebinding {role} --clusterrole={role} --serviceaccount=kaos-system:NAME, with the name"
@@ -182,8 +183,8 @@ fn kinds(names: &[&str]) -> BTreeSet<GroupKind> {
     names.iter().map(|name| name.parse().unwrap()).collect()
 }
 
-/// Waits until `widgets` is refused because the operator was started without a permission. `why` is a part of the
-/// message.
+/// Waits until the operator refuses the package `widgets` because its flags do not allow a permission. `why` is a part
+/// of the message.
 async fn until_not_granted(world: &World, why: &str) {
     let told = |revision: &Value| {
         let status = &revision["status"];
@@ -211,7 +212,7 @@ fn a_claim_that_reads_kinds_outside_of_the_operators_flags_is_refused() {
         let why = "grants.reads: Secret is not allowed: the operator's --grantable-reads allows only ConfigMap";
         until_not_granted(world, why).await;
         assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "what served goes on");
-        // The default policies still emit and read their types.
+        // The default policies may still emit and read their types.
         world.apply(&samples::model_api("llm")).await;
         world.until_ready("ModelAPI/llm").await;
     });
@@ -229,7 +230,7 @@ fn a_policy_of_a_namespace_reads_kinds_of_kubernetes_only_if_the_owner_lists_the
         tenant(world).await;
         until_not_granted(world, "claims[0].reads: Deployment.apps: ").await;
         assert!(world.look("ConfigMap/w").await.is_null(), "it does not serve");
-        // In the operator's own namespace it may.
+        // A policy in the operator's own namespace may read this kind.
         world.apply(&package("cluster", "2 reads deployments", "")).await;
         until_edition(world, "ConfigMap/w", "2").await;
     });

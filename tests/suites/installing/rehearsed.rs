@@ -1,4 +1,4 @@
-//! When the API server rejects the dry run of a plan, the status shows the reason as it would after a real apply.
+//! The API server rejects the dry run of a plan. The status must show the same reason as after a real apply.
 
 use kaos_cluster::faults::Failure;
 use kaos_tests::harness::samples::{agent, model_api};

@@ -1,4 +1,4 @@
-//! An operator starts while policies of namespaces take long to load.
+//! An operator starts while the policies of namespaces take a long time to load.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use crate::support::{
     until_state, widget, widget_in,
 };
 
-/// Whether the operator says that it loads a policy of the namespace `test`, and waits for nothing else.
+/// Returns whether the operator reports that it loads a policy of the namespace `test`, and is ready otherwise.
 fn loads_for_test(world: &World) -> bool {
     world.probe().ready().is_ok() && world.probe().loading().iter().any(|it| it.ends_with(" Widget in test"))
 }
 
-/// The second edition of a namespace's own policy serves one Widget, `w`. At its start the operator could not load the
-/// first edition.
+/// Creates a state in which the second edition of a namespace's own policy serves the Widget `w`. At its start, the
+/// operator could not load the first edition.
 async fn serves_without_what_was_before(world: &World) {
     own_edition_serves(world).await;
     world.apply(&package_in("test", "own", "2 traps", "")).await;
@@ -200,7 +200,7 @@ fn recompiling_a_policy_of_one_namespace_delays_no_other() {
 #[test]
 fn an_object_deleted_while_its_policy_loads_is_released_in_time() {
     play(scenario().installing(true), async |world| {
-        // Only policies of the operator's namespace may have the grants of the shipped file.
+        // Leave out the grants of the shipped `policy.yaml`: only policies in the operator's namespace may have them.
         let (component, _) = kaos_tests::shipped::embedded("agent").unwrap();
         let component = kaos_tests::shipped::with_section(component, "edition", b"EDITION=1").unwrap();
         let mut own = packed("own", Some(&component), "{}");

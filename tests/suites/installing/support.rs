@@ -1,4 +1,4 @@
-//! Widgets, editions of their policy, and packages of these editions.
+//! Widgets, editions of the Widgets' policy, and packages with these editions.
 
 use kaos_cluster::faults::Verb;
 use kaos_tests::harness::kinds::Kind;
@@ -12,40 +12,41 @@ use serde_json::{Value, json};
 pub(crate) use kaos_tests::harness::samples::namespace;
 pub(crate) use kaos_tests::widgets::{widget, widget_in};
 
-/// A package in the operator's namespace, as `policy pack` makes it. `file` is its policy.yaml.
+/// Returns a package in the operator's namespace, like `policy pack`. `file` is the content of `policy.yaml`.
 pub(crate) fn package(name: &str, edition: &str, file: &str) -> Value {
     packed(name, Some(&component(edition).unwrap()), file)
 }
 
-/// A package in another namespace.
+/// Returns a package in another namespace.
 pub(crate) fn package_in(namespace: &str, name: &str, edition: &str, file: &str) -> Value {
     let mut package = package(name, edition, file);
     package["metadata"]["namespace"] = json!(namespace);
     package
 }
 
-/// A package with settings and without a component.
+/// Returns a package with settings and without a component.
 pub(crate) fn settings(name: &str, file: &str) -> Value {
     packed(name, None, file)
 }
 
-/// A package with a component and its policy.yaml.
+/// Returns a package with a component and a `policy.yaml`.
 pub(crate) fn packed(name: &str, component: Option<&[u8]>, file: &str) -> Value {
     shipped::package(name, component, file).unwrap()
 }
 
-/// The operator's ConfigMap with the size of Widgets.
+/// Returns the operator's ConfigMap with the size of Widgets.
 pub(crate) fn own_config(size: &str) -> Value {
     own_config_of(&json!({"WIDGET_SIZE": size}))
 }
 
-/// The operator's ConfigMap with these variables.
+/// Returns the operator's ConfigMap with these variables.
 pub(crate) fn own_config_of(variables: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "data": variables,
         "metadata": {"name": "kaos-operator-config", "namespace": "kaos-system"}})
 }
 
-/// An operator on the embedded cluster that installs policies from ConfigMaps, without a policy for Widgets.
+/// Returns a scenario on the embedded cluster. The operator installs policies from ConfigMaps, and has no policy for
+/// Widgets.
 pub(crate) fn scenario() -> Scenario {
     Scenario::embedded("the test counts the operator's writes").installing(false)
 }
@@ -59,14 +60,14 @@ pub(crate) async fn define(world: &World) {
         .await;
 }
 
-/// Installs the definition of Widgets and creates one, `w`, which no policy serves yet.
+/// Installs the definition of Widgets, and creates the Widget `w`. No policy serves this Widget yet.
 pub(crate) async fn widget_waits(world: &World) {
     define(world).await;
     world.apply(&widget("w", &json!({}))).await;
 }
 
-/// Installs the definition of Widgets, and waits until the first edition, in the package `widgets`, has served one,
-/// `w`.
+/// Installs the definition of Widgets, and creates the Widget `w`. Waits until the first edition, in the package
+/// `widgets`, serves the Widget.
 pub(crate) async fn first_edition_serves(world: &World, spec: &Value) {
     define(world).await;
     world.apply(&package("widgets", "1", "")).await;
@@ -74,8 +75,9 @@ pub(crate) async fn first_edition_serves(world: &World, spec: &Value) {
     until_edition(world, "ConfigMap/w", "1").await;
 }
 
-/// Installs the definition of Widgets, and waits until the namespace `test`'s own policy, the first edition, has served
-/// one, `w`. It takes precedence over the third edition, which is for the cluster.
+/// Installs the definition of Widgets, and creates the Widget `w` in the namespace `test`. Waits until this namespace's
+/// own policy, the first edition, serves the Widget. The own policy wins over the third edition, which is for the
+/// cluster.
 pub(crate) async fn own_edition_serves(world: &World) {
     define(world).await;
     world.apply(&package("widgets", "3", "")).await;
@@ -86,7 +88,8 @@ pub(crate) async fn own_edition_serves(world: &World) {
     world.quiet().await;
 }
 
-/// Creates two Widgets that the first edition serves. The next edition traps on `fragile` and serves `sturdy`.
+/// Creates two Widgets that the first edition serves. The next edition traps on the Widget `fragile` and serves the
+/// Widget `sturdy`.
 pub(crate) async fn next_edition_traps_on_one(world: &World) {
     define(world).await;
     world.apply(&package("widgets", "1", "")).await;
@@ -97,7 +100,7 @@ pub(crate) async fn next_edition_traps_on_one(world: &World) {
     until_edition(world, "ConfigMap/sturdy", "2").await;
 }
 
-/// The revisions of a package, the oldest first.
+/// Returns the revisions of a package. The oldest revision is first.
 pub(crate) async fn revisions(world: &World, source: &str) -> Vec<Value> {
     let mut all = world.list_in(Kind::named("PolicyRevision"), "kaos-system").await;
     all.retain(|revision| revision["spec"]["source"]["configMap"] == source);
@@ -108,13 +111,13 @@ pub(crate) async fn revisions(world: &World, source: &str) -> Vec<Value> {
     all
 }
 
-/// The states of the revisions of a package.
+/// Returns the states of a package's revisions.
 pub(crate) async fn states(world: &World, source: &str) -> Vec<String> {
     let all = revisions(world, source).await;
     all.iter().filter_map(|revision| revision["status"]["state"].as_str().map(str::to_owned)).collect()
 }
 
-/// Waits until a revision of a package is in a state. Returns the revision.
+/// Waits until a package has a revision in this state. Returns the revision.
 pub(crate) async fn until_state(world: &World, source: &str, state: &str) -> Value {
     world
         .until_true(&format!("a revision of {source} is {state}"), async || {
@@ -124,7 +127,8 @@ pub(crate) async fn until_state(world: &World, source: &str, state: &str) -> Val
     revisions(world, source).await.into_iter().find(|revision| revision["status"]["state"] == state).unwrap()
 }
 
-/// The names of the ConfigMaps of a namespace that the operator has read since the journal was cleared, once per read.
+/// Returns the names of the ConfigMaps in a namespace that the operator has read since the journal was cleared. A name
+/// appears once for each read.
 pub(crate) fn read_in(world: &World, namespace: &str) -> Vec<String> {
     let asked = world.requests(Sort::Read).into_iter().map(|entry| entry.attempt);
     let read = asked.filter(|it| it.verb == Verb::Get && it.resource == "configmaps" && it.namespace == namespace);
@@ -139,7 +143,7 @@ pub(crate) async fn retry(world: &World, revision: &Value) {
     world.patch(&at, &json!({"metadata": {"annotations": {"kaos.tools/retry": "please"}}})).await;
 }
 
-/// Asserts that an operator that starts on a settled cluster writes nothing.
+/// Asserts that an operator writes nothing when it restarts on a cluster where all work is done.
 pub(crate) async fn restart_writes_nothing(world: &World) {
     world.forget_requests();
     world.restart().await;
@@ -147,14 +151,14 @@ pub(crate) async fn restart_writes_nothing(world: &World) {
     assert_eq!(world.writes(), [""; 0], "a settled cluster stays as it is");
 }
 
-/// Waits until a Widget's ConfigMap comes from an edition.
+/// Waits until a Widget's ConfigMap contains this edition. Returns the ConfigMap.
 pub(crate) async fn until_edition(world: &World, config_map: &str, edition: &str) -> Value {
     world
         .until(&format!("{config_map} is of edition {edition}"), config_map, |live| live["data"]["edition"] == edition)
         .await
 }
 
-/// Waits until the operator has replaced the deleted record of an active revision.
+/// Waits until the operator has written the deleted record of an active revision again.
 pub(crate) async fn until_written_again(world: &World, source: &str, record: &Value) {
     let is_new = |it: &Value| uid(it) != uid(record) && it["status"]["state"] == "Active";
     world.until_true("it is written again", async || revisions(world, source).await.iter().any(is_new)).await;

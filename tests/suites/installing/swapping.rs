@@ -1,4 +1,4 @@
-//! An applied package starts to serve.
+//! Applied packages start to serve.
 
 use kaos_tests::harness::{condition, play, reason, samples};
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! Packages of namespaces other than the operator's. The operator watches the metadata of all ConfigMaps there, and
-//! reads the ones that count.
+//! Packages in namespaces other than the operator's. The operator watches the metadata of all ConfigMaps in these
+//! namespaces, and reads only the ConfigMaps of packages.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -19,11 +19,13 @@ use crate::support::{
     until_state, widget, widget_in,
 };
 
-/// The bytes of compiled code of an edition, in tenths. A namespace may have `CODE` of them, and all tenants ten more.
+/// A tenth of the size of an edition's compiled code, in bytes. A namespace may have `CODE` tenths, and all tenants
+/// together may have ten tenths more.
 static TENTH: AtomicUsize = AtomicUsize::new(0);
 static CODE: AtomicUsize = AtomicUsize::new(0);
 
-/// Limits the compiled code of the next operators of a namespace to this many tenths of an edition.
+/// Sets the limit for the compiled code of a namespace to this many tenths of an edition. The limit applies to
+/// operators that start later.
 fn limit_code(tenths: usize) {
     let component = component("1").unwrap();
     let compiled = InProcessCompiler(Engine::new().unwrap()).compile(&Order::new(&component)).unwrap();
@@ -144,7 +146,7 @@ fn an_unreadable_package_keeps_serving_and_delays_nothing() {
         until_state(world, "widgets", "Active").await;
         assert_eq!(states(world, "own").await, ["Active"]);
 
-        // A new process has only the stored bytes, because it has never read the ConfigMap.
+        // A new process has not read the ConfigMap, so it can load the policy only from the stored bytes.
         world.restart().await;
         world.delete("ConfigMap/w").await;
         until_edition(world, "ConfigMap/w", "1").await;

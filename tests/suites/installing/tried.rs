@@ -1,4 +1,4 @@
-//! The operator tries settings before they serve, and refuses settings that would break every object.
+//! The operator tries new settings before it uses them, and refuses settings that would break every object.
 
 use kaos_tests::gadget::{gadget, hold::Hold};
 use kaos_tests::harness::samples::{agent, model_api};
@@ -10,7 +10,7 @@ use crate::support::{
     settings, until_edition, until_state, widget,
 };
 
-/// The operator's ConfigMap.
+/// The key of the operator's ConfigMap.
 const OWN: &str = "kaos-system:ConfigMap/kaos-operator-config";
 
 #[test]
@@ -61,7 +61,8 @@ fn operator_settings_that_no_child_can_have_are_reported_before_use() {
         let events = world.events(OWN).await;
         let told = &events[0].2;
         assert!(events.len() == 1 && told.contains("ports[0].port: 70000") && told.contains("GADGET_PORT"), "{told}");
-        // The last good settings stay in effect, also for new objects and after a restart. No other package is blamed.
+        // The last good settings stay in effect, also for new objects and after a restart. The operator refuses no
+        // other package for this reason.
         world.restart().await;
         world.apply(&gadget("later", &json!({}))).await;
         until_served_at(world, "Service/later", 8080).await;
@@ -94,18 +95,19 @@ fn the_first_start_waits_for_operator_settings_that_no_child_can_have() {
 
 #[test]
 fn a_field_of_a_newer_server_is_passed_on_and_reported() {
-    // Create no Agent: the embedded server would reject its child, because it does not know the field either.
+    // Create no Agent: the embedded server does not know the field either, and would reject the Agent's child.
     play(scenario(), async |world| {
         let file = "{name: agent, settings: {resources: {newer: {memory: 1Gi}}}}";
         world.apply(&settings("tuned", file)).await;
         let refused = until_state(world, "tuned", "Refused").await;
         let message = refused["status"]["message"].as_str().unwrap();
         assert!(message.contains("Kubernetes 1.36 has no field"), "{message}");
-        // Now the server decides, also about the package refused before.
+        // The cluster now reports a newer version, so its API server judges the field. The API server also judges the
+        // package that was refused before.
         world.embedded().say_minor(37);
         retry(world, &refused).await;
         until_state(world, "tuned", "Active").await;
-        // Settings that are invalid on any server are still refused.
+        // The operator still refuses settings that are invalid on any server.
         let file = "{name: mcpserver, settings: {resources: {limits: {memory: lots}}}}";
         world.apply(&settings("wrong", file)).await;
         let refused = until_state(world, "wrong", "Refused").await;
@@ -113,7 +115,7 @@ fn a_field_of_a_newer_server_is_passed_on_and_reported() {
     });
 }
 
-/// Ships settings with size 5 for Widgets of a namespace, in the operator's namespace.
+/// Installs settings in the operator's namespace that set size 5 for the Widgets of one namespace.
 async fn size_is_5_in(world: &World, place: &str) {
     world
         .apply(&settings(
@@ -225,7 +227,8 @@ fn a_trial_of_the_operators_settings_delays_nothing_else() {
         let hold = Hold::at(4998);
         port_is(world, "4998").await;
         world.until_meanwhile("they are being tried", async || hold.is_met()).await;
-        // A new version of another package serves meanwhile, and goes when its package does.
+        // Meanwhile, a new version of another package starts to serve. After a user deletes this package, the version
+        // stops serving.
         world.apply(&package("widgets", "2", "")).await;
         let is = async |state: &str| {
             let all = crate::support::revisions(world, "widgets").await;
@@ -234,7 +237,7 @@ fn a_trial_of_the_operators_settings_delays_nothing_else() {
         world.until_meanwhile("another package serves", async || is("Active").await).await;
         world.delete("kaos-system:ConfigMap/widgets").await;
         world.until_meanwhile("it is gone", async || is("Superseded").await).await;
-        // The settings that are in effect stay in effect.
+        // Until the operator has tried the new settings, the previous settings stay in effect.
         world.apply(&gadget("later", &json!({}))).await;
         let is_served = async || world.look("Service/later").await["spec"]["ports"][0]["port"] == 8080;
         world.until_meanwhile("the last good settings hold", is_served).await;

@@ -1,6 +1,7 @@
-//! A policy that changes repeatedly while many Agents are edited.
+//! A policy changes repeatedly while users edit many Agents.
 //!
-//! `KAOS_SWAP_AGENTS` sets the number of Agents; then one change in five is broken. `tests/run swap` uses 2,000.
+//! `KAOS_SWAP_AGENTS` sets the number of Agents. If it is set, one change in five is broken. `tests/run swap` uses
+//! 2,000 Agents.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -17,17 +18,17 @@ use serde_json::{Value, json};
 use crate::candidates::{BROKEN, Candidate, Fate, MARK, good};
 use crate::support::{revisions, scenario, until_state};
 
-/// Edits of Agents for each change of the policy.
+/// The number of edits of Agents for each change of the policy.
 const EDITS: usize = 20;
-/// One Agent in this many has a pod on which a broken candidate fails.
+/// One Agent in seven is fragile: a broken candidate fails on its pod.
 const FRAGILE: usize = 7;
 const NAMESPACES: [&str; 2] = ["test", "other"];
 
-/// The load: the number of Agents, and the number of policy changes for each broken one.
+/// Returns the number of Agents, and the number n for which one policy change in n is broken.
 fn load() -> (usize, u32) {
     match std::env::var("KAOS_SWAP_AGENTS") {
         Ok(number) => (number.parse().expect("KAOS_SWAP_AGENTS is a number"), 5),
-        // In a debug build, checking a candidate takes most of the time.
+        // Use few Agents and changes: in a debug build, checking a candidate takes most of the time.
         Err(_) => (40, 2),
     }
 }
@@ -44,7 +45,7 @@ fn is_fragile(number: usize) -> bool {
     number.is_multiple_of(FRAGILE)
 }
 
-/// An Agent after this many edits.
+/// Returns an Agent after this many edits.
 fn agent(number: usize, edits: usize) -> Value {
     let side = |side: usize| json!({"name": format!("side{side}"), "image": "side:1"});
     let beside: Vec<Value> = if is_fragile(number) { (0..6).map(side).collect() } else { Vec::new() };
@@ -54,18 +55,18 @@ fn agent(number: usize, edits: usize) -> Value {
     agent
 }
 
-/// All observed states.
+/// All states that the test observed.
 #[derive(Default)]
 struct Seen {
-    /// The editions that each Deployment has shown, by its name.
+    /// For each Deployment, the editions that it has shown.
     editions: BTreeMap<String, BTreeSet<String>>,
-    /// Deployments that showed two editions at once.
+    /// The Deployments that showed two editions at once.
     mixed: Vec<String>,
-    /// The digests that Agents' statuses have shown.
+    /// For each Agent, the digests that its status has shown.
     digests: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// The editions in all places of a Deployment that show one.
+/// Returns the editions that a Deployment shows. Several places of a Deployment show the edition.
 fn editions_of(deployment: &Value) -> BTreeSet<String> {
     let template = &deployment["spec"]["template"];
     let container =
@@ -92,7 +93,7 @@ fn look_at_everything(world: &World) -> Arc<Mutex<Seen>> {
         tokio::spawn(async move {
             let mut objects = watcher(api, watcher::Config::default()).default_backoff().applied_objects().boxed();
             while let Some(next) = objects.next().await {
-                // The watcher reopens a broken watch.
+                // Ignore the error of a broken watch, because the watcher reopens the watch.
                 let Ok(object) = next else { continue };
                 let object = serde_json::to_value(object).unwrap();
                 let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
@@ -114,7 +115,7 @@ fn look_at_everything(world: &World) -> Arc<Mutex<Seen>> {
     seen
 }
 
-/// Applies a candidate, and waits until its fate is clear, or for a second.
+/// Applies a candidate, and waits until the expected fate occurs. For a candidate that serves, waits a second.
 async fn change(world: &World, candidate: &Candidate) {
     world.apply(&candidate.config_map).await;
     match candidate.fate {
@@ -168,7 +169,7 @@ fn policies_swapped_every_second_under_load_give_no_mixed_answer() {
         until_settled(world, 0).await;
 
         let seen = look_at_everything(world);
-        // Slow down requests, because a swap can overtake a pass only if the pass takes time.
+        // Slow down requests: a swap can only happen during a pass if the pass takes some time.
         world.break_it(
             Fault::on(&["get", "list", "create", "update", "patch", "delete"]).slow(Duration::from_millis(5)),
         );
@@ -216,7 +217,7 @@ fn policies_swapped_every_second_under_load_give_no_mixed_answer() {
             let has = deployment.to_string().contains(&format!("{{\"name\":\"EDITS\",\"value\":\"{edits}\"}}"));
             assert!(has, "edit {edits} is not in {deployment}");
         }
-        // If a new operator has nothing to do, the last edition has served the last edits.
+        // Restart the operator. If it has no work, the last edition has served the last edits.
         world.forget_requests();
         world.restart().await;
         world.until_true("nothing is left to do", async || world.probe().queue().0 == 0).await;

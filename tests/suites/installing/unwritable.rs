@@ -1,4 +1,5 @@
-//! A record that cannot be written or removed does not delay others, neither an activation nor a quarantine.
+//! The operator cannot write or remove a record. Such a record must not delay other packages, neither an activation nor
+//! a quarantine.
 
 use kaos_cluster::faults::Failure;
 use kaos_tests::harness::read::name;
@@ -10,13 +11,14 @@ use crate::support::{
     widget_in, widget_waits,
 };
 
-/// Lets all further writes of a record's status fail.
+/// Makes all further writes of a record's status fail.
 fn cannot_be_written(world: &World, record: &Value) {
     let writes = Fault::on(&["patch"]).of("policyrevisions").under("status").named(name(record));
     world.break_it(writes.fail(Failure::Server(500)));
 }
 
-/// Ships the first edition for the cluster and the second for the namespace `canary`, with a Widget in each place.
+/// Installs the first edition for the cluster and the second edition for the namespace `canary`. Both namespaces have a
+/// Widget.
 async fn two_places_are_served(world: &World) {
     define(world).await;
     world.apply(&namespace("canary")).await;
@@ -28,7 +30,7 @@ async fn two_places_are_served(world: &World) {
     until_edition(world, "canary:ConfigMap/w", "2").await;
 }
 
-/// Asserts that a failing revision still goes into quarantine, and that the next one still becomes active.
+/// Asserts that the operator still quarantines a failing revision, and still activates the next revision.
 async fn policies_are_looked_after(world: &World) {
     world.apply(&package("widgets", "2 traps", "")).await;
     until_state(world, "widgets", "Quarantined").await;

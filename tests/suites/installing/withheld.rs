@@ -1,4 +1,4 @@
-//! An active policy that can no longer be loaded.
+//! An active policy that the operator can no longer load.
 
 use kaos_cluster::faults::Failure;
 use kaos_tests::harness::read::{name, uid};
@@ -10,7 +10,8 @@ use crate::support::{
     until_written_again, widget,
 };
 
-/// Lets the second edition serve a Widget, `w`, and create a second ConfigMap for it. Returns that ConfigMap's UID.
+/// Waits until the second edition serves the Widget `w` and has created its second ConfigMap. Returns the UID of this
+/// ConfigMap.
 async fn second_edition_keeps(world: &World) -> String {
     first_edition_serves(world, &json!({})).await;
     world.apply(&package("widgets", "2 keeps", "")).await;
@@ -19,8 +20,8 @@ async fn second_edition_keeps(world: &World) -> String {
     uid(&kept).to_owned()
 }
 
-/// Waits until the first edition serves as the fallback of the active one, and until the object's and the revision's
-/// status say so.
+/// Waits until the first edition serves as the fallback for the active edition. Also waits until the status of the
+/// object and the status of the revision show the fallback.
 async fn until_stood_in(world: &World) -> Value {
     until_edition(world, "ConfigMap/w", "1").await;
     let told =
@@ -260,7 +261,7 @@ fn a_rollback_skips_unloadable_revisions() {
     });
 }
 
-/// Waits until the status message of a package's active revision contains a text.
+/// Waits until the status of a package's active revision has a message with this text.
 async fn until_told(world: &World, source: &str, text: &str) {
     let says = |revision: &Value| {
         let status = &revision["status"];

@@ -1,20 +1,20 @@
-//! Compares a stored object with the requested one. The server may add defaults, drop empty values, and rewrite
+//! Compares a stored object with the requested object. The server may add defaults, drop empty values, and rewrite
 //! quantities.
 
 use serde_json::Value;
 
-/// The path of the first value that is stored differently than requested.
+/// Returns the path of the first stored value that differs from the request.
 pub(crate) fn otherwise(asked: &Value, stored: &Value) -> Option<String> {
     let mut path = String::new();
     differs(asked, stored, &mut path).then_some(path)
 }
 
-/// Fields that a server drops if their feature gate is off. Only the server knows its feature gates.
+/// Fields that a server drops if their feature gate is disabled. Only the server knows its feature gates.
 const GATED: [&str; 2] = ["schedulingGroup", "stopSignal"];
-/// The deprecated alias of a field. The server keeps it equal to the newer field.
+/// Each entry is a deprecated alias and the current field. The server keeps both fields equal.
 const OLDER: [(&str, &str); 1] = [("serviceAccount", "serviceAccountName")];
 
-/// Returns whether two values differ. If they differ, `path` names the differing field.
+/// Returns whether two values differ. If they differ, `path` becomes the path of the differing field.
 fn differs(asked: &Value, stored: &Value, path: &mut String) -> bool {
     let length = path.len();
     match (asked, stored) {
@@ -39,10 +39,10 @@ fn differs(asked: &Value, stored: &Value, path: &mut String) -> bool {
             }
         }
         (Value::Number(asked), Value::Number(stored)) => return asked.as_f64() != stored.as_f64(),
-        // Quantities: the server stores `1000m` as `1`, and the number 1, too.
+        // These values are quantities. The server stores both `1000m` and the number 1 as `1`.
         (Value::Number(_) | Value::String(_), Value::String(_)) if is_amount(path) => {}
         (Value::String(asked), _) if asked.is_empty() => {}
-        // The server fills in the port's number.
+        // For the port 0, the server fills in the port's number.
         (Value::Number(asked), _) if path.ends_with("targetPort") && asked.as_i64() == Some(0) => {}
         (Value::Number(asked), _) if path.contains("Probe") && asked.as_f64() == Some(0.0) => {}
         (asked, stored) => return asked != stored,
@@ -50,7 +50,7 @@ fn differs(asked: &Value, stored: &Value, path: &mut String) -> bool {
     false
 }
 
-/// Whether Go omits this value when it writes an object.
+/// Returns whether Go omits this value when it writes an object.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,

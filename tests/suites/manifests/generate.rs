@@ -1,4 +1,4 @@
-//! Generates objects from the schemas of their kinds, and from Kubernetes' own types where a kind leaves a field open.
+//! Generates objects from the schemas of their kinds. If a kind leaves a field open, uses Kubernetes' own types.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use crate::server::NAMESPACE;
 use crate::words;
 
 const PREFIX: &str = "#/components/schemas/";
-/// The schema depth below which only required fields are generated.
+/// Below this depth of the schema, the generator creates only required fields.
 const DEEP: usize = 14;
 
-/// The schemas from which objects are generated.
+/// The schemas for the generated objects.
 pub(crate) struct Generator {
     /// The schema of each kind's spec.
     kinds: BTreeMap<String, Value>,
@@ -34,10 +34,10 @@ impl Generator {
         Self { kinds, types }
     }
 
-    /// Generates a random object. The same random numbers give the same object.
+    /// Generates a random object. Equal random numbers give equal objects.
     pub(crate) fn object(&self, rng: Rng) -> Value {
         let mut maker = Maker { generator: self, rng, nasty: 0 };
-        // Give half of the objects few or no invalid values.
+        // About half of the objects get few invalid values or none.
         maker.nasty = maker.rng.choice([0, 0, 2, 5, 12]).unwrap_or_default();
         let kind = maker.rng.choice(["Agent", "MCPServer", "ModelAPI"]).unwrap_or_default();
         let mut spec = maker.value(&self.kinds[kind], kind, "spec", 0);
@@ -60,7 +60,7 @@ impl Generator {
     }
 }
 
-/// The objects to which Agents refer.
+/// Returns the objects to which Agents refer.
 pub(crate) fn beside() -> Fixed {
     let object = |kind: &str, name: &str, spec: Value| {
         json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "metadata": {"name": name, "namespace": NAMESPACE},
@@ -72,7 +72,7 @@ pub(crate) fn beside() -> Fixed {
     ])
 }
 
-/// An object that is being generated.
+/// The state of the generator for one object.
 struct Maker<'a> {
     generator: &'a Generator,
     rng: Rng,
@@ -89,7 +89,7 @@ impl Maker<'_> {
         self.rng.u8(..100) < self.nasty
     }
 
-    /// The fields that an object of a kind needs.
+    /// Returns the fields that an object of a kind needs.
     fn base(&mut self, kind: &str) -> Vec<(&'static str, Value)> {
         match kind {
             "Agent" => {
@@ -122,7 +122,7 @@ impl Maker<'_> {
         self.value(generator.named(name), name, field, depth)
     }
 
-    /// Generates a value of a schema for a field. `of` is the type or field that contains it.
+    /// Generates a value of a schema for a field. `of` is the type or the field that contains this field.
     fn value(&mut self, schema: &Value, of: &str, field: &str, depth: usize) -> Value {
         let generator = self.generator;
         if let Some(name) = schema["$ref"].as_str() {
@@ -138,7 +138,7 @@ impl Maker<'_> {
         }
         let is_nasty = self.is_nasty();
         if schema["oneOf"].is_array() || schema["x-kubernetes-int-or-string"] == true {
-            // A quantity, or a port by number or name.
+            // The schema accepts a number or a text: this is a quantity, or a port's number or name.
             return match (field, self.rng.bool()) {
                 ("port" | "targetPort", true) => json!(words::text("ContainerPort", "name", &mut self.rng, is_nasty)),
                 ("port" | "targetPort", false) => words::number(field, &mut self.rng, is_nasty),
@@ -154,7 +154,7 @@ impl Maker<'_> {
                 (0..count).map(|_| self.value(&schema["items"], of, field, depth + 1)).collect()
             }
             Some("object") if schema["properties"].is_object() => {
-                // Below a field of a kind, the field's name stands for the type.
+                // Below a field of a kind, use the field's name instead of the type's name.
                 let is_type =
                     of.starts_with(|c: char| c.is_ascii_uppercase()) && !self.generator.kinds.contains_key(of);
                 self.object(schema, if is_type { of } else { field }, depth)
@@ -172,7 +172,7 @@ impl Maker<'_> {
         }
     }
 
-    /// The Kubernetes type that a kind expects in an open field.
+    /// Returns the Kubernetes type of the content that a kind expects in an open field.
     fn open(schema: &Value, field: &str) -> Option<&'static str> {
         if schema["x-kubernetes-preserve-unknown-fields"] != true {
             return None;
@@ -215,8 +215,8 @@ impl Maker<'_> {
         Value::Object(object)
     }
 
-    /// For types that need exactly one of several fields: these fields, and the chosen one. Some objects get two, or
-    /// none.
+    /// Handles types that need exactly one of several fields. Returns these fields, and the chosen field. Returns
+    /// `None` for some objects, so that they get two of the fields, or none.
     fn variant(&mut self, schema: &Value, of: &str) -> Option<(Vec<String>, String)> {
         const COMMON: [&str; 11] = [
             "emptyDir",

@@ -1,4 +1,5 @@
-//! The fields of a child that a plan treats as immutable are exactly the fields that the API server refuses to change.
+//! A plan treats some fields of a child as immutable. These fields must be exactly the fields that the API server
+//! refuses to change.
 
 use kaos_operator::plan::refused;
 use kaos_tests::control_plane::{ControlPlane, Extent};
@@ -6,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::server::{NAMESPACE, Server};
 
-/// An object, and changes of it by path.
+/// An object, with changes of it. Each change has a path and a new value.
 struct Case {
     object: Value,
     changes: Vec<(&'static str, Value)>,
@@ -104,7 +105,7 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// Puts a value at a JSON pointer, whose last member need not exist.
+/// Puts a value at a JSON pointer. The last member of the pointer need not exist.
 fn put(object: &mut Value, pointer: &str, value: &Value) {
     let (above, name) = pointer.rsplit_once('/').unwrap();
     object.pointer_mut(above).unwrap()[name] = value.clone();

@@ -1,20 +1,24 @@
-//! Random objects of three kinds on a real API server. Either the policy or the host refuses an object with the path of
-//! the violation. Or the server accepts the manifests of the default policies and stores what they requested. The
-//! server must also reject every object that is refused here.
+//! Random objects of three kinds on a real API server. If the policy or the host refuses an object, the refusal must
+//! have the path of the violation, and the server must reject the object or its manifests, too. Otherwise the server
+//! must accept the manifests and store them as requested.
 //!
-//! Facts that only a cluster knows are left out: quotas, webhooks and names that are taken.
+//! The tests leave out facts that only a cluster knows: quotas, webhooks and names that are already in use.
 //!
 //! | module | contents |
 //! |---|---|
-//! | `generate` | objects from the schemas of their kinds and of Kubernetes' own types |
+//! | `generate` | generates objects from the schemas of their kinds and of Kubernetes' own types |
 //! | `words` | valid and invalid values for fields |
 //! | `server` | the API server: dry runs, applying, reading |
 //! | `asked` | compares a stored object with the requested one |
 //! | `run` | one object from its generation to the end |
 //! | `immutable` | changes that a plan knows the server would reject |
 //! | `recordings` | the recordings that the embedded cluster is tested with, made again |
+//! | `asked` | compares a stored object with the requested object |
+//! | `run` | generates one object and checks everything about it |
+//! | `immutable` | changes for which a plan predicts that the server rejects them |
 //!
-//! `KAOS_SEED` sets the seed, `KAOS_FUZZ_SECONDS` the duration, `KAOS_FUZZ_OBJECT` a single object of a seed.
+//! `KAOS_SEED` sets the seed, and `KAOS_FUZZ_SECONDS` sets the duration. `KAOS_FUZZ_OBJECT` chooses a single object of
+//! the seed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
 
 mod asked;
@@ -32,9 +36,9 @@ use kaos_tests::control_plane::{ControlPlane, Extent};
 use run::Run;
 use server::Server;
 
-/// The default duration.
+/// The default duration in seconds.
 const SECONDS: u64 = 60;
-/// The number of findings that ends the run: more findings say nothing new.
+/// The run ends after this number of findings, because further findings are usually similar.
 const ENOUGH: usize = 20;
 /// The minimum number of objects, whatever the duration.
 const LEAST: u64 = 50;

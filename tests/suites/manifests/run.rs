@@ -1,4 +1,4 @@
-//! One object from its generation to the end.
+//! Generates objects, and checks what the policy, the host and the server do with each of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -16,7 +16,8 @@ use crate::asked::otherwise;
 use crate::generate::{Generator, beside};
 use crate::server::Server;
 
-/// The renderers of a default policy: one checks fields and values, one only values, and one nothing.
+/// The renderers of a default policy. One renderer checks fields and values, one checks only values, and one checks
+/// nothing.
 struct Renderers {
     checked: Renderer,
     values_alone: Renderer,
@@ -30,16 +31,16 @@ pub(crate) struct Run {
     generator: Generator,
     catalogue: KnownCrds,
     renderers: BTreeMap<String, Renderers>,
-    /// How many objects had each outcome.
+    /// The number of objects with each outcome.
     ends: BTreeMap<&'static str, u64>,
-    /// Fields of violations.
+    /// The paths of all violations, without indices.
     refused_at: BTreeSet<String>,
-    /// The findings.
+    /// The findings: differences between this program and the server.
     pub(crate) wrong: Vec<String>,
 }
 
 impl Run {
-    /// Creates a run against a server.
+    /// Creates a run with this server.
     pub(crate) fn new(server: Server, seed: u64) -> Self {
         let renderer = |policy: &_, checks| {
             let stack = Stack::single(std::sync::Arc::clone(policy)).unwrap();
@@ -73,7 +74,7 @@ impl Run {
         self.end("otherwise");
     }
 
-    /// Generates an object and follows it to its end.
+    /// Generates an object, and checks it up to the stored manifests or the refusal.
     pub(crate) async fn object(&mut self, number: u64) {
         let rng = Rng::with_seed(self.seed.wrapping_mul(1_000_003).wrapping_add(number));
         let mut object = self.generator.object(rng);
@@ -119,7 +120,7 @@ impl Run {
                         self.wrong(number, &format!("{kind}{path} is stored otherwise\n{manifest}\n{stored}"), asked);
                     }
                 }
-                // This depends on a flag of the server.
+                // A flag of the server decides whether this field is allowed.
                 Err(refusal) if refusal.contains("disallowed by cluster policy") => {}
                 Err(refusal) => {
                     let what = format!("planned, and the server refuses {}: {refusal}", manifest["kind"]);
@@ -133,7 +134,8 @@ impl Run {
         self.end("applied as asked");
     }
 
-    /// Checks that a refusal has a path, and that the server rejects the object, too, if the refusal predicts that.
+    /// Checks that a refusal has a path. If the refusal predicts that the server rejects the object, also checks this
+    /// prediction.
     async fn refused(&mut self, number: u64, refusal: &Refusal, is_taken: bool, (object, asked): (&Value, &Value)) {
         let Refusal::Invalid(violations) = refusal else { return self.end("waits, or is not supported") };
         if violations.is_empty() || violations.iter().any(|violation| violation.path.is_empty()) {
@@ -151,7 +153,8 @@ impl Run {
                 return self.end("refused as the server refuses it");
             }
         }
-        // The server ignores an unknown empty field. The host refuses it as a typing error.
+        // The server ignores an unknown field if it is empty. The host refuses such a field, because it is probably a
+        // typing error.
         let values = self.renderers[kind].values_alone.render(object, &beside()).unwrap();
         if values.planned().is_some() {
             return self.end("refused for a field that the server passes over");
@@ -159,7 +162,7 @@ impl Run {
         self.wrong(number, &format!("refused here, and taken there: {violations:?}"), asked);
     }
 
-    /// The outcomes of all objects.
+    /// Returns a summary of the outcomes of all objects.
     pub(crate) fn summary(&self, time: Duration) -> String {
         let all: u64 = self.ends.values().sum();
         let ends: Vec<String> = self.ends.iter().map(|(how, count)| format!("{count:>7} {how}")).collect();
@@ -173,7 +176,7 @@ impl Run {
         )
     }
 
-    /// Asserts that the run has reached both main outcomes. Otherwise it shows nothing.
+    /// Asserts that both main outcomes occurred. Without them, the run proves nothing.
     pub(crate) fn has_seen_everything(&self) {
         for end in ["applied as asked", "refused as the server refuses it"] {
             assert!(self.ends.get(end).is_some_and(|count| *count > 0), "no object was {end}");
@@ -181,7 +184,7 @@ impl Run {
     }
 }
 
-/// A path without indices and keys.
+/// Returns a path without indices and keys.
 fn plain(path: &str) -> String {
     let mut depth = 0_u32;
     path.chars()

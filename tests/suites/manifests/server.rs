@@ -1,4 +1,4 @@
-//! The API server: its verdict on an object or a manifest, and the object that it stores.
+//! The API server of a cluster, which accepts or rejects objects and manifests, and stores objects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ impl Server {
     pub(crate) async fn over(cluster: &ControlPlane) -> Self {
         let read = Kubeconfig::read_from(cluster.kubeconfig()).unwrap();
         let config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await.unwrap();
-        // Connects as the operator does: its client escapes characters that the server would read differently.
+        // Use the operator's client, because it escapes characters that the server would misread.
         let metrics = Arc::new(Metrics::new());
         let layer = CallLayer { deadline: Duration::from_mins(1), fence: Fence::open(), metrics };
         let client = connect(config, &layer).unwrap();
@@ -46,7 +46,7 @@ impl Server {
         server
     }
 
-    /// Tries to create an object. Returns the server's error.
+    /// Tries to create an object in a dry run. Returns the server's error.
     pub(crate) async fn create(&self, object: &Value) -> Result<(), String> {
         let (collection, _) = place(object);
         self.ask("POST", &format!("{collection}?dryRun=All&fieldManager=user"), "application/json", object)
@@ -54,7 +54,7 @@ impl Server {
             .map(drop)
     }
 
-    /// Tries a server-side apply. Returns the server's error.
+    /// Tries a server-side apply in a dry run. Returns the server's error.
     pub(crate) async fn attempt(&self, manifest: &Value) -> Result<(), String> {
         self.patch(manifest, "&dryRun=All").await.map(drop)
     }
@@ -65,7 +65,7 @@ impl Server {
         self.ask("GET", &place(manifest).1, "application/json", &Value::Null).await
     }
 
-    /// Deletes a manifest's object.
+    /// Deletes the object of a manifest.
     pub(crate) async fn delete(&self, manifest: &Value) {
         let deleted = self.ask("DELETE", &place(manifest).1, "application/json", &Value::Null).await;
         assert!(deleted.is_ok(), "{deleted:?}");
@@ -87,7 +87,7 @@ impl Server {
     }
 }
 
-/// The paths of an object's collection and of the object.
+/// Returns the API path of an object's collection, and the API path of the object.
 fn place(object: &Value) -> (String, String) {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));

@@ -1,9 +1,9 @@
-//! Valid and invalid values for fields, by the name of the field.
+//! Chooses valid and invalid values for fields. The name of a field decides which values are valid.
 
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-/// Texts that hardly any field accepts.
+/// Texts that are invalid in most fields.
 const NASTY: [&str; 26] = [
     "",
     " ",
@@ -33,7 +33,7 @@ const NASTY: [&str; 26] = [
     "kubernetes.io/x",
 ];
 
-/// A text for a field of a type.
+/// Returns a text for a field of a type.
 pub(crate) fn text(of: &str, field: &str, rng: &mut Rng, is_nasty: bool) -> String {
     if is_nasty {
         return match rng.usize(..30) {
@@ -66,7 +66,7 @@ pub(crate) fn text(of: &str, field: &str, rng: &mut Rng, is_nasty: bool) -> Stri
     rng.choice(pool.iter()).copied().unwrap_or_default().to_owned()
 }
 
-/// A whole number for a field.
+/// Returns an integer for a field.
 pub(crate) fn number(field: &str, rng: &mut Rng, is_nasty: bool) -> Value {
     const ODD: [i64; 8] = [0, -1, 65536, 1 << 31, i32::MAX as i64, i32::MIN as i64, 1 << 53, 777];
     if is_nasty {
@@ -83,7 +83,7 @@ pub(crate) fn number(field: &str, rng: &mut Rng, is_nasty: bool) -> Value {
     json!(rng.choice(pool.iter()))
 }
 
-/// A quantity.
+/// Returns a quantity.
 pub(crate) fn amount(rng: &mut Rng, is_nasty: bool) -> Value {
     let pool = if is_nasty {
         json!([
@@ -108,7 +108,7 @@ pub(crate) fn amount(rng: &mut Rng, is_nasty: bool) -> Value {
     rng.choice(pool).unwrap_or_default()
 }
 
-/// A key of a map.
+/// Returns a key of a map.
 pub(crate) fn key(map: &str, rng: &mut Rng, is_nasty: bool) -> String {
     let pool: &[&str] = match (map, is_nasty) {
         ("limits" | "requests" | "overhead", false) => {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 const ACCOUNT: &str = "ServiceAccount/kaos-agent-a";
 const ENABLED: &str = "settings.kaos.tools/serviceAccount.enabled";
 
-/// The operator's owner says for whom the tokens of agents are.
+/// Returns a scenario in which the operator's owner sets the audience of the agents' tokens.
 fn scenario() -> Scenario {
     let mut environment = case::default_environment().unwrap();
     environment.insert("SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_AUDIENCE".to_owned(), "kaos-gateway".to_owned());
@@ -25,7 +25,7 @@ fn with_account() -> Value {
 
 #[test]
 fn an_agent_has_an_account_while_the_setting_is_on() {
-    // The audience is the owner's word, and no privilege that the object asks for.
+    // The owner sets the audience, so the object asks for no privilege.
     play(scenario().tuned(|options| options.user_privileges = UserPrivileges::Forbidden), async |w| {
         w.apply_all(&[model_api("llm"), with_account()]).await;
         w.until_ready("Agent/a").await;

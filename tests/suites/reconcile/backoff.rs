@@ -13,7 +13,7 @@ use crate::support::{image, passes, retries, web, web_with};
 
 const FAILS: Failure = Failure::Server(503);
 
-/// Times between the failed writes of a Deployment, in milliseconds.
+/// Returns the times between the failed writes of a Deployment, in milliseconds.
 fn intervals(w: &World, name: &str) -> Vec<i64> {
     let fits =
         |entry: &Entry| entry.attempt.resource == "deployments" && entry.attempt.name == name && !entry.attempt.dry_run;
@@ -100,7 +100,7 @@ fn e6_neither_steady_nor_unready_objects_are_polled() {
 fn e11_retry_later_check_and_rest_are_distinguished() {
     let resync = |options: &mut Options| options.resync = Duration::from_secs(100);
     play(Scenario::embedded("the test counts passes").tuned(resync), async |w| {
-        // A refusal is retried later.
+        // The operator retries a refusal later.
         w.apply(&web_with(&json!({"does": "refuse"}))).await;
         w.until("it is refused", "Gadget/web", |gadget| reason(gadget, "Accepted") == "InvalidSpec").await;
         w.quiet().await;
@@ -109,12 +109,12 @@ fn e11_retry_later_check_and_rest_are_distinguished() {
         let later = passes(w) - passed;
         assert!((5.0..=25.0).contains(&later), "{later} passes in ten times the resync");
         assert_eq!(retries(w), retried, "a refusal is not tried again");
-        // An error is retried at once, with backoff.
+        // The operator retries an error soon, with a backoff.
         w.break_it(Fault::on_writes().of("deployments").fail(FAILS).times(5));
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         assert!(retries(w) >= retried + 4.0);
-        // A deleted object is not retried.
+        // The operator does not retry a deleted object.
         w.delete("Gadget/web").await;
         w.until_gone("Gadget/web").await;
         w.pass_time(Duration::from_secs(10)).await;

@@ -1,5 +1,5 @@
-//! Malformed objects, definitions that are deleted and created again, and terminating namespaces. Each case heals
-//! without a restart, and the operator reports the reason.
+//! Malformed objects, definitions that a user deletes and creates again, and terminating namespaces. The operator
+//! reports the reason in each case, and recovers without a restart.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::support::{CHILDREN, web};
 
-/// Objects as an older server with an older schema could have stored them.
+/// Returns objects that an older server with an older schema could have stored.
 fn malformed() -> Vec<(&'static str, Value)> {
     let of = |api: &str, kind: &str, name: &str, spec: Value| json!({"apiVersion": api, "kind": kind, "metadata": {"name": name, "namespace": "test", "generation": 1}, "spec": spec});
     let kaos = "kaos.tools/v1alpha1";
@@ -196,7 +196,7 @@ fn an_unavailable_server_restarts_no_pod() {
         w.until_all("both are ready", &["Agent/boss", "Agent/worker"], |all| all.iter().all(is_ready)).await;
         w.quiet().await;
         let (before, rollouts) = (w.look("Deployment/agent-boss").await, w.rollouts("agent-boss").await);
-        // Behave as an API server that has restarted and has not loaded its roles yet.
+        // The API server must behave as if it had restarted and not loaded its roles yet.
         w.embedded().authorise(|attempt| attempt.user != OPERATOR || attempt.verb.is_write());
         w.embedded().cut_watches();
         w.until_true("it is told", async || {

@@ -1,4 +1,4 @@
-//! D1, D11: the status while the running generation is not the newest.
+//! D1, D11: the status while the running pods do not have the newest generation.
 
 use kaos_tests::harness::read::text;
 use kaos_tests::harness::samples::{agent, model_api, model_api_for};
@@ -55,7 +55,7 @@ fn d11_ready_names_only_applied_generations_so_that_kubectl_wait_waits() {
     });
 }
 
-/// Decides as `kubectl wait --for=condition=…` does: a condition of an older generation does not count.
+/// Returns the result of `kubectl wait --for=condition=…`. `kubectl wait` ignores a condition of an older generation.
 fn satisfies_kubectl_wait(object: &Value, of: &str) -> bool {
     let condition = condition(object, of);
     let observed = condition["observedGeneration"].as_i64().or(object["status"]["observedGeneration"].as_i64());

@@ -1,4 +1,4 @@
-//! The costs for the API server: writes, reads, and silence in a steady state.
+//! The costs for the API server: writes and reads, and no requests in a steady state.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,7 +21,7 @@ fn counts<const N: usize>(counts: [(&str, usize); N]) -> BTreeMap<String, usize>
     counts.into_iter().map(|(of, count)| (of.to_owned(), count)).collect()
 }
 
-/// Removes the status writes from the counts, and asserts that each object had one or two.
+/// Removes the status writes from the counts. Asserts that each object had one or two status writes.
 fn without_statuses(mut writes: BTreeMap<String, usize>, objects: &[(&str, usize)]) -> BTreeMap<String, usize> {
     for (plural, count) in objects {
         let statuses = writes.remove(&format!("{plural}/status")).unwrap_or_default();
@@ -58,7 +58,8 @@ fn a_graph_of_kaos_objects_costs_one_write_for_each_child_and_two_for_each_statu
         w.until_all("all are ready", &["ModelAPI/llm", "MCPServer/echo", "Agent/a"], |all| all.iter().all(is_ready))
             .await;
         w.quiet().await;
-        // The status of a waiting Agent names the objects that it waits for.
+        // The status of a waiting Agent names the objects for which the Agent waits. So the number of its writes
+        // varies.
         let mut writes = w.writes_by_type();
         let agents = writes.remove("agents/status").unwrap_or_default();
         assert!((1..=4).contains(&agents), "{agents} writes of the Agent's status");
@@ -68,7 +69,8 @@ fn a_graph_of_kaos_objects_costs_one_write_for_each_child_and_two_for_each_statu
     });
 }
 
-/// Creates ten settled Agents on one ModelAPI, whose pods take their time to start.
+/// Creates ten Agents on one ModelAPI, and waits until nothing changes any more. The pods of these Agents take some
+/// time to start.
 async fn ten_agents(w: &World) -> Vec<String> {
     let names: Vec<String> = (0..10).map(|at| format!("a-{at}")).collect();
     w.apply(&model_api_for("llm", &["gpt-4o"])).await;
@@ -168,7 +170,8 @@ fn five_hundred_steady_objects_cause_no_writes_for_ten_minutes_and_a_restart() {
         w.forget_requests();
         w.pass_time(Duration::from_mins(10)).await;
         assert_eq!((w.writes(), w.reads()), (Vec::new(), Vec::new()));
-        // Routes are not served here. The watch on definitions would report them.
+        // The cluster does not serve routes. If this changed, the watch on definitions would report it, so discovery is
+        // not needed.
         let rest = [Sort::Refused, Sort::DryRun, Sort::Event, Sort::Discovery].map(|sort| w.requests(sort).len());
         assert_eq!(rest, [0, 0, 0, 0]);
         w.stop_all().await;
@@ -185,7 +188,7 @@ fn five_hundred_steady_objects_cause_no_writes_for_ten_minutes_and_a_restart() {
     });
 }
 
-/// Installs a user's policy for one kind, and settings for another.
+/// Installs a user's policy for one kind, and settings for another kind.
 async fn install(w: &World) {
     let (component, file) = shipped::embedded("mcpserver").unwrap();
     let component = shipped::with_section(component, "edition", b"2").unwrap();
@@ -215,7 +218,8 @@ fn installed_policies_and_a_standby_replica_cause_no_writes() {
         w.pass_time(Duration::from_mins(10)).await;
         let busy = [Sort::Write, Sort::Read, Sort::Refused, Sort::DryRun, Sort::Event, Sort::Discovery];
         assert_eq!(busy.map(|sort| w.requests(sort).len()), [0; 6], "{:?} {:?}", w.writes(), w.reads());
-        // Both replicas read the Lease every two seconds, and one of them writes it.
+        // Each replica sends one request for the Lease every two seconds: one replica writes the Lease, and the other
+        // reads it.
         assert!((500..=1000).contains(&w.requests(Sort::Lease).len()), "{}", w.requests(Sort::Lease).len());
         let leader = w.leader().await.unwrap();
         w.crash_one(&leader).await;
@@ -227,7 +231,8 @@ fn installed_policies_and_a_standby_replica_cause_no_writes() {
     });
 }
 
-/// With Roles alone, the operator cannot watch definitions. It polls for types, and rarely for optional ones.
+/// With only Roles, the operator cannot watch definitions. So the operator asks repeatedly which types exist, but
+/// rarely for optional types.
 #[test]
 fn in_listed_namespaces_an_optional_type_is_looked_for_every_ten_minutes() {
     let scenario = Scenario::embedded("the test counts requests, and simulates time");

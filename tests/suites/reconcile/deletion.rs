@@ -267,7 +267,7 @@ fn f6_a_deleted_dependency_leaves_conditions_and_running_pods() {
     });
 }
 
-/// Removes the finalizers of all policies from all objects. Returns the reported events.
+/// Removes the finalizers of all policies from all objects. Returns the events that the release reports.
 async fn release_all(w: &World) -> Vec<Event> {
     let policies = w.policies();
     let finalizers_of_all = finalizers_of(policies.iter().map(|policy| &**policy), &[]);
@@ -308,7 +308,7 @@ fn f7_release_stops_the_operator_before_it_removes_finalizers() {
         let leader = w.leader().await.unwrap();
         let before = take_over(w.client.clone(), "kaos-system", "release", Duration::from_mins(10)).await.unwrap();
         assert!(before.is_some_and(|holder| holder.starts_with(&leader)));
-        // Restart the replica, as its kubelet does.
+        // Restart the replica like its kubelet.
         w.crash_one(&leader).await;
         w.spawn_replica(&leader);
         release_all(w).await;

@@ -1,4 +1,4 @@
-//! E2–E4, E7–E10: errors, the objects that they affect, and how they end.
+//! E2–E4, E7–E10: errors, the objects that they affect, and how the operator recovers.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ fn e2_a_permanent_error_is_reported_once_and_retried_only_after_a_change() {
     });
 }
 
-/// Asserts that the operator does not repeat a rejected request in a hurry.
+/// Asserts that the operator does not repeat a rejected request immediately.
 async fn is_not_tried_in_a_hurry(w: &World) {
     w.quiet().await;
     w.forget_requests();
@@ -64,7 +64,7 @@ fn e2_an_unknown_field_is_reported_once_and_retried_slowly() {
     });
 }
 
-/// The rejected write of a Gadget, from the explanation that the operator gives on request.
+/// Returns the rejected write of a Gadget, from the operator's explanation of the Gadget.
 async fn rejected(w: &World) -> Value {
     let known = w.probe().explain("gadgets", &w.namespace, "web").await.unwrap();
     known["last"]["rejected"].clone()
@@ -88,7 +88,7 @@ fn e2_a_rejection_is_forgotten_once_the_plan_omits_the_child() {
     });
 }
 
-/// Lets the server reject writes of a type, changes a Gadget's image, and waits until the status reports the error.
+/// Makes the server reject writes of a type, and changes a Gadget's image. Waits until the status reports the error.
 async fn is_refused(w: &World, plural: &'static str) {
     w.break_it(Fault::on_writes().of(plural).fail(Failure::Server(422)));
     w.apply(&web_with(&json!({"image": "registry.example/gadget:2"}))).await;
@@ -96,7 +96,7 @@ async fn is_refused(w: &World, plural: &'static str) {
     w.quiet().await;
 }
 
-/// Shorter than any backoff.
+/// A time that is shorter than any backoff.
 const SOON: Duration = Duration::from_secs(40);
 
 #[test]
@@ -271,7 +271,7 @@ fn e7_needs_of_a_hung_pass_do_not_replace_current_needs() {
         w.apply(&agent("a", "other", &json!({}))).await;
         let told = w.until("it says so", "Agent/a", |agent| reason(agent, "Applied") == "ApplyFailed").await;
         assert!(text(&condition(&told, "Applied")["message"]).contains("30 s"), "{told:#}");
-        // The Agent gets the need back that it had before.
+        // The Agent has its earlier need again.
         w.apply(&agent("a", "llm", &json!({}))).await;
         w.mend();
         w.until_ready("Agent/a").await;
@@ -319,7 +319,7 @@ fn e8_a_forbidden_deletion_of_a_child_is_reported_and_retried() {
 fn e8_an_object_whose_finalizers_may_not_be_changed_is_told_and_heals() {
     let mut api = model_api("llm");
     api["metadata"]["finalizers"] = json!(["kaos.tools/modelapi-finalizer"]);
-    // The policy of the one asks for a finalizer, and an earlier operator left one on the other.
+    // The policy of the Gadget asks for a finalizer. An earlier operator left a finalizer on the ModelAPI.
     for (object, resource, at, child) in [
         (web(), "gadgets", "Gadget/web", "Deployment/web"),
         (api, "modelapis", "ModelAPI/llm", "Deployment/modelapi-llm"),

@@ -1,33 +1,32 @@
-//! The rules of the reconcile loop, one test a rule.
+//! The rules of the reconcile loop. One test checks one rule.
 //!
-//! Tests are named after the rows of the checklist in `checklist.md`: `a1_…` shows row A1. They run on the embedded
-//! cluster. With `KAOS_TEST_KUBECONFIG` set, the tests that can run on a real control plane do so instead.
+//! The name of a test contains the row of `checklist.md` that it checks: `a1_…` checks row A1. The tests run on the
+//! embedded cluster. If `KAOS_TEST_KUBECONFIG` is set, tests that also work on a real control plane run there instead.
 //!
 //! | module | rows |
 //! |---|---|
 //! | `healing` | A: the operator repairs children |
 //! | `passes` | A: how passes run |
 //! | `order` | A12, B9: the order of creation does not matter |
-//! | `rollout` | B: a change reaches the pods exactly once |
-//! | `ownership` | C: which objects the operator may touch |
+//! | `rollout` | B: a change causes exactly one rollout of the affected pods |
+//! | `ownership` | C: which objects the operator may change |
 //! | `texts` | A15: characters that YAML would change |
 //! | `accounts` | a ServiceAccount for each Agent |
-//! | `stores` | `MemoryStores`: claims, and the ModelAPI that they wait for |
+//! | `stores` | `MemoryStores`: their volume claims, and the ModelAPI for which they wait |
 //! | `unset` | B11: fields that a user removes from an object |
 //! | `takeover` | C8: objects that the Go operator left |
 //! | `status` | D: the status |
 //! | `progress` | D: the conditions that other tools understand |
-//! | `behind` | D: the status while the running generation is not the newest |
-//! | `errors` | E: errors, and how long they last |
+//! | `behind` | D: the status while the running pods do not have the newest generation |
+//! | `errors` | E: errors, and how the operator recovers |
 //! | `backoff` | E: when the operator retries |
 //! | `deletion` | F: finalizers |
 //! | `needs` | E3, E4, G1: needs of policies |
-//! | `refusals` | E: requests that the API server rejects, and the remedy |
-//! | `deletion` | F: finalizers |
+//! | `refusals` | E: requests that the API server rejects, and how the status tells the user to fix this |
 //! | `operations` | G: watches, Events, metrics, readiness |
-//! | `replicas` | G4: only one of several operators writes |
+//! | `replicas` | G4: only one of several replicas writes |
 //! | `rights` | G3, G7, E8: the operator's rights |
-//! | `costs` | writes, reads, silence |
+//! | `costs` | the number of writes and reads, and no requests in a steady state |
 //! | `bad_input` | malformed objects, deleted definitions, terminating namespaces |
 //! | `recorded` | the recorded cases that need a running operator |
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]

@@ -1,4 +1,4 @@
-//! E3, E4, G1: needs of policies for objects that cannot exist, and very many needs.
+//! E3, E4, G1: needs for objects that cannot exist, and a very large number of needs.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use kaos_tests::harness::samples::config_map;
 use kaos_tests::harness::{Scenario, World, condition, is_ready, play, reason};
 use serde_json::{Value, json};
 
-/// A Gadget whose policy has this many needs by label, which no other Gadget has.
+/// Returns a Gadget with this number of needs by label. No other Gadget has these needs.
 fn selecting(name: &str, selectors: usize) -> Value {
     let hears: Vec<Value> = (0..selectors).map(|at| json!({"gadget": format!("{name}-{at}")})).collect();
     gadget(name, &json!({"hears": hears}))
@@ -80,7 +80,7 @@ fn g1_many_selectors_of_a_namespace_share_one_watch() {
     });
 }
 
-/// The number of ConfigMap watches that the operator has opened since the journal was cleared.
+/// Returns the number of ConfigMap watches that the operator has opened since the journal was cleared.
 fn watches(w: &World) -> usize {
     let entries = w.embedded().journal().entries();
     let is_watch = |entry: &&Entry| {
@@ -104,7 +104,7 @@ fn g1_an_object_beyond_the_limit_of_needs_reports_that_and_waits_for_room() {
         for part in ["1200 label selectors", "follows at most 1000", "move objects to another namespace"] {
             assert!(text(&message).contains(part), "{message}");
         }
-        // The denied selector neither displaces another one nor causes repeated requests.
+        // The denied selector must not replace another selector, and must not cause repeated requests.
         w.apply(&labelled("m", "a-5")).await;
         hears(w, "Deployment/a", &json!("m")).await;
         w.quiet().await;

@@ -136,7 +136,7 @@ fn g6_nothing_is_written_before_all_watches_synced() {
     });
 }
 
-/// Kills the operator. The next operator gets no list of Deployments for a minute.
+/// Kills the operator. For the next operator, listing Deployments takes a minute.
 async fn end_before_a_slow_list(w: &World) {
     w.crash().await;
     w.forget_requests();
@@ -147,7 +147,7 @@ fn slow_list_of_deployments(w: &World) {
     w.break_it(Fault::on(&["list", "watch"]).of("deployments").slow(Duration::from_mins(1)));
 }
 
-/// Restarts the operator. For a minute it has listed every type but Deployments.
+/// Restarts the operator. For a minute, the new operator has listed every type except Deployments.
 async fn start_without_deployments(w: &World) {
     end_before_a_slow_list(w).await;
     w.spawn();
@@ -212,7 +212,8 @@ fn g8_an_agent_waits_until_its_dependencies_are_ready() {
         assert!(w.look("Deployment/agent-a").await.is_null());
         w.pods_of("mcpserver-echo", PodFate::ReadyAfter(Duration::ZERO));
         w.until_ready("Agent/a").await;
-        // From then on the status reports the plan gate, but the gate holds nothing back.
+        // After the first apply, the status still reports the unready dependency, but the plan gate delays nothing any
+        // more.
         w.pods_of("mcpserver-echo", PodFate::NotReady);
         w.until("it is told", "Agent/a", |agent| condition(agent, "DependenciesReady")["status"] == "False").await;
         w.apply(&agent("a", "llm", &json!({"mcpServers": ["echo"], "config": {"instructions": "new"}}))).await;

@@ -1,4 +1,4 @@
-//! A12, B9: the order in which objects are applied does not change the result.
+//! A12, B9: the order in which users apply objects does not change the result.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,7 +21,7 @@ fn objects() -> [Value; 4] {
     ]
 }
 
-/// All permutations of four indices.
+/// Returns all permutations of four indices.
 fn permutations() -> Vec<[usize; 4]> {
     let mut all = Vec::new();
     for a in 0..4 {
@@ -34,7 +34,7 @@ fn permutations() -> Vec<[usize; 4]> {
     all
 }
 
-/// The children and statuses, without values that differ between runs.
+/// Returns the children and the statuses, without values that differ between runs.
 async fn end(w: &World) -> BTreeMap<String, Value> {
     w.until_all("everything is ready", &ALL, |all| all.iter().all(is_ready)).await;
     w.quiet().await;
@@ -52,7 +52,7 @@ async fn end(w: &World) -> BTreeMap<String, Value> {
         for condition in status["conditions"].as_array_mut().unwrap() {
             condition.as_object_mut().unwrap().remove("lastTransitionTime");
         }
-        // Holds the names of ReplicaSets.
+        // Remove this field, because it contains names of ReplicaSets.
         status.as_object_mut().unwrap().remove("deployment");
         end.insert(at.to_owned(), status);
     }
@@ -105,7 +105,7 @@ fn a12_every_order_with_pauses_ends_the_same() {
 fn b9_one_apply_of_all_objects_gives_each_deployment_one_replica_set() {
     play(Scenario::default(), async |w| {
         if w.try_embedded().is_some() {
-            // The shortest start of a pod.
+            // Pods of this test start as fast as real pods can.
             w.pods(PodFate::ReadyAfter(Duration::from_secs(1)));
         }
         let mut objects = objects();
@@ -162,7 +162,7 @@ fn b9_an_agent_with_a_missing_peer_starts_after_a_short_wait() {
         w.pass_time(Duration::from_secs(2)).await;
         assert!(!w.look("Deployment/agent-boss").await.is_null());
         w.until_ready("Agent/boss").await;
-        // The missing Agent appears, and the running one is not held back.
+        // After the missing Agent appears, its peers keep running.
         w.apply(&agent("nobody", "llm", &json!({}))).await;
         w.until_all("both are ready", &["Agent/boss", "Agent/nobody"], |all| all.iter().all(is_ready)).await;
         w.quiet().await;

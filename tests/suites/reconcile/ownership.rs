@@ -1,4 +1,4 @@
-//! C1–C7: which objects the operator may touch.
+//! C1–C7: which objects the operator may change.
 
 use std::time::Duration;
 
@@ -59,7 +59,8 @@ fn c2_a_renamed_workload_serves_under_its_old_name_until_the_new_one_does() {
         }
         w.until_gone("Deployment/web").await;
         w.until_ready("Gadget/web").await;
-        // The new workload may be unable to serve because the old one holds a resource. So the wait is limited.
+        // The new workload may never serve, for example because the old workload has a resource that it needs. So the
+        // operator waits only for a limited time.
         w.pods_of("web-three", PodFate::Unschedulable);
         w.apply(&gadget("web", &json!({"deployment": "web-three"}))).await;
         w.until("the newest is there", "Deployment/web-three", |child| !child.is_null()).await;
@@ -67,7 +68,7 @@ fn c2_a_renamed_workload_serves_under_its_old_name_until_the_new_one_does() {
         assert!(!w.look("Deployment/web-two").await.is_null());
         w.until_true("it is told", async || w.list("Event").await.iter().any(|event| event["reason"] == "HandingOver"))
             .await;
-        // A new process continues the wait where the old one stopped.
+        // After a restart, the operator continues the wait instead of starting a new one.
         w.restart().await;
         w.pass_time(Duration::from_mins(2)).await;
         assert!(w.look("Deployment/web-two").await.is_null());
@@ -80,7 +81,7 @@ fn c3_a_foreign_object_is_not_deleted_whatever_its_labels() {
         let mut stranger = config_map("stranger", &json!({"a": "b"}));
         stranger["metadata"]["labels"] = json!({"app.kubernetes.io/managed-by": "kaos-operator", "gadget-of": "web"});
         stranger["metadata"]["annotations"] = json!({"kaos.tools/applied-digest": "sha256:0"});
-        // It has an owner that is not its controller.
+        // This ConfigMap has the Gadget as an owner, but not as its controller.
         let owner = w.apply(&web()).await;
         let mut shared = config_map("shared", &json!({"a": "b"}));
         shared["metadata"]["labels"] = stranger["metadata"]["labels"].clone();
@@ -237,7 +238,7 @@ fn c5_children_of_a_deleted_namesake_are_deleted_before_garbage_collection() {
         let history = w.history("ModelAPI/llm").await;
         let ours = |child: &Value| controller(child)["uid"] == uid(&successor);
         let all = w.until_all("they belong to it", &children, |all| all.iter().all(ours)).await;
-        // The new pods wait until the other object's pods are gone.
+        // The new pods cannot start until the garbage collector has deleted the earlier object's pods.
         w.embedded().call_back(Controller::Garbage);
         w.until_ready("ModelAPI/llm").await;
         w.quiet().await;
@@ -263,7 +264,7 @@ fn c5_children_of_an_unseen_successor_are_not_deleted() {
         let mut owner = controller(&of_successor);
         owner["uid"] = successor["metadata"]["uid"].clone();
         w.forget_requests();
-        // Another replica was faster.
+        // Act as another replica that has already adopted the Service for the new object.
         w.patch("Service/modelapi-llm", &json!({"metadata": {"ownerReferences": [owner]}})).await;
         w.pass_time(Duration::from_mins(1)).await;
         assert_eq!(uid(&w.look("Service/modelapi-llm").await), uid(&of_successor));

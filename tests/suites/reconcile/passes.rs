@@ -56,7 +56,7 @@ fn a10_an_object_deleted_before_its_pass_is_no_error() {
         w.apply(&model_api("llm")).await;
         w.pass_time(Duration::from_secs(4)).await;
         w.delete("ModelAPI/llm").await;
-        // The first event is still on its way; the second follows right behind it.
+        // The first event has not arrived yet, and the second event arrives directly after it.
         w.mend();
         w.pass_time(Duration::from_mins(1)).await;
         assert!(w.list("Deployment").await.is_empty());
@@ -81,7 +81,7 @@ fn a10_a_deleted_object_without_its_event_gets_a_bounded_number_of_children() {
             all.iter().all(Value::is_null)
         })
         .await;
-        // Children of a deleted object are collected as fast as they are created.
+        // The garbage collector deletes children of a deleted object as fast as the operator creates them.
         let writes = w.requests(Sort::Write).len();
         assert!((1..=200).contains(&writes), "{writes} writes for an object that is gone");
     });
@@ -89,7 +89,7 @@ fn a10_a_deleted_object_without_its_event_gets_a_bounded_number_of_children() {
 
 const SLOW: Duration = Duration::from_secs(7);
 
-/// Whether two slow requests overlapped in time.
+/// Returns whether two slow requests overlapped in time.
 fn overlap(one: &Entry, other: &Entry) -> bool {
     one.at.duration_since(other.at).unsigned_abs() < SLOW
 }
@@ -166,7 +166,8 @@ fn a15_a_late_event_repairs_a_stale_view_without_duplicates() {
 fn a15_a_lost_answer_creates_no_second_child() {
     play(Scenario::embedded("the test drops answers"), async |w| {
         w.break_it(Fault::on_writes().lose_answer().times(12));
-        // Lost responses still take effect. After enough of them, nothing may be left to write.
+        // The requests take effect although the responses are lost. So after several attempts, nothing may be left to
+        // write.
         w.break_it(Fault::on_writes().fail(Failure::Disconnect).times(5).if_ever());
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;

@@ -1,6 +1,6 @@
-//! D14, D15: the conditions by which other tools decide whether to wait for an object or to give up.
+//! D14, D15: the conditions by which other tools decide whether to wait for an object or to report a failure.
 //!
-//! Each test also records the object. `tests/gitops` asks Flux's, kpt's and Argo CD's own libraries about the records.
+//! Each test also records the object. `tests/gitops` checks the records with the libraries of Flux, kpt and Argo CD.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::support::{web, web_with};
 
 const BOTH: [&str; 2] = ["Reconciling", "Stalled"];
 
-/// Waits until one of the two conditions has this reason, and asserts that the other one is absent.
+/// Waits until one of the two conditions has this reason. Asserts that the object does not have the other condition.
 async fn until_told(w: &World, at: &str, of: &str, reason: &str) -> Value {
     let told = w
         .until(&format!("it is {of} for {reason}"), at, |object| {
@@ -30,7 +30,7 @@ async fn until_told(w: &World, at: &str, of: &str, reason: &str) -> Value {
     told
 }
 
-/// Records an object. On a real cluster, the namespace has another name in each run.
+/// Records an object. Records nothing on a real cluster, because the namespace has another name in each run.
 fn record(name: &str, verdict: Verdict, object: &Value) {
     if !is_real() {
         compare(name, &verdict.record(object));

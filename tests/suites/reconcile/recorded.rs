@@ -1,5 +1,5 @@
-//! The recorded cases that need a running operator: pods that become ready, second applies, drift, and a stranger's
-//! object.
+//! The recorded cases that need a running operator. These cases have pods that become ready, a second apply, drift, or
+//! an object without an owner.
 
 use std::time::Duration;
 
@@ -27,7 +27,8 @@ async fn make_ready(w: &World, pods: &[case::Ready]) {
     w.quiet().await;
 }
 
-/// Applies the update of a case: an edit of a child as another client's patch, all other objects as the user.
+/// Applies the update of a case. Edits of children are patches of another client, and all other objects are applied as
+/// the user.
 async fn update(w: &World, case: &Case) {
     for object in &case.update {
         let at = At::of(object, &w.namespace).to_string();
@@ -96,7 +97,8 @@ fn with_masks(mut wanted: Value) -> Value {
     wanted
 }
 
-/// Drops the replica count if the wanted result has a rollout that the recording lacks: old pods run next to new ones.
+/// Removes the number of replicas if the wanted result has a rollout that the recording lacks. During a rollout, old
+/// and new pods run at the same time.
 fn without_surge(case: &Case, outcome: &mut Value) {
     if case.about.desired.is_some()
         && let Some(deployment) = outcome["status"]["deployment"].as_object_mut()

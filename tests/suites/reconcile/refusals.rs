@@ -1,4 +1,5 @@
-//! E1, E2: requests that the API server rejects. The status repeats its message and names a remedy.
+//! E1, E2: requests that the API server rejects. The status repeats the server's message and tells the user how to fix
+//! the cause.
 
 use std::time::Duration;
 
@@ -43,7 +44,7 @@ fn e2_an_immutable_field_is_reported_with_the_remedy() {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         w.stop_all().await;
-        // Recreate the child as an earlier operator could have made it.
+        // Create the child again as an earlier operator would have created it.
         let mut child = w.look("Deployment/web").await;
         w.delete("Deployment/web").await;
         w.until_gone("Deployment/web").await;

@@ -1,4 +1,4 @@
-//! G4: replicas take turns on a Lease.
+//! G4: replicas of the operator that share a Lease.
 
 use kaos_operator::leader_election::Timing;
 use kaos_tests::harness::replicas::{second_writers, user};
@@ -6,7 +6,7 @@ use kaos_tests::harness::samples::model_api;
 use kaos_tests::harness::{Scenario, World, play};
 use tokio::time::Instant;
 
-/// How often the leader is killed.
+/// How many times the test kills the leader.
 const KILLS: usize = 6;
 
 /// Waits until a replica other than this one leads.
@@ -36,8 +36,8 @@ fn g4_a_killed_leader_is_replaced_within_the_lease_time_and_never_both_write() {
             let killed = Instant::now();
             w.apply(&model_api(&late)).await;
             let next = until_other(w, Some(&leader)).await;
-            // A waiting replica polls the Lease. It may notice both the last renewal and the expiry one poll interval
-            // late.
+            // A waiting replica polls the Lease. The replica may notice the last renewal one poll interval late, and
+            // also notice the expiry one poll interval late.
             let Timing { duration, retry_period, .. } = Timing::default();
             let took = killed.elapsed();
             assert!(took <= duration + 3 * retry_period, "it took {took:?}");

@@ -1,4 +1,4 @@
-//! G3, G7: the operator's rights; E3: the needs that objects may cause.
+//! G3, G7: the operator's rights. E3: which needs an object may cause.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::support::{CHILDREN, image, web, web_with};
 
-/// The operator's requests that were accepted, or those that were rejected.
+/// Returns the operator's accepted requests, or its rejected requests.
 fn asked(w: &World, refused: bool) -> BTreeSet<(String, String, String)> {
     let entries = w.embedded().journal().entries();
     let fits = |entry: &&Entry| {
@@ -29,7 +29,8 @@ fn asked(w: &World, refused: bool) -> BTreeSet<(String, String, String)> {
     entries.iter().filter(fits).map(of).collect()
 }
 
-/// Runs objects through a life: created next to objects of an earlier operator, changed, repaired, pruned, deleted.
+/// Runs objects from their creation to their deletion. An earlier operator left finalizers on the objects. The operator
+/// also changes, repairs and prunes children.
 async fn live(w: &World) {
     let objects = [
         web(),
@@ -57,7 +58,8 @@ async fn live(w: &World) {
     w.until_all("its children are gone", &CHILDREN, |all| all.iter().all(Value::is_null)).await;
 }
 
-/// A `MemoryStore` loses a claim that its plan does not contain, moves to a database, and has one pod at the end.
+/// Runs a `MemoryStore`. The operator prunes a claim that is not in the plan. The store then moves to a database, and
+/// has one pod at the end.
 async fn store_lives(w: &World) {
     let store = w.look("MemoryStore/notes").await;
     let owner = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "MemoryStore", "name": "notes", "controller": true,
@@ -88,14 +90,15 @@ fn g3_the_printed_rights_suffice() {
 
 #[test]
 fn g3_every_printed_right_is_used() {
-    // Behave as on an API server without streaming lists.
+    // The operator must behave as on an API server without streaming lists.
     let scenario = Scenario::embedded("the test decides access by stored roles").idle();
     play(scenario.tuned(|options| options.streaming_lists = false), async |w| {
         let rights = w.grant_what_is_printed().await;
         w.start().await;
         live(w).await;
         let used = asked(w, false);
-        // Rights that the API server checks indirectly, or that the operator uses only when a watch cannot answer.
+        // The API server checks some of these rights indirectly. The operator uses the others only if a watch cannot
+        // answer.
         let implied = |verb: &str, resource: &str| {
             resource.ends_with("/finalizers") || ["get", "create"].contains(&verb) || resource == "events"
         };
@@ -117,7 +120,7 @@ fn g3_every_printed_right_is_used() {
                 }
             }
         }
-        // This life has no routes, and of the KAOS kinds only Gadgets lose children. Another suite covers installed
+        // These objects have no routes. Among them, only Gadgets lose children. Another suite covers installed
         // policies.
         idle.retain(|right| !right.contains("gateway.networking.k8s.io") && !right.contains("policyrevisions"));
         assert_eq!(idle, Vec::<String>::new());
@@ -148,7 +151,7 @@ fn g7_roles_in_the_listed_namespaces_suffice() {
     );
 }
 
-/// Gadgets with this edition of their image.
+/// Returns Gadgets with this version of their image.
 fn gadgets(count: usize, image: u32) -> Vec<Value> {
     let image = format!("registry.example/gadget:{image}");
     (0..count).map(|at| gadget(&format!("g-{at}"), &json!({"image": image}))).collect()
@@ -166,7 +169,8 @@ fn e8_all_objects_and_watches_use_restored_rights_at_once() {
         w.until_true("all are there", async || w.list("Deployment").await.len() == 30).await;
         w.quiet().await;
         for (edit, reads) in [(10, true), (20, false)] {
-            // Open watches continue, as on a real API server, unless reads are rejected as well.
+            // As on a real API server, open watches continue. In the second round, reads are rejected and the test also
+            // cuts the watches.
             w.embedded().authorise(move |attempt| {
                 attempt.user != OPERATOR || (reads && !attempt.verb.is_write()) || attempt.resource == "leases"
             });
@@ -185,7 +189,7 @@ fn e8_all_objects_and_watches_use_restored_rights_at_once() {
                 assert!(missing.iter().any(|it| it.contains("Gadget: the operator may not read it")), "{missing:?}");
             }
             w.embedded().allow_everything();
-            // The longest backoff of a watch, and of the object that probes on behalf of all.
+            // Wait for the longest backoff of a watch, or of the one object that probes for all others.
             w.pass_time(Duration::from_secs(if reads { 35 } else { 65 })).await;
             assert!(all_have(w, edit + 4).await, "{:?}", w.probe().queue());
             assert_eq!((w.probe().denied(), w.probe().ready()), (0, Ok(())));

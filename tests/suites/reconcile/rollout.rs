@@ -1,4 +1,4 @@
-//! B: a change reaches the affected pods exactly once, and no other pods.
+//! B: a change causes exactly one rollout of the affected pods, and no rollout of other pods.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ fn b2_a_changed_reference_rolls_only_the_pods_that_use_it() {
         let far = w.look("Deployment/far").await;
         w.apply(&config_map("two", &json!({"value": "new"}))).await;
         w.until("it has the value", "Deployment/near", |now| variable(now, "CHAIN") == "new").await;
-        // The operator may skip a template that exists only for a moment.
+        // Wait here: the operator may skip a template that changes again immediately.
         w.until_true("that rolled", async || w.rollouts("near").await == 2).await;
         w.apply(&config_map("three", &json!({"value": "newest"}))).await;
         w.apply(&config_map("one", &json!({"next": "three"}))).await;
@@ -106,7 +106,7 @@ fn b5_an_edit_without_effect_rolls_nothing() {
         let before = w.look("Deployment/agent-a").await;
         w.patch("Agent/a", &json!({"metadata": {"labels": {"team": "x"}, "annotations": {"note": "y"}}})).await;
         w.patch("ModelAPI/llm", &json!({"metadata": {"annotations": {"note": "y"}}})).await;
-        // Apply the same spec with another order of keys.
+        // Apply an equal spec with another order of keys.
         let same = json!({"config": {"env": [{"value": "1", "name": "A"}], "instructions": "x"}});
         w.apply(&agent("a", "llm", &same)).await;
         w.pass_time(Duration::from_secs(5)).await;

@@ -78,11 +78,11 @@ fn d4_the_status_and_each_condition_have_the_observed_generation() {
 #[test]
 fn d4_an_edit_during_a_pass_counts_as_neither_observed_nor_applied() {
     play(Scenario::embedded("requests take their time, and fail on purpose"), async |w| {
-        // The pass begins with the finalizer of an earlier operator, which it takes off.
+        // The pass first removes the finalizer of an earlier operator, and this request is slow.
         let mut api = model_api("llm");
         api["metadata"]["finalizers"] = json!(["kaos.tools/modelapi-finalizer"]);
         w.break_it(Fault::on(&["patch"]).of("modelapis").slow(Duration::from_secs(30)).times(1));
-        // The first generation is applied, and the next one never is.
+        // The first generation is applied. Every apply of the next generation fails.
         w.break_it(Fault::on(&["patch"]).of("deployments").times(1));
         w.break_it(Fault::on(&["patch"]).of("deployments").fail(Failure::Server(500)));
         w.apply(&api).await;
@@ -108,7 +108,7 @@ fn d5_a_transition_time_changes_only_when_its_condition_flips() {
         let since = |gadget: &Value, of: &str| text(&condition(gadget, of)["lastTransitionTime"]).to_owned();
         let first = w.until_ready("Gadget/web").await;
         w.pass_time(Duration::from_secs(100)).await;
-        // The object stays ready while pods of the old template serve. So all pods have to fail.
+        // The object stays ready while pods of the old template serve. So make all pods fail.
         w.pods(PodFate::NotReady);
         w.apply(&web_with(&json!({"image": "registry.example/gadget:2"}))).await;
         let down = w
@@ -313,7 +313,7 @@ fn d11_an_unobserved_deployment_changes_no_scaling_status() {
         w.embedded().call_back(Controller::Deployments);
         w.until("all five are ready", "Agent/a", |agent| is_ready(agent) && message(agent).contains("5/5")).await;
         w.quiet().await;
-        // Three pods start one after the other or together, so the number of intermediate counts varies.
+        // The three pods may become ready together or one after the other, so the number of intermediate counts varies.
         let statuses = w.writes_by_type()["agents/status"];
         assert!((2..=4).contains(&statuses), "{statuses} writes of the status: {:#?}", w.writes());
         let flapped = history.states().into_iter().find(|agent| condition(agent, "Ready")["status"] != "True");
@@ -372,7 +372,7 @@ fn d12_printer_columns_show_ready_and_the_reason_if_it_is_false() {
     });
 }
 
-/// A text that clears the screen, starts a new line, and reverses the writing direction.
+/// A text that clears the screen, starts a new line, and reverses the writing direction of a terminal.
 const STEERS: &str = "all is well\u{1b}[2J\r\nINFO forged\u{202e}ydaer";
 const WRITTEN_OUT: &str = "all is well\\u{1b}[2J\\r\\nINFO forged\\u{202e}ydaer";
 

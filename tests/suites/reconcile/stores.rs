@@ -1,4 +1,4 @@
-//! `MemoryStores`: the claim that holds the data, and the ModelAPI that a store waits for.
+//! `MemoryStores`: the claim with the data, and the ModelAPI for which a store waits.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ fn sized(size: &str) -> Value {
     store
 }
 
-/// Waits until a `MemoryStore`'s claim exists and its status reports the claim. Returns the object.
+/// Waits until a `MemoryStore`'s claim exists, and until the store's status reports the claim. Returns the claim.
 async fn settled(w: &World, store: &Value) -> Value {
     w.apply_all(&[model_api("llm"), store.clone()]).await;
     w.until("it is told of", STORE, |it| condition(it, "DataKept")["status"].is_string() && is_true(it, "Applied"))
@@ -153,7 +153,7 @@ fn a_kept_volume_claim_causes_no_writes() {
         w.until_ready(STORE).await;
         w.quiet().await;
         w.forget_requests();
-        // Cause a pass that has nothing to do.
+        // Cause a pass that has no work.
         w.patch(STORE, &json!({"metadata": {"labels": {"team": "x"}}})).await;
         w.pass_time(Duration::from_secs(5)).await;
         assert!(w.reads().is_empty() && w.writes_by_type().keys().all(|of| of == "memorystores"), "{:#?}", w.writes());
@@ -187,7 +187,7 @@ fn an_unreadable_volume_claim_is_kept_through_edits_of_the_store() {
             attempt.user != OPERATOR || attempt.verb.is_write() || attempt.resource != "persistentvolumeclaims"
         });
         w.embedded().cut_watches();
-        // For the first minute of refusals, policies still see the last known objects.
+        // While reads are refused, policies still see the last known objects for a minute. So wait longer.
         w.pass_time(Duration::from_mins(3)).await;
         w.apply(&external("notes")).await;
         let waits = |it: &Value| reason(it, "Accepted") == "Waiting";
@@ -273,7 +273,7 @@ fn a_flapping_store_rolls_no_agent_and_changes_one_condition() {
     });
 }
 
-/// An Agent with a ModelAPI, an MCPServer and a MemoryStore that it needs, all ready.
+/// Creates an Agent with a ModelAPI, an MCPServer and a MemoryStore. Waits until all of them are ready.
 async fn with_dependencies(w: &World) -> [Value; 3] {
     let dependencies = [model_api("llm"), mcp_server("tools"), external("notes")];
     w.apply_all(&dependencies).await;
@@ -396,7 +396,7 @@ fn a_store_of_an_earlier_operator_is_taken_over_without_a_restart() {
         for mut child in children {
             child["metadata"]["ownerReferences"][0]["uid"] = made["metadata"]["uid"].clone();
             if child["kind"] == "Deployment" {
-                // It was left to the server how pods are replaced.
+                // The earlier operator did not set the update strategy of pods.
                 child["spec"].as_object_mut().unwrap().remove("strategy");
             }
             w.apply_as("manager", &child).await.unwrap();

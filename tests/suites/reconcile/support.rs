@@ -6,39 +6,40 @@ use kaos_tests::harness::World;
 use kaos_tests::harness::faults::is_operator;
 use serde_json::{Value, json};
 
-/// The children of [`web`].
+/// The children of the Gadget [`web`].
 pub(crate) const CHILDREN: [&str; 5] =
     ["Secret/web", "ServiceAccount/web", "ConfigMap/web", "Deployment/web", "Service/web"];
 
-/// A Gadget with every child.
+/// Returns a Gadget with children of every type.
 pub(crate) fn web() -> Value {
     web_with(&json!({}))
 }
 
-/// Like [`web`], with `more` in its spec.
+/// Like [`web`], but adds `more` to the spec.
 pub(crate) fn web_with(more: &Value) -> Value {
     let mut spec = json!({"config": {"a": "1"}, "secret": {"k": "v"}});
     spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     gadget("web", &spec)
 }
 
-/// The image of a Deployment's first container.
+/// Returns the image of a Deployment's first container.
 pub(crate) fn image(deployment: &Value) -> &str {
     deployment["spec"]["template"]["spec"]["containers"][0]["image"].as_str().unwrap_or_default()
 }
 
-/// Writes to objects of a type, without subresources.
+/// Returns the writes of objects of a type. Leaves out subresources.
 pub(crate) fn of_type<'a>(entries: &'a [Entry], plural: &str) -> Vec<&'a Entry> {
     let fits = |entry: &&Entry| entry.attempt.resource == plural && entry.attempt.subresource.is_empty();
     entries.iter().filter(fits).collect()
 }
 
-/// A rule that lets the operator write only the status of Gadgets.
+/// A rule that allows the operator to write only the status of Gadgets.
 pub(crate) fn may_not_change_gadgets(attempt: &Attempt) -> bool {
     may_change_all_but("gadgets", attempt)
 }
 
-/// Whether the operator may do this if it may not change objects of one resource, except their status.
+/// Returns whether the operator may send this request. The operator may not change objects of `resource`, except their
+/// status.
 pub(crate) fn may_change_all_but(resource: &str, attempt: &Attempt) -> bool {
     !is_operator(&attempt.user)
         || !attempt.verb.is_write()
@@ -46,12 +47,12 @@ pub(crate) fn may_change_all_but(resource: &str, attempt: &Attempt) -> bool {
         || attempt.subresource == "status"
 }
 
-/// The number of passes over Gadgets.
+/// Returns the number of passes over Gadgets.
 pub(crate) fn passes(world: &World) -> f64 {
     world.counted("kaos_operator_passes_total", &["kind=\"Gadget\""])
 }
 
-/// The number of passes over Gadgets that have to be repeated.
+/// Returns the number of passes over Gadgets that the operator has to repeat.
 pub(crate) fn retries(world: &World) -> f64 {
     world.counted("kaos_operator_retries_total", &["kind=\"Gadget\""])
 }

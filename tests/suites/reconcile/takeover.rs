@@ -9,17 +9,17 @@ use kaos_tests::harness::{Fault, Scenario, World, condition, is_ready, is_true, 
 use kube::api::PostParams;
 use serde_json::{Value, json};
 
-/// The field manager of the Go operator, which writes by updates.
+/// The field manager of the Go operator. The Go operator writes with updates.
 const GO: &str = "manager";
 const CHILDREN: [&str; 3] = ["Deployment/modelapi-llm", "Service/modelapi-llm", "ConfigMap/litellm-config-llm"];
 
-/// Creates an object as the Go operator did.
+/// Creates an object like the Go operator.
 async fn create(w: &World, object: &Value) {
     let params = PostParams { field_manager: Some(GO.to_owned()), ..PostParams::default() };
     w.create(object, &params).await;
 }
 
-/// Lets the operator create a child, and replaces it by the child that the Go operator would have created.
+/// Replaces a child that the operator created by the child that the Go operator would have created.
 async fn as_go_left_it(w: &World, at: &str, change: impl Fn(&mut Value)) {
     let mut child = w.look(at).await;
     w.delete(at).await;
@@ -126,7 +126,7 @@ fn c8_a_child_of_the_go_operator_that_left_the_plan_is_pruned() {
     });
 }
 
-/// Creates a workload of the Go operator that a user scaled later. Returns its object after the takeover.
+/// Creates a workload of the Go operator. A user scaled it before the takeover. Returns the object after the takeover.
 async fn scaled_by_hand(w: &World, spec: &Value) -> Value {
     let object = || {
         let mut object = model_api("llm");
@@ -146,7 +146,7 @@ async fn scaled_by_hand(w: &World, spec: &Value) -> Value {
         .await;
     }
     w.scale(CHILDREN[0], 4).await;
-    // The cache strips this annotation from every object.
+    // The operator's cache removes this annotation from every object, but the object must keep it.
     let applied = json!({"metadata": {"annotations": {LAST_APPLIED: "{}"}}});
     w.patch("ModelAPI/llm", &applied).await;
     w.start().await;
@@ -253,14 +253,14 @@ fn another_condition(of: &str) -> Value {
         "lastTransitionTime": "2026-01-01T00:00:00Z"})
 }
 
-/// Adds a condition as other kubebuilder controllers do: by an update with the field manager `manager`.
+/// Adds a condition like other kubebuilder controllers: with an update by the field manager `manager`.
 async fn add_condition(w: &World, at: &str, of: &str) {
     let mut conditions = w.look(at).await["status"]["conditions"].as_array().cloned().unwrap_or_default();
     conditions.push(another_condition(of));
     w.patch_status_as(GO, at, &json!({"conditions": conditions})).await;
 }
 
-/// Edits an object, and waits until the status has observed the edit. Returns the object.
+/// Edits an object, and waits until the status shows the new generation. Returns the object.
 async fn edited(w: &World, at: &str, replicas: i64) -> Value {
     let generation = w.patch(at, &json!({"spec": {"replicas": replicas}})).await["metadata"]["generation"].clone();
     w.until("the edit is told", at, |object| is_ready(object) && object["status"]["observedGeneration"] == generation)

@@ -5,7 +5,7 @@ use kaos_tests::harness::{Scenario, play};
 use kube::api::PostParams;
 use serde_json::json;
 
-/// Characters in one object, few enough that its ConfigMap stays below the server's limit.
+/// The number of characters in one object. With this number, its ConfigMap stays below the server's size limit.
 const AT_ONCE: usize = 1 << 16;
 
 #[test]
@@ -15,7 +15,7 @@ fn every_unicode_character_reaches_a_child_unchanged() {
         let all: Vec<char> = ('\u{1}'..=char::MAX).collect();
         let texts: Vec<String> = all.chunks(AT_ONCE).map(|some| some.iter().collect()).collect();
         for (at, text) in texts.iter().enumerate() {
-            // Use a create request, because no server reads its body as YAML.
+            // Use a create request, because the server reads its body as JSON, and not as YAML.
             w.create(&gadget(&format!("text{at:02}"), &json!({"config": {"k": text}})), &PostParams::default()).await;
         }
         for (at, text) in texts.iter().enumerate() {

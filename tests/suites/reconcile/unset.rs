@@ -1,4 +1,5 @@
-//! B11: a field that is set and removed leaves children as if it had never been set.
+//! B11: a user sets a field and later removes it. Then the children equal the children of an object that never had the
+//! field.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,9 +9,9 @@ use kaos_tests::harness::samples::{agent, mcp_server, model_api};
 use kaos_tests::harness::{Scenario, World, condition, is_real, play};
 use serde_json::{Value, json};
 
-/// The depth below the spec to which fields are removed. Deeper fields belong to lists and to Kubernetes' own types.
+/// How deep below the spec the test removes fields. Deeper fields belong to lists and to Kubernetes' own types.
 const DEPTH: usize = 3;
-/// Fields of an object, a child and a workload that differ between two otherwise equal objects.
+/// Fields that differ between two otherwise equal objects, or between their children and workloads.
 const OWN: [&str; 8] = [
     "uid",
     "resourceVersion",
@@ -45,7 +46,7 @@ fn pods_drop_a_service_account_that_was_removed_from_their_object() {
         w.apply(&agent("older", "models", &json!({}))).await;
         let runs_as_nobody = |all: &[Value]| all.iter().all(|child| account(child) == (&Value::Null, &Value::Null));
         w.until_all("pods run as it no longer", &children, runs_as_nobody).await;
-        // One rollout for setting the account, and one for removing it.
+        // Setting the account causes one rollout, and removing it causes another.
         w.quiet().await;
         for child in children {
             assert!(w.rollouts(child.trim_start_matches("Deployment/")).await <= 2, "{child}");
@@ -59,7 +60,8 @@ fn pods_drop_a_service_account_left_by_an_earlier_operator() {
         w.apply(&mcp_server("tools")).await;
         w.until("there are pods", "Deployment/mcpserver-tools", |child| !child.is_null()).await;
         w.stop_all().await;
-        // A user sets the field and releases it without another value: the alias stays, without an owner.
+        // A user sets the field, and then stops managing it without setting another value. The server keeps the alias
+        // of the field, and no manager owns it.
         let mut edited = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "mcpserver-tools"},
             "spec": {"template": {"spec": {"serviceAccountName": "sa"}}}});
         w.apply_as("left", &edited).await.unwrap();
@@ -77,7 +79,7 @@ fn pods_drop_a_service_account_left_by_an_earlier_operator() {
 fn pods_drop_a_left_service_account_also_where_the_server_always_stores_another_value() {
     play(Scenario::default(), async |w| {
         w.apply(&model_api("models")).await;
-        // The server fills in an empty path, so that the child never equals the plan.
+        // The server fills in the empty path, so the child never equals the plan.
         let side = json!({"name": "side", "image": "side:1", "terminationMessagePath": ""});
         w.apply(&agent("a", "models", &json!({"podSpec": {"containers": [side]}}))).await;
         w.until("there are pods", "Deployment/agent-a", |child| !child.is_null()).await;
@@ -207,8 +209,8 @@ fn a_service_keeps_its_address_while_its_port_is_set_and_removed() {
     });
 }
 
-/// The object without each of its optional fields, one at a time, with the field's path. A parent that would be empty
-/// goes, too: an apply of an empty object may remove it.
+/// Returns the object without each of its optional fields, one field at a time, with the field's path. Also removes a
+/// parent that would become empty, because an apply of an empty object may remove the parent.
 fn without_each(object: &Value) -> Vec<(String, Value)> {
     fn walk(value: &Value, path: &str, depth: usize, found: &mut Vec<String>) {
         for (field, below) in value.as_object().into_iter().flatten() {
@@ -237,7 +239,7 @@ fn without_each(object: &Value) -> Vec<(String, Value)> {
     paths.iter().filter_map(without).collect()
 }
 
-/// A child without the values that distinguish two otherwise equal objects.
+/// Returns a child without the values that differ between two otherwise equal objects.
 fn alike(mut child: Value, name: &str) -> Value {
     fn strip(value: &mut Value) {
         match value {
@@ -261,7 +263,7 @@ fn alike(mut child: Value, name: &str) -> Value {
 
 fn renamed(object: &Value, name: &str) -> Value {
     let mut metadata = json!({"name": name});
-    // A server refuses null.
+    // Copy annotations only if they exist, because a server refuses null.
     if object["metadata"]["annotations"].is_object() {
         metadata["annotations"] = object["metadata"]["annotations"].clone();
     }
@@ -291,8 +293,8 @@ async fn is_answered(w: &World, kind: &str, names: &[String]) -> bool {
     true
 }
 
-/// Plays the first primary of a case twice: `set` has a field and loses it, `never` never has it. Returns the
-/// differences, and adds the fields that were compared.
+/// Applies the first primary of a case twice. The object `set` has a field and loses it, and the object `never` never
+/// has it. Returns the differences between their children. Adds the compared fields to `compared`.
 async fn differing(w: &World, case: &Case, compared: &mut BTreeSet<String>) -> Vec<String> {
     let (kind, name) = case.about.primary[0].split_once('/').unwrap();
     let is_primary = |object: &&Value| object["kind"] == kind && object["metadata"]["name"] == name;
@@ -302,7 +304,7 @@ async fn differing(w: &World, case: &Case, compared: &mut BTreeSet<String>) -> V
     let mut variants = Vec::new();
     for (at, (path, without)) in without_each(primary).into_iter().enumerate() {
         let (set, never) = (format!("set{at:03}"), format!("nev{at:03}"));
-        // Skip a field that the definition requires, and a case that the server rejects.
+        // Skip a field that the definition requires. Also skip a case that the server rejects.
         if w.try_apply(&renamed(primary, &set)).await.is_ok() && w.try_apply(&renamed(&without, &never)).await.is_ok() {
             variants.push((path, without, set, never));
         }
@@ -318,7 +320,7 @@ async fn differing(w: &World, case: &Case, compared: &mut BTreeSet<String>) -> V
     let mut differing = Vec::new();
     for (path, _, set, never) in &variants {
         let object = w.look(&format!("{kind}/{never}")).await;
-        // An object that the policy or the server rejects keeps its earlier children.
+        // Skip an object that the policy or the server rejects, because it keeps its earlier children.
         if ["Accepted", "Applied"].iter().any(|of| condition(&object, of)["status"] != "True") {
             continue;
         }
@@ -335,7 +337,7 @@ async fn differing(w: &World, case: &Case, compared: &mut BTreeSet<String>) -> V
     differing
 }
 
-/// A subset of the cases that has every field of all cases. A real cluster takes seconds for each case.
+/// Returns a subset of the cases that together have every field. On a real cluster, each case takes several seconds.
 fn with_every_field(mut cases: Vec<Case>) -> Vec<Case> {
     let fields = |case: &Case| -> BTreeSet<String> {
         let (kind, name) = case.about.primary[0].split_once('/').unwrap();
@@ -353,8 +355,8 @@ fn with_every_field(mut cases: Vec<Case>) -> Vec<Case> {
     cases
 }
 
-/// Runs each recorded case of a kind that needs no special environment, on one operator after another. Expects at least
-/// so many cases, and so many compared fields.
+/// Runs each recorded case of a kind that needs no special environment. Runs them in turn, with a new operator for
+/// each. Expects a minimum number of cases, and a minimum number of compared fields.
 fn set_and_removed(kind: &str, at_least: usize, fields: usize) {
     let environment = case::default_environment().unwrap();
     let fits = |case: &Case| {
@@ -369,7 +371,7 @@ fn set_and_removed(kind: &str, at_least: usize, fields: usize) {
     }
     let (mut found, mut compared) = (Vec::new(), BTreeSet::new());
     for case in &mut cases {
-        // The registry of runtimes exists already, and other tests cover foreign children.
+        // The cluster already has the registry of runtimes. Other tests cover children that exist before the object.
         case.input.retain(|object| object["metadata"]["namespace"] != "kaos-system" && object["kind"] != "Deployment");
         for object in &mut case.input {
             object["metadata"].as_object_mut().unwrap().remove("namespace");

@@ -1,7 +1,8 @@
-//! Finds files and folders of a crate that use each other in a circle. It reads `use` declarations and paths as text.
+//! Finds files and folders of a crate that use each other in a circle. The test reads `use` declarations and paths as
+//! text.
 //!
-//! A file uses another file when it names an item that the other one defines. Declaring a module and re-exporting its items
-//! do not count. A folder uses what its files use. The test skips code under `#[cfg(test)]`.
+//! A file uses another file if it names an item that the other file defines. Declaring a module, or re-exporting its
+//! items, is not a use. A folder uses everything that its files use. The test skips code under `#[cfg(test)]`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,13 +15,13 @@ use crate::{
     rust::{declared_modules, defines, paths, reduced, uses},
 };
 
-/// The root of a crate without modules.
+/// The path of a module. The path is empty for the root of a crate.
 type Module = Vec<String>;
 
 struct File {
     module: Module,
     text: String,
-    /// The path of each name from a `use` declaration.
+    /// Each name from a `use` declaration, with its path.
     imports: BTreeMap<String, Vec<String>>,
     handed_on: BTreeSet<String>,
 }
@@ -31,13 +32,13 @@ struct Crate {
     by_module: BTreeMap<Module, usize>,
 }
 
-/// The modules that each module uses.
+/// Each module, with the modules that it uses.
 type Uses = BTreeMap<Module, BTreeSet<Module>>;
 
-/// Folders with crates.
+/// The folders that contain crates.
 const FOLDERS: [&str; 4] = ["crds", "guest-policies", "host", "tests"];
 
-/// Returns every circle, as a list of its files or folders.
+/// Returns every circle. A circle is a list of files or folders.
 pub(crate) fn all() -> Vec<String> {
     let sources: Vec<PathBuf> = FOLDERS.iter().flat_map(|folder| sources(&Path::new(ROOT).join(folder))).collect();
     assert!(sources.len() > 8, "{sources:?}");
@@ -134,7 +135,8 @@ impl Crate {
         imported.chain(named).filter_map(|path| self.target(from, path, 0)).filter(|to| *to != from).collect()
     }
 
-    /// Returns the sets of files that all reach each other, and the sets of files and folders of one folder.
+    /// Returns the sets of files that all reach each other. Also returns such sets of files and folders inside one
+    /// folder.
     fn circles(&self) -> BTreeSet<String> {
         let (mut files, mut siblings) = (Uses::new(), Uses::new());
         for (from, file) in self.files.iter().enumerate() {

@@ -1,9 +1,9 @@
-//! `docs/reference/conditions.md` is written by hand. It has a row for every word that the sources can put into a
-//! condition, an Event, a revision or a note.
+//! People write `docs/reference/conditions.md` by hand. The page must have a row for every word that the sources can
+//! put into a condition, an Event, a revision or a note.
 //!
-//! A word is a text in the sources that is written like a reason: in `CamelCase`, without other characters. Words with
-//! another meaning are listed here, so that a new reason cannot be forgotten. Phases and states of revisions come from
-//! the definitions.
+//! The test treats every text in the sources in `CamelCase`, without other characters, as such a word. This file lists
+//! the words with another meaning, so an author cannot forget to document a new reason. Phases, and states of
+//! revisions, come from the definitions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -28,7 +28,7 @@ const FOLDERS: [&str; 9] = [
 /// The words in this folder are values of Kubernetes' own fields.
 const OF_KUBERNETES: &str = "host/policy/src/kubernetes/";
 
-/// Types and names of Kubernetes, units, Rust types and values.
+/// Other words in `CamelCase`: types and names of Kubernetes, units, Rust types and values.
 const OTHER_WORDS: &str = "
     AccessGrant Agent AlreadyExists Always Apply Backend Binding Cache Catalogue CertificateSigningRequest Cluster ClusterFirst
     ClusterIP ClusterRole
@@ -72,7 +72,7 @@ pub(crate) fn check() {
     assert!(unused.is_empty(), "these words are not in the sources any more: {unused:?}");
 }
 
-/// All phases, and all states of a revision.
+/// Returns all phases, and all states of a revision.
 fn states() -> Vec<String> {
     let definitions = kaos_crds::manifests::ALL.map(|text| serde_saphyr::from_str::<Value>(text).unwrap());
     let values = definitions.iter().flat_map(|definition| {
@@ -89,7 +89,7 @@ fn is_reason(word: &str) -> bool {
         && word.chars().nth(1).is_some_and(|c| c.is_ascii_lowercase())
 }
 
-/// The first two cells of a table row: a condition and its reason, or a reason and the object that has it.
+/// Returns the first two cells of a table row: a condition and its reason, or a reason and the object with this reason.
 fn first_cells(line: &str) -> impl Iterator<Item = &str> {
     line.strip_prefix("| ").into_iter().flat_map(|line| line.split(" | ").take(2))
 }

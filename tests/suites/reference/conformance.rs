@@ -1,7 +1,8 @@
-//! `docs/reference/conformance.md`: each row of the loop's checklist, with the tests that show it.
+//! Generates `docs/reference/conformance.md`. The page lists each row of the reconcile loop's checklist, with the tests
+//! for this row.
 //!
-//! Rows come from `tests/suites/reconcile/checklist.md`. The name of a test in the suite `reconcile` states its row,
-//! and its scenario states whether it also runs on real Kubernetes.
+//! The rows come from `tests/suites/reconcile/checklist.md`. The name of a test in the suite `reconcile` contains its
+//! row, and its scenario shows whether it also runs on real Kubernetes.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,11 +19,11 @@ const REAL: [&str; 2] = ["tests/suites/e2e/", "tests/suites/chaos/"];
 struct Test {
     file: String,
     name: String,
-    /// Why the test runs only on the embedded cluster.
+    /// Why the test runs only on the embedded cluster. `None` if it also runs on real Kubernetes.
     embedded: Option<String>,
 }
 
-/// Generates the page. Fails if a row has no test, or if it names a test that does not exist.
+/// Generates the page. Fails if a row has no test, or if a row names a test that does not exist.
 pub(crate) fn page() -> String {
     let tests = tests();
     let checklist = fs::read_to_string(Path::new(ROOT).join("tests/suites/reconcile/checklist.md")).unwrap();
@@ -54,7 +55,8 @@ fn close(body: &mut String, rows: &mut Vec<Vec<String>>) {
     }
 }
 
-/// Converts a line of the checklist to a row of the page. Also returns whether a test shows it on real Kubernetes.
+/// Converts a line of the checklist to a row of the page. Also returns whether a test checks this row on real
+/// Kubernetes.
 fn row(line: &str, tests: &BTreeMap<String, Vec<Test>>) -> Option<(Vec<String>, bool)> {
     let cells: Vec<&str> = line.strip_prefix('|')?.strip_suffix('|')?.split('|').map(str::trim).collect();
     let [id, rule, also, remark] = cells[..] else { return None };
@@ -95,7 +97,7 @@ fn link(file: &str, test: &str) -> String {
     format!("[{}](../../{file})", test.replace('_', " "))
 }
 
-/// The tests of each row.
+/// Returns the tests of each row.
 fn tests() -> BTreeMap<String, Vec<Test>> {
     let folder = Path::new(ROOT).join("tests/suites/reconcile");
     let mut tests: BTreeMap<String, Vec<Test>> = BTreeMap::new();
@@ -115,7 +117,7 @@ fn tests() -> BTreeMap<String, Vec<Test>> {
     tests
 }
 
-/// Why a test needs the embedded cluster. The reason may stand in a function of the same file that the test calls.
+/// Returns why a test needs the embedded cluster. The test may call a function of its file that contains the reason.
 fn embedded(body: &str, functions: &BTreeMap<&str, &str>) -> Option<String> {
     let body = &body[..body.find("\n}\n").unwrap_or(body.len())];
     let why = |text: &str| {

@@ -53,7 +53,7 @@ fn world(resolve: &Resolve, name: &str, world: &World) -> String {
 }
 
 fn signature(resolve: &Resolve, function: &Function) -> String {
-    // A method has its resource as its first parameter.
+    // The first parameter of a method is its resource. Skip it.
     let own = usize::from(matches!(function.kind, FunctionKind::Method(_)));
     let parameters = function.params.iter().skip(own);
     let parameters = parameters.map(|parameter| format!("{}: {}", parameter.name, plain(resolve, &parameter.ty)));
@@ -102,7 +102,7 @@ fn definition(resolve: &Resolve, of: &TypeDef) -> String {
     }
 }
 
-/// A type as the contract spells it.
+/// Returns a type in the notation of the contract.
 fn plain(resolve: &Resolve, of: &Type) -> String {
     let Type::Id(id) = of else { return primitive(of).to_owned() };
     let of = &resolve.types[*id];

@@ -1,12 +1,13 @@
-//! Checks that every test file is part of a test executable. A few executables hold all tests, so cargo finds no test
-//! file by itself, and would never run a file that no executable names.
+//! Checks that every test file is part of a test executable. Only a few executables contain all tests, so cargo finds
+//! no test file itself. Cargo would never run a file that no executable includes.
 
 use std::fs;
 use std::path::Path;
 
 use crate::page::ROOT;
 
-/// The folders with test files, the manifest that lists their executables, and the file that lists all other files.
+/// Each entry has a folder with test files, the manifest that lists its executables, and the file that lists its other
+/// files.
 const FOLDERS: [(&str, &str, &str); 5] = [
     ("crds/tests", "crds/Cargo.toml", "main.rs"),
     ("host/cluster/tests", "host/cluster/Cargo.toml", "main.rs"),
@@ -15,7 +16,8 @@ const FOLDERS: [(&str, &str, &str); 5] = [
     ("tests/suites", "tests/Cargo.toml", "policies.rs"),
 ];
 
-/// Asserts that every file, and every folder with a `main.rs` or a `mod.rs`, is an executable or a module of one.
+/// Asserts that every file is an executable or a module of an executable. Asserts this also for every folder with a
+/// `main.rs` or a `mod.rs`.
 pub(crate) fn check() {
     for (folder, manifest, list) in FOLDERS {
         let read = |path: &Path| fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

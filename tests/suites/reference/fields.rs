@@ -1,6 +1,6 @@
-//! `docs/reference/fields.md`: every field of every kind, from the CustomResourceDefinitions.
+//! Generates `docs/reference/fields.md`. The page lists every field of every kind, from the CustomResourceDefinitions.
 //!
-//! Identical groups of fields appear once on the page, and links lead to them.
+//! The page contains identical groups of fields only once, and links to them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::page::{code, head, limits, plain, prose, table};
 
-/// Smaller groups are easier to read in place.
+/// A group with fewer fields is easier to read in place, so the page does not share it.
 const WORTH_SHARING: usize = 2;
 
 /// Generates the page.
@@ -84,7 +84,7 @@ fn kind(definition: &Value, groups: &Groups) -> String {
     page
 }
 
-/// A row for each field below an object.
+/// Adds a row for each field below an object.
 fn inner_rows(object: &Value, path: &str, groups: &Groups, rows: &mut Vec<Vec<String>>) {
     let required: Vec<&str> = object["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     for (name, field) in object["properties"].as_object().into_iter().flatten() {
@@ -119,7 +119,7 @@ fn row(path: &str, field: &Value, required: bool, groups: &Groups, rows: &mut Ve
     }
 }
 
-/// The schema of the items of a list or a map, and the suffix for the path.
+/// Returns the schema of the items of a list or a map, and the suffix for the path.
 fn inner(field: &Value) -> (&Value, &'static str) {
     match (field.get("items"), field.get("additionalProperties")) {
         (Some(items), _) => (items, "[]"),
@@ -144,11 +144,11 @@ fn kind_of(field: &Value) -> String {
     }
 }
 
-/// Objects with the same fields in several places.
+/// Groups of equal fields that several places of the definitions contain.
 #[derive(Default)]
 struct Groups {
     shapes: BTreeMap<String, Group>,
-    /// The shared groups in the order of their first use, and their titles.
+    /// The shapes and the titles of the shared groups, in the order of their first use.
     order: Vec<(String, String)>,
     met: Vec<String>,
 }
@@ -178,7 +178,7 @@ impl Groups {
         }
     }
 
-    /// Drops groups that are used once. Names each remaining group as most places name it.
+    /// Removes groups with only one place. Gives each other group the name that most of its places have.
     fn name(&mut self) {
         self.shapes.retain(|_, group| group.places.len() > 1);
         for shape in &self.met {
@@ -197,7 +197,8 @@ impl Groups {
     }
 }
 
-/// The part of a schema that must be equal for two objects to share a group: the fields and everything below them.
+/// Returns the part of a schema by which two objects are compared: the fields, and everything below them. Objects with
+/// equal parts share a group.
 fn shape(node: &Value) -> String {
     let mut node = node.clone();
     for own in ["description", "default"] {
@@ -207,7 +208,7 @@ fn shape(node: &Value) -> String {
     node.to_string()
 }
 
-/// Drops what a place allows in addition to the fields. The page states that at the place.
+/// Removes what a place allows in addition to the fields. The page shows this at the place itself.
 fn without_leniency(node: &mut Value) {
     if let Some(node) = node.as_object_mut() {
         node.remove("nullable");
@@ -227,7 +228,7 @@ fn used_by(places: &[String]) -> String {
     format!("Used at {}.", names.join(", "))
 }
 
-/// The anchor that sites generate for a heading.
+/// Returns the anchor that websites generate for a heading.
 fn anchor(title: &str) -> String {
     let kept =
         title.to_lowercase().chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-')).collect::<String>();

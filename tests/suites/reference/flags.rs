@@ -1,4 +1,5 @@
-//! `docs/reference/flags.md`: every verb, flag and variable of the binary, from its own definitions.
+//! Generates `docs/reference/flags.md`. The page lists every verb, flag and variable of the binary, from the binary's
+//! own definitions.
 
 use std::fmt::Write as _;
 
@@ -7,7 +8,7 @@ use kaos_operator::cli::Cli;
 
 use crate::page::{code, head, prose, table};
 
-/// Variables without a flag, with their reader and purpose.
+/// Variables that have no flag. Each entry has the name and a description.
 pub(crate) const OTHERS: [(&str, &str); 9] = [
     ("KUBECONFIG", "Kubeconfig files, read as kubectl reads them; `--kubeconfig` takes precedence."),
     (
@@ -57,7 +58,7 @@ pub(crate) fn page() -> String {
     page.trim_end().to_owned() + "\n"
 }
 
-/// The verbs that can run, with the names of their parent verbs.
+/// Returns the verbs that can run, with their full names, which include the parent verbs.
 fn verbs<'a>(command: &'a Command, above: &str) -> Vec<(String, &'a Command)> {
     let shown = command.get_subcommands().filter(|verb| !verb.is_hide_set() && verb.get_name() != "help");
     shown
@@ -93,7 +94,7 @@ fn of(name: &str, verb: &Command) -> String {
 fn row(argument: &Arg) -> Vec<String> {
     let values = argument.get_value_names().unwrap_or_default();
     let takes = argument.get_action().takes_values();
-    // An optional value needs `=`: otherwise the next argument would be taken as the value.
+    // An optional value needs `=`. Without `=`, the parser would take the next argument as the value.
     let value = match values.join(" ") {
         _ if !takes => String::new(),
         value if argument.is_require_equals_set() => format!("[={value}]"),

@@ -1,4 +1,4 @@
-//! Checks the links between the pages: the file exists, and so does the heading in it.
+//! Checks the links between the pages. The linked file and the linked heading must exist.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use crate::page::ROOT;
 
 const FOLDERS: [&str; 2] = ["docs", "guest-policies/template"];
 
-/// The broken links, each with its page.
+/// Returns the broken links with their pages.
 pub(crate) fn broken() -> Vec<String> {
     let mut pages: Vec<PathBuf> = FOLDERS.iter().flat_map(|folder| below(&Path::new(ROOT).join(folder))).collect();
     pages.extend(marked(Path::new(ROOT)));
@@ -18,7 +18,7 @@ pub(crate) fn broken() -> Vec<String> {
 fn broken_on(page: &Path) -> Vec<String> {
     let text = fs::read_to_string(page).unwrap();
     let prose: String = text.split("```").step_by(2).collect();
-    // Ignore code, which contains no links.
+    // Leave out code, because it contains no links.
     let prose: String = prose.split('`').step_by(2).collect::<Vec<_>>().join("`");
     let links = prose.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link);
     let leads = |link: &&str| {
@@ -31,7 +31,7 @@ fn broken_on(page: &Path) -> Vec<String> {
     broken.map(|link| format!("{}: {link}", page.strip_prefix(ROOT).unwrap().display())).collect()
 }
 
-/// The anchors of a page.
+/// Returns the anchors of a page.
 fn headings(page: &Path) -> Vec<String> {
     let text = fs::read_to_string(page).unwrap();
     let headings = text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
@@ -39,7 +39,7 @@ fn headings(page: &Path) -> Vec<String> {
     headings.map(|heading| heading.to_lowercase().chars().filter(kept).collect::<String>().replace(' ', "-")).collect()
 }
 
-/// Every page below a folder.
+/// Returns every page below a folder.
 pub(crate) fn below(folder: &Path) -> Vec<PathBuf> {
     let mut pages = marked(folder);
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());

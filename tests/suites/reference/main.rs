@@ -1,4 +1,4 @@
-//! Checks that generated pages are up to date, that links have targets, and that texts are plain.
+//! Checks that generated pages are up to date, that links have targets, and that texts are in plain language.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod circles;

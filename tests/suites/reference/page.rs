@@ -4,13 +4,13 @@ use std::{fs, path::Path};
 
 use serde_json::Value;
 
-/// The top of the repository.
+/// The path of the repository's top folder.
 pub(crate) const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// The command that regenerates the pages.
+/// The command that generates the pages again.
 pub(crate) const COMMAND: &str = "`UPDATE_REFERENCE=1 cargo test --locked --workspace --all-features --test reference`";
 
-/// Fails if the page below `docs/reference` differs from `made`. With `UPDATE_REFERENCE` set, writes the page instead.
+/// Fails if the page below `docs/reference` differs from `made`. If `UPDATE_REFERENCE` is set, writes the page instead.
 pub(crate) fn stands(name: &str, made: &str) {
     let page = Path::new(ROOT).join("docs/reference").join(name);
     if std::env::var_os("UPDATE_REFERENCE").is_some() {
@@ -21,12 +21,12 @@ pub(crate) fn stands(name: &str, made: &str) {
     assert!(kept == made, "docs/reference/{name} is stale: regenerate it with {COMMAND}\n{differing:#?}");
 }
 
-/// The head of a page.
+/// Returns the head of a page.
 pub(crate) fn head(title: &str, source: &str) -> String {
     format!("# {title}\n\n<!-- Generated from {source} by {COMMAND}. -->\n\n")
 }
 
-/// A table.
+/// Returns a table.
 pub(crate) fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
     let cell = |cell: &String| if cell.is_empty() { "| ".to_owned() } else { format!("| {cell} ") };
     let line = |cells: &[String]| format!("{}|\n", cells.iter().map(cell).collect::<String>());
@@ -37,7 +37,7 @@ pub(crate) fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
 
 /// Formats prose for a table cell.
 pub(crate) fn prose(text: &str) -> String {
-    // Keep the text between backticks, except characters that would end the cell.
+    // Keep the text between backticks unchanged, except characters that would end the cell.
     let parts = text.split('`').enumerate().map(|(number, part)| {
         let part = part.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|");
         let spaced = |part: String, of: &str| {
@@ -61,7 +61,7 @@ pub(crate) fn code(text: &str) -> String {
     }
 }
 
-/// The limits in a schema apart from the type.
+/// Returns the limits in a schema, except the type.
 pub(crate) fn limits(schema: &Value) -> Vec<String> {
     let words = [
         ("minimum", "at least", ""),
@@ -86,12 +86,12 @@ pub(crate) fn limits(schema: &Value) -> Vec<String> {
     limits
 }
 
-/// A value as a person writes it.
+/// Returns a value in the form that a person would write.
 pub(crate) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// A bound without its fraction, because schemas write bounds as floating-point numbers.
+/// Returns a bound without its fraction. Schemas contain bounds as floating-point numbers.
 fn whole(value: &Value) -> Option<String> {
     let number = value.as_number()?.to_string();
     Some(number.strip_suffix(".0").map_or_else(|| number.clone(), str::to_owned))

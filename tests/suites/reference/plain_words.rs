@@ -1,5 +1,5 @@
-//! Keeps the language of pages and comments plain. It counts three sorts of sentences that an engineer often has to
-//! read twice. They have a relative clause as the subject, an old word, or more than [`LONGEST`] words.
+//! Keeps the language of pages and comments plain. Counts three sorts of sentences that engineers often read twice:
+//! with a relative clause as the subject, with an old word, or with more than [`LONGEST`] words.
 
 use std::fs;
 use std::path::Path;
@@ -8,10 +8,11 @@ use crate::page::ROOT;
 use crate::{links, sources};
 
 const LONGEST: usize = 30;
-/// The accepted share of such sentences, per thousand.
+/// The accepted share of such sentences, in a thousand.
 const ACCEPTED: usize = 6;
 const CODE: [&str; 4] = ["crds", "guest-policies", "host", "tests"];
-/// Words that begin a relative clause as the subject. In a question they are fine.
+/// If a sentence begins with one of these words, its subject is a relative clause. Questions may begin with these
+/// words.
 const OPENINGS: [&str; 8] = ["what", "whatever", "who", "whoever", "nobody", "somebody", "none but", "whichever"];
 const OLD: [&str; 9] =
     ["anew", "beside", "of which", "in whose stead", "comes of", "ours", "theirs", "stranger", "strangers"];
@@ -22,7 +23,7 @@ struct Sentence {
     text: String,
 }
 
-/// Fails if too many sentences are hard to read, and names the ten worst.
+/// Fails if too many sentences are hard to read. The message contains the ten worst sentences.
 pub(crate) fn check() {
     let mut all = Vec::new();
     for page in links::below(&Path::new(ROOT).join("docs")) {
@@ -47,7 +48,7 @@ pub(crate) fn check() {
     );
 }
 
-/// How hard a sentence is to read; 0 for a plain one.
+/// Returns how hard a sentence is to read. A plain sentence has 0.
 fn weight(sentence: &str) -> usize {
     let words: Vec<String> = sentence.split_whitespace().map(str::to_lowercase).collect();
     let text = format!(" {} ", words.join(" ").replace([',', ';', ':', '.'], ""));
@@ -57,20 +58,20 @@ fn weight(sentence: &str) -> usize {
     words.len().saturating_sub(LONGEST) + 10 * (usize::from(opens) + old)
 }
 
-/// The text of a line of a page. `None` ends a paragraph: tables, headings and comments are no prose.
+/// Returns the text of a line of a page. `None` ends a paragraph: tables, headings and comments are not prose.
 fn prose(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let item = line.strip_prefix("- ").unwrap_or(line);
     (!item.is_empty() && !item.starts_with(['|', '#', '<'])).then_some(item)
 }
 
-/// The text of a line that is a comment. `None` ends a paragraph.
+/// Returns the text of a line if it is a comment. `None` ends a paragraph.
 fn comment(line: &str) -> Option<&str> {
     let text = line.trim_start().strip_prefix("//")?.trim_start_matches(['/', '!']).trim();
     (!text.is_empty() && !text.starts_with(['|', '#'])).then_some(text)
 }
 
-/// Adds the sentences of a file. Code between fences is no text.
+/// Adds the sentences of a file. Skips code between fences.
 fn collect(file: &Path, all: &mut Vec<Sentence>, text_of: fn(&str) -> Option<&str>) {
     let name = file.strip_prefix(ROOT).unwrap_or(file).display().to_string();
     let content = fs::read_to_string(file).unwrap();

@@ -10,7 +10,7 @@ pub(crate) struct Use {
 }
 
 /// Returns the text without comments, string literals and test code. Paths in a macro belong to the files that call the
-/// macro, so `$crate` becomes a name that no crate has.
+/// macro. So the function replaces `$crate` by a name that no crate has.
 pub(crate) fn reduced(text: &str) -> String {
     without_tests(&without_texts(text)).replace("$crate", "__caller")
 }
@@ -45,7 +45,7 @@ fn without_texts(text: &str) -> String {
     kept
 }
 
-/// Returns the length of the raw string that begins here.
+/// Returns the length of the raw string at the start of `text`.
 fn raw_text(text: &str) -> Option<usize> {
     let marks = text.strip_prefix('r')?.bytes().take_while(|byte| *byte == b'#').count();
     text[1 + marks..].starts_with('"').then_some(())?;
@@ -60,7 +60,7 @@ fn without_tests(text: &str) -> String {
     parts.fold(first, |kept, part| kept + &part[item_end(part)..])
 }
 
-/// Returns the end of the item that begins here.
+/// Returns the end of the item at the start of `text`.
 fn item_end(text: &str) -> usize {
     let mut depth = 0;
     for (at, c) in text.char_indices() {
@@ -75,7 +75,7 @@ fn item_end(text: &str) -> usize {
     text.len()
 }
 
-/// Returns the modules with a file of their own.
+/// Returns the modules that have a separate file.
 pub(crate) fn declared_modules(text: &str) -> Vec<String> {
     let statements = text.lines().map(str::trim).filter_map(|line| line.strip_suffix(';'));
     let names = statements.filter_map(|line| line.rsplit_once("mod ").map(|(before, name)| (before.trim(), name)));
@@ -85,13 +85,13 @@ pub(crate) fn declared_modules(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Returns all names of all `use` declarations.
+/// Returns all names from all `use` declarations.
 pub(crate) fn uses(text: &str) -> Vec<Use> {
     let mut found = Vec::new();
     for (at, _) in text.match_indices("use ") {
         let line = text[..at].rsplit('\n').next().unwrap_or_default();
         let (before, tree) = (line.trim(), text[at + 4..].split(';').next().unwrap_or_default());
-        // The parser does not resolve `super` in an inline module.
+        // The parser does not resolve `super` in an inline module, so it skips such declarations.
         let is_inner = line.starts_with(' ') && !tree.starts_with("crate");
         if is_inner || !(before.is_empty() || before.starts_with("pub")) {
             continue;
@@ -110,7 +110,7 @@ pub(crate) fn uses(text: &str) -> Vec<Use> {
     found
 }
 
-/// Expands a tree of names to single paths.
+/// Expands a tree of names in a `use` declaration to single paths.
 fn expanded(tree: &str) -> Vec<String> {
     let tree = tree.split_whitespace().collect::<Vec<_>>().join(" ");
     let Some((before, rest)) = tree.split_once('{') else { return vec![tree] };

@@ -1,4 +1,5 @@
-//! `docs/reference/settings.md`: the settings of the default policies, from the schemas in the policies' descriptions.
+//! Generates `docs/reference/settings.md`. The page lists the settings of the default policies, from the schemas in the
+//! policies' descriptions.
 
 use std::fmt::Write as _;
 
@@ -10,9 +11,10 @@ use serde_json::Value;
 
 use crate::page::{code, head, limits, prose, table};
 
-/// Longer defaults follow the table.
+/// The maximum length of a default in the table. The page shows longer defaults after the table.
 const INLINE: usize = 60;
-/// Longer patterns help no reader. The refusal's message does.
+/// The maximum length of a pattern on the page. A longer pattern does not help a reader, but the message of a refusal
+/// does.
 const LIMIT: usize = 60;
 
 const PROBE: &str = "Fields have the names and meanings of a Kubernetes probe; `handler` says which kind of probe it is, and \
@@ -59,7 +61,7 @@ fn claims(policy: &Policy) -> String {
     kinds.join(", ")
 }
 
-/// A table for the ungrouped settings, and one for each group.
+/// Returns a table for the settings without a group, and a table for each group.
 fn of(policy: &Policy) -> String {
     let document = policy.schema().document();
     let fields = || document["properties"].as_object().into_iter().flatten();
@@ -117,7 +119,7 @@ fn leaves(policy: &Policy, path: &str, schema: &Value, rows: &mut Vec<Vec<String
     ]);
 }
 
-/// Shows the defaults that are too long for a table.
+/// Returns the defaults that are too long for a table.
 fn shown(long: &mut Vec<(String, Value)>) -> String {
     let block = |(path, value): (String, Value)| format!("The default of `{path}`:\n\n```json\n{value:#}\n```\n\n");
     long.drain(..).map(block).collect()

@@ -1,11 +1,11 @@
-//! Reads the project's own sources without their tests.
+//! Reads the project's own source files without tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::page::ROOT;
 
-/// The source files below these folders, as path in the repository and text. Omits test files and the test module at
+/// Returns the paths and the texts of the source files below these folders. Omits test files, and the test module at
 /// the end of a file.
 pub(crate) fn of(folders: &[&str]) -> Vec<(String, String)> {
     let mut files: Vec<PathBuf> = folders.iter().flat_map(|folder| below(&Path::new(ROOT).join(folder))).collect();
@@ -26,7 +26,7 @@ pub(crate) fn of(folders: &[&str]) -> Vec<(String, String)> {
     own
 }
 
-/// Every Rust file below a folder, including tests.
+/// Returns every Rust file below a folder, including tests.
 pub(crate) fn below(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let entries: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -36,7 +36,7 @@ pub(crate) fn below(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The text before the test module at the end of a file, without whole-line comments.
+/// Returns the text before the test module at the end of a file. Removes comments that fill a whole line.
 fn without_tests(text: &str) -> String {
     let end = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
     let lines = text[..end].lines().filter(|line| !line.trim_start().starts_with("//"));

@@ -1,4 +1,4 @@
-//! Checks that the chart's values for a policy use the same words as `policy.yaml`.
+//! Checks that the chart's values for a policy have the same names as the fields of `policy.yaml`.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -11,15 +11,16 @@ use serde_json::{Value, json};
 
 use crate::page::ROOT;
 
-/// Values that only the chart has: the policy whose settings to change, and the source of a component.
+/// Names that only the chart has. The name `policy` selects the policy whose settings change, and the other names
+/// select the source of a component.
 const OWN: [&str; 3] = ["component", "file", "policy"];
 
-/// Fails if the schema of the values has more or fewer words.
+/// Fails if the schema of the chart's values has more names or fewer names.
 pub(crate) fn check() {
     let schema = fs::read_to_string(Path::new(ROOT).join("deploy/helm/kaos-operator/values.schema.json")).unwrap();
     let schema: Value = serde_json::from_str(&schema).unwrap();
     let entry = &schema["properties"]["policies"]["additionalProperties"];
-    // Set this field, because serialization omits its default.
+    // Set this field, because serialization omits a field with its default.
     let file = PolicyFile { on_refusal: OnRefusal::Hold, ..PolicyFile::default() };
     let mut known = fields(&file);
     known.extend(OWN.map(str::to_owned));
@@ -49,7 +50,7 @@ fn fields(value: &impl Serialize) -> BTreeSet<String> {
     serde_json::to_value(value).unwrap().as_object().unwrap().keys().cloned().collect()
 }
 
-/// The variants of a type. The error for an unknown variant lists all of them.
+/// Returns the variants of a type. The error for an unknown variant lists all variants.
 fn variants<T: DeserializeOwned>() -> BTreeSet<String> {
     let told = serde_json::from_value::<T>(json!("x")).err().unwrap().to_string();
     told.split('`').skip(3).step_by(2).map(str::to_owned).collect()

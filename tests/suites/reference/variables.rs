@@ -1,5 +1,5 @@
-//! `docs/reference/variables.md` is written by hand. It has exactly one row for each variable that the default policies
-//! set, and every variable appears in the result of a recorded case.
+//! People write `docs/reference/variables.md` by hand. The page must have exactly one row for each variable that the
+//! default policies set. Every variable must appear in the result of a recorded case.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use crate::page::ROOT;
 
-/// Variables that come only from settings without an operator variable. Cases cannot set these.
+/// Variables that come only from settings. No variable of the operator's environment changes these settings, so the
+/// cases cannot set them.
 const OF_SETTINGS: [(&str, &str); 8] = [
     ("Agent", "AGENT_AUTH_IDENTITY"),
     ("Agent", "AGENT_AUTH_TOKEN_FILE"),
@@ -22,9 +23,10 @@ const OF_SETTINGS: [(&str, &str); 8] = [
     ("MemoryStore", "KAOS_MEMORY_REQUIRE_PRINCIPAL"),
     ("MemoryStore", "KAOS_MEMORY_REQUIRE_AGENT_IDENTITY"),
 ];
-/// Variables that the cases' registry of runtimes names.
+/// Variables that come from the cases' registry of runtimes.
 const OF_THE_REGISTRY: [&str; 1] = ["FULL_CONFIG"];
-/// Variables whose name contains another name, with the words around it.
+/// Variables whose names contain another name. Each entry has the form on the page, the text before the inner name, and
+/// the text after it.
 const NAMED: [(&str, &str, &str); 2] =
     [("MCP_SERVER_<name>_URL", "MCP_SERVER_", "_URL"), ("PEER_AGENT_<NAME>_CARD_URL", "PEER_AGENT_", "_CARD_URL")];
 
@@ -43,11 +45,12 @@ pub(crate) fn check() {
     assert!(unset.is_empty(), "no recorded case ends in a pod with: {unset:?}");
 }
 
-/// The kinds, and the image of each in `tests/runtimes/reads.json`.
+/// The kinds, with the names of their images in `tests/runtimes/reads.json`.
 const IMAGES: [(&str, &str); 3] = [("Agent", "agent"), ("MemoryStore", "memory"), ("ModelAPI", "litellm")];
 
-/// Fails unless the chapter names each variable that a pod has and its image does not use, and each variable that an
-/// image reads and no policy sets. The step `runtimes` compares `reads.json` with the packages.
+/// Checks the two tables of the chapter. The first table must have the variables that a pod has and its image does not
+/// use. The second table must have the variables that an image reads and no policy sets. The step `runtimes` compares
+/// `reads.json` with the packages.
 fn compare_with_images(told: &BTreeSet<(String, String)>, chapter: &str) {
     let reads = fs::read_to_string(Path::new(ROOT).join("tests/runtimes/reads.json")).unwrap();
     let reads: Value = serde_json::from_str(&reads).unwrap();
@@ -61,18 +64,18 @@ fn compare_with_images(told: &BTreeSet<(String, String)>, chapter: &str) {
             read.insert(row);
         }
     }
-    // The two tables of the chapter, each with the kind in the second column.
+    // The chapter has two tables. The second column of each contains the kind.
     let tables: Vec<BTreeSet<(String, String)>> = chapter.split("|---|---|---|").skip(1).map(of_kinds).collect();
     let is_known = |row: &&(String, String)| IMAGES.iter().any(|(kind, _)| *kind == row.0);
     let unused: BTreeSet<_> = told.difference(&used).filter(is_known).cloned().collect();
     assert_eq!(tables[0], unused, "variables that a pod has and its image does not use");
-    // Of LiteLLM, `reads.json` has only the variables of the page.
+    // For LiteLLM, `reads.json` contains only the variables on the page.
     let unset: BTreeSet<_> = read.difference(told).filter(|(kind, _)| kind != "ModelAPI").cloned().collect();
     assert_eq!(tables[1], unset, "variables that an image reads and no policy sets");
 }
 
-/// Fails unless the chapter has the table by which the policy tells what an image ignores, and the table is right about
-/// the packages.
+/// Fails unless the chapter contains the policy's table of variables that an image ignores. Also fails if the packages
+/// contradict this table.
 fn compare_with_versions(chapter: &str) {
     let (image, known) = KAOS_IMAGE;
     let reads = fs::read_to_string(Path::new(ROOT).join("tests/runtimes/reads.json")).unwrap();
@@ -100,17 +103,17 @@ fn compare_with_versions(chapter: &str) {
         assert!(is_right, "{entry}: the packages say otherwise of {all:?}");
     }
     assert!(chapter.contains(&table), "docs/reference/variables.md needs this table:\n{table}");
-    // A field sets these, and the image does nothing with them.
+    // Check the variables that a field sets and the image ignores.
     let of_fields = ["AGENTIC_LOOP_", "MEMORY_", "TASK_", "AUTONOMOUS_"];
     for (kind, name) in of_kinds(chapter.split("|---|---|---|").nth(1).unwrap()) {
         let is_of_field = kind == "Agent" && of_fields.iter().any(|beginning| name.starts_with(beginning));
-        // KAOS sets this one for every memory.
+        // KAOS sets `MEMORY_TYPE` for every memory, whatever the fields are.
         let is_known = name == "MEMORY_TYPE" || known.iter().any(|(entry, _)| covers(entry, &name));
         assert!(!is_of_field || is_known, "{name} is missing in the policy's table");
     }
 }
 
-/// The variables of a table whose second column is the kind.
+/// Returns the variables in a table with the kind in the second column.
 fn of_kinds(table: &str) -> BTreeSet<(String, String)> {
     let row = |line: &str| {
         let mut cells = line.strip_prefix("| `")?.split(['|', '`']).map(str::trim).filter(|cell| !cell.is_empty());
@@ -120,7 +123,8 @@ fn of_kinds(table: &str) -> BTreeSet<(String, String)> {
     table.lines().filter_map(row).collect()
 }
 
-/// The variables of the pods in a case's result, with the kind of their object. Omits variables that a user sets.
+/// Returns the variables of the pods in a case's result, with the kind of their object. Omits variables that the user
+/// sets.
 fn variables(case: &Case) -> Vec<(String, String)> {
     let mut own = BTreeSet::new();
     case.input.iter().chain(&case.update).for_each(|object| names(object, &mut own));
@@ -136,7 +140,7 @@ fn variables(case: &Case) -> Vec<(String, String)> {
     variables
 }
 
-/// The names in every list of variables below `value`.
+/// Adds the names in every list of variables below `value`.
 fn names(value: &Value, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(fields) => {
@@ -151,7 +155,7 @@ fn names(value: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// The variable's name as the page writes it.
+/// Returns the variable's name in the form on the page.
 fn as_told(name: &str) -> String {
     let is = |(_, before, after): &&(&str, &str, &str)| {
         name.strip_prefix(before).and_then(|rest| rest.strip_suffix(after)).is_some_and(|within| !within.is_empty())
@@ -159,7 +163,7 @@ fn as_told(name: &str) -> String {
     NAMED.iter().find(is).map_or(name, |(told, ..)| told).to_owned()
 }
 
-/// The variables on the page, with the kind of their chapter.
+/// Returns the variables on the page, with the kinds of their chapters.
 fn rows(page: &str) -> BTreeSet<(String, String)> {
     let mut kind = "";
     let mut rows = BTreeSet::new();

@@ -1,7 +1,7 @@
-//! Plays objects until real processes make them ready.
+//! Runs objects with real processes until all objects are ready.
 //!
-//! The policies decide the children, the node runs the pods of the Deployments, and an object becomes ready because the
-//! probes of its pod pass.
+//! The policies decide which children an object gets. The node runs the pods of the Deployments. An object becomes
+//! ready when the probes of its pod pass.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::node::Node;
 
-/// Objects, their children, and the node that runs them.
+/// Objects, their children, and the node that runs the children's pods.
 pub(crate) struct Running {
     pub(crate) node: Node,
     stage: Stage,
@@ -27,7 +27,8 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts `given` as it is, and `objects` with what the policies make of them. Waits until every object is ready.
+    /// Starts the children in `given` unchanged. Applies `objects`, and starts the children that the policies plan for
+    /// them. Waits until every object is ready.
     pub(crate) fn start(name: &str, given: &[Value], objects: &[Value]) -> Result<Self> {
         let mut running = Self {
             node: Node::new(name)?,
@@ -55,8 +56,8 @@ impl Running {
         Ok(running)
     }
 
-    /// Starts the pods of new Deployments, waits until they are ready, and gives their Services addresses. Returns
-    /// whether there were any.
+    /// Starts the pods of new Deployments, and gives addresses to their Services. Waits until the pods are ready.
+    /// Returns whether any Deployment is new.
     fn start_all(&mut self, children: &[Value]) -> Result<bool> {
         let of = |kind: &'static str| children.iter().filter(move |child| child["kind"] == kind);
         let text = |child: &Value| child["metadata"]["name"].as_str().unwrap_or_default().to_owned();
@@ -79,14 +80,14 @@ impl Running {
         Ok(!new.is_empty())
     }
 
-    /// The status of an object.
+    /// Returns the status of an object.
     pub(crate) fn status(&self, kind: &str, name: &str) -> Value {
         self.stage.status_of(&(kind.to_owned(), name.to_owned()))
     }
 }
 
-/// The default policies with the settings that the programs of the node need: a token for each Agent as in KAOS 0.8, and
-/// proxies without a master key, as LiteLLM asks for it.
+/// Returns the default policies with the settings that the programs on the node need. Each Agent gets a token, as in
+/// KAOS 0.8. LiteLLM only starts with a master key or a permission to run without one, so proxies get this permission.
 pub(crate) fn renderers(environment: BTreeMap<String, String>) -> Result<BTreeMap<String, Renderer>> {
     let account = json!({"serviceAccount": {"enabled": true, "audience": "kaos-gateway"}});
     let keyless = json!({"proxyConfig": {"withoutMasterKey": true}});

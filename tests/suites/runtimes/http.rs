@@ -1,4 +1,4 @@
-//! A client for plain HTTP: one request on each connection.
+//! A client for HTTP without TLS, with a new connection for each request.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -7,21 +7,21 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-/// A status and a body.
+/// A response with its status and its body.
 pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) body: String,
 }
 
 impl Response {
-    /// The body as JSON. Fails if the status is no success.
+    /// Returns the body as JSON. Fails if the status is not a success.
     pub(crate) fn json(&self) -> Result<Value> {
         ensure!((200..300).contains(&self.status), "HTTP {}: {}", self.status, self.body);
         serde_json::from_str(&self.body).with_context(|| self.body.clone())
     }
 }
 
-/// Sends a request to a port of this machine. The server has `patience` for each part of its answer.
+/// Sends a request to a port of this machine. `patience` is the time limit for each part of the response.
 pub(crate) fn send(
     port: u16,
     path: &str,
@@ -49,7 +49,7 @@ pub(crate) fn send(
     Ok(Response { status, body: if chunked { joined(body)? } else { body.to_owned() } })
 }
 
-/// Joins the chunks of a body.
+/// Joins the chunks of a chunked body.
 fn joined(mut body: &str) -> Result<String> {
     let mut all = Vec::new();
     loop {

@@ -1,26 +1,27 @@
-//! The programs that stand behind the names of images: the packages that `tests/runtimes/provision` installs.
+//! The programs that replace images, from the packages that `tests/runtimes/provision` installs.
 //!
-//! An image adds a command, and variables of its own, to those of the pod.
+//! An image has a command, and adds its own variables to the variables of the pod.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// A program that is an image to the node.
+/// A program that the node runs instead of an image.
 pub(crate) struct Image {
-    /// A word of the image's name.
+    /// A word by which the node recognises the image's name.
     named: &'static str,
-    /// The environment below `target/runtimes`.
+    /// The Python environment of the program, below `target/runtimes`.
     environment: &'static str,
-    /// The command that runs where the pod names none. `{}` is the folder of the stand-ins.
+    /// The command that the node runs if the pod has no command. `{}` stands for the folder with the programs that
+    /// replace images.
     command: &'static [&'static str],
 }
 
-/// Without this variable, LiteLLM tries for seconds to download the prices of models.
+/// Without this variable, LiteLLM tries for several seconds to download the prices of models.
 pub(crate) const LOCAL_PRICES: (&str, &str) = ("LITELLM_LOCAL_MODEL_COST_MAP", "True");
 
-/// The images, the most telling word first.
+/// The images. The node uses the first one with a word that the image's name contains.
 const IMAGES: [Image; 5] = [
     Image {
         named: "kaos-agent",
@@ -34,18 +35,18 @@ const IMAGES: [Image; 5] = [
 ];
 
 impl Image {
-    /// The image of this name.
+    /// Returns the program for the image with this name.
     pub(crate) fn named(name: &str) -> Result<&'static Self> {
         let image = IMAGES.iter().find(|image| name.contains(image.named));
         image.with_context(|| format!("the node has no program for the image {name}"))
     }
 
-    /// The folder with the programs of the image.
+    /// Returns the folder with the program's executables.
     pub(crate) fn programs(&self) -> PathBuf {
         installed().join(self.environment).join("bin")
     }
 
-    /// A command with nothing of this process in its environment.
+    /// Returns a command with an empty environment.
     pub(crate) fn program(&self, words: &[String]) -> Result<Command> {
         let [name, arguments @ ..] = words else { bail!("a container without a command") };
         let program = self.programs().join(name);
@@ -55,24 +56,24 @@ impl Image {
         Ok(command)
     }
 
-    /// The command of the image.
+    /// Returns the command of the image.
     pub(crate) fn command(&self) -> Vec<String> {
         let folder = of_tests().join("images").display().to_string();
         self.command.iter().map(|word| word.replace("{}", &folder)).collect()
     }
 }
 
-/// The folder with the Python files of this suite.
+/// Returns the folder with the Python files of this suite.
 pub(crate) fn of_tests() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("runtimes")
 }
 
-/// The folder into which `provision` installs.
+/// Returns the folder into which `provision` installs packages.
 pub(crate) fn installed() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/runtimes")
 }
 
-/// The folder with the packages of an environment.
+/// Returns the folder with the packages of a Python environment.
 pub(crate) fn packages(environment: &str) -> Result<PathBuf> {
     let library = installed().join(environment).join("lib");
     let mut found = std::fs::read_dir(&library)
@@ -81,8 +82,8 @@ pub(crate) fn packages(environment: &str) -> Result<PathBuf> {
     found.find(|path| path.is_dir()).with_context(|| format!("{} has no packages", library.display()))
 }
 
-/// The folder in which the package tiktoken finds its table, which it would download otherwise. The LiteLLM proxy ships
-/// the same table, and the image of the memory service has it from when it was built.
+/// Returns the folder with a table for the package tiktoken, which would otherwise download the table. The LiteLLM
+/// proxy contains this table. The real image of the memory service also contains the table.
 pub(crate) fn table_of_tokens() -> Result<PathBuf> {
     let folder = packages("litellm")?.join("litellm/litellm_core_utils/tokenizers");
     ensure!(folder.is_dir(), "the LiteLLM proxy ships no table of tokens: {}", folder.display());

@@ -1,18 +1,18 @@
-//! Starts real programs from the Deployments that the default policies make: KAOS's Agent runtime and memory service,
-//! the LiteLLM proxy, and `FastMCP`.
+//! Starts real programs from the Deployments of the default policies. The programs are KAOS's Agent runtime, KAOS's
+//! memory service, the LiteLLM proxy, and `FastMCP`.
 //!
 //! | module | does |
 //! |---|---|
-//! | `pod` | reads a Deployment as the kubelet does |
-//! | `images` | knows the program behind an image |
+//! | `pod` | reads the pod of a Deployment like the kubelet |
+//! | `images` | finds the program for an image |
 //! | `node` | runs pods as processes and gives Services addresses |
-//! | `cluster` | plays objects until the processes make them ready |
+//! | `cluster` | runs objects with real processes until all objects are ready |
 //! | `http` | sends requests |
 //! | `warm` | runs many proxies without importing their packages each time |
-//! | `team` | Agents that talk, remember and use tools |
-//! | `proxies` | the LiteLLM proxy with the configurations of the recorded cases |
-//! | `variables` | compares the variables that the packages read with the accepted ones |
-//! | `servers` | `FastMCP` with the functions of the recorded cases |
+//! | `team` | tests Agents that talk, remember and use tools |
+//! | `proxies` | runs the LiteLLM proxy with the configurations of the recorded cases |
+//! | `variables` | compares the variables that the packages read with a recorded list |
+//! | `servers` | runs `FastMCP` with the functions of the recorded cases |
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod cluster;

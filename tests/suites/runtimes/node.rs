@@ -1,12 +1,13 @@
-//! A node that runs the containers of pods as processes of this machine, and gives Services addresses.
+//! A node that runs the containers of pods as processes of this machine, and gives addresses to Services.
 //!
-//! `tests/runtimes/node/sitecustomize.py` is the other half, inside each process. Both halves share a folder:
+//! The other half of the node is `tests/runtimes/node/sitecustomize.py`, which runs inside each process. Both halves
+//! share a folder:
 //!
 //! | file | content |
 //! |---|---|
 //! | `services/NAME` | the address of a Service |
-//! | `endpoints/ADDRESS:PORT` | the file with the port of the pod behind it |
-//! | `pods/NAME/ports/PORT` | the port of this machine that stands for the container's port |
+//! | `endpoints/ADDRESS:PORT` | the path of the file with the port of the pod behind this address |
+//! | `pods/NAME/ports/PORT` | the port of this machine that replaces the container's port |
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,31 +24,31 @@ use crate::images::{self, Image};
 use crate::pod::{Container, Objects, Probe, list};
 use crate::warm::Warm;
 
-/// The longest time for a process to start. A machine that compiles at the same time takes a minute.
+/// The maximum time for a process to start. On a machine that also compiles, a start takes a minute.
 const START: Duration = Duration::from_mins(4);
-/// The pause between two looks at a condition.
+/// The time between two polls.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// A node. Dropping it ends its processes.
+/// A node. When this value is dropped, the node's processes end.
 pub(crate) struct Node {
     folder: PathBuf,
     pods: Vec<Pod>,
     services: u8,
 }
 
-/// A pod that runs.
+/// A running pod.
 pub(crate) struct Pod {
     /// The name of its Deployment.
     pub(crate) name: String,
     labels: Value,
     folder: PathBuf,
     container: Container,
-    /// `None` if a [`Warm`] process runs the container.
+    /// The process of the container. `None` if a [`Warm`] process runs the container.
     process: Option<Child>,
 }
 
 impl Node {
-    /// Creates an empty node with a folder of its own.
+    /// Creates an empty node. Each node has a separate folder.
     pub(crate) fn new(name: &str) -> Result<Self> {
         let folder = images::installed().canonicalize()?.join("runs").join(name);
         if folder.exists() {
@@ -109,7 +110,7 @@ impl Node {
             .with_context(|| words.join(" "))
     }
 
-    /// The variables that an image has by itself.
+    /// Returns the variables that an image itself sets.
     fn of_image(image: &Image, folder: &Path) -> Result<BTreeMap<String, String>> {
         let variables = [
             ("PATH", format!("{}:/usr/bin:/bin", image.programs().display())),
@@ -120,7 +121,7 @@ impl Node {
         Ok(variables.map(|(name, value)| (name.to_owned(), value)).into())
     }
 
-    /// Gives a Service an address, and leads its ports to the pod that it selects.
+    /// Gives an address to a Service. Connects the Service's ports to the pod that the Service selects.
     pub(crate) fn serve(&mut self, service: &Value) -> Result<()> {
         let text = |field: &str| service["metadata"][field].as_str().unwrap_or_default();
         let name = format!("{}.{}.svc.cluster.local", text("name"), text("namespace"));
@@ -130,7 +131,7 @@ impl Node {
         };
         let Some(pod) = self.pods.iter().find(selected) else { bail!("{name} selects no pod") };
         self.services += 1;
-        // Addresses of this range are for tests of networks. None leaves the process.
+        // This range of addresses is reserved for network tests. Requests to these addresses never leave the process.
         let address = format!("198.18.0.{}", self.services);
         fs::write(self.folder.join("services").join(&name), &address)?;
         for port in list(&service["spec"]["ports"]) {
@@ -144,7 +145,7 @@ impl Node {
         Ok(())
     }
 
-    /// The pod of a Deployment.
+    /// Returns the pod of a Deployment.
     pub(crate) fn pod(&mut self, name: &str) -> Result<&mut Pod> {
         self.pods.iter_mut().find(|pod| pod.name == name).with_context(|| format!("the node runs no pod of {name}"))
     }
@@ -160,7 +161,7 @@ impl Pod {
         self.folder.join("ports").join(port.to_string())
     }
 
-    /// Waits until the readiness probe passes. The liveness probe must pass then, too.
+    /// Waits until the readiness probe passes. Then the liveness probe must pass, too.
     pub(crate) fn until_ready(&mut self) -> Result<()> {
         let begun = Instant::now();
         let readiness = self.container.readiness.clone();
@@ -192,12 +193,12 @@ impl Pod {
         Ok(())
     }
 
-    /// The port of this machine that stands for the port of the readiness probe.
+    /// Returns the port of this machine that replaces the port of the readiness probe.
     pub(crate) fn served(&self) -> Result<u16> {
         self.port(self.container.readiness.port)
     }
 
-    /// The port of this machine that stands for a port of the container.
+    /// Returns the port of this machine that replaces a port of the container.
     fn port(&self, port: u16) -> Result<u16> {
         let file = self.file_of_port(port);
         let text = fs::read_to_string(&file).with_context(|| {
@@ -214,18 +215,18 @@ impl Pod {
             .with_context(|| format!("{}{path}\n{}", self.name, self.log()))
     }
 
-    /// The value of a variable.
+    /// Returns the value of a variable in the container.
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {
         self.container.variables.get(name).map(String::as_str)
     }
 
-    /// The text of a file that a volume mounts.
+    /// Returns the text of a file in a mounted volume.
     pub(crate) fn file(&self, path: &str) -> Result<String> {
         let path = self.folder.join("root").join(path.trim_start_matches('/'));
         fs::read_to_string(&path).with_context(|| path.display().to_string())
     }
 
-    /// The end of the process's output.
+    /// Returns the last lines of the process's output.
     pub(crate) fn log(&self) -> String {
         let log = fs::read_to_string(self.folder.join("log")).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();
@@ -236,7 +237,7 @@ impl Pod {
 impl Drop for Pod {
     fn drop(&mut self) {
         if let Some(process) = &mut self.process {
-            // It may have ended by itself.
+            // The process may already have ended.
             let _ = process.kill();
             let _ = process.wait();
         }

@@ -1,8 +1,8 @@
-//! Reads the pod of a Deployment as the kubelet does: volumes become folders, variables get their values, and the
+//! Reads the pod of a Deployment like the kubelet. Volumes become folders, variables get their values, and the
 //! container gets its command and its arguments.
 //!
-//! A folder stands for the container's file system. Where a variable or an argument is a path below a mount, the folder
-//! comes before the path. A path that no volume mounts stays as it is, and does not exist.
+//! A folder replaces the container's file system. If a variable or an argument contains a path below a mount, this
+//! module puts the folder in front of the path. A path that no volume mounts stays unchanged, and does not exist.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,10 +15,10 @@ use serde_json::Value;
 
 use crate::images::Image;
 
-/// A container, ready to start.
+/// A container that is ready to start.
 pub(crate) struct Container {
     pub(crate) image: String,
-    /// The command of the pod; empty for the image's own.
+    /// The command in the pod. If it is empty, the image's command runs.
     command: Vec<String>,
     args: Vec<String>,
     pub(crate) variables: BTreeMap<String, String>,
@@ -30,21 +30,21 @@ pub(crate) struct Container {
 /// A probe of a container.
 #[derive(Clone)]
 pub(crate) struct Probe {
-    /// `None` for a probe that only connects.
+    /// The path of an HTTP probe. `None` for a probe that only opens a connection.
     pub(crate) path: Option<String>,
     pub(crate) port: u16,
     pub(crate) timeout_seconds: u64,
 }
 
-/// The objects that a pod can refer to.
+/// The objects to which a pod can refer.
 pub(crate) struct Objects<'a>(pub(crate) &'a [Value]);
 
 impl Container {
-    /// Reads the container with a known image of a Deployment, and lays out its volumes below `root`.
+    /// Reads the first container of a Deployment that has a known image. Creates the container's volumes below `root`.
     pub(crate) fn of(deployment: &Value, objects: &Objects<'_>, root: &Path) -> Result<Self> {
         let pod = &deployment["spec"]["template"]["spec"];
         ensure!(pod["initContainers"].is_null(), "the node runs no init containers");
-        // A user can add containers, which the node does not run.
+        // A user can add containers with other images. The node does not run them.
         let is_known = |it: &&Value| Image::named(it["image"].as_str().unwrap_or_default()).is_ok();
         let container = list(&pod["containers"]).iter().find(is_known).context("no container has a known image")?;
         let mut mounts = Vec::new();
@@ -83,13 +83,13 @@ impl Container {
         })
     }
 
-    /// The command and the arguments; the command is the image's where the pod has none.
+    /// Returns the command and the arguments. If the pod has no command, uses the image's command.
     pub(crate) fn words(&self, image: &Image) -> Vec<String> {
         let command = if self.command.is_empty() { image.command() } else { self.command.clone() };
         command.into_iter().chain(self.args.iter().cloned()).collect()
     }
 
-    /// The number of a port that a Service names or numbers.
+    /// Returns the number of a port. `target` is the port's name or number in a Service.
     pub(crate) fn port(&self, target: &Value) -> Result<u16> {
         number(target, &self.ports)
     }
@@ -133,7 +133,8 @@ impl Objects<'_> {
         Ok(())
     }
 
-    /// The value of a variable; `None` for an optional reference that leads nowhere.
+    /// Returns the value of a variable. Returns `None` if the variable is an optional reference to a missing object or
+    /// key.
     fn value(&self, variable: &Value, earlier: &BTreeMap<String, String>) -> Result<Option<String>> {
         let from = &variable["valueFrom"];
         if from.is_null() {
@@ -155,7 +156,7 @@ impl Objects<'_> {
     }
 }
 
-/// The texts of a ConfigMap or a Secret.
+/// Returns the texts in a ConfigMap or a Secret.
 fn texts(object: &Value) -> Result<BTreeMap<String, String>> {
     let mut texts = BTreeMap::new();
     for field in ["data", "stringData"] {
@@ -169,7 +170,7 @@ fn texts(object: &Value) -> Result<BTreeMap<String, String>> {
     Ok(texts)
 }
 
-/// The texts that `items` names, under the names that it gives them; all if it is empty.
+/// Returns the texts that `items` selects, with the names in `items`. If `items` is empty, returns all texts.
 fn chosen(texts: BTreeMap<String, String>, items: &[Value]) -> Result<BTreeMap<String, String>> {
     let choose = |item: &Value| {
         let (key, path) = (item["key"].as_str().unwrap_or_default(), item["path"].as_str().unwrap_or_default());
@@ -178,7 +179,7 @@ fn chosen(texts: BTreeMap<String, String>, items: &[Value]) -> Result<BTreeMap<S
     if items.is_empty() { Ok(texts) } else { items.iter().map(choose).collect() }
 }
 
-/// Puts the folder of a mount before a path below it.
+/// Puts the folder of a mount in front of a path below this mount.
 fn below(mounts: &[(String, PathBuf)], text: String) -> String {
     let within = |(path, folder): &(String, PathBuf)| {
         let rest = text.strip_prefix(path.as_str())?;
@@ -187,7 +188,7 @@ fn below(mounts: &[(String, PathBuf)], text: String) -> String {
     mounts.iter().find_map(within).unwrap_or(text)
 }
 
-/// Expands `$(NAME)` as Kubernetes does. `$$` is a dollar sign, and an unknown name stays.
+/// Expands `$(NAME)` like Kubernetes. `$$` becomes a dollar sign, and a reference to an unknown name stays unchanged.
 fn expanded(text: &str, known: &BTreeMap<String, String>) -> String {
     let mut done = String::new();
     let mut rest = text;
@@ -209,7 +210,7 @@ fn number(port: &Value, ports: &[Value]) -> Result<u16> {
     Ok(u16::try_from(number)?)
 }
 
-/// The items of a list; none of anything else.
+/// Returns the items of a list. Returns none if the value is not a list.
 pub(crate) fn list(value: &Value) -> &[Value] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()
 }

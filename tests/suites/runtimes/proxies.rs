@@ -1,5 +1,5 @@
-//! The LiteLLM proxy loads the configuration of every ModelAPI of the recorded cases, and lists the models that the
-//! object asks for, except those of [`UNSERVED`].
+//! The LiteLLM proxy loads the configuration of every ModelAPI in the recorded cases. The proxy must list the models
+//! that the object configures, except the models in [`UNSERVED`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,8 +12,8 @@ use crate::node::Node;
 use crate::pod::list;
 use crate::warm::Warm;
 
-/// The models that LiteLLM does not serve, in the order of their names. The recordings have names such as `a` without a
-/// provider, or with one that does not exist. LiteLLM leaves out a model when it can tell no provider from the name.
+/// The models that LiteLLM does not serve, sorted by name. Some recorded names, such as `a`, have no provider, or a
+/// provider that does not exist. LiteLLM leaves out a model if it cannot derive a provider from the name.
 const UNSERVED: [(&str, &[&str]); 8] = [
     ("modelapi-drift-configmap", &["a"]),
     ("modelapi-drift-service-deleted", &["a"]),
@@ -25,7 +25,7 @@ const UNSERVED: [(&str, &[&str]); 8] = [
     ("modelapi-proxy-models-update", &["a", "b"]),
 ];
 
-/// The proxies of a case: each Deployment with its children and the object.
+/// Returns the Deployment, the children and the object of each proxy in a case.
 fn proxies(case: &Case) -> Vec<(Value, Vec<Value>, Value)> {
     let mut stage = Stage::new(cluster::renderers(case.environment.clone()).unwrap());
     let objects: Vec<Value> = case.input.iter().chain(&case.update).cloned().collect();
@@ -33,7 +33,7 @@ fn proxies(case: &Case) -> Vec<(Value, Vec<Value>, Value)> {
         stage.apply(object);
     }
     stage.settle().unwrap();
-    // An update comes later in the list, and replaces the object.
+    // Updates are later in the list, so they replace the original object.
     let apis: BTreeMap<String, &Value> = objects
         .iter()
         .filter(|object| object["kind"] == "ModelAPI")
@@ -44,7 +44,7 @@ fn proxies(case: &Case) -> Vec<(Value, Vec<Value>, Value)> {
         let children = stage.children_of(&kaos_tests::stage::key(api));
         let runs_litellm = |child: &&Value| {
             let image = &child["spec"]["template"]["spec"]["containers"][0]["image"];
-            // A user can replace the command of the image.
+            // Skip a Deployment in which the user replaces the command of the image.
             let is_own = child["spec"]["template"]["spec"]["containers"][0]["command"].is_null();
             child["kind"] == "Deployment" && is_own && image.as_str().is_some_and(|image| image.contains("litellm"))
         };
@@ -56,7 +56,7 @@ fn proxies(case: &Case) -> Vec<(Value, Vec<Value>, Value)> {
     proxies
 }
 
-/// The Secrets and ConfigMaps with the keys of providers, which the cases do not apply.
+/// Returns the Secrets and ConfigMaps with the keys of providers. The cases themselves do not create these objects.
 fn keys(deployment: &Value) -> Vec<Value> {
     let variables = list(&deployment["spec"]["template"]["spec"]["containers"][0]["env"]).iter();
     let references = variables.flat_map(|variable| {
@@ -72,7 +72,8 @@ fn keys(deployment: &Value) -> Vec<Value> {
         .collect()
 }
 
-/// The models that a ModelAPI must serve: those of its own configuration, or else those of `models`.
+/// Returns the models that a ModelAPI must serve: the models in the user's own configuration, or else the models in
+/// `models`.
 fn wanted(api: &Value, config: &str) -> BTreeSet<String> {
     let proxy = &api["spec"]["proxyConfig"];
     if proxy["configYaml"].is_null() {
@@ -107,7 +108,7 @@ fn the_proxy_loads_every_configuration_of_the_recorded_cases_and_lists_its_model
             let config = pod.file("/etc/litellm/config.yaml").unwrap();
             let wanted = wanted(&api, &config);
             println!("  {} lists {wanted:?}", case.name);
-            // LiteLLM also lists the models that it knows for a pattern.
+            // For a pattern, LiteLLM also lists all models that it knows for this pattern.
             let is_of =
                 |model: &String| wanted.iter().any(|of| of.strip_suffix('*').is_some_and(|of| model.starts_with(of)));
             let unserved: BTreeSet<String> = wanted.difference(&listed).cloned().collect();

@@ -1,4 +1,5 @@
-//! `FastMCP` serves the functions that `params` of an MCPServer holds, under the names that the status lists.
+//! `FastMCP` serves the functions in `params` of an MCPServer. The names of the functions must match the names in the
+//! object's status.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,8 @@ use serde_json::{Value, json};
 use crate::images::{self, Image};
 use crate::node::Node;
 
-/// The distinct sources of the recorded cases, each with the Deployment and the tools of the status.
+/// Returns the distinct sources in the recorded cases. Each source has a name, a Deployment, and the tools in the
+/// status.
 fn sources() -> BTreeMap<String, (String, Value, Value)> {
     let mut sources = BTreeMap::new();
     for case in case::all().unwrap() {
@@ -27,7 +29,7 @@ fn sources() -> BTreeMap<String, (String, Value, Value)> {
             let is_params = |variable: &&Value| variable["name"] == "MCP_TOOLS_STRING";
             let source = container["env"].as_array().unwrap().iter().find(is_params).map(|it| it["value"].to_string());
             let ours = container["image"] == "axsauze/kaos-mcp-python-string:test" && container["command"].is_null();
-            // A user may set the variable to something else.
+            // Skip an object in which the user sets the variable to another value.
             let by_hand = server["spec"].to_string().contains("MCP_TOOLS_STRING");
             if let Some(source) = source.filter(|_| ours && !by_hand) {
                 let tools = stage.status_of(&key)["availableTools"].clone();

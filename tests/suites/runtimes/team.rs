@@ -1,4 +1,5 @@
-//! A team of Agents with tools, a model and a memory, each a real process.
+//! A team of Agents with tools, a model and a memory. Each Agent, tool server, model server and memory service is a
+//! real process.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +9,7 @@ use crate::cluster::Running;
 use crate::pod::list;
 
 const NAMESPACE: &str = "today";
-/// Source of the tools. It has dollar signs, which Kubernetes would expand in a variable.
+/// The source of the tools, with dollar signs that Kubernetes would expand in a variable.
 const TOOLS: &str = r#"
 def plus(left: int, right: int) -> int:
     """Sum of two whole numbers."""
@@ -19,14 +20,15 @@ def price() -> str:
     """A price."""
     return "$$5 $(LOG_LEVEL)"
 "#;
-/// The longest time until the memory service has read the facts out of turns, which it does after it has answered.
+/// The maximum time until the memory service has extracted facts from turns. The service does this after it has
+/// answered.
 const EXTRACTION: Duration = Duration::from_mins(2);
 
 fn object(kind: &str, name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "metadata": {"name": name, "namespace": NAMESPACE}, "spec": spec})
 }
 
-/// The provider behind the ModelAPI, which no policy makes, and the Secret with its key.
+/// Returns the provider behind the ModelAPI, and the Secret with its key. The provider does not come from a policy.
 fn provider() -> Vec<Value> {
     let labels = json!({"app": "provider"});
     let probe = json!({"tcpSocket": {"port": 8000}});
@@ -44,7 +46,8 @@ fn provider() -> Vec<Value> {
     ]
 }
 
-/// The answers of the model of `lead`: it adds two numbers, asks its peer, saves a fact, looks for facts, and answers.
+/// Returns the answers of the model of the Agent `lead`. The model calls a tool for a sum and a tool for a price, asks
+/// its peer, saves a fact, searches for facts, and answers.
 fn turns_of_lead() -> String {
     let call =
         |name: &str, arguments: Value| json!({"tool_calls": [{"name": name, "arguments": arguments}]}).to_string();
@@ -105,20 +108,20 @@ fn chat(running: &mut Running, agent: &str, session: &str, text: &str) -> String
     answer["choices"][0]["message"]["content"].as_str().unwrap_or_default().to_owned()
 }
 
-/// The memory of a scope: the turns of a session, and the facts.
+/// Returns the memory of a scope: the turns of a session, and the facts.
 fn recalled(running: &mut Running, scope: &Value) -> Value {
     let pod = running.node.pod("memorystore-notes").unwrap();
     let body = json!({"scope": scope, "query": "ferry"});
     pod.ask("/v1/recall", &[], Some(&body)).unwrap().json().unwrap()
 }
 
-/// The turns of a session, as text.
+/// Returns the turns of a session as text.
 fn turns(running: &mut Running, session: &str) -> String {
     let recalled = recalled(running, &json!({"level": "session", "session_id": session}));
     recalled["short_term"]["window"].to_string()
 }
 
-/// The facts that belong to an Agent, as text.
+/// Returns the facts of an Agent as text.
 fn facts(running: &mut Running, agent: &str) -> String {
     let owner = format!("kaos://agent/{NAMESPACE}/{agent}");
     recalled(running, &json!({"level": "agent", "agent_client_id": owner}))["long_term"]["block"].to_string()
@@ -137,7 +140,7 @@ fn a_team_of_real_processes_becomes_ready_talks_remembers_and_uses_tools() {
     assert_eq!(skills, ["plus", "price", "delegate_to_worker"]);
     assert_eq!(running.status("MCPServer", "sums")["availableTools"], json!(["plus", "price"]));
 
-    // `worker` asks the provider through the proxy, with the key of the Secret.
+    // The Agent `worker` asks the provider through the proxy, with the key from the Secret.
     let of_provider = "the ferry leaves at nine";
     assert!(chat(&mut running, "worker", "s0", "When does the ferry leave?").contains(of_provider));
     assert_eq!(chat(&mut running, "lead", "s1", "When does the ferry leave?"), "It leaves at nine.");
@@ -154,7 +157,8 @@ fn a_team_of_real_processes_becomes_ready_talks_remembers_and_uses_tools() {
     }
     assert!(told.contains(of_provider), "{told}");
 
-    // A full window moves turns out, and the service reads facts out of them with the models of the ModelAPI.
+    // If the window is full, the service removes turns from it. The service extracts facts from these turns with the
+    // models of the ModelAPI.
     let begun = Instant::now();
     while !facts(&mut running, "lead").contains(of_provider) {
         assert!(begun.elapsed() < EXTRACTION, "no fact: {}", running.node.pod("memorystore-notes").unwrap().log());

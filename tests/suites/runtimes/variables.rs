@@ -1,12 +1,12 @@
-//! `tests/runtimes/reads.json` has the variables that the installed packages read. The reference of variables is compared
-//! with that file, so that the comparison needs no packages.
+//! `tests/runtimes/reads.json` contains the variables that the installed packages read. The test of the reference page
+//! compares the page with this file, so that test needs no packages.
 
 use std::fs;
 use std::path::Path;
 
 use crate::images::{self, Image};
 
-/// The names in the first column of the reference.
+/// Returns the names in the first column of the reference page.
 fn names() -> Vec<String> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/reference/variables.md");
     let page = fs::read_to_string(page).unwrap();

@@ -1,4 +1,4 @@
-//! A process that has imported the LiteLLM proxy, and runs one container after the other (`tests/runtimes/node/warm.py`).
+//! A process that has imported the LiteLLM proxy, and then runs containers in turn (`tests/runtimes/node/warm.py`).
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::images::{self, Image};
 
-/// The process. It runs at most one container at a time.
+/// The process, which runs at most one container at a time.
 pub(crate) struct Warm {
     process: Child,
     orders: ChildStdin,
@@ -34,7 +34,7 @@ impl Warm {
         Ok(warm)
     }
 
-    /// Runs a container: see `warm.py` for the fields.
+    /// Runs a container. `warm.py` describes the fields of `container`.
     pub(crate) fn run(&mut self, container: &Value) -> Result<()> {
         Ok(writeln!(self.orders, "{container}")?)
     }
@@ -55,7 +55,7 @@ impl Warm {
 
 impl Drop for Warm {
     fn drop(&mut self) {
-        // An order ends the container too, which a signal to this process would leave behind.
+        // First end the container with an order: a signal to this process would leave the container running.
         let _ = self.orders.write_all(b"\n");
         let _ = self.hear("ended");
         let _ = self.process.kill();

@@ -30,12 +30,12 @@ const CHILDREN: [&str; 12] = [
     "Secret/net",
     "ServiceAccount/box",
 ];
-/// Definitions that users delete and create again.
+/// The definitions that users delete and create again.
 const DEFINITIONS: [&str; 4] =
     ["agents.kaos.tools", "modelapis.kaos.tools", "mcpservers.kaos.tools", "gadgets.test.example.com"];
-/// Controllers that may be slow.
+/// The controllers that may be slow.
 const LATE: [Controller; 2] = [Controller::Garbage, Controller::Deployments];
-/// Child names that other clients use before the operator does.
+/// Names of children. Other clients may create objects with these names before the operator does.
 const COVETED: [&str; 3] = ["agent-helper", "modelapi-gpt", "net"];
 
 fn tool(rng: &mut Rng, name: &str, sane: bool) -> Value {
@@ -167,7 +167,7 @@ async fn upheaval(w: &World, rng: &mut Rng) -> String {
     if w.look(&at).await.is_null() { apply(w, &object).await } else { delete(w, &at).await }
 }
 
-/// Restores missing definitions and the namespace. Skips those that are still being deleted.
+/// Creates missing definitions and the namespace again. Skips those that are still being deleted.
 async fn restore_ground(w: &World) {
     for name in DEFINITIONS {
         if w.look(&format!("CustomResourceDefinition/{name}")).await.is_null() {
@@ -192,7 +192,7 @@ fn fate(rng: &mut Rng) -> PodFate {
     }
 }
 
-/// Changes a field of a child as another client.
+/// Changes a field of a child, as a client that is neither the user nor the operator.
 async fn meddle(w: &World, rng: &mut Rng) -> String {
     let at = pick(rng, &CHILDREN);
     let kind = at.split('/').next().unwrap_or_default();
@@ -224,7 +224,8 @@ async fn delete(w: &World, at: &str) -> String {
     format!("delete {at}")
 }
 
-/// The objects that users want at the end. All of them are valid, so the history of the run does not matter.
+/// The objects that users want at the end. All of these objects are valid, so the final state does not depend on
+/// earlier actions.
 #[derive(Debug)]
 pub(crate) struct Ending {
     pub(crate) objects: Vec<Value>,
@@ -253,7 +254,7 @@ impl Ending {
         self.objects.iter().map(name).collect()
     }
 
-    /// Applies the wanted objects, and waits until they are stored.
+    /// Applies the wanted objects, and waits until the cluster has stored them.
     pub(crate) async fn bring_about(&self, w: &World) -> Result<(), String> {
         let wanted = self.names();
         let all = [("ModelAPI", &MODELS[..]), ("MCPServer", &TOOLS), ("Agent", &AGENTS), ("Gadget", &GADGETS)];
@@ -281,7 +282,7 @@ impl Ending {
             missing.clear();
             restore_ground(w).await;
             for object in &self.objects {
-                // A definition or the namespace may still be missing.
+                // A definition or the namespace may still be missing. Then try again.
                 if let Err(error) = w.try_apply(object).await {
                     missing.push(format!("{} is refused: {error}", object["metadata"]["name"]));
                 }

@@ -1,11 +1,11 @@
-//! The checks once nothing changes any more.
+//! Checks the state of the cluster after all changes.
 
 use kaos_tests::harness::World;
 pub(crate) use kaos_tests::harness::replicas::second_writers;
 use kaos_tests::harness::requests::Sort;
 pub(crate) use kaos_tests::harness::state::{State, differences, strays};
 
-/// The requests of an idle operator.
+/// Returns the requests of an idle operator.
 pub(crate) fn noise(w: &World) -> Vec<String> {
     let sorts = [Sort::Write, Sort::Refused, Sort::DryRun, Sort::Event, Sort::Read, Sort::Discovery];
     let requests = sorts.into_iter().flat_map(|sort| w.requests(sort));

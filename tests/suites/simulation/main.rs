@@ -1,14 +1,15 @@
-//! Convergence under faults: once the faults end, the cluster must hold the same objects as without faults.
+//! Convergence under faults. After the faults end, the cluster must contain the same objects as after a run without
+//! faults.
 //!
-//! A seed decides everything: the users' actions, the behaviour of the API server and the network, and the crashes of
-//! the operator. One run of a seed is one simulated cluster in simulated time. Every run of a seed is the same.
+//! The seed decides everything: the users' actions, the behaviour of the API server and of the network, and the crashes
+//! of the operator. A run has one simulated cluster in simulated time. All runs with one seed are equal.
 //!
 //! | module | contents |
 //! |---|---|
 //! | `actors` | the actions of users during the simulation, and the objects that they want at the end |
 //! | `trouble` | the faults in the operator's requests and watches |
-//! | `run` | one seed from start to end |
-//! | `check` | the checks once nothing changes any more |
+//! | `run` | runs one seed from start to end |
+//! | `check` | checks the state of the cluster after all changes |
 //!
 //! `KAOS_SEEDS` sets the number of seeds. `KAOS_SEED` runs one seed and prints its events.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
@@ -31,7 +32,7 @@ fn number(variable: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text} is no number")))
 }
 
-/// The report on a failed seed.
+/// Returns the report on a failed seed.
 fn report(seed: u64, ended: &Ended) -> String {
     format!(
         "=== seed {seed}: replay it with KAOS_SEED={seed} tests/run simulate\n--- what happened\n{}\n--- the last requests of the \
@@ -75,13 +76,13 @@ fn a_simulated_cluster_converges_after_faults_and_crashes() {
     let numbers: Vec<u64> = failed.iter().map(|(seed, _)| *seed).collect();
     let reports: Vec<&str> = failed.iter().take(3).map(|(_, report)| report.as_str()).collect();
     assert!(failed.is_empty(), "{}\n{} of {seeds} seeds fail: {numbers:?}", reports.join("\n"), failed.len());
-    // One seed in four has no trouble.
+    // One seed in four has no faults.
     assert!(seeds < 4 || hits.into_inner() > 0, "nothing ever went wrong, so nothing was shown");
 }
 
 #[test]
 fn a_seed_repeats_its_run_request_by_request() {
-    // Run them on separate threads, which share no state that a run could depend on.
+    // Run the seed on two threads, so that the runs share no thread state on which they could depend.
     for seed in [3, 7] {
         let runs = std::thread::scope(|scope| {
             let runs = [(); 2].map(|()| scope.spawn(move || simulate(seed)));

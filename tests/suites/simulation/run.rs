@@ -1,4 +1,4 @@
-//! One seed from start to end.
+//! Runs one seed from start to end.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,21 +21,21 @@ use crate::actors::{Ending, act};
 use crate::check::{self, State};
 use crate::trouble::{Cut, Trouble};
 
-/// The result of a seed.
+/// The result of a run with one seed.
 #[derive(Debug, Default)]
 pub(crate) struct Ended {
-    /// The events, in simulated time.
+    /// The events of the run, with their simulated times.
     pub(crate) trace: Vec<String>,
     /// Every request of every user.
     pub(crate) journal: Vec<String>,
-    /// The number of requests and watch events with a fault.
+    /// The number of requests and watch events that met a fault.
     pub(crate) hits: usize,
-    /// The differences from the wanted state; empty if the run converged.
+    /// The differences from the wanted state. The list is empty if the run reached this state.
     pub(crate) wrong: Vec<String>,
 }
 
 impl Ended {
-    /// The last requests of the operator, without watches.
+    /// Returns the last requests of the operator, without watches.
     pub(crate) fn last_requests(&self, count: usize) -> Vec<String> {
         let told = |entry: &&String| entry.contains(OPERATOR) && !entry.contains("Z watch ");
         let of_operator: Vec<&String> = self.journal.iter().filter(told).collect();
@@ -43,13 +43,13 @@ impl Ended {
     }
 }
 
-/// Runs a seed.
+/// Runs one seed.
 pub(crate) fn simulate(seed: u64) -> Ended {
     let shared = Rc::new(RefCell::new(Ended::default()));
     let ending = Ending::draw(&mut Rng::with_seed(seed ^ 0xe4d));
     let told = catch_unwind(AssertUnwindSafe(|| {
         let scenario = Scenario::embedded("everything is simulated").seeded(seed).idle();
-        // Some seeds run on a server that streams lists, others on one that does not.
+        // For some seeds, the server streams lists. For the other seeds, the server does not stream lists.
         let scenario = scenario.tuned(|options| options.streaming_lists = (options.seed / 16).is_multiple_of(2));
         play(scenario, async |w| {
             let mut run = Run {
@@ -79,7 +79,7 @@ struct Run<'w> {
     rng: Rng,
     ended: Rc<RefCell<Ended>>,
     start: Instant,
-    /// Replicas that take turns on a Lease; empty if the run has a single operator without leader election.
+    /// The replicas, which share a Lease. Empty if the run has a single operator without leader election.
     replicas: Vec<String>,
     cut: Cut,
 }
@@ -127,13 +127,14 @@ impl Run<'_> {
         if let Err(why) = ending.bring_about(self.w).await {
             return vec![why];
         }
-        // Wait for the longest backoff. If events were lost, wait until the operator has listed everything again.
+        // Wait for the longest backoff. If the faults dropped events, wait until the operator has listed everything
+        // again.
         let quiet = if trouble.loses_events() { Duration::from_hours(7) } else { Duration::from_mins(15) };
         self.pass(quiet).await;
         self.note("it should be quiet");
         let mut wrong = check::differences(&State::of(self.w).await, &fault_free(ending));
         wrong.extend(check::strays(self.w).await);
-        // A deleted namespace also deletes the objects of other clients.
+        // Deleting the namespace also deletes the objects of other clients.
         let gone = uid(&self.w.look(&self.namespace()).await) != namespace;
         for (at, version) in strangers.iter().filter(|_| !gone) {
             let now = self.w.look(at).await["metadata"]["resourceVersion"].clone();
@@ -148,7 +149,8 @@ impl Run<'_> {
         wrong
     }
 
-    /// Creates objects that look like the operator's children and are not.
+    /// Creates objects that look like the operator's children, but have another origin. Returns their keys and
+    /// versions.
     async fn strangers(&self) -> Vec<(String, Value)> {
         let mut strangers = Vec::new();
         for (name, more) in [
@@ -197,7 +199,8 @@ impl Run<'_> {
                 self.note(did);
             }
         }
-        // Often wait not at all, sometimes within a pass, and now and then until the operator has settled.
+        // Half of the steps do not wait. Some steps wait less than a pass takes, and a few wait until the operator has
+        // finished its work.
         let time = match self.rng.u8(..6) {
             0..3 => 0,
             3 => self.rng.u64(..300),
@@ -207,7 +210,7 @@ impl Run<'_> {
         self.pass(Duration::from_millis(time)).await;
     }
 
-    /// Lets a random fault hit the leading replica.
+    /// Makes a random fault hit the leading replica.
     async fn unsettle_leader(&mut self) {
         let Some(leader) = self.w.leader().await else { return };
         if self.rng.bool() {
@@ -228,7 +231,7 @@ impl Run<'_> {
         format!("Namespace/{}", self.w.namespace)
     }
 
-    /// Lets time pass. When an operator crashes or loses the Lease, starts another.
+    /// Waits for this time. If an operator crashes or loses the Lease, starts another one.
     async fn pass(&mut self, time: Duration) {
         let end = Instant::now() + time;
         while let Ok(user) = timeout(end.saturating_duration_since(Instant::now()), self.w.crash_point.reached()).await
@@ -242,12 +245,12 @@ impl Run<'_> {
     }
 }
 
-/// The final state without any faults.
+/// Returns the final state of a run without faults.
 fn fault_free(ending: &Ending) -> State {
     let state = RefCell::new(State::default());
     let scenario = Scenario::embedded("everything is simulated").idle();
     std::thread::scope(|scope| {
-        // Use a separate thread: a runtime cannot start within another.
+        // Use a separate thread, because a runtime cannot start inside another runtime.
         let run = scope.spawn(|| {
             let state = RefCell::new(State::default());
             play(scenario, async |w| {

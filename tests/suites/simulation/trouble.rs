@@ -1,4 +1,4 @@
-//! The faults in the operator's requests and watches. Requests of users and controllers have none.
+//! The faults in the operator's requests and watches. Requests of users and controllers have no faults.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,15 +8,15 @@ use fastrand::Rng;
 use kaos_cluster::faults::{Attempt, EventFate, Failure, FaultPlan, Outcome, SeededFaults, Verdict};
 use kaos_tests::harness::faults::is_operator;
 
-/// The user who is cut off from the API server, if any. Clones share the same cut.
+/// The user that is cut off from the API server, if there is one. All clones share this state.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cut(Arc<Mutex<Option<Off>>>);
 
-/// How a user is cut off.
+/// How the user is cut off.
 #[derive(Debug, Clone)]
 struct Off {
     user: String,
-    /// Whether requests hang instead of failing at once.
+    /// Whether requests hang. Otherwise they fail immediately.
     hangs: bool,
 }
 
@@ -41,28 +41,28 @@ impl Cut {
     }
 }
 
-/// The severity of the faults.
+/// How often faults occur.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Trouble {
     /// The rate of each kind of fault.
     rate: f64,
-    /// The rate of watch events that are silently lost.
+    /// The rate of watch events that are lost without an error.
     dropped: f64,
 }
 
 impl Trouble {
-    /// The faults of a seed. Some seeds have none.
+    /// Returns the faults of a seed. Some seeds have no faults.
     pub(crate) fn of(seed: u64) -> Self {
         let rate = [0.0, 0.02, 0.05, 0.1][usize::try_from(seed % 4).unwrap_or(0)];
         Self { rate, dropped: if seed % 16 == 15 { 0.02 } else { 0.0 } }
     }
 
-    /// Whether only a new list can repair the operator's cache.
+    /// Returns whether the operator's cache can only be repaired by a new list.
     pub(crate) fn loses_events(self) -> bool {
         self.dropped > 0.0
     }
 
-    /// The fault plan for the cluster. `hits` counts the faults.
+    /// Returns the fault plan for the cluster. `hits` counts the faults.
     pub(crate) fn plan(self, cut: &Cut, hits: &Arc<AtomicUsize>) -> impl FaultPlan + use<> {
         let (cut, hits) = (cut.clone(), Arc::clone(hits));
         OfOperator { faults: SeededFaults::everything(self.rate), dropped: self.dropped, cut, hits }

@@ -1,4 +1,4 @@
-//! Reads the attributes of serde that concern decoding.
+//! Reads serde's attributes, as far as decoding uses them.
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::meta::ParseNestedMeta;
@@ -31,7 +31,8 @@ impl Attributes {
         let mut found = Self::default();
         for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("serde")) {
             attribute.parse_nested_meta(|meta| found.read(&meta))?;
-            // Such a function may only map null to the default, which `Decode` does anyway.
+            // Accept `deserialize_with` only together with `default`. Such a function may only map null to the default,
+            // and `Decode` does this in any case.
             if found.deserialize_with && !matches!(found.absent, Absent::Call(_)) {
                 return Err(syn::Error::new_spanned(attribute, "Decode knows deserialize_with only beside default"));
             }

@@ -1,4 +1,4 @@
-//! Generates the implementation for one type.
+//! Generates the implementation of `Decode` for one type.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
@@ -7,7 +7,8 @@ use syn::{Data, DataEnum, DeriveInput, Fields, FieldsNamed, parse};
 
 use crate::attributes::{Absent, Attributes};
 
-/// Generates the implementation of `Decode` from the crate `runtime` for the type in `input`.
+/// Generates an implementation of `Decode` for the type in `input`. `runtime` is the path of the crate that defines the
+/// trait.
 pub(crate) fn expand(input: proc_macro::TokenStream, runtime: &TokenStream) -> proc_macro::TokenStream {
     let made = parse(input).and_then(|input: DeriveInput| implementation(&input, runtime));
     made.unwrap_or_else(|error| error.to_compile_error()).into()
@@ -49,7 +50,7 @@ fn of_struct(of_type: &Attributes, fields: &FieldsNamed, runtime: &TokenStream) 
         let known = all.iter().map(|(name, ..)| name);
         quote!(fields.only(&[#(#known),*])?;)
     });
-    // If there are several errors, `decode` returns the first in the order of the object's members.
+    // The object's members are sorted. Decode in their order, so that the first wrong member causes the error.
     all.sort_by(|a, b| a.0.cmp(&b.0));
     let read = if matches!(of_type.absent, Absent::ByType) {
         let read = all.iter().map(|(name, ident, absent)| match absent {

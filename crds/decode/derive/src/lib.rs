@@ -1,7 +1,9 @@
-//! `#[derive(Decode)]`. A struct becomes one call of `kaos_decode::Fields` for each field, an enum a list of names.
+//! Provides `#[derive(Decode)]`. For a struct, the generated code calls `kaos_decode::Fields` once for each field. For
+//! an enum, it contains a list of names.
 //!
 //! The derive supports serde's `rename_all = "camelCase"`, `rename`, `default`, `default = "path"` and
-//! `deny_unknown_fields`. It ignores attributes that do not concern decoding. Any other attribute does not compile.
+//! `deny_unknown_fields`. It ignores attributes that concern only serialization. Any other attribute of serde is a
+//! compile error.
 
 mod attributes;
 mod expand;

@@ -1,6 +1,6 @@
-//! The recorded cases of the kind, for tests of this policy alone.
+//! The recorded cases of the kind. Tests of this policy run these cases without the operator.
 
-#![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure should stop them
+#![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure must end the test
 
 use kaos_agent::{Agent, Settings};
 use kaos_policy_sdk::types::{Outcome, Plan, Refusal, Report, Subject};
@@ -67,7 +67,7 @@ impl Case {
 
     /// Returns the recorded children of the primary object, if the plan must match them.
     pub(crate) fn expected(&self) -> Option<Vec<Value>> {
-        // The deviation of these cases is outside of the plan.
+        // These cases deviate from the Go operator, but their plans do not.
         const SAME_PLAN: [&str; 3] =
             ["agent-network-peer-missing", "agent-network-peer-unexposed", "agent-telemetry-enabled-no-endpoint"];
         let own = format!("agent-{}", self.primary().name());
@@ -93,7 +93,7 @@ impl Case {
         subject.beside::<Agent>(&beside).build()
     }
 
-    /// Returns `object` with the status that its own policy would first write.
+    /// Returns `object` with the status that the object's own policy would first write.
     fn with_status(&self, object: &Value) -> Value {
         let seen = Object::new(object.clone());
         let (prefix, port) = match seen.kind() {
@@ -116,7 +116,7 @@ impl Case {
         testing::plan::<Agent>(&self.subject())
     }
 
-    /// Returns the report, with the recorded status of the Deployment.
+    /// Returns the report on the plan. The Deployment has its recorded status.
     pub(crate) fn report(&self) -> Report {
         let subject = self.subject();
         let plan = testing::plan::<Agent>(&subject).unwrap();
@@ -131,7 +131,7 @@ impl Case {
     }
 }
 
-/// Returns the settings from the operator's environment in a profile.
+/// Returns the settings that the operator reads from its environment in a profile.
 fn settings(profile: &str) -> Value {
     let profiles = yaml::parse(&fs::read_to_string(golden().join("profiles.yaml")).unwrap()).unwrap();
     let mut environment = profiles["base"].as_object().unwrap().clone();
@@ -158,7 +158,7 @@ pub(crate) fn rendered(plan: &Plan) -> Vec<Value> {
     manifests
 }
 
-/// Returns `object` without the host's stamps and the API server's defaults.
+/// Removes the fields that the host adds, and the API server's defaults.
 fn stripped(object: &Value) -> Value {
     let mut object = object.clone();
     object["metadata"].as_object_mut().unwrap().remove("ownerReferences");

@@ -1,4 +1,5 @@
-//! Helpers for property tests with hostile objects: put a value anywhere, and check the rules for every answer.
+//! Helpers for property tests with hostile objects. One helper puts a value at any place, and another checks that the
+//! answer obeys the contract.
 #![allow(clippy::panic, clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
@@ -7,7 +8,7 @@ use kaos_policy_sdk::types::{Outcome, Refusal, Subject};
 use kaos_policy_sdk::{Policy, testing};
 use serde_json::{Value, json};
 
-/// Returns `object` with `value` at `place`. Replaces anything in the way.
+/// Returns `object` with `value` at `place`. Replaces values on the way to this place if necessary.
 pub(crate) fn with(mut object: Value, place: &str, value: Value) -> Value {
     let mut at = &mut object;
     for key in place.split('/').skip(1) {
@@ -20,7 +21,7 @@ pub(crate) fn with(mut object: Value, place: &str, value: Value) -> Value {
     object
 }
 
-/// Checks that the answer obeys the contract, and that a report is possible.
+/// Checks that the answer obeys the contract, and that the policy can report on it.
 pub(crate) fn assert_answers<P: Policy>(subject: &Subject) {
     let outcome = match testing::plan::<P>(subject) {
         Ok(plan) => {

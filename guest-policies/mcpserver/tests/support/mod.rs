@@ -1,5 +1,5 @@
-//! Recorded cases for policies that run natively: the settings from an environment, the applied objects, and the
-//! result.
+//! Recorded cases for policies that run natively. A case has the settings from an environment, the applied objects, and
+//! the recorded result.
 #![allow(dead_code, clippy::panic, clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -18,14 +18,14 @@ mod normalize;
 pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) recorded: Value,
-    /// Whether the wanted result differs from the recorded one.
+    /// Whether the expected result differs from the recorded result.
     pub(crate) deviates: bool,
     object: Value,
     beside: Vec<Value>,
     environment: BTreeMap<String, String>,
 }
 
-/// Returns the cases whose names begin with `prefix`, for the object of this kind.
+/// Returns the cases with names that begin with `prefix`, for the object of this kind.
 pub(crate) fn cases(prefix: &str, kind: &str) -> Vec<Case> {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden");
     let profiles = yaml::parse(&fs::read_to_string(golden.join("profiles.yaml")).unwrap()).unwrap();
@@ -40,7 +40,7 @@ pub(crate) fn cases(prefix: &str, kind: &str) -> Vec<Case> {
 fn load(folder: &Path, kind: &str, profiles: &Value, golden: &Path) -> Case {
     let about = documents(&folder.join("case.yaml")).remove(0);
     let mut objects = documents(&golden.join("runtimes.yaml"));
-    // A case may contain a registry of its own.
+    // A case may contain its own registry.
     let of_the_case = documents(&folder.join("input.yaml"));
     objects.retain(|one| of_the_case.iter().all(|other| other["metadata"]["name"] != one["metadata"]["name"]));
     objects.extend(of_the_case);
@@ -67,7 +67,7 @@ fn documents(path: &Path) -> Vec<Value> {
     text.split("\n---\n").map(|text| yaml::parse(text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))).collect()
 }
 
-/// Returns the settings from the schema's defaults and an environment.
+/// Returns the settings: the environment's values, and the schema's defaults for the rest.
 pub(crate) fn settings(schema: &Value, environment: &BTreeMap<String, String>) -> Value {
     if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
         return properties.iter().map(|(name, schema)| (name.clone(), settings(schema, environment))).collect();
@@ -91,18 +91,18 @@ pub(crate) fn schema<P: Policy>() -> Value {
 }
 
 impl Case {
-    /// Returns the input of the policy.
+    /// Returns the input for the policy.
     pub(crate) fn subject<P: Policy>(&self) -> Subject {
         let builder = testing::subject(&self.object).settings(&settings(&schema::<P>(), &self.environment));
         builder.serves("gateway.networking.k8s.io/v1", "HTTPRoute").beside::<P>(&self.beside).build()
     }
 
-    /// Returns the recorded children, without the host's additions.
+    /// Returns the recorded children, without the fields that the host adds.
     pub(crate) fn recorded_children(&self) -> Vec<Value> {
         comparable(self.recorded["children"].as_array().unwrap().clone())
     }
 
-    /// Checks that the answer is the refusal in the status of the case.
+    /// Checks that the answer is the refusal that the case's status shows.
     pub(crate) fn assert_refused<P: Policy>(&self, subject: &Subject, answer: &Result<Plan, Refusal>) {
         let refused = answer.as_ref().err().unwrap_or_else(|| panic!("{}: not refused", self.name));
         let report = P::assess(subject, &testing::observation(Outcome::Refused(refused.clone())).build());
@@ -110,7 +110,7 @@ impl Case {
         assert_eq!((&json!(report.phase), &json!(report.message)), (&recorded["phase"], &recorded["message"]));
     }
 
-    /// Checks that `plan` and the first report on it match the recording. Prints both sides otherwise.
+    /// Checks that `plan` and the first report on it match the recording. Prints both if they differ.
     pub(crate) fn assert_same<P: Policy>(&self, subject: &Subject, plan: &Result<Plan, Refusal>) {
         let plan = plan.as_ref().unwrap_or_else(|refused| panic!("{}: refused: {refused:?}", self.name));
         let (ours, theirs) = (children(plan), self.recorded_children());
@@ -127,7 +127,7 @@ impl Case {
     }
 }
 
-/// Returns the manifests of a plan, without a server's defaults.
+/// Returns the manifests of a plan, without the API server's defaults.
 pub(crate) fn children(plan: &Plan) -> Vec<Value> {
     comparable(testing::manifests(plan).iter().map(|manifest| manifest.value().clone()).collect())
 }
@@ -144,7 +144,7 @@ fn comparable(children: Vec<Value>) -> Vec<Value> {
     children
 }
 
-/// Returns the report on a plan that was just applied.
+/// Returns the report on a plan that the operator has just applied.
 pub(crate) fn first_report<P: Policy>(subject: &Subject, plan: &Plan) -> Report {
     P::assess(subject, &testing::observation(Outcome::Applied).plan(plan).build())
 }

@@ -33,7 +33,7 @@ pub(crate) fn probe(setting: &str, field: &str, handler: &str) -> Vec<Row> {
     rows
 }
 
-/// Fails for the first row whose setting changes other places, and for a setting without a row.
+/// Fails for the first row with a setting that changes other places. Also fails for a setting without a row.
 pub(crate) fn assert_each_changes_its_places<P: Policy>(
     settings: &Value,
     rows: &[Row],

@@ -1,4 +1,4 @@
-//! World `environment-overlay` as Rust traits, on the types of world `policy`.
+//! World `environment-overlay` as Rust traits. The traits use the types of world `policy`.
 #![cfg_attr(all(target_arch = "wasm32", target_os = "unknown"), no_std)]
 #![allow(clippy::all, clippy::pedantic)]
 

@@ -1,4 +1,5 @@
-//! A policy that panics in the way that its object or its setting `does` names, for tests of the host's message.
+//! A policy that panics, for tests of the host's message. The field `does` of the object or of the settings chooses how
+//! it panics.
 
 use alloc::{borrow::ToOwned, string::String, vec, vec::Vec};
 use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Sample, Subject};
@@ -12,7 +13,7 @@ struct Settings {
     does: Option<String>,
 }
 
-/// Returns the way to panic that the object or the setting names.
+/// Returns how to panic, as the object or the settings choose.
 fn does(subject: &Subject) -> String {
     let by_setting = subject.settings::<Settings>().ok().and_then(|settings| settings.does);
     let by_object = subject.object().str_at(&["spec", "does"]).map(ToOwned::to_owned);

@@ -38,15 +38,15 @@ fn selector_json(selector: &KeySelector) -> Value {
 }
 
 /// Reads the variables of the `env` array at `path` of the object. Entry `i` gets the origin `path[i]`. If several
-/// entries share a name, the value of the last one counts, as in Kubernetes. The variable keeps the position of the
-/// first one.
+/// entries have one name, the variable gets the value of the last entry, as in Kubernetes, and the position of the
+/// first entry.
 pub fn from_json(container: &str, list: &[Value], path: &str) -> Result<Vec<EnvVar>, Refusal> {
     let vars = all(container, list, path)?;
     let order = order(vars.iter().map(|var| Some(definition(var))));
     Ok(picked(vars, &order))
 }
 
-/// Like [`from_json`], but keeps entries with repeated names.
+/// Like [`from_json`], but keeps all entries with a repeated name.
 pub(super) fn all(container: &str, list: &[Value], path: &str) -> Result<Vec<EnvVar>, Refusal> {
     let mut wrong = Violations::new();
     let path = Path::new(path);
@@ -66,12 +66,12 @@ pub(super) fn definition(var: &EnvVar) -> (&str, &str) {
     (&var.name, text)
 }
 
-/// Reads the final mapping from a pod spec after all merges, init containers included. Each variable must occur once in
-/// it (see [`each_once`](super::each_once)).
+/// Reads the final mapping from a pod spec after all merges. Includes init containers. Each variable must occur only
+/// once in the pod spec (see [`each_once`](super::each_once)).
 ///
 /// A variable that equals its entry in `known` keeps its origin. Every other variable came from the patch and gets the
-/// origin `patched`, for example `spec.podSpec`. Violations get this origin too; [`check_patch`] reports them at the
-/// place where the user wrote them.
+/// origin `patched`, for example `spec.podSpec`. Violations also get this origin. [`check_patch`] reports violations
+/// with the exact path in the patch.
 pub fn of_pod_spec(pod_spec: &Value, known: &[EnvVar], patched: &str) -> Result<Vec<EnvVar>, Refusal> {
     let mut wrong = Violations::new();
     let mut vars = Vec::with_capacity(known.len());
@@ -91,7 +91,7 @@ pub fn of_pod_spec(pod_spec: &Value, known: &[EnvVar], patched: &str) -> Result<
             let (container, name) = (container.to_owned(), name.to_owned());
             let mut var = EnvVar { container, name, source, origin: String::new() };
             let before = places.get(&var.name).and_then(|at| known.get(at));
-            // The same value can be expressed in two ways.
+            // Two different sources can express one value.
             let same = before.filter(|before| before.source == var.source || entry(before) == entry(&var));
             same.map_or(patched, |same| same.origin.as_str()).clone_into(&mut var.origin);
             vars.push(var);
@@ -100,8 +100,8 @@ pub fn of_pod_spec(pod_spec: &Value, known: &[EnvVar], patched: &str) -> Result<
     wrong.into_result().map(|()| vars)
 }
 
-/// Checks the variables in a patch of a pod spec that stands at `root` of the object. Call it before the merge: the
-/// merge moves items, and then the paths would no longer match the user's text.
+/// Checks the variables in a patch of a pod spec. `root` is the patch's path in the object. Call this function before
+/// the merge: the merge moves items, and then the paths no longer match the user's text.
 pub fn check_patch(patch: &Value, root: &str) -> Result<(), Refusal> {
     let mut wrong = Violations::new();
     for (_, (list, at), env) in env_lists(patch) {
@@ -110,7 +110,7 @@ pub fn check_patch(patch: &Value, root: &str) -> Result<(), Refusal> {
             wrong.add(place, NO_LIST);
             continue;
         };
-        // A directive of the merge is not a variable.
+        // An item with a directive of the merge is not a variable.
         for (at, item) in items.iter().enumerate().filter(|(_, item)| item.get("$patch").is_none()) {
             variable(item, &place, at, &mut wrong);
         }
@@ -118,8 +118,8 @@ pub fn check_patch(patch: &Value, root: &str) -> Result<(), Refusal> {
     wrong.into_result()
 }
 
-/// Iterates over the `env` of each container of a pod spec: the container's name, its list and position in that list,
-/// and the value of `env`.
+/// Iterates over the `env` of each container of a pod spec. Each item has the container's name, its list and its
+/// position in that list, and the value of `env`.
 fn env_lists(pod_spec: &Value) -> impl Iterator<Item = (&str, (&'static str, usize), &Value)> {
     ["initContainers", "containers", "ephemeralContainers"].into_iter().flat_map(move |list| {
         let containers = pod_spec.get(list).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
@@ -130,7 +130,7 @@ fn env_lists(pod_spec: &Value) -> impl Iterator<Item = (&str, (&'static str, usi
     })
 }
 
-/// Reads name and source of item number `at` of the list at `path`.
+/// Reads name and source of item `at` in the list at `path`.
 fn variable<'a>(item: &'a Value, path: &Path, at: usize, wrong: &mut Violations) -> Option<(&'a str, EnvSource)> {
     let Some(name) = name(item) else {
         wrong.add(path.index(at).key("name"), "is required; it is the variable's name");
@@ -170,7 +170,7 @@ fn source(item: &Value, path: &Path, at: usize, wrong: &mut Violations) -> Optio
     }
 }
 
-/// Returns a typed source if the type covers every member of `from`, and otherwise the JSON text.
+/// Returns a typed source if its type has a field for every member of `from`. Otherwise returns the JSON text.
 fn reference(from: &Map<String, Value>) -> EnvSource {
     let typed = match from.iter().next() {
         Some((kind, content)) if from.len() == 1 => match kind.as_str() {

@@ -1,4 +1,4 @@
-//! Builds the mapping: the user's variables win over the operator's.
+//! Builds the mapping. The user's variables win over the operator's variables.
 
 use super::convert;
 use super::order::{order, picked};
@@ -16,7 +16,7 @@ pub struct Env {
 #[derive(Clone, Debug, PartialEq)]
 struct Entry {
     var: EnvVar,
-    /// Whether the variable stays when the operator sets another value.
+    /// Whether the variable keeps its value when the operator sets another value.
     stays: bool,
 }
 
@@ -26,8 +26,8 @@ impl Env {
         Self::default()
     }
 
-    /// Starts from the mapping of the layer below. A variable set here replaces the one with the same name in that
-    /// mapping, even one that the user wrote. The origin shows who set a variable (`spec.container.env[0]`).
+    /// Starts from the mapping of the layer below. A variable that this layer sets replaces the variable of the same
+    /// name in `base`, even if the user wrote it. The origin shows who set a variable (`spec.container.env[0]`).
     pub fn over(base: Vec<EnvVar>) -> Self {
         Self { entries: base.into_iter().map(|var| Entry { var, stays: false }).collect() }
     }
@@ -51,9 +51,9 @@ pub struct ContainerEnv<'a> {
 }
 
 impl ContainerEnv<'_> {
-    /// Sets the operator's variable `name`. The process sees exactly `value`, because `$(NAME)` in it is escaped for
-    /// Kubernetes. A variable set by [`user`](Self::user) or [`hold`](Self::hold) stays. Any other variable of this
-    /// name is replaced in place.
+    /// Sets the operator's variable `name`. The process sees exactly `value`, because the function escapes `$(NAME)`
+    /// for Kubernetes. A variable that [`user`](Self::user) or [`hold`](Self::hold) set keeps its value. The value
+    /// replaces any other variable of this name, in place.
     pub fn set(&mut self, name: &str, value: impl Into<String>, origin: &str) -> &mut Self {
         let mut value = value.into();
         if value.bytes().any(|byte| byte == b'$') {
@@ -70,13 +70,13 @@ impl ContainerEnv<'_> {
         }
     }
 
-    /// Like [`set`](Self::set), but takes any source. A literal is not escaped: Kubernetes expands `$(NAME)` in it.
+    /// Like [`set`](Self::set), but takes any source and does not escape a literal: Kubernetes expands `$(NAME)` in it.
     pub fn bind(&mut self, name: &str, source: EnvSource, origin: &str) -> &mut Self {
         self.put(name, source, origin, false)
     }
 
-    /// Like [`bind`](Self::bind), but the value stays when the operator sets another one later. The user's value still
-    /// wins.
+    /// Like [`bind`](Self::bind), but the value stays even if the operator later sets another value. The user's value
+    /// still wins.
     pub fn hold(&mut self, name: &str, source: EnvSource, origin: &str) -> &mut Self {
         self.put(name, source, origin, true)
     }
@@ -94,9 +94,9 @@ impl ContainerEnv<'_> {
 
     /// Adds the user's variables from the `env` array at `path` of the object, in the user's order.
     ///
-    /// A variable that exists already gets the user's value and keeps its position, so that references to it still
-    /// work. If the user's value refers to a variable after that position, it moves to the user's position instead.
-    /// Later calls that set these names for the operator are ignored.
+    /// If a variable exists already, it gets the user's value and keeps its position, so that references to it still
+    /// work. If the user's value refers to a variable after that position, the variable moves to the user's position
+    /// instead. If the operator later sets one of the user's variables, the user's value stays.
     pub fn user(&mut self, list: &[Value], path: &str) -> Result<&mut Self, Refusal> {
         let vars = convert::all(self.container, list, path)?;
         let mut both = core::mem::take(&mut self.env.entries);
@@ -119,7 +119,7 @@ impl ContainerEnv<'_> {
         self.position(name).map(|at| &self.env.entries[at].var.source)
     }
 
-    /// Removes `name`, also if the user set it.
+    /// Removes `name`, even if the user set it.
     pub fn remove(&mut self, name: &str) -> &mut Self {
         if let Some(at) = self.position(name) {
             self.env.entries.remove(at);
@@ -128,7 +128,7 @@ impl ContainerEnv<'_> {
     }
 
     fn position(&self, name: &str) -> Option<usize> {
-        // Compares names first: they differ in length more often than container names do.
+        // Compare names first: two names differ in length more often than two container names do.
         self.env.entries.iter().position(|entry| entry.var.name == name && entry.var.container == self.container)
     }
 }

@@ -1,7 +1,8 @@
-//! The mapping of environment variables: typed sources, an origin for every value, and each name once per container.
+//! The mapping of environment variables. Sources are typed, every value has an origin, and a container has each name
+//! once.
 //!
-//! [`Env`] builds the mapping. [`to_json`], [`from_json`] and [`of_pod_spec`] convert it to and from a container's
-//! `env` array. Call [`check_patch`] before you merge a user's pod spec, and [`each_once`] after it.
+//! [`Env`] builds the mapping. [`to_json`], [`from_json`] and [`of_pod_spec`] convert between the mapping and a
+//! container's `env` array. Call [`check_patch`] before you merge a user's pod spec, and [`each_once`] after the merge.
 
 mod convert;
 mod mapping;
@@ -16,8 +17,8 @@ use crate::json;
 use crate::types::{EnvSource, KeySelector};
 use serde_json::Value;
 
-/// Returns a literal value as Kubernetes reads it: `$(NAME)` stands for a variable defined before. For text that
-/// Kubernetes must not expand, use [`ContainerEnv::set`].
+/// Returns a literal value. Kubernetes expands `$(NAME)` in the value if the variable NAME is defined earlier. For text
+/// that Kubernetes must not expand, use [`ContainerEnv::set`].
 pub fn literal(value: impl Into<String>) -> EnvSource {
     EnvSource::Literal(value.into())
 }
@@ -32,7 +33,7 @@ pub fn field(path: &str) -> EnvSource {
     EnvSource::FieldPath(path.to_owned())
 }
 
-/// Returns any other source, given as the `valueFrom` of Kubernetes.
+/// Returns any other source. `value_from` is the content of Kubernetes' field `valueFrom`.
 pub fn other(value_from: &Value) -> EnvSource {
     EnvSource::Other(json::text(value_from))
 }

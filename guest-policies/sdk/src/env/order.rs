@@ -1,15 +1,16 @@
-//! Decides which of several definitions of a variable counts, and at which position.
+//! Decides which of several definitions of a variable the mapping keeps, and at which position.
 //!
 //! Kubernetes expands `$(NAME)` only if NAME is defined earlier, so the order of variables is part of their meaning.
-//! The last definition of a name counts. It takes the position of the first one, because variables in between may refer
-//! to it. If the last definition itself refers to a variable in between, it keeps its own position.
+//! The mapping keeps the last definition of a name. This definition moves to the position of the first one, because
+//! variables in between may refer to the name. If the last definition itself refers to a variable in between, it keeps
+//! its own position.
 
 use crate::Places;
 use crate::quote::references;
 use alloc::vec::Vec;
 use serde_json::Value;
 
-/// Keeps each variable of an `env` array once. Returns whether any occurred more than once.
+/// Keeps one definition of each variable of an `env` array. Returns whether a variable had more than one.
 pub fn each_once(list: &mut Vec<Value>) -> bool {
     let order = order(list.iter().map(|var| {
         let text = |field: &str| var.get(field).and_then(Value::as_str);
@@ -23,10 +24,10 @@ pub fn each_once(list: &mut Vec<Value>) -> bool {
 }
 
 /// Returns the indexes of the definitions to keep, in their final order. A definition is a name and a text that may
-/// refer to other names. `None` is an item that is not a variable; it keeps its position.
+/// refer to other names. An item that is not a variable is `None`, and keeps its position.
 pub(super) fn order<'a>(definitions: impl Iterator<Item = Option<(&'a str, &'a str)>>) -> Vec<usize> {
     let mut names = Places::new();
-    // The position of each name in `all`, in the order in which the names first occurred.
+    // For each name, in the order of first occurrence: the name's position in `all`.
     let mut stands: Vec<usize> = Vec::new();
     let mut all: Vec<Option<usize>> = Vec::new();
     for (at, definition) in definitions.enumerate() {
@@ -49,7 +50,7 @@ pub(super) fn order<'a>(definitions: impl Iterator<Item = Option<(&'a str, &'a s
     all.into_iter().flatten().collect()
 }
 
-/// Picks the items with these indexes, in this order.
+/// Returns the items with these indexes, in the order of `order`.
 pub(super) fn picked<T>(items: Vec<T>, order: &[usize]) -> Vec<T> {
     let mut items: Vec<Option<T>> = items.into_iter().map(Some).collect();
     order.iter().filter_map(|at| items.get_mut(*at)?.take()).collect()

@@ -1,4 +1,4 @@
-//! Checks a patch on its own, without the value that it is merged into.
+//! Checks a patch without the value to which it applies.
 
 use super::directive::{DIRECTIVE, is_directive};
 use super::options::Options;
@@ -7,7 +7,7 @@ use super::{Error, Here, Problem};
 use alloc::string::String;
 use serde_json::{Map, Value};
 
-/// Refuses unknown directives and, depending on `options`, members that exclude each other.
+/// Refuses unknown directives. Depending on `options`, also refuses members that exclude each other.
 pub(super) fn object(patch: &Map<String, Value>, of: &Type, options: Options, path: &Here<'_>) -> Result<(), Error> {
     match patch.get(DIRECTIVE).map(Value::as_str) {
         Some(Some("delete")) => return Ok(()),
@@ -15,7 +15,7 @@ pub(super) fn object(patch: &Map<String, Value>, of: &Type, options: Options, pa
         Some(_) => return Err(Error::new(path.key(DIRECTIVE), Problem::UnknownDirective)),
     }
     if options.exclusive {
-        // The empty text counts as unset, as on an API server: `value: ""` is allowed together with `valueFrom`.
+        // An empty text means unset, as on an API server: `value: ""` is allowed together with `valueFrom`.
         let said = |value: &Value| !value.is_null() && value != "";
         let mut rivals = patch.iter().filter(|(key, value)| of.exclusive.rivals(key) && said(value));
         if let (Some((one, _)), Some((other, _))) = (rivals.next(), rivals.next()) {

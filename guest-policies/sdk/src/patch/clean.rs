@@ -1,4 +1,4 @@
-//! Copies the content of a patch where the base has no value: without directives and nulls.
+//! Copies the content of a patch, without directives and nulls, to a place where the base has no value.
 
 use super::directive::{DIRECTIVE, is_directive};
 use serde_json::{Map, Value};
@@ -24,7 +24,7 @@ pub(super) fn fresh(patch: &Value) -> Option<Value> {
     }
 }
 
-/// Like [`fresh`], for an item of a list: an item with a directive is an instruction, not content.
+/// Like [`fresh`], for an item of a list. An item with a directive is not content.
 fn fresh_item(item: &Value) -> Option<Value> {
     if item.get(DIRECTIVE).is_some() { None } else { fresh(item) }
 }

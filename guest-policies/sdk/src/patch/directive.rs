@@ -1,4 +1,4 @@
-//! The members of a patch that are directives and not content.
+//! Recognises the members of a patch that are directives and not content.
 
 pub(super) const DIRECTIVE: &str = "$patch";
 pub(super) const RETAIN_KEYS: &str = "$retainKeys";

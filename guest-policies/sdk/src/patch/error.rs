@@ -1,4 +1,4 @@
-//! Mistakes in a patch.
+//! The mistakes that a patch can contain.
 
 use super::here::Here;
 use crate::Path;
@@ -13,10 +13,10 @@ pub struct Error {
     problem: Problem,
 }
 
-/// The kinds of mistakes.
+/// The kinds of mistake.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// A patch is not an object, or an item of a list that merges by key is not one.
+    /// A patch is not an object, or an item of a list that merges by key is not an object.
     #[error("must be an object")]
     NotAnObject,
     /// The value of a directive that takes a list is not a list.
@@ -34,16 +34,16 @@ pub enum Problem {
     /// The value of `$patch` is unknown.
     #[error("$patch must be delete, merge or replace")]
     UnknownDirective,
-    /// A member is set together with another one that excludes it.
+    /// Two members that exclude each other are set.
     #[error("must not be set together with {0}; remove one of them")]
     NotBeside(String),
-    /// `$patch: merge` in a list.
+    /// A list contains an item with `$patch: merge`.
     #[error("$patch: merge is not possible in a list; name the item by its {0} instead")]
     MergeInList(&'static str),
-    /// A field is set that `$retainKeys` does not list.
+    /// The patch sets a field that `$retainKeys` does not list.
     #[error("$retainKeys must list every field that is set here; {0} is missing")]
     NotRetained(String),
-    /// The patch's items are missing from `$setElementOrder`, or have another order there.
+    /// `$setElementOrder` lacks items of the patch, or has another order.
     #[error("$setElementOrder must list every item of the patch, in the same order")]
     OrderMismatch,
 }
@@ -65,7 +65,7 @@ impl Error {
         &self.problem
     }
 
-    /// Returns a refusal for a patch that stands at `root` of the object, for example `spec.podSpec`.
+    /// Returns a refusal. `root` is the patch's path in the object, for example `spec.podSpec`.
     pub fn under(&self, root: &str) -> Refusal {
         let message = self.problem.to_string();
         Refusal::Invalid(vec![Violation { path: self.path.under(root).into(), message }])

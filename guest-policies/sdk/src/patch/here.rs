@@ -1,8 +1,8 @@
-//! The current path of a merge. It allocates only when an error needs the path.
+//! The current path of a merge. Building the path allocates memory, and happens only for an error.
 
 use crate::Path;
 
-/// A step below another one.
+/// One step of the path, with a reference to the steps above it.
 #[derive(Clone, Copy)]
 pub(super) struct Here<'a> {
     step: Step<'a>,
@@ -20,17 +20,17 @@ impl<'a> Here<'a> {
     /// The root of the patch.
     pub(super) const ROOT: Here<'static> = Here { step: Step::Root, above: None };
 
-    /// Steps into the member `name`.
+    /// Returns the path of the member `name`.
     pub(super) fn key(&'a self, name: &'a str) -> Self {
         Self { step: Step::Key(name), above: Some(self) }
     }
 
-    /// Steps into the item number `index`.
+    /// Returns the path of the item at `index`.
     pub(super) fn index(&'a self, index: usize) -> Self {
         Self { step: Step::Index(index), above: Some(self) }
     }
 
-    /// Returns the whole path.
+    /// Returns the complete path.
     #[inline(never)]
     pub(super) fn path(&self) -> Path {
         let above = self.above.map(Self::path).unwrap_or_default();

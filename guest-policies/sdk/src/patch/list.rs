@@ -1,4 +1,4 @@
-//! Merges lists: by key, or as sets of plain values.
+//! Merges lists, either by key or as sets of plain values.
 
 use super::clean::fresh;
 use super::directive::DIRECTIVE;
@@ -10,11 +10,11 @@ use crate::Places;
 use alloc::{string::String, vec::Vec};
 use serde_json::{Map, Value};
 
-/// Merges one map into another.
+/// A function that merges one map into another.
 type MergeItem =
     fn(Map<String, Value>, &Map<String, Value>, &Type, Options, &Here<'_>) -> Result<Map<String, Value>, Error>;
 
-/// The items of a list that merges by key.
+/// How to merge the items of a list by key.
 #[derive(Clone, Copy)]
 pub(super) struct Items {
     pub(super) key: &'static str,
@@ -23,7 +23,7 @@ pub(super) struct Items {
     pub(super) merge: MergeItem,
 }
 
-/// Merges the items of `patch` into the items of `base` with the same key. `wanted` is a `$setElementOrder` list.
+/// Merges each item of `patch` into the item of `base` with the same key. `wanted` is a `$setElementOrder` list.
 pub(super) fn merge(
     mut base: Vec<Value>,
     patch: &[Value],
@@ -65,13 +65,13 @@ pub(super) fn merge(
         None => Ok(arrange(base, &own, &named, &below)),
         Some(wanted) => {
             let wanted = ordered(wanted, key, &named, path)?;
-            // Go reuses the slots of deleted items for new ones, which then count as items of the base.
+            // Go reuses the slots of deleted items for new items, and treats these as items of the base.
             Ok(arrange(base, &own, &wanted, &own[..length.min(own.len())]))
         }
     }
 }
 
-/// Merges `base` and `patch` as one set.
+/// Merges the plain values of `base` and `patch` into one set.
 pub(super) fn merge_set(
     base: Vec<Value>,
     patch: &[Value],
@@ -102,7 +102,7 @@ pub(super) fn merge_set(
     }
 }
 
-/// Returns the ids of a `$setElementOrder` list. It must contain all ids of the patch in the same order.
+/// Returns the ids of a `$setElementOrder` list. The list must contain all ids of the patch, in the patch's order.
 fn ordered(wanted: &Value, key: Option<&'static str>, named: &[String], path: &Here<'_>) -> Result<Vec<String>, Error> {
     let list = wanted.as_array().ok_or_else(|| Error::new(*path, Problem::OrderMismatch))?;
     let wanted = ids(list, key, path, Problem::NoMergeKey)?;

@@ -31,7 +31,7 @@ pub(super) fn merge(
     if options.exclusive {
         make_room(&mut base, patch, &of.exclusive);
     }
-    // Members to delete become null first, and are removed at the end.
+    // First set the members to delete to null. Remove them at the end.
     let mut has_nulls = false;
     let is_ordered = patch.keys().any(|key| key.starts_with(ELEMENT_ORDER));
     for (key, value) in patch {
@@ -58,7 +58,7 @@ pub(super) fn merge(
     Ok(base)
 }
 
-/// Merges one member that exists in both.
+/// Merges one member that both the base and the patch have.
 fn member(
     below: Value,
     patch: &Value,
@@ -83,7 +83,7 @@ fn member(
     Ok(Some(merged))
 }
 
-/// Applies `$retainKeys`: removes every member that it does not list.
+/// Applies `$retainKeys`: removes every member that the directive does not list.
 fn retain_keys(base: &mut Map<String, Value>, patch: &Map<String, Value>, path: &Here<'_>) -> Result<(), Error> {
     let Some(keys) = patch.get(RETAIN_KEYS) else { return Ok(()) };
     let keys = keys.as_array().ok_or_else(|| Error::new(path.key(RETAIN_KEYS), Problem::NotAList))?;
@@ -96,7 +96,7 @@ fn retain_keys(base: &mut Map<String, Value>, patch: &Map<String, Value>, path: 
     Ok(())
 }
 
-/// Removes the members of `base` that exclude a member of `patch`.
+/// Removes the members of `base` that a member of `patch` excludes.
 fn make_room(base: &mut Map<String, Value>, patch: &Map<String, Value>, exclusive: &Exclusive) {
     let sets = |key: &str| patch.get(key).is_some_and(|value| !value.is_null());
     if let Exclusive::By(kind) = exclusive {
@@ -117,7 +117,7 @@ fn delete_from(base: &mut Map<String, Value>, field: &str, gone: &Value, path: &
     Ok(())
 }
 
-/// Applies `$setElementOrder/field` without a patch of the field.
+/// Applies `$setElementOrder/field` if the patch does not contain the field.
 fn set_order(
     base: &mut Map<String, Value>,
     field: &str,

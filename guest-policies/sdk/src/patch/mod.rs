@@ -1,19 +1,20 @@
-//! Strategic merge patch on JSON, with the merge keys of pod specs, Deployments and Services.
+//! Applies strategic merge patches to JSON, with the merge keys of pod specs, Deployments and Services.
 //!
 //! [`merge`] follows Go's `strategicpatch`, including the order of lists. [`pod_spec`] and [`container`] add three
 //! rules for policies:
 //!
-//! - a member replaces another one that it excludes;
-//! - two members of one patch that exclude each other are refused;
+//! - a member of the patch removes the members of the base that it excludes;
+//! - a patch with two members that exclude each other is refused;
 //! - the policy's own container stays first if the patch only adds containers.
 //!
-//! The merge deviates from Go in five places, where Go's result is useless:
+//! The merge deviates from Go where Go's result is useless:
 //!
 //! - the result never contains a directive or a null;
 //! - `$patch: replace` or `merge` on an absent value creates its content;
-//! - an unknown `$patch` is refused everywhere, not only on existing values; so are a `$deleteFromPrimitiveList` that
-//!   is not a list, and an item with a null merge key;
-//! - fields outside of the tables merge like plain maps, and their lists replace, instead of failing;
+//! - an unknown `$patch`, a `$deleteFromPrimitiveList` that is not a list, and an item with a null merge key are
+//!   refused everywhere, not only on existing values;
+//! - fields that the tables do not contain merge like plain maps, and lists in them replace the base's list, where Go
+//! fails;
 //! - ports merge by number and protocol, as in server-side apply, so that 53/UDP and 53/TCP both stay.
 //!
 //! `tests/data/strategic-merge.json` contains Go's result for each kind of patch, and lists every deviation.
@@ -38,7 +39,7 @@ use options::Options;
 use serde_json::Value;
 use table::Type;
 
-/// The type of the patched value. It determines the merge key of each list.
+/// The type of the patched value. The type determines the merge key of each list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Schema {
     /// `PodSpec`.
@@ -49,7 +50,7 @@ pub enum Schema {
     Deployment,
     /// `Service`.
     Service,
-    /// No list is merged.
+    /// An object without lists to merge.
     Plain,
 }
 
@@ -65,13 +66,13 @@ impl Schema {
     }
 }
 
-/// Merges `patch` into `base` by Go's rules.
+/// Merges `patch` into `base` like Go.
 pub fn merge(base: Value, patch: &Value, schema: Schema) -> Result<Value, Error> {
     run(base, patch, schema, Options::default())
 }
 
-/// Merges the user's partial pod spec into the policy's. `own` names the policy's container: it stays first unless the
-/// patch names it.
+/// Merges the user's partial pod spec into the policy's pod spec. `own` is the name of the policy's container, which
+/// stays first unless the patch names it.
 pub fn pod_spec(base: Value, patch: &Value, own: &str) -> Result<Value, Error> {
     let mut merged = run(base, patch, Schema::PodSpec, Options { exclusive: true })?;
     if !names(patch, own)
@@ -83,7 +84,7 @@ pub fn pod_spec(base: Value, patch: &Value, own: &str) -> Result<Value, Error> {
     Ok(merged)
 }
 
-/// Merges the user's partial container into the policy's.
+/// Merges the user's partial container into the policy's container.
 pub fn container(base: Value, patch: &Value) -> Result<Value, Error> {
     run(base, patch, Schema::Container, Options { exclusive: true })
 }
@@ -104,7 +105,7 @@ fn run(base: Value, patch: &Value, schema: Schema, options: Options) -> Result<V
     map::merge(base, patch, of, options, &path).map(Value::Object)
 }
 
-/// Returns whether `patch` mentions the container `own` among its containers or in their order.
+/// Returns whether `patch` mentions the container `own`, either in `containers` or in the order of containers.
 fn names(patch: &Value, own: &str) -> bool {
     ["containers", "$setElementOrder/containers"].iter().any(|list| {
         let items = patch.get(list).and_then(Value::as_array);

@@ -1,9 +1,9 @@
-//! Rules beyond Go's.
+//! Options for rules that Go's merge does not have.
 
-/// Rules beyond Go's.
+/// Rules that Go's merge does not have.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Options {
     /// Members that exclude each other (`value` and `valueFrom`, the handlers of a probe, the sources of a volume)
-    /// replace each other. One patch that sets two of them is refused.
+    /// replace each other. A patch that sets two of them is refused.
     pub(super) exclusive: bool,
 }

@@ -1,15 +1,15 @@
 //! Orders merged lists as Go does.
 //!
-//! Items that the patch names keep the patch's order; all others keep the base's order. The two sequences are then
-//! zipped. The base's item goes first only if both heads existed in the base and it came before the other one. In all
-//! other cases the patch's item goes first.
+//! Items that the patch names keep the patch's order. All other items keep the base's order. The merge then repeatedly
+//! compares the first remaining items of both sequences. The item that the patch does not name goes first only if the
+//! base contained both items and had it earlier. Otherwise the item that the patch names goes first.
 
 use super::{Error, Here, Problem};
 use crate::{Places, json};
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use serde_json::{Map, Value};
 
-/// Returns the ids of items: the value of the merge key, or the item itself.
+/// Returns the ids of items. The id is the value of the merge key, or the item itself in a list without merge key.
 pub(super) fn ids(
     items: &[Value],
     key: Option<&'static str>,
@@ -29,12 +29,13 @@ pub(super) fn ids(
     items.iter().enumerate().map(id).collect()
 }
 
-/// Texts are their own ids. Ids of other values are marked, so that `8000` differs from `"8000"`.
+/// Returns the id of a value. A text is its own id. A mark distinguishes other values, so that `8000` differs from
+/// `"8000"`.
 fn id(value: &Value) -> String {
     value.as_str().map_or_else(|| format!("\0{}", json::text(value)), ToOwned::to_owned)
 }
 
-/// Returns what distinguishes ports of the same number. The default protocol is TCP.
+/// Returns the protocol, which distinguishes ports of one number. Returns an empty text for the default protocol, TCP.
 fn protocol<'a>(key: &str, map: &'a Map<String, Value>) -> &'a str {
     if key != "containerPort" && key != "port" {
         return "";
@@ -47,9 +48,10 @@ pub(super) fn positions(ids: &[String]) -> Places<'_> {
     ids.iter().map(String::as_str).collect()
 }
 
-/// Orders `items` (with their ids `own`): items in `wanted` follow its order, the others keep their order in `below`.
+/// Orders `items`. `own` contains their ids. Items in `wanted` follow its order, and the others keep their order in
+/// `below`.
 pub(super) fn arrange(items: Vec<Value>, own: &[String], wanted: &[String], below: &[String]) -> Vec<Value> {
-    // Uses one slot per position instead of a sort, whose code would be larger than this whole file.
+    // Use one slot for each position. The code of a sort would be larger than this whole file.
     let mut named: Vec<Vec<_>> = wanted.iter().map(|_| Vec::new()).collect();
     let mut others = Vec::new();
     let (wanted, below) = (positions(wanted), positions(below));

@@ -1,7 +1,7 @@
-//! The tables: which lists merge by which key, and which members exclude each other.
+//! The tables of merge rules: which list merges by which key, and which members exclude each other.
 //!
-//! The keys are the `patchMergeKey` and `patchStrategy` tags of `k8s.io/api` v0.36. Other lists are replaced as a
-//! whole, and other maps are merged.
+//! The keys are the `patchMergeKey` and `patchStrategy` tags of `k8s.io/api` v0.36. For other lists, the patch replaces
+//! the whole list. Other maps are merged.
 
 use super::directive::is_directive;
 
@@ -14,9 +14,9 @@ pub(super) struct Type {
 /// The merge rule of one field.
 #[derive(Clone, Copy)]
 pub(super) enum Field {
-    /// An object with special fields of its own.
+    /// An object that has special fields itself.
     Object(&'static Type),
-    /// A list whose items merge by this key.
+    /// A list of objects that merge by this key.
     List(&'static str, &'static Type),
     /// A list of plain values without duplicates.
     Set,
@@ -25,16 +25,16 @@ pub(super) enum Field {
 /// Members of an object that exclude each other.
 pub(super) enum Exclusive {
     None,
-    /// At most one of these may be set.
+    /// At most one of these members may be set.
     Among(&'static [&'static str]),
-    /// At most one member may be set, not counting this one.
+    /// At most one member may be set in addition to this member.
     AllBut(&'static str),
-    /// Another value of this member removes all members of the base.
+    /// A new value of this member removes all members of the base.
     By(&'static str),
 }
 
 impl Exclusive {
-    /// Returns whether `key` excludes the others of its group.
+    /// Returns whether `key` excludes the other members of its group.
     pub(super) fn rivals(&self, key: &str) -> bool {
         match self {
             Self::None | Self::By(_) => false,
@@ -102,7 +102,7 @@ pub(super) static CONTAINER: Type = keys(&[
 static ENV: Type =
     Type { fields: &[("valueFrom", Object(&ONE_MEMBER))], exclusive: Exclusive::Among(&["value", "valueFrom"]) };
 
-/// The `valueFrom` of a variable: exactly one source.
+/// The `valueFrom` of a variable, which has exactly one source.
 static ONE_MEMBER: Type = Type { fields: &[], exclusive: Exclusive::AllBut("") };
 
 static LIFECYCLE: Type = keys(&[("postStart", Object(&HANDLER)), ("preStop", Object(&HANDLER))]);

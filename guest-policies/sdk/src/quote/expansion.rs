@@ -1,12 +1,13 @@
-//! Kubernetes' own expansion of `$(NAME)` in commands, arguments and values of variables.
+//! Escapes and finds `$(NAME)`, which Kubernetes expands in commands, arguments and values of variables.
 
 use alloc::string::String;
 
-/// Escapes `text` so that the process sees exactly this text, with no variable expanded. Kubernetes expands before a
-/// shell sees the text, also inside of quotes. So pass text that is quoted for a shell through this function as well.
+/// Escapes `text` so that Kubernetes expands no variable, and the process sees exactly this text. Kubernetes expands
+/// variables before a shell sees the text, also inside of quotes. So call this function also for text that is quoted
+/// for a shell.
 ///
-/// A `$` without a meaning for Kubernetes stays single, so that most texts stay unchanged. A `$` before a non-ASCII
-/// character is doubled, because Kubernetes would take the first byte of that character for a whole one.
+/// A `$` without a meaning for Kubernetes stays single, so most texts stay unchanged. A `$` before a non-ASCII
+/// character is doubled, because Kubernetes would treat the first byte of this character as a complete character.
 pub fn unexpanded(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     let mut rest = text;
@@ -29,7 +30,7 @@ pub(crate) fn references(text: &str) -> impl Iterator<Item = &str> {
         while let Some(at) = dollar(rest) {
             let after = rest.get(at + 1..).unwrap_or_default();
             match after.bytes().next() {
-                // Without a closing parenthesis here, no later reference has one either.
+                // If this reference has no closing parenthesis, no later reference has one.
                 Some(b'(') => {
                     let end = after.bytes().position(|byte| byte == b')')?;
                     rest = after.get(end + 1..).unwrap_or_default();

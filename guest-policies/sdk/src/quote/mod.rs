@@ -1,4 +1,4 @@
-//! Quotes text so that it cannot escape from its context.
+//! Quotes text so that a reader takes the whole text as one value.
 
 mod expansion;
 mod shell;

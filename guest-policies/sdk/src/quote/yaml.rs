@@ -28,8 +28,7 @@ pub fn scalar(text: &str) -> String {
     quoted
 }
 
-/// Returns whether `c` is printable by YAML's definition, and is neither a line break of YAML 1.1 nor a byte-order
-/// mark.
+/// Returns whether YAML defines `c` as printable, and `c` is neither a line break of YAML 1.1 nor a byte-order mark.
 fn is_plain(c: char) -> bool {
     matches!(c, ' '..='~' | '\u{a0}'..='\u{2027}' | '\u{202a}'..='\u{d7ff}' | '\u{e000}'..='\u{fefe}' | '\u{ff00}'..='\u{fffd}' | '\u{10000}'..)
 }

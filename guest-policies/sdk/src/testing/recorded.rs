@@ -1,4 +1,4 @@
-//! Compares plans with files: the plan for each sample that a policy ships.
+//! Compares the plans for a policy's samples with recorded files.
 
 use crate::types::{Plan, Refusal, Sample};
 use crate::{Policy, testing};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use std::fs;
 use std::path::Path;
 
-/// Returns the default of every setting that a schema declares, as the host fills them in.
+/// Returns the default of every setting in a schema. The host fills in the same defaults.
 ///
 /// # Panics
 ///
@@ -26,8 +26,8 @@ fn of_schema(schema: &Value) -> Option<Value> {
     Some(Value::Object(filled.collect::<Map<_, _>>()))
 }
 
-/// Compares the plan of `P` for each of its samples, under the default settings, with `<folder>/<sample>.json`. Writes
-/// the files instead if the variable `UPDATE_GOLDEN` is set.
+/// Compares the plan of `P` for each of its samples, with the default settings, with `<folder>/<sample>.json`. If the
+/// variable `UPDATE_GOLDEN` is set, writes the files instead.
 ///
 /// # Panics
 ///
@@ -60,7 +60,7 @@ fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("a sample: {error}"))
 }
 
-/// Returns a plan or refusal as one JSON document.
+/// Returns a plan or a refusal as one JSON document.
 fn document(plan: &Result<Plan, Refusal>) -> Value {
     match plan {
         Ok(plan) => {

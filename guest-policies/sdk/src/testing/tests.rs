@@ -5,7 +5,7 @@ use crate::types::{
 use crate::{Lookup, Policy, SubjectExt, blocker, json, need, note, refusal};
 use serde_json::{Value, json};
 
-/// A policy that needs a ConfigMap, then the Secret that the ConfigMap names.
+/// A policy that needs a ConfigMap, and then a Secret. The ConfigMap contains the name of the Secret.
 struct Chain;
 
 impl Policy for Chain {

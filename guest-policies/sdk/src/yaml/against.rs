@@ -1,11 +1,12 @@
-//! Compares the YAML reader with a general parser: both must read the same values.
+//! Compares the YAML reader with a general parser. Both must read the same values.
 
 use super::{parse, scalar};
 use proptest::prelude::*;
 use saphyr_parser::{Event, Parser};
 use serde_json::{Map, Value};
 
-/// Returns the other parser's value of `text`. Returns `None` if it reports an error, or if JSON cannot hold the value.
+/// Returns the value that the general parser reads from `text`. Returns `None` if it reports an error, or if JSON
+/// cannot represent the value.
 fn other(text: &str) -> Option<Value> {
     let mut open: Vec<(usize, Value, Option<String>)> = Vec::new();
     let mut anchors: Vec<(usize, Value)> = Vec::new();
@@ -35,7 +36,7 @@ fn other(text: &str) -> Option<Value> {
                 }
                 let tag = tag.filter(|tag| tag.is_yaml_core_schema()).map(|tag| tag.suffix.clone());
                 let plain = matches!(style, saphyr_parser::ScalarStyle::Plain);
-                // The other parser reports an empty value as `~`.
+                // The general parser reports an empty value as `~`.
                 (anchor, scalar::resolve(&text, plain, tag.as_deref()))
             }
             Event::Alias(anchor) => (0, anchors.iter().rev().find(|(known, _)| *known == anchor)?.1.clone()),
@@ -58,7 +59,7 @@ fn other(text: &str) -> Option<Value> {
     Some(document.unwrap_or_default())
 }
 
-/// Generates pieces of YAML in any order. Many results are invalid, and the valid ones are unusual.
+/// Generates pieces of YAML in any order. Many results are invalid, and the valid results are unusual.
 fn texts() -> impl Strategy<Value = String> {
     const PIECES: [&str; 56] = [
         "a", "b c", "- ", "- ", "\n", "\n", "\n", "\n  ", "\n  ", "\n    ", "\n- ", "\n  - ", ": ", ": ", ":", "k: ",
@@ -75,8 +76,8 @@ proptest! {
     #[test]
     fn both_parsers_read_the_same(text in texts()) {
         let text = text.trim_end_matches(' ');
-        // Excluded: tabs as indentation and empty keys, which this reader refuses more often; and document markers,
-        // which this reader recognizes inside of texts.
+        // Exclude tabs as indentation and empty keys, because this reader refuses more of them. Also exclude document
+        // markers, because this reader recognizes them inside of texts.
         let odd = |line: &str| {
             line.starts_with("...") || line.starts_with("---") || line.trim_start_matches([' ', '-', '?']).starts_with(['\t', ':'])
         };

@@ -1,10 +1,10 @@
-//! Anchored values, and the bound on their reuse.
+//! Stores anchored values, and limits how often aliases repeat them.
 
 use super::{MAX_ALIASED, Problem};
 use alloc::vec::Vec;
 use serde_json::Value;
 
-/// The anchored values, and how much their aliases added.
+/// The anchored values, and the size that their aliases added.
 #[derive(Default)]
 pub(super) struct Anchors<'a> {
     known: Vec<(&'a str, Value, usize)>,

@@ -1,4 +1,4 @@
-//! Reads structure by indentation.
+//! Reads lists and objects that are structured by indentation.
 
 use super::Problem;
 use super::node::{Atom, Members, Properties};
@@ -6,12 +6,12 @@ use super::reader::Reader;
 use alloc::vec::Vec;
 use serde_json::Value;
 
-/// The token before a value.
+/// The token before a value. The token decides which structure may follow.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Place {
     /// `- ` or `? `, or the start of the document. A list or an object may begin on the same line.
     Entry,
-    /// `---`. Only a value on the next line may have structure.
+    /// `---`. A list or an object may begin only on the next line.
     Marker,
     /// `key:`. A list may have the same indentation as the key.
     Member,
@@ -24,7 +24,7 @@ const TABS: Problem = Problem::Syntax("indent with spaces, not with tabs");
 const INDENTATION: Problem = Problem::Syntax("is indented more than its parent");
 
 impl<'a> Reader<'a> {
-    /// Reads the value after `place`, in a structure that is indented by `parent`.
+    /// Reads the value after `place`. `parent` is the indentation of the enclosing structure.
     pub(super) fn block(&mut self, parent: isize, place: Place) -> Result<Value, Problem> {
         let (properties, atom) = self.node(parent, place)?;
         self.value(properties, atom)
@@ -51,7 +51,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns whether no more content with enough indentation follows.
+    /// Returns whether the enclosing structure has no more content.
     fn is_over(&self, parent: isize, place: Place) -> bool {
         let cursor = &self.cursor;
         let outside = || {
@@ -61,8 +61,8 @@ impl<'a> Reader<'a> {
         cursor.peek() == 0 || cursor.marker() || (cursor.begins_line() && outside())
     }
 
-    /// Reads a value after its properties. `own` are properties of the value. `near` are properties on the same line;
-    /// they belong to its first key if it has one.
+    /// Reads a value after its properties. `own` are properties of the value. `near` are properties on the value's
+    /// line. If the value is an object, `near` belongs to its first key.
     fn content(
         &mut self,
         parent: isize,
@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
         Ok((own.or(near), value))
     }
 
-    /// Returns whether the atom just read is a key.
+    /// Returns whether the atom before the cursor is a key.
     fn is_key(&mut self) -> bool {
         let end = self.cursor;
         self.cursor.blanks();
@@ -106,7 +106,7 @@ impl<'a> Reader<'a> {
         is_key
     }
 
-    /// Returns whether another entry follows in a list or an object that is indented by `column`.
+    /// Returns whether a list or an object with the indentation `column` has another entry.
     fn goes_on(&mut self, column: isize) -> Result<bool, Problem> {
         self.cursor.space();
         if self.cursor.peek() == 0 || self.cursor.marker() {
@@ -135,7 +135,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads an object. The first key may have been read already.
+    /// Reads an object. `first` is its first key, if the reader has already read it.
     fn object(&mut self, column: isize, mut first: Option<Atom>) -> Result<Value, Problem> {
         self.enter()?;
         let mut members = Members::default();
@@ -165,7 +165,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a key, up to its colon if it has one.
+    /// Reads a key. Stops before its colon, if there is one.
     fn key(&mut self, column: isize) -> Result<Atom, Problem> {
         if self.cursor.indicator(b'?') {
             self.cursor.skip(1);
@@ -182,7 +182,7 @@ impl<'a> Reader<'a> {
         if self.cursor.same_line(&start) && self.is_key() { Ok(key) } else { Err(NO_KEY) }
     }
 
-    /// Reads a value that needs no indentation.
+    /// Reads a value without structure by indentation.
     pub(super) fn atom(&mut self, parent: isize, in_flow: bool) -> Result<Atom, Problem> {
         match self.cursor.peek() {
             b'*' => self.alias(),

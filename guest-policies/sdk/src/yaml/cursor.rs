@@ -1,6 +1,7 @@
-//! A position in the text: the bytes ahead, lines and their indentation. Knows nothing about values.
+//! A position in the text, with access to the next bytes, lines and indentation. This module knows nothing about
+//! values.
 
-/// A position in a text. Reads zeros after the end and from a NUL on.
+/// A position in a text. After the end of the text, and after a NUL, the cursor reads only zeros.
 #[derive(Clone, Copy)]
 pub(super) struct Cursor<'a> {
     text: &'a str,
@@ -14,7 +15,7 @@ pub(super) const fn is_gap(byte: u8) -> bool {
     matches!(byte, 0 | b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// Returns whether a byte is part of the structure between brackets.
+/// Returns whether a byte has a meaning in structure by brackets.
 pub(super) const fn is_flow(byte: u8) -> bool {
     matches!(byte, b',' | b'[' | b']' | b'{' | b'}')
 }
@@ -47,17 +48,17 @@ impl<'a> Cursor<'a> {
         self.line == other.line
     }
 
-    /// Returns the text from `start` to here.
+    /// Returns the text between `start` and this position.
     pub(super) fn since(&self, start: usize) -> &'a str {
         self.text.get(start..self.at).unwrap_or_default()
     }
 
-    /// Returns whether this is the indicator `byte`. An indicator counts only before a gap.
+    /// Returns whether the indicator `byte` is here. An indicator is only valid before a gap.
     pub(super) fn indicator(&self, byte: u8) -> bool {
         self.peek() == byte && is_gap(self.ahead(1))
     }
 
-    /// Returns the column of this position, or the column of the tab if the indentation has one.
+    /// Returns the column of this position. If the indentation contains a tab, returns the tab's column.
     pub(super) fn column(&self) -> isize {
         let before = self.since(self.line);
         let width =
@@ -70,12 +71,12 @@ impl<'a> Cursor<'a> {
         self.since(self.line).bytes().all(is_gap)
     }
 
-    /// Returns whether the indentation contains a tab. No structure may follow a tab.
+    /// Returns whether the indentation contains a tab. A list or an object must not begin after a tab.
     pub(super) fn tabbed(&self) -> bool {
         self.begins_line() && self.since(self.line).bytes().any(|byte| byte == b'\t')
     }
 
-    /// Returns whether this is `---` or `...` at the start of a line.
+    /// Returns whether `---` or `...` is here, at the start of a line.
     pub(super) fn marker(&self) -> bool {
         let first = self.peek();
         self.at == self.line
@@ -134,7 +135,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Returns line and column, counted from 1.
+    /// Returns the line and the column. The first line and the first column have the number 1.
     pub(super) fn place(&self) -> (usize, usize) {
         let before = self.text.get(..self.at).unwrap_or(self.text);
         let lines = before.bytes().filter(|byte| *byte == b'\n').count();

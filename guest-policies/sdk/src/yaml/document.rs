@@ -1,4 +1,4 @@
-//! Reads a whole text: directives, one document, and its end.
+//! Reads a complete text: directives, one document, and the end.
 
 use super::Problem;
 use super::block::Place;

@@ -1,13 +1,13 @@
-//! Errors of the YAML reader, and its bounds.
+//! The errors and the limits of the YAML reader.
 
 use alloc::string::String;
 
 /// The maximum nesting depth of lists and objects.
 pub const MAX_DEPTH: usize = 64;
-/// The maximum size that aliases may add: values plus bytes of text.
+/// The maximum size that aliases may add. The size is the number of values plus the bytes of text.
 pub const MAX_ALIASED: usize = 1 << 20;
 
-/// An error in a YAML text, and its position. Lines and columns count from 1.
+/// An error in a YAML text, and its position. The first line and the first column have the number 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {problem}")]
 pub struct Error {
@@ -25,16 +25,16 @@ pub enum Problem {
     /// The text is not YAML.
     #[error("{0}")]
     Syntax(&'static str),
-    /// A second document.
+    /// The text contains a second document.
     #[error("only one document is allowed; remove this one")]
     SecondDocument,
-    /// Nested deeper than [`MAX_DEPTH`].
+    /// Lists and objects are nested deeper than [`MAX_DEPTH`].
     #[error("nested too deeply; at most 64 levels are read")]
     TooDeep,
     /// Aliases add more than [`MAX_ALIASED`].
     #[error("aliases repeat too much; write out what is needed")]
     TooManyAliases,
-    /// An alias of an anchor that does not exist, or whose value is incomplete.
+    /// An alias names an anchor that does not exist, or an anchor on a value that is still incomplete.
     #[error("this alias has no anchor before it")]
     UnknownAlias,
     /// A key occurs twice in one object.

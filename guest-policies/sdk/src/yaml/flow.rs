@@ -1,4 +1,4 @@
-//! Reads structure by brackets.
+//! Reads lists and objects that are structured by brackets.
 
 use super::Problem;
 use super::cursor::{is_flow, is_gap};
@@ -83,7 +83,7 @@ impl<'a> Reader<'a> {
         }
         let (properties, atom) = self.flow_node()?;
         self.cursor.space();
-        // After a quote or a bracket, a colon needs no gap.
+        // A colon after a quote or a bracket needs no gap.
         let next = self.cursor.ahead(1);
         let is_pair = self.cursor.peek() == b':' && (!matches!(atom, Atom::Plain(_)) || is_gap(next) || is_flow(next));
         if !is_pair {

@@ -1,16 +1,18 @@
-//! Converts YAML text to JSON values: one document, core schema, anchors and merge keys, all of it bounded.
+//! Converts YAML text to JSON values. A text contains one document in the core schema, with anchors and merge keys.
+//! Nesting and aliases have limits.
 //!
-//! A component has to be small. Most of a general parser consists of events, spans and a choice of inputs. This reader
-//! goes through the text once and builds the value on the way. A test compares it with a general parser.
+//! A component must be small. Most of a general parser consists of events, spans and a choice of inputs. This reader
+//! goes through the text once and builds the value directly. A test compares the results with a general parser.
 //!
 //! The modules:
 //!
-//! - `document` reads a whole text, `block` structure by indentation, and `flow` structure by brackets;
+//! - `document` reads a complete text, `block` structure by indentation, and `flow` structure by brackets;
 //! - `text` reads plain, quoted and block texts;
-//! - `node` reads anchors, tags and keys; `anchors` holds the anchored values;
+//! - `node` reads anchors, tags and keys; `anchors` stores the anchored values;
 //! - `scalar` recognizes numbers and booleans.
 //!
-//! Only tags of the core schema (`!!`) have an effect. Other tags mean nothing in JSON.
+//! Only tags of the core schema (`!!`) have an effect. The reader ignores other tags, because JSON has nothing like
+//! them.
 
 mod anchors;
 mod block;
@@ -31,13 +33,13 @@ use anchors::Anchors;
 use cursor::Cursor;
 use reader::{Reader, Scalar};
 
-/// Parses the only document in `text`. An empty text is null.
+/// Parses the only document in `text`. An empty text becomes null.
 pub fn parse(text: &str) -> Result<Value, Error> {
     read(text, scalar::resolve)
 }
 
-/// Like [`parse`], but keeps numbers and booleans as the text in the document. For documents that hold only texts:
-/// there, `1.10` must not become `1.1`.
+/// Like [`parse`], but keeps numbers and booleans as the text in the document. Use this function if all values are
+/// texts, so that `1.10` does not become `1.1`.
 pub fn parse_texts(text: &str) -> Result<Value, Error> {
     read(text, scalar::as_text)
 }

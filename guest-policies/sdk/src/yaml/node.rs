@@ -1,4 +1,4 @@
-//! Reads anchors, tags and keys, and builds values with them.
+//! Reads anchors, tags and keys, and builds values from them.
 
 use super::Problem;
 use super::cursor::{is_flow, is_gap};
@@ -18,7 +18,7 @@ impl Properties<'_> {
         self.anchor.is_none() && self.tag.is_none()
     }
 
-    /// Fills in missing properties from `others`.
+    /// Returns these properties. Takes missing properties from `others`.
     pub(super) fn or(self, others: Self) -> Self {
         Self { anchor: self.anchor.or(others.anchor), tag: self.tag.or(others.tag) }
     }
@@ -27,20 +27,20 @@ impl Properties<'_> {
 /// A value that may turn out to be a key.
 pub(super) enum Atom {
     Text(String),
-    /// A text without quotes, which may be a number or a boolean.
+    /// A text without quotes, possibly a number or a boolean.
     Plain(String),
     Value(Value),
 }
 
 impl Atom {
-    /// Returns the atom of an absent value.
+    /// Returns the atom for an absent value.
     pub(super) fn nothing() -> Self {
         Self::Plain(String::new())
     }
 }
 
 impl<'a> Reader<'a> {
-    /// Reads anchors and tags, with the whitespace after each on the line.
+    /// Reads anchors and tags, and the whitespace after each of them on the line.
     pub(super) fn properties(&mut self) -> Result<Properties<'a>, Problem> {
         let mut found = Properties::default();
         loop {
@@ -60,16 +60,16 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the value of an alias.
+    /// Returns the value to which an alias refers.
     pub(super) fn alias(&mut self) -> Result<Atom, Problem> {
         self.cursor.skip(1);
         let name = name(&mut self.cursor);
         self.anchors.get(name).map(Atom::Value)
     }
 
-    /// Turns `atom` into a value. Records the value if it has an anchor.
+    /// Turns `atom` into a value. Stores the value if it has an anchor.
     pub(super) fn value(&mut self, properties: Properties<'a>, atom: Atom) -> Result<Value, Problem> {
-        // Tags under `!!` belong to the core schema. Any other tag is ignored.
+        // Tags that begin with `!!` belong to the core schema. Ignore any other tag.
         let tag = properties.tag.and_then(|tag| tag.strip_prefix('!'));
         let value = match atom {
             Atom::Text(text) => (self.scalar)(&text, false, tag),
@@ -125,7 +125,7 @@ impl Members {
     }
 }
 
-/// Adds the members of `from` that do not exist yet. In a list of objects, earlier ones win.
+/// Adds the members of `from` that `members` lacks. In a list of objects, earlier objects win.
 fn merge(members: &mut Map<String, Value>, from: Value) -> Result<(), Problem> {
     match from {
         Value::Object(from) => {

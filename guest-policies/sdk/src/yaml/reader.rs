@@ -5,10 +5,11 @@ use super::cursor::Cursor;
 use super::{MAX_DEPTH, Problem};
 use serde_json::Value;
 
-/// Resolves a scalar from its text, whether it is unquoted, and the suffix of its core-schema tag.
+/// A function that returns the value of a scalar. The arguments are the scalar's text, whether it is unquoted, and the
+/// suffix of its core-schema tag.
 pub(super) type Scalar = fn(&str, bool, Option<&str>) -> Value;
 
-/// The input and everything known so far. On an error, the cursor is at the mistake.
+/// The input and the state of the reader. After an error, the cursor is at the mistake.
 pub(super) struct Reader<'a> {
     pub(super) cursor: Cursor<'a>,
     pub(super) anchors: Anchors<'a>,
@@ -18,7 +19,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Opens another list or object.
+    /// Counts another open list or object.
     pub(super) fn enter(&mut self) -> Result<(), Problem> {
         self.depth += 1;
         if self.depth > MAX_DEPTH { Err(Problem::TooDeep) } else { Ok(()) }

@@ -1,4 +1,4 @@
-//! Resolves scalars: by the core schema of YAML 1.2, or as texts.
+//! Turns scalars into values, either by the core schema of YAML 1.2 or as texts.
 
 use alloc::{borrow::ToOwned, string::String};
 use serde_json::{Number, Value};
@@ -14,7 +14,7 @@ pub(super) fn resolve(text: &str, plain: bool, tag: Option<&str>) -> Value {
     known.unwrap_or_else(|| Value::String(text.to_owned()))
 }
 
-/// Returns the text of a scalar, or null if the scalar is an untagged null.
+/// Returns the text of a scalar. Returns null for an untagged null.
 pub(super) fn as_text(text: &str, plain: bool, tag: Option<&str>) -> Value {
     if plain && tag.is_none() && is_null(text) { Value::Null } else { Value::String(text.to_owned()) }
 }
@@ -32,7 +32,7 @@ fn is_null(text: &str) -> bool {
     matches!(text, "" | "~" | "null" | "Null" | "NULL")
 }
 
-/// Parses numbers that JSON can hold. Rewrites them as JSON and uses the JSON parser: the tables and code of the
+/// Parses numbers that JSON can represent. Rewrites a number as JSON text and uses the JSON parser, because the
 /// standard library's float parser would be the largest part of this reader. Infinities and similar values stay texts.
 fn number(text: &str) -> Option<Number> {
     let unsigned = text.strip_prefix('-').or_else(|| text.strip_prefix('+')).unwrap_or(text);
@@ -57,7 +57,7 @@ fn number(text: &str) -> Option<Number> {
     let mut spelled = String::new();
     let significant = or_zero(before.get(zeros..).unwrap_or_default());
     let is_whole = dot.is_none() && exponent.is_empty();
-    // Only fractions keep the sign of a zero.
+    // Only a fraction keeps the sign of a zero.
     if text.starts_with('-') && !(is_whole && significant == "0") {
         spelled.push('-');
     }
@@ -77,7 +77,7 @@ fn or_zero(digits: &str) -> &str {
     if digits.is_empty() { "0" } else { digits }
 }
 
-/// Returns the number with these digits.
+/// Returns the integer with these digits, or `None` if it is too large.
 fn whole(digits: &str, radix: u32) -> Option<u64> {
     let step = |number: u64, c: char| number.checked_mul(radix.into())?.checked_add(c.to_digit(radix)?.into());
     if digits.is_empty() { None } else { digits.chars().try_fold(0, step) }

@@ -1,4 +1,4 @@
-//! Reads texts: plain, quoted, and as a block of lines.
+//! Reads plain texts, quoted texts, and block texts.
 
 use super::Problem;
 use super::cursor::{is_flow, is_gap};
@@ -17,7 +17,7 @@ fn fold(text: &mut String, breaks: usize) {
 }
 
 impl Reader<'_> {
-    /// Reads a text without quotes, over all lines that are indented by more than `parent`.
+    /// Reads a text without quotes. The text continues on all lines with more indentation than `parent`.
     pub(super) fn plain(&mut self, parent: isize, in_flow: bool) -> Result<String, Problem> {
         let cursor = &mut self.cursor;
         let ends_at = |byte: u8, next: u8| {
@@ -69,7 +69,7 @@ impl Reader<'_> {
         let quote = open.peek();
         self.cursor.skip(1);
         let mut text = String::new();
-        // Escaped whitespace is not trimmed.
+        // Whitespace from an escape stays when the reader trims a line.
         let mut kept = 0;
         loop {
             let cursor = &mut self.cursor;
@@ -112,7 +112,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the escape after a backslash. Returns the character that it stands for.
+    /// Reads the escape after a backslash. Returns the character that the escape represents.
     fn escape(&mut self) -> Result<char, Problem> {
         let byte = self.cursor.peek();
         self.cursor.skip(1);
@@ -160,7 +160,7 @@ impl Reader<'_> {
         Ok(code)
     }
 
-    /// Reads a text after `|` or `>`, indented by more than `parent`.
+    /// Reads a block text after `|` or `>`. The lines of the text have more indentation than `parent`.
     pub(super) fn block_text(&mut self, parent: isize) -> Result<String, Problem> {
         let cursor = &mut self.cursor;
         let folded = cursor.peek() == b'>';

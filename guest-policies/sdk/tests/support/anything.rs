@@ -1,9 +1,10 @@
-//! Generates hostile values, for all tests that pass such values to a policy.
+//! Generates hostile values for all tests that pass such values to a policy.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
-/// Generates a value of any form. Its texts and names include `words`, which have a meaning at the place of the value.
+/// Generates a value of any form. The texts and names in the value include `words`. The tested code gives these words a
+/// meaning.
 pub(crate) fn anything(words: &'static [&'static str]) -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -26,7 +27,7 @@ pub(crate) fn anything(words: &'static [&'static str]) -> impl Strategy<Value = 
     })
 }
 
-/// Generates a text of any length, including texts with a special meaning for shells, YAML and other readers.
+/// Generates a text of any length. Some texts have a special meaning for shells, YAML or other formats.
 pub(crate) fn any_text(words: &'static [&'static str]) -> impl Strategy<Value = String> {
     let evil = "(\\$\\([A-Z]+\\)|\\$\\(id\\)|`id`|[\"'\\\\\n\u{0}]|https://|\\$patch|delete|:|\\{|é|\u{2028}){0,5}";
     prop_oneof![

@@ -1,4 +1,4 @@
-//! Decides which user may do what. Allows everything unless a test restricts access.
+//! Decides whether a user may send a request. Allows every request unless a test restricts access.
 
 mod rbac;
 
@@ -12,24 +12,24 @@ use crate::{
     storage::Store,
 };
 
-/// The source of access decisions.
+/// The rules that decide about access.
 #[derive(Clone, Default)]
 pub(crate) enum Access {
-    /// Allows everything to everybody.
+    /// Allows every request of every user.
     #[default]
     Open,
-    /// A rule set by a test.
+    /// A test's rule decides.
     Rule(Arc<Rule>),
-    /// The stored Roles and bindings.
+    /// The stored Roles and bindings decide.
     Rbac,
-    /// The stored Roles and bindings, except for what a test's rule denies.
+    /// The stored Roles and bindings decide, but a test's rule can deny more requests.
     Guarded(Arc<Rule>),
 }
 
-/// The error in a rules review while a webhook takes part in the decision.
+/// The error in the result of a rules review if a webhook takes part in the decision.
 const UNLISTED: &str = "webhook authorizer does not support user rule resolution";
 
-/// A rule set by a test.
+/// A rule that a test sets. It returns whether a request is allowed.
 pub(crate) type Rule = dyn Fn(&Attempt) -> bool + Send + Sync;
 
 impl Access {
@@ -48,8 +48,9 @@ impl Access {
         }
     }
 
-    /// Returns the result of a rules review: what a user may do in a namespace. The rules of a test cannot be listed,
-    /// as with a real server's webhook. The result is then marked as incomplete.
+    /// Returns the result of a rules review: the rules that apply to a user in a namespace. The cluster cannot list
+    /// what a test's rule allows, as a real server cannot list what a webhook allows. If a test's rule is set, the
+    /// result is marked as incomplete.
     pub(crate) fn rules(&self, user: &str, namespace: &str, store: &Store) -> Value {
         let resolved = |rules: Vec<Value>| json!({"incomplete": false, "nonResourceRules": [], "resourceRules": rules});
         match self {
@@ -62,7 +63,7 @@ impl Access {
         }
     }
 
-    /// Returns the result of an access review.
+    /// Returns the result of an access review: whether the user may send this request.
     pub(crate) fn review(&self, user: &str, attributes: &Value, store: &Store) -> bool {
         let text = |field: &str| attributes[field].as_str().unwrap_or_default().to_owned();
         let verbs = [

@@ -1,4 +1,4 @@
-//! Decides access by the stored Roles and bindings, like a server with RBAC.
+//! Decides access by the stored Roles and bindings, as a server with RBAC does.
 
 use serde_json::{Value, json};
 
@@ -9,16 +9,15 @@ use crate::{
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// Returns whether a binding gives the user a rule that covers the request. The group `system:masters`, with the user
-/// `admin`, may do everything.
+/// Returns whether a binding gives the user a rule that covers the request. The user `admin` is in the group
+/// `system:masters`, which may do everything.
 pub(super) fn allows(store: &Store, attempt: &Attempt) -> bool {
     attempt.user == "admin"
         || given(store, &attempt.user, &attempt.namespace)
             .any(|rules| rules.as_array().is_some_and(|rules| rules.iter().any(|rule| covers(rule, attempt))))
 }
 
-/// Returns the rules that bindings give a user in a namespace. For a namespace without bindings these are the
-/// cluster-wide rules.
+/// Returns the rules that bindings give a user in a namespace. These include the rules of cluster-wide bindings.
 pub(super) fn rules(store: &Store, user: &str, namespace: &str) -> Vec<Value> {
     if user == "admin" {
         return vec![everything()];
@@ -27,7 +26,7 @@ pub(super) fn rules(store: &Store, user: &str, namespace: &str) -> Vec<Value> {
     given.flatten().filter(|rule| rule["resources"].is_array()).collect()
 }
 
-/// Returns the rules of each role that a binding gives a user, cluster-wide or in a namespace.
+/// Returns the rules of each role that a binding gives a user, in the whole cluster or in a namespace.
 fn given<'a>(store: &'a Store, user: &'a str, namespace: &'a str) -> impl Iterator<Item = &'a Value> {
     let of = |plural: &str, namespace: &str, name: &str| {
         store.get(&GroupResource::new(GROUP, plural), &Key::new(namespace, name)).map(|role| &role["rules"])

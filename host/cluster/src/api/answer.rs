@@ -1,4 +1,4 @@
-//! Answers to requests, before serialization.
+//! Answers to requests, before they are serialized.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Watch;
 use crate::catalogue::Resource;
 
-/// An answer.
+/// The answer to a request.
 #[derive(Debug)]
 pub(crate) enum Answer {
     /// One object.

@@ -1,8 +1,8 @@
-//! Bounds the depth of objects and the work of JSON patches.
+//! Limits the depth of objects and the work of JSON patches.
 //!
-//! All code that walks an object is recursive, even its drop, and a stack overflow kills the process. So no object may
-//! become too deep. The parsers of bodies have their own depth limit. A patch can nest existing values, so each
-//! operation is checked before it is applied.
+//! All code that walks an object is recursive, even the code that drops it, and a stack overflow kills the process. So
+//! no object may become too deep. The parsers of bodies limit the depth themselves. A patch can nest existing values,
+//! so this module checks each operation before it is applied.
 
 use http::StatusCode;
 use json_patch::{Patch, PatchOperation};
@@ -11,17 +11,18 @@ use serde_json::{Value, json};
 
 use crate::status::ApiError;
 
-/// The maximum number of nested maps and lists in an object. A real server allows 10,000, but no object needs them.
+/// The maximum number of nested maps and lists in an object. A real server allows 10,000 levels, but no object needs so
+/// many.
 pub(super) const LEVELS: usize = 100;
 
 /// The maximum number of operations in a JSON patch, as on a real server.
 const OPERATIONS: usize = 10_000;
 
-/// The maximum bytes that a JSON patch may copy in total, as on a real server.
+/// The maximum number of bytes that a JSON patch may copy in total, as on a real server.
 const COPIED: usize = 3 << 20;
 
-/// Refuses an object that is too deep. Metadata is exempt: its shape is fixed except for managed fields, which are only
-/// a few levels deeper than the fields themselves.
+/// Refuses an object that is too deep. Does not check metadata. All its fields except managed fields have a fixed
+/// shape. Managed fields are only a few levels deeper than the object's own fields.
 pub(super) fn check(object: &Value) -> Result<(), ApiError> {
     let mut fields = object.as_object().into_iter().flatten().filter(|(name, _)| *name != "metadata");
     if fields.any(|(_, field)| measure(field).0 >= LEVELS) {
@@ -65,12 +66,12 @@ fn foresee(document: &Value, operation: &PatchOperation, copied: &mut usize) -> 
             if levels_above(to) <= levels_above(from) {
                 return Ok(());
             }
-            // Measuring a moved value costs as much as measuring a copied one, so moves count as copies.
+            // Count a move like a copy, because measuring the value costs as much.
             (to, document.pointer(from), true)
         }
         PatchOperation::Remove(_) | PatchOperation::Test(_) => return Ok(()),
     };
-    // A missing value causes an error when the operation is applied.
+    // If the value is missing, the operation itself fails later.
     let Some(value) = value else { return Ok(()) };
     let (levels, bytes) = measure(value);
     if levels_above(to) + levels > LEVELS {
@@ -102,8 +103,8 @@ fn levels_above(pointer: &str) -> usize {
     pointer.matches('/').count()
 }
 
-/// Returns the levels of a value and its approximate size as JSON. Does not recurse, because the value may have any
-/// depth.
+/// Returns the number of levels of a value, and its approximate size as JSON. Does not recurse, because the value may
+/// have any depth.
 fn measure(value: &Value) -> (usize, usize) {
     let (mut levels, mut bytes) = (0, 0);
     let mut open = vec![(value, 1)];

@@ -1,4 +1,4 @@
-//! A parsed request, and the context of its answer.
+//! A parsed request, and the further inputs of its answer.
 
 use bytes::Bytes;
 
@@ -18,12 +18,12 @@ pub(crate) struct Call {
     pub(crate) body: Bytes,
 }
 
-/// Inputs of an answer besides the state.
+/// The inputs of an answer, except the request and the state.
 pub(crate) struct Context<'a> {
     /// The time in the API's format.
     pub(crate) now: &'a str,
-    /// The number of changes that a stale read goes back.
+    /// The number of changes by which a stale read is behind.
     pub(crate) back: u64,
-    /// The access rules, for access reviews.
+    /// The rules that decide about access, for access reviews.
     pub(crate) access: &'a Access,
 }

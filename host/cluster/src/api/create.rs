@@ -1,4 +1,4 @@
-//! POST, and creation by a server-side apply.
+//! Creates objects, by POST or by a server-side apply.
 
 use std::sync::Arc;
 
@@ -75,7 +75,8 @@ pub(super) fn insert(state: &mut State, request: &Request<'_>, mut object: Value
         return Ok(Arc::new(object));
     }
     if resource.family == Family::Custom {
-        // The server fills in the defaults of what it stored: a new object gets the default of the status that it lost.
+        // A real server applies defaults to each object that it reads from storage. So the new object gets the default
+        // status in place of the status that was removed.
         schema::defaults::fill(&mut object, &resource.node);
     }
     Ok(state.store.put(&resource.storage(), &key, object))
@@ -112,7 +113,7 @@ fn check_definition(state: &State, resource: &Resource) -> Result<(), ApiError> 
     Err(ApiError::plain(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message))
 }
 
-/// Refuses new objects in a namespace that does not exist or terminates.
+/// Refuses new objects in a namespace that does not exist or is terminating.
 fn check_namespace(state: &State, request: &Request<'_>, name: &str) -> Result<(), ApiError> {
     if !request.resource.namespaced {
         return Ok(());

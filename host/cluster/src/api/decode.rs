@@ -1,4 +1,5 @@
-//! Decodes bodies: JSON or YAML of the right kind, without fields unknown to the schema.
+//! Decodes bodies in JSON or YAML. The object must have the kind of the request, and no fields that its schema does not
+//! contain.
 
 use std::borrow::Cow;
 
@@ -46,14 +47,14 @@ pub(super) fn object(request: &Request<'_>) -> Result<Value, ApiError> {
     Ok(value)
 }
 
-/// Checks the object's kind, name and namespace, and fills in missing ones from the path.
+/// Checks the object's kind, name and namespace. Takes missing ones from the path.
 pub(super) fn identity(request: &Request<'_>, value: &mut Value) -> Result<(), ApiError> {
     let resource = request.resource;
     if !value.is_object() {
         return Err(ApiError::bad_request("the body is no object"));
     }
     if resource.custom.is_none() && value["kind"].is_null() && value["apiVersion"].is_null() {
-        // The path alone decides the kind of built-in objects.
+        // For built-in objects, only the path decides about the kind.
         value["kind"] = json!(resource.kind);
         value["apiVersion"] = json!(resource.api_version());
     }
@@ -103,7 +104,7 @@ pub(super) fn identity(request: &Request<'_>, value: &mut Value) -> Result<(), A
     Ok(())
 }
 
-/// Removes unknown fields as the request demands, and converts the object to its stored form. Returns warnings.
+/// Handles unknown fields as the request asks, and converts the object to its stored form. Returns warnings.
 pub(super) fn settle(request: &Request<'_>, value: &mut Value) -> Result<Vec<String>, ApiError> {
     let resource = request.resource;
     bounds::check(value)?;
@@ -145,7 +146,7 @@ pub(super) fn settle(request: &Request<'_>, value: &mut Value) -> Result<Vec<Str
 fn types(value: &Value, resource: &crate::catalogue::Resource) -> Option<String> {
     schema::validate::check(value, &resource.node, "")
         .into_iter()
-        // Null counts as absent.
+        // Treat null as an absent field.
         .find(|cause| cause.reason == "FieldValueTypeInvalid" && !cause.message.starts_with("Invalid value: \"null\""))
         .map(|cause| {
             let found = cause.message.split('"').nth(1).unwrap_or_default().to_owned();

@@ -88,7 +88,7 @@ pub(super) fn delete_many(state: &mut State, request: &Request<'_>) -> Result<An
     Ok(Answer::List { items, revision, next: None, remaining: None, resource: Arc::clone(request.resource) })
 }
 
-/// Deletes an object, or marks it as deleted while finalizers or a grace period hold it. Returns the remaining object.
+/// Deletes an object. If finalizers or a grace period keep the object, marks it as deleted and returns it.
 pub(crate) fn delete(
     state: &mut State,
     resource: &Resource,
@@ -157,7 +157,7 @@ fn mark(resource: &Resource, object: &mut Value, grace: i64, now: &str, marked: 
     }
 }
 
-/// Returns the grace period. Only running pods have one.
+/// Returns the grace period. It is 0 for all objects except running pods.
 fn grace_period(resource: &Resource, object: &Value, deletion: &Deletion) -> i64 {
     let scheduled = object["spec"]["nodeName"].is_string();
     let over = matches!(object["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));

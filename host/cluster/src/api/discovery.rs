@@ -1,4 +1,4 @@
-//! Discovery: lists groups, versions and resources, in separate documents or in one.
+//! Discovery: lists groups, versions and resources, in separate documents or in one document.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::{
     status::ApiError,
 };
 
-/// `/version`.
+/// Returns the document at `/version`.
 pub(super) fn version(minor: u32) -> Value {
     json!({"major": "1", "minor": minor.to_string(), "gitVersion": format!("v1.{minor}.1-embedded"), "gitCommit": "", "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z", "goVersion": "none", "compiler": "rustc", "platform": "in-memory"})

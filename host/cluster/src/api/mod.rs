@@ -1,4 +1,5 @@
-//! The API: the meaning of each request, on the state alone. [`crate::http`] handles bytes and connections.
+//! The API: computes the effect and the answer of each request, from the state only. [`crate::http`] handles bytes and
+//! connections.
 
 mod answer;
 mod bounds;

@@ -8,7 +8,7 @@ use crate::{
     storage::{FieldSelector, LabelSelector},
 };
 
-/// The handling of unknown fields.
+/// How the server handles unknown fields.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum FieldValidation {
     Ignore,
@@ -17,7 +17,7 @@ pub(crate) enum FieldValidation {
     Strict,
 }
 
-/// The maximum duration of a watch in seconds. A larger one could overflow the clock.
+/// The maximum duration of a watch in seconds. A longer duration could overflow the clock.
 const LONGEST: u64 = 24 * 60 * 60;
 
 /// The parameters of a request.

@@ -47,7 +47,8 @@ pub(super) fn patch(state: &mut State, request: &Request<'_>) -> Result<Answer, 
     if !new["metadata"].is_object() {
         return Err(ApiError::bad_request("the patch leaves no metadata"));
     }
-    // A `resourceVersion` in the patch is a precondition. The one copied from the stored object is not.
+    // A `resourceVersion` in the patch is a precondition. Remove the `resourceVersion` that the result took from the
+    // stored object.
     if body["metadata"]["resourceVersion"].is_null() && form != "application/json-patch+json" {
         write::put(&mut new["metadata"], "resourceVersion", None);
     }
@@ -67,7 +68,7 @@ fn keeps_uid(request: &Request<'_>, new: &Value, old: &Value) -> Result<(), ApiE
     Err(ApiError::invalid(&request.resource.kind_subject(request.name), &[cause]))
 }
 
-/// Server-side apply.
+/// Applies an object on the server side.
 fn apply(state: &mut State, request: &Request<'_>) -> Result<Answer, ApiError> {
     let resource = request.resource;
     if request.call.options.field_manager.is_empty() {

@@ -1,4 +1,4 @@
-//! Renders objects at the requested version: whole, as metadata only, or as a table.
+//! Renders objects at the requested version: as whole objects, as metadata only, or as a table.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -20,7 +20,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// Reads an `Accept` header. Returns whole objects if it names no known format.
+    /// Reads an `Accept` header. Returns `Whole` if the header names no known format.
     pub(crate) fn of_accept(accept: &str) -> Self {
         for part in accept.split(',') {
             if part.contains("protobuf") || part.contains("cbor") {
@@ -64,7 +64,7 @@ pub(crate) fn present(resource: &Resource, object: &Arc<Value>) -> Arc<Value> {
             }
             let mut object = (**object).clone();
             object["apiVersion"] = json!(resource.api_version());
-            // The definition changed after the last write of the object.
+            // The definition may have changed after the last write of the object.
             schema::prune::prune(&mut object, &resource.node);
             schema::defaults::fill(&mut object, &resource.node);
             Arc::new(object)
@@ -73,7 +73,7 @@ pub(crate) fn present(resource: &Resource, object: &Arc<Value>) -> Arc<Value> {
     }
 }
 
-/// Returns the shape for field selectors.
+/// Returns the object in the shape that field selectors refer to.
 pub(super) fn in_shape<'a>(resource: &Resource, object: &'a Value) -> Cow<'a, Value> {
     if resource.family == Family::NewEvent {
         Cow::Owned(kinds::event_from_stored(object))

@@ -1,4 +1,4 @@
-//! GET of one object and of lists, in pages if the request has a limit.
+//! Reads one object or a list. If the request has a limit, the list is sent in pages.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -13,7 +13,7 @@ use crate::{
     status::ApiError,
 };
 
-/// Reads one object. If the request names a resource version, never returns an older one.
+/// Reads one object. If the request names a resource version, the answer is never older than this version.
 pub(super) fn get(state: &mut State, request: &Request<'_>) -> Result<Answer, ApiError> {
     let wanted = check_revision(state, &request.call.options.resource_version)?;
     let (storage, back) = (request.resource.storage(), request.context.back);
@@ -124,7 +124,7 @@ fn resume(state: &State, token: &str) -> Result<(u64, VecDeque<Listed>), ApiErro
     })
 }
 
-/// Returns the resource version that a read must not be older than. Refuses versions newer than the store's.
+/// Returns the resource version that is the minimum for a read. Refuses versions that are newer than the store's.
 fn check_revision(state: &State, wanted: &str) -> Result<u64, ApiError> {
     let wanted: u64 = match wanted {
         "" => return Ok(0),

@@ -48,7 +48,7 @@ impl Request<'_> {
         }
     }
 
-    /// Returns the request in the form for access rules, with another verb.
+    /// Returns this request in the form that access rules read, with another verb.
     pub(super) fn attempt(&self, verb: Verb) -> Attempt {
         Attempt {
             user: self.call.user.clone(),

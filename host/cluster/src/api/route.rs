@@ -40,7 +40,8 @@ pub(crate) fn route(catalogue: &Catalogue, method: &Method, path: &str, watch: b
     };
     let find = |plural: &str| catalogue.find(group, version, plural).cloned();
     let target = match *rest {
-        // A namespace is an object itself, and also the prefix of paths to other objects.
+        // A path to a namespace may name the namespace itself. The same path is also a prefix of paths to other
+        // objects.
         ["namespaces", name] if group.is_empty() => object(find("namespaces"), "", name, ""),
         ["namespaces", name, subresource @ ("status" | "finalize")] if group.is_empty() => {
             object(find("namespaces"), "", name, subresource)
@@ -103,7 +104,7 @@ fn decode(part: &str) -> String {
     if !part.contains('%') {
         return part.to_owned();
     }
-    // The parser would turn a literal `+` into a space, and split at `=` and `&`.
+    // The parser would convert `+` to a space, and would split the text at `=` and `&`. So escape these characters.
     let escaped = part.replace('+', "%2B").replace('=', "%3D").replace('&', "%26");
     form_urlencoded::parse(escaped.as_bytes()).map(|(key, _)| key.into_owned()).collect()
 }

@@ -1,4 +1,4 @@
-//! Refuses subresources that a real server has and this cluster does not. The error names an alternative.
+//! Refuses subresources that a real server has but this cluster does not have. The error names an alternative.
 
 use http::StatusCode;
 
@@ -9,7 +9,7 @@ use crate::{
     storage::Key,
 };
 
-/// Returns the refusal of a subresource, or `None` if a real server does not have it either.
+/// Returns the error for a subresource that only a real server has. Returns `None` if a real server does not have it.
 pub(super) fn refusal(state: &State, resource: &Resource, key: &Key, subresource: &str) -> Option<ApiError> {
     let instead = instead(resource.family, subresource)?;
     let subject = resource.subject(&key.name);
@@ -20,7 +20,7 @@ pub(super) fn refusal(state: &State, resource: &Resource, key: &Key, subresource
     Some(ApiError::about(StatusCode::NOT_IMPLEMENTED, "NotImplemented", &subject, message))
 }
 
-/// Returns why a subresource is not served, and the alternative.
+/// Returns the reason why a subresource is missing here, and the alternative.
 fn instead(family: Family, subresource: &str) -> Option<&'static str> {
     Some(match (family, subresource) {
         (Family::Pod, "log") => {

@@ -58,7 +58,7 @@ pub(super) fn replace(
     write::commit(state, resource, request.subresource, old, new, request.call.options.dry_run)
 }
 
-/// Returns the managed fields that an update starts from: those in the request, or otherwise the stored ones.
+/// Returns the managed fields to which an update adds its own: the ones in the request, or else the stored ones.
 fn managers_of(old: &Value, new: &Value, subresource: &str) -> Managed {
     let stored = Managed::of(old);
     if !subresource.is_empty() {
@@ -72,7 +72,7 @@ fn managers_of(old: &Value, new: &Value, subresource: &str) -> Managed {
     if given.is_empty() { stored } else { given }
 }
 
-/// Refuses a UID or resource version in the new object that differs from the old one.
+/// Refuses a new object whose UID or resource version differs from the old object's.
 pub(super) fn check_preconditions(resource: &Resource, old: &Value, new: &Value) -> Result<(), ApiError> {
     let subject = resource.subject(meta(old, "name"));
     let (wanted, found) = (meta(new, "uid"), meta(old, "uid"));
@@ -88,8 +88,8 @@ pub(super) fn check_preconditions(resource: &Resource, old: &Value, new: &Value)
     Ok(())
 }
 
-/// Updates an object for a controller. `change` edits a copy. Managers, generation and the no-change rule work as for
-/// clients. Most calls change nothing and return early.
+/// Updates an object for a controller. `change` edits a copy. Field managers, generation and the handling of unchanged
+/// objects are the same as for clients. Most calls change nothing and return early.
 pub(crate) fn controller_update(
     state: &mut State,
     resource: &Resource,

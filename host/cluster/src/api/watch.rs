@@ -1,4 +1,4 @@
-//! The events of a watch: the initial ones, and one for each later change.
+//! The events of a watch: first the initial events, then an event for each change.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -22,7 +22,7 @@ pub(crate) struct Watch {
     pub(super) fields: FieldSelector,
     /// The last revision whose changes were sent.
     pub(super) revision: u64,
-    /// Events to send before any change.
+    /// Events that the watch sends before any change.
     pub(crate) initial: VecDeque<Event>,
     pub(crate) bookmarks: bool,
     pub(crate) timeout: Duration,
@@ -69,7 +69,7 @@ impl Watch {
             (true, true) => "MODIFIED",
             (true, false) => "DELETED",
         };
-        // An object that no longer matches the selectors is sent in its old state, at the revision of the change.
+        // The object no longer matches the selectors. Send its old state, with the revision of the change.
         let object = match (kind, &change.before) {
             ("DELETED", Some(before)) if !change.deleted => {
                 let mut object = (**before).clone();
@@ -100,7 +100,7 @@ impl Watch {
         Event { kind: "BOOKMARK", object: Arc::new(object) }
     }
 
-    /// Returns the error for a revision that the log no longer contains.
+    /// Returns the error for a watch from a revision that the log no longer contains.
     pub(crate) fn expired(&self, oldest: u64) -> Value {
         ApiError::expired(format!("too old resource version: {} ({oldest})", self.revision)).to_status()
     }

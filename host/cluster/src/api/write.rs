@@ -1,4 +1,4 @@
-//! Steps that all writes share: managers, validation and the final write to the store.
+//! Steps that all writes have in common: managers, validation and the final write to the store.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(super) fn validate(resource: &Resource, new: &Value, old: Option<&Value>) ->
     if causes.is_empty() { Ok(()) } else { Err(ApiError::invalid(&resource.kind_subject(meta(new, "name")), &causes)) }
 }
 
-/// Restores fields that no update may change, and fields that this endpoint does not write.
+/// Restores fields that no update may change, and fields that this endpoint must not write.
 pub(super) fn keep_reserved(resource: &Resource, subresource: &str, old: &Value, new: &mut Value) {
     if subresource == "status" {
         let managed = new["metadata"]["managedFields"].clone();
@@ -75,9 +75,10 @@ pub(super) fn put(value: &mut Value, field: &str, content: Option<Value>) {
     }
 }
 
-/// Finishes an update: sets the generation, validates the object and stores it.
+/// Ends an update: sets the generation, validates the object and stores it.
 ///
-/// Removes an object that is being deleted and has lost its last finalizer. An update without a change is not stored.
+/// If the object is being deleted and lost its last finalizer, removes the object instead. Does not store an update
+/// without a change.
 pub(super) fn commit(
     state: &mut State,
     resource: &Resource,
@@ -117,7 +118,7 @@ pub(super) fn commit(
     Ok(state.store.put(&resource.storage(), &key, new))
 }
 
-/// Returns whether both objects are equal except for the times in managed fields.
+/// Returns whether both objects are equal, except for the times in managed fields.
 fn unchanged(old: &Value, new: &Value) -> bool {
     let same = |old: &Value, new: &Value, but: &str| {
         let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else { return old == new };

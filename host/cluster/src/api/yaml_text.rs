@@ -1,11 +1,11 @@
-//! Treats the raw text of a body like a real server's YAML reader. That reader refuses most control characters and
+//! Treats the raw text of a body as a real server's YAML parser does. That parser refuses most control characters. It
 //! treats U+0085 as a line break, which becomes a space within a text.
 
 use std::borrow::Cow;
 
 use crate::status::ApiError;
 
-/// Returns the text as the real server's reader sees it.
+/// Returns the text in the form that the real server's parser reads.
 pub(super) fn read(text: &str) -> Result<Cow<'_, str>, ApiError> {
     let is_refused = |c: char| matches!(c, '\u{7f}'..='\u{84}' | '\u{86}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}');
     if text.contains(is_refused) {

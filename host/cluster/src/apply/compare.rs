@@ -1,4 +1,4 @@
-//! Compares two objects and returns the changes as three sets of fields.
+//! Compares two objects. Returns the changes as three sets of fields.
 
 use std::collections::BTreeMap;
 
@@ -77,7 +77,8 @@ fn visit(old: Option<&Value>, new: Option<&Value>, node: &Node, path: &mut Vec<S
     }
 }
 
-/// Compares items by identity. Repeated items of one side are compared as a group.
+/// Compares the items of two lists by identity. If items are repeated on one side, compares all items of the same
+/// identity as a group.
 fn items(left: &[Value], right: &[Value], list: &List, path: &mut Vec<String>, changes: &mut Changes) {
     let mut pairs: BTreeMap<String, (Vec<&Value>, Vec<&Value>)> = BTreeMap::new();
     for item in left {

@@ -1,15 +1,15 @@
-//! One step of a path: a field, a keyed list item, or a value of a set.
+//! One element of a path: a field, a keyed list item, or a value of a set.
 
 use serde_json::{Map, Value};
 
 use crate::schema::{Items, List};
 
-/// Returns the step to a field.
+/// Returns the path element of a field.
 pub(super) fn field(name: &str) -> String {
     format!("f:{name}")
 }
 
-/// Returns the step to an item of a set or of a keyed list. The error names a missing key.
+/// Returns the path element of an item in a set or a keyed list. If a key is missing, the error names the key.
 pub(super) fn item(item: &Value, list: &List) -> Result<String, String> {
     match &list.items {
         Items::Atomic => Err("an atomic list has no items of its own".into()),
@@ -31,7 +31,7 @@ pub(super) fn item(item: &Value, list: &List) -> Result<String, String> {
     }
 }
 
-/// Formats a step for messages.
+/// Formats a path element for messages.
 pub(super) fn display(step: &str) -> String {
     match step.split_once(':') {
         Some(("f", name)) => format!(".{name}"),

@@ -38,7 +38,7 @@ pub(crate) enum Refusal {
 /// The rules for computing ownership.
 pub(crate) struct OwnershipRules<'a> {
     pub(crate) node: &'a Node,
-    /// Fields that this endpoint resets. No manager owns them through it.
+    /// Fields that this endpoint resets. Writes through this endpoint do not own them.
     pub(crate) ignored: &'a FieldSet,
     pub(crate) now: &'a str,
 }
@@ -78,14 +78,14 @@ impl Managed {
                 .all(|(manager, entry)| other.0.get(manager).is_some_and(|theirs| theirs.fields == entry.fields))
     }
 
-    /// Records a write other than an apply, which changed `old` to `new`.
+    /// Records a write that changed `old` to `new` and is not an apply.
     pub(crate) fn update(&mut self, old: &Value, new: &Value, manager: Manager, rules: &OwnershipRules<'_>) {
         let changes = compare::compare(old, new, rules.node).without(rules.ignored);
         let touched = changes.added.union(&changes.modified);
         self.release(&touched.union(&changes.removed), None);
         let fields = touched.difference(&UNMANAGED);
         if !fields.is_empty() {
-            // A real server omits the time of a scale.
+            // As on a real server, a write to the scale subresource has no time.
             let time = (manager.subresource != "scale").then(|| rules.now.to_owned());
             let entry =
                 self.0.entry(manager).or_insert_with(|| ManagerEntry { fields: FieldSet::default(), time: None });
@@ -127,7 +127,7 @@ impl Managed {
         Ok(new)
     }
 
-    /// Gives every field of `live` to a manager that represents all writes before the first apply.
+    /// Gives all fields of `live` to one manager. This manager represents all writes before the first apply.
     pub(crate) fn adopt_unmanaged(
         &mut self,
         blank: &Value,
@@ -144,7 +144,8 @@ impl Managed {
         self.update(blank, live, manager, rules);
     }
 
-    /// Removes the fields that `manager` applied last time but not now, unless another manager owns them.
+    /// Removes the fields that `manager` applied last time but does not apply now. Keeps fields that another manager
+    /// owns.
     fn prune(&self, merged: &Value, before: &FieldSet, now: &FieldSet, manager: &Manager, node: &Node) -> Value {
         if before.is_empty() {
             return merged.clone();
@@ -201,7 +202,7 @@ impl Managed {
     }
 }
 
-/// Fields that no manager owns.
+/// Fields that never have a manager.
 static UNMANAGED: LazyLock<FieldSet> = LazyLock::new(|| {
     FieldSet::of_fields(&[
         &["apiVersion"],
@@ -316,7 +317,7 @@ mod tests {
         assert_eq!(message, format!("Apply failed with 1 conflict: conflict with \"one\": {path}"));
         let live = managed.apply(&live, &two, &manager("two"), true, &rules()).unwrap();
         assert_eq!(live["spec"]["template"]["spec"]["containers"][0]["image"], "y");
-        // The first manager no longer owns the field, so leaving it out changes nothing.
+        // The first manager no longer owns the field, so the field stays when this manager stops applying it.
         let one = deployment(&json!([{"name": "a"}]), &json!({}));
         let live = managed.apply(&live, &one, &manager("one"), false, &rules()).unwrap();
         assert_eq!(live["spec"]["template"]["spec"]["containers"][0]["image"], "y");

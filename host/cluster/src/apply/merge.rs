@@ -43,7 +43,8 @@ fn join(live: Option<&Value>, applied: Option<&Value>, node: &Node) -> Option<Va
     }
 }
 
-/// Merges items in the order of the applied list. Items only in the live list keep their position among them.
+/// Merges the items of two lists, in the order of the applied list. Items that are only in the live list keep their
+/// position among the others.
 fn items(left: &[Value], right: &[Value], list: &List) -> Vec<Value> {
     let step = |item: &Value| element::item(item, list).ok();
     let left_steps: Vec<Option<String>> = left.iter().map(step).collect();

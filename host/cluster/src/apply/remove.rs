@@ -8,7 +8,7 @@ use super::{
 };
 use crate::schema::{Items, Node};
 
-/// Returns `value` without the members of `unwanted`. Removes an object or list that loses all its content.
+/// Returns `value` without the fields in `unwanted`. If an object or list loses all its content, removes it too.
 pub(super) fn remove(value: &Value, unwanted: &FieldSet, node: &Node) -> Option<Value> {
     match (kind_of(node, Some(value)), value) {
         (Kind::Map(false), Value::Object(object)) if !object.is_empty() => {
@@ -34,7 +34,7 @@ pub(super) fn remove(value: &Value, unwanted: &FieldSet, node: &Node) -> Option<
                 .collect();
             (!left.is_empty()).then_some(Value::Array(left))
         }
-        // An atomic map or list has no members of its own.
+        // An atomic map or list is removed only as a whole.
         (Kind::Map(_) | Kind::List(_), _) => None,
         (Kind::Leaf, _) => Some(value.clone()),
     }

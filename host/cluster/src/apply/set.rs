@@ -1,4 +1,4 @@
-//! A set of fields in the structure of `fieldsV1`: a tree whose inner nodes may be members too.
+//! A set of fields in the structure of `fieldsV1`: a tree in which inner nodes can also be members.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use super::{element, shape::field_of};
 use crate::schema::{Node, Shape};
 
-/// A set of paths. Edges are path elements in their `fieldsV1` form (`f:name`, `k:{"name":"x"}`, `v:"x"`).
+/// A set of paths. The edges of the tree are path elements in the form of `fieldsV1` (`f:name`, `k:{"name":"x"}`,
+/// `v:"x"`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FieldSet {
     owned: bool,
@@ -24,7 +25,7 @@ impl FieldSet {
         node.owned = true;
     }
 
-    /// Returns a set of paths of plain fields.
+    /// Returns a set of paths that contain only named fields.
     pub(crate) fn of_fields(paths: &[&[&str]]) -> Self {
         let mut set = Self::default();
         for path in paths {
@@ -42,7 +43,7 @@ impl FieldSet {
         self.owned
     }
 
-    /// Returns the members below one element.
+    /// Returns the members below one path element.
     pub(super) fn step(&self, element: &str) -> Option<&Self> {
         self.below.get(element)
     }
@@ -91,7 +92,7 @@ impl FieldSet {
         Self { owned: self.owned, below: below.collect() }
     }
 
-    /// Adds every declared field on the path to a member, so that removing all members removes these fields too.
+    /// Adds every declared field on the path to a member. So if all members are removed, these fields are removed too.
     pub(super) fn with_declared_fields(&self, node: &Node) -> Self {
         let below = self.below.iter().map(|(step, set)| {
             let (declared, inner) = match (step.strip_prefix("f:"), &node.shape) {
@@ -107,7 +108,7 @@ impl FieldSet {
         Self { owned: self.owned, below: below.collect() }
     }
 
-    /// Returns the members as readable paths: `.spec.containers[name="main"].image`.
+    /// Returns the paths of the members as texts: `.spec.containers[name="main"].image`.
     pub(crate) fn paths(&self) -> Vec<String> {
         let mut found = Vec::new();
         self.visit(&mut String::new(), &mut found);

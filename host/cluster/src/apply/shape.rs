@@ -1,4 +1,4 @@
-//! Decides how to treat a value by its schema.
+//! Decides by the schema whether a value is treated as a map, a list or a leaf.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ pub(super) enum Kind<'a> {
     Leaf,
 }
 
-/// Returns how to treat a value. If the schema allows any value, the value itself decides.
+/// Returns the kind of a value. If the schema allows any value, the value itself decides.
 pub(super) fn kind_of<'a>(node: &'a Node, value: Option<&Value>) -> Kind<'a> {
     match &node.shape {
         Shape::Map(fields) => Kind::Map(fields.atomic),
@@ -20,7 +20,7 @@ pub(super) fn kind_of<'a>(node: &'a Node, value: Option<&Value>) -> Kind<'a> {
     }
 }
 
-/// Returns the schema of a field, or one that allows any value.
+/// Returns the schema of a field. If the schema is unknown, returns one that allows any value.
 pub(super) fn field_of<'a>(node: &'a Node, name: &str) -> &'a Node {
     static ANYTHING: Node = Node {
         shape: Shape::Any,

@@ -1,5 +1,5 @@
-//! The strategic merge patch of built-in kinds. Lists merge by key. Directives (`$patch`, `$retainKeys`,
-//! `$deleteFromPrimitiveList`, `$setElementOrder`) express other changes.
+//! The strategic merge patch of built-in kinds. It merges lists by key. Directives (`$patch`, `$retainKeys`,
+//! `$deleteFromPrimitiveList`, `$setElementOrder`) express all other changes.
 
 use serde_json::{Map, Value};
 
@@ -84,13 +84,13 @@ fn list_items(live: &[Value], patch: &[Value], order: Option<&[Value]>, list: &L
     }
     let order = match order {
         Some(order) => Some(order.to_vec()),
-        // Items of the patch keep its order.
+        // The patch's own items keep their order.
         None => Some(patch.to_vec()),
     };
     sort(out, order.as_deref(), live, |item| item.get(key).cloned().unwrap_or(Value::Null))
 }
 
-/// Sorts items that `order` names by it, new ones first. Other items keep their position in the live list.
+/// Sorts the items that `order` names in its order, new items first. Other items keep their position in the live list.
 fn sort(items: Vec<Value>, order: Option<&[Value]>, live: &[Value], identity: impl Fn(&Value) -> Value) -> Vec<Value> {
     let Some(order) = order else { return items };
     let rank = |item: &Value| order.iter().position(|wanted| identity(wanted) == identity(item));

@@ -16,7 +16,7 @@ const STATUS: u8 = 2;
 const SCALE: u8 = 4;
 const CATEGORY_ALL: u8 = 8;
 
-/// Group, kind, plural, short names, family, flags. The version is always `v1`.
+/// The rows with group, kind, plural, short names, family and flags. The version is always `v1`.
 const ROWS: &[Row] = &[
     Row("", "Namespace", "namespaces", "ns", Family::Namespace, STATUS),
     Row("", "ConfigMap", "configmaps", "cm", Family::ConfigMap, NAMESPACED),
@@ -53,7 +53,7 @@ const ROWS: &[Row] = &[
     ),
 ];
 
-/// The built-in types. They are built once, because reading their schemas takes a while.
+/// The built-in types. They are built only once, because reading their schemas takes time.
 pub(super) static RESOURCES: LazyLock<Vec<Arc<Resource>>> =
     LazyLock::new(|| resources().into_iter().map(Arc::new).collect());
 

@@ -9,7 +9,7 @@ use crate::schema::{Fields, Node, Scalar, Shape, definitions, node::Reader, rule
 
 const VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 
-/// Returns the served versions of a definition.
+/// Returns the versions of a definition that are served, as types.
 pub(super) fn resources(definition: &Value, since: u64) -> Vec<Resource> {
     let spec = &definition["spec"];
     let versions = spec["versions"].as_array().map_or(&[][..], Vec::as_slice);
@@ -58,7 +58,7 @@ fn resource(spec: &Value, version: &Value, storage_version: &str, since: u64) ->
     }
 }
 
-/// Returns the schema with the fields that every object has.
+/// Returns the schema, completed by the fields that every object has.
 fn root(schema: &Value) -> Node {
     let mut node = Reader::structural().read(schema);
     let any = matches!(node.shape, Shape::Any);
@@ -96,7 +96,7 @@ fn columns(version: &Value) -> Vec<Column> {
         .collect()
 }
 
-/// Ranks versions: `v2`, `v1`, `v2beta1`, `v1alpha1`, then all others.
+/// Returns the rank of a version. The order is `v2`, `v1`, `v2beta1`, `v1alpha1`, then all others.
 pub(super) fn priority(version: &str) -> (u8, u64, u64) {
     let parse = || {
         let rest = version.strip_prefix('v')?;

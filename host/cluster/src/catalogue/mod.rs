@@ -1,4 +1,4 @@
-//! The served types: the built-in ones, and those that `CustomResourceDefinition`s add and remove.
+//! The served types: the built-in types, and the types that `CustomResourceDefinition`s add and remove.
 
 mod builtin;
 mod custom;
@@ -15,7 +15,8 @@ use crate::storage::GroupResource;
 /// The rank of a version.
 type Priority = (u8, u64, u64);
 
-/// Returns group and kind of each type that a cluster serves without any definition. The core group is empty.
+/// Returns group and kind of each type that a cluster serves without any definition. The group is empty for the core
+/// group.
 pub fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
     builtin::kinds()
 }
@@ -24,7 +25,7 @@ pub fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
 #[derive(Debug)]
 pub(crate) struct Catalogue {
     resources: BTreeMap<(String, String, String), Arc<Resource>>,
-    /// The served generation of each definition.
+    /// The generation of each definition whose types are served.
     generations: BTreeMap<String, i64>,
 }
 
@@ -40,7 +41,7 @@ impl Catalogue {
         self.resources.get(&(group.to_owned(), version.to_owned(), plural.to_owned()))
     }
 
-    /// Returns a served version of a stored type.
+    /// Returns a served version of a type, given the type that stores its objects.
     pub(crate) fn of_storage(&self, resource: &GroupResource) -> Option<&Arc<Resource>> {
         let from = (resource.group.clone(), String::new(), String::new());
         let in_group =
@@ -52,12 +53,12 @@ impl Catalogue {
         if stored(first) { Some(first) } else { versions.find(|found| stored(found)).or(Some(first)) }
     }
 
-    /// Returns all types, by group, version and plural.
+    /// Returns all types, sorted by group, version and plural.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
         self.resources.values()
     }
 
-    /// Returns groups with their versions, the preferred one first.
+    /// Returns all groups with their versions, the preferred version first.
     pub(crate) fn groups(&self) -> BTreeMap<String, Vec<String>> {
         let mut groups: BTreeMap<String, Vec<(Priority, String)>> = BTreeMap::new();
         for resource in self.resources.values() {
@@ -75,7 +76,7 @@ impl Catalogue {
             .collect()
     }
 
-    /// Serves the types of a `CustomResourceDefinition`, in place of the types of its earlier generation.
+    /// Starts to serve the types of a `CustomResourceDefinition`. They replace the types of its earlier generation.
     pub(crate) fn install(&mut self, definition: &Value, revision: u64) {
         let name = definition["metadata"]["name"].as_str().unwrap_or_default();
         let generation = definition["metadata"]["generation"].as_i64();

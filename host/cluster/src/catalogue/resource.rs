@@ -8,7 +8,7 @@ use crate::{
     storage::GroupResource,
 };
 
-/// A served type at one version.
+/// A served type in one version.
 #[derive(Debug)]
 pub(crate) struct Resource {
     pub(crate) group: String,
@@ -36,7 +36,7 @@ pub(crate) struct Scale {
     pub(crate) selector: Option<String>,
 }
 
-/// Properties of a custom resource besides its schema tree.
+/// Properties of a custom resource, except its schema tree.
 #[derive(Debug)]
 pub(crate) struct Custom {
     #[cfg_attr(not(feature = "kubectl"), expect(dead_code, reason = "only OpenAPI shows it"))]
@@ -46,7 +46,7 @@ pub(crate) struct Custom {
     pub(crate) columns: Vec<Column>,
     pub(crate) selectable: Vec<String>,
     pub(crate) storage_version: String,
-    /// The revision of the definition's installation.
+    /// The revision at which the definition was installed.
     pub(crate) since: u64,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Column {
     pub(crate) path: String,
 }
 
-/// Kinds with rules of their own.
+/// Groups of kinds that have their own rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Family {
     Namespace,
@@ -71,7 +71,7 @@ pub(crate) enum Family {
     Service,
     ServiceAccount,
     Event,
-    /// Same objects as `Event`, in the shape of events.k8s.io.
+    /// The same objects as `Event`, in the shape of events.k8s.io.
     NewEvent,
     Pod,
     Node,
@@ -94,12 +94,12 @@ pub(crate) enum Family {
 }
 
 impl Resource {
-    /// `apps/v1`, or `v1` for the core group.
+    /// Returns the `apiVersion`, such as `apps/v1`, or `v1` for the core group.
     pub(crate) fn api_version(&self) -> String {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
-    /// Returns the type that stores the objects.
+    /// Returns the type under which the objects are stored.
     pub(crate) fn storage(&self) -> GroupResource {
         match self.family {
             Family::NewEvent => GroupResource::new("", "events"),

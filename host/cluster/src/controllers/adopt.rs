@@ -1,4 +1,4 @@
-//! Adopts objects without a controller that a selector matches: the pods of an orphaned `ReplicaSet`, and the
+//! Adopts objects that have no controller and that a selector matches: the pods of an orphaned `ReplicaSet`, and the
 //! `ReplicaSet`s of an orphaned Deployment.
 
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::{
     storage::{GroupResource, Key, LabelSelector, meta},
 };
 
-/// Makes `owner` the controller of all objects that it selects and that have no controller.
+/// Makes `owner` the controller of all objects that its selector matches and that have no controller.
 pub(super) fn orphans(state: &mut State, resource: &GroupResource, owner: &Value, kind: &str, moment: &Moment<'_>) {
     let selector = LabelSelector::of_object(&owner["spec"]["selector"]);
     let namespace = meta(owner, "namespace").to_owned();

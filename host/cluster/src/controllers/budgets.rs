@@ -1,5 +1,5 @@
-//! `PodDisruptionBudget`s: counts how many of the selected pods may be disrupted now. Deletions in this cluster ignore
-//! this number.
+//! `PodDisruptionBudget`s: computes how many of the selected pods may be disrupted now. Deletions in this cluster
+//! ignore this number.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) {
     let Some(resource) = served(state, &budget_objects()) else { return };
     let spec = &budget["spec"];
     let selector = LabelSelector::of_object(&spec["selector"]);
-    // An empty selector selects all pods of the namespace; a missing one selects none.
+    // An empty selector selects all pods of the namespace. A missing selector selects no pod.
     let selects = |pod: &Value| !spec["selector"].is_null() && (selector.is_empty() || selector.matches(pod));
     let found = state.store.list(&pods(), &key.namespace).map(|(_, pod)| pod).filter(|pod| selects(pod));
     let found: Vec<Arc<Value>> = found.cloned().collect();
@@ -65,7 +65,7 @@ fn expected(state: &State, found: &[Arc<Value>]) -> i64 {
     owners.into_iter().map(|(_, replicas)| replicas).sum()
 }
 
-/// Returns the UID of the controller that scales a pod, and the number of pods it wants.
+/// Returns the UID of the controller that scales a pod, and the number of pods that this controller wants.
 fn wanted(state: &State, pod: &Value) -> Option<(String, i64)> {
     let owner = controller(pod)?;
     let key = Key::new(meta(pod, "namespace"), owner["name"].as_str()?);

@@ -1,4 +1,5 @@
-//! `CustomResourceDefinition`s: serves them once they exist, and removes their objects before they are deleted.
+//! `CustomResourceDefinition`s: serves their types while the definitions exist, and removes all objects of a type
+//! before its definition is deleted.
 
 use serde_json::{Value, json};
 
@@ -27,7 +28,7 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) {
     let keys: Vec<Key> = state.store.list(&objects, "").map(|(key, _)| key.clone()).collect();
     if let Some(custom) = served(state, &objects) {
         for key in &keys {
-            // An object with finalizers stays. Its removal triggers another run.
+            // An object with finalizers remains. When it is removed later, the controller runs again.
             let _left = api::delete(state, &custom, key, &Deletion::default(), &now);
         }
     }
@@ -51,7 +52,7 @@ fn storage_of(definition: &Value) -> GroupResource {
     GroupResource::new(spec["group"].as_str().unwrap_or_default(), spec["names"]["plural"].as_str().unwrap_or_default())
 }
 
-/// Accepts the names and reports that the type is served.
+/// Accepts the names of a definition, and reports in the status that the type is served.
 fn establish(object: &mut Value, now: &str) {
     let condition = |kind: &str, reason: &str, message: &str| json!({"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": now});
     let stored: Vec<Value> = object["spec"]["versions"]

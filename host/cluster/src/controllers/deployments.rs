@@ -1,4 +1,5 @@
-//! Deployments: creates one `ReplicaSet` per template, rolls out between them, and reports the progress in the status.
+//! Deployments: creates one `ReplicaSet` for each template, moves the pods from old sets to the new one, and reports
+//! the progress in the status.
 
 use std::{sync::Arc, time::Duration};
 
@@ -38,7 +39,7 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
         let paused = spec["paused"] == true;
         let (target, sizes) = rollout::step(&bounds, recreate, new.as_ref(), &old);
         if new.is_none() && !paused {
-            // The change of the new set triggers another run, which writes the status.
+            // The creation of the new set triggers another run, which writes the status.
             let set = create_set(state, &deployment, &old, target, moment)?;
             announce(state, &deployment, &set, moment);
             return None;
@@ -116,7 +117,7 @@ fn next_revision(old: &[Arc<Value>]) -> i64 {
     old.iter().map(|set| revision(set)).max().unwrap_or_default() + 1
 }
 
-/// Gives the newest revision to a set whose template is used again.
+/// Sets the newest revision number on a set whose template is used again.
 fn adopt_revision(state: &mut State, set: &Arc<Value>, old: &[Arc<Value>], moment: &Moment<'_>) {
     let next = next_revision(old);
     if revision(set) >= next {
@@ -254,7 +255,7 @@ fn progress_age(conditions: &[Value], moment: &Moment<'_>) -> Option<Duration> {
     Duration::try_from(moment.now.duration_since(since)).ok()
 }
 
-/// Sets a condition unless status and reason are unchanged. Moves a changed condition to the end.
+/// Sets a condition, unless its status and reason are unchanged. Moves a changed condition to the end of the list.
 fn set_condition(conditions: &mut Vec<Value>, kind: &str, holds: bool, (reason, message): (&str, &str), now: &str) {
     let status = if holds { "True" } else { "False" };
     let known = conditions.iter().find(|condition| condition["type"] == *kind).cloned();
@@ -269,7 +270,7 @@ fn set_condition(conditions: &mut Vec<Value>, kind: &str, holds: bool, (reason, 
         "lastUpdateTime": now, "lastTransitionTime": since}));
 }
 
-/// Records progress, which restarts the deadline.
+/// Records progress. This restarts the progress deadline.
 fn touch_condition(conditions: &mut Vec<Value>, kind: &str, texts: (&str, &str), now: &str) {
     let known = conditions.iter_mut().find(|condition| condition["type"] == *kind);
     match known.filter(|known| known["status"] == "True" && known["reason"] == *texts.0) {
@@ -278,7 +279,7 @@ fn touch_condition(conditions: &mut Vec<Value>, kind: &str, texts: (&str, &str),
     }
 }
 
-/// Records an Event about a scaled `ReplicaSet`.
+/// Records an Event about a `ReplicaSet` that was scaled.
 fn tell(state: &mut State, deployment: &Value, set: &str, before: i64, after: i64, moment: &Moment<'_>) {
     let direction = if after > before { "up" } else { "down" };
     let message = format!("Scaled {direction} replica set {set} from {before} to {after}");

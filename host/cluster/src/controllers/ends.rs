@@ -1,5 +1,5 @@
-//! Pods that end: the pods of Jobs run for the time after which other pods would become ready. Then they succeed, or
-//! fail if the script says so.
+//! Ends the pods of Jobs. Each pod runs for the time after which other pods would become ready. Then it succeeds, or
+//! fails if the script says so.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Moment, PodFate, pod_status};
 use crate::{api, catalogue::Resource, state::State, storage::controller};
 
-/// Returns whether a pod ends by itself.
+/// Returns whether a pod ends by itself, because it belongs to a Job.
 pub(super) fn ends(pod: &Value) -> bool {
     controller(pod).is_some_and(|owner| owner["kind"] == "Job")
 }
@@ -33,7 +33,7 @@ pub(super) fn sync(
     let (end, again) = match fate {
         PodFate::ReadyAfter(after) if since >= after => (Some(true), None),
         PodFate::ReadyAfter(after) => (None, after.checked_sub(since)),
-        // Without restarts, the first crash ends the pod.
+        // If the pod never restarts containers, the first crash ends it.
         PodFate::CrashLoop if pod["spec"]["restartPolicy"] == "Never" => (Some(false), None),
         _ => (None, None),
     };

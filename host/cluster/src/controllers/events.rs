@@ -1,5 +1,5 @@
-//! Events: deletes them one hour after their last occurrence, the default of the API server's `--event-ttl`. If there
-//! are too many Events, the cluster deletes the oldest ones earlier: it keeps Events in memory, and a real cluster
+//! Events: deletes each Event one hour after its last occurrence, the default of the API server's `--event-ttl`. If
+//! there are too many Events, deletes the oldest ones earlier: this cluster keeps Events in memory, and a real cluster
 //! keeps them on disk.
 
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub(super) struct Told<'a> {
     pub(super) kind: &'a str,
     pub(super) reason: &'a str,
     pub(super) message: String,
-    /// The controller.
+    /// The name of the controller.
     pub(super) by: &'a str,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn record(state: &mut State, about: &Value, name: &str, told: &Told<'
     state.store.put(&events, &key, event);
 }
 
-/// Deletes an expired Event. For another Event, returns the time until it expires.
+/// Deletes an Event that has expired. If it has not, returns the time until it expires.
 pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<Duration> {
     let events = GroupResource::new("", "events");
     let event = state.store.get(&events, key)?;
@@ -58,7 +58,7 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
     TTL.checked_sub(age)
 }
 
-/// Deletes the oldest Events above the limit. Deletes some more than needed, so that the next Events need no search.
+/// Deletes the oldest Events above the limit. Deletes more than necessary, so that the next Events need no search.
 fn trim(state: &mut State, events: &GroupResource) {
     let count = state.store.list(events, "").count();
     if count <= state.events {
@@ -71,7 +71,7 @@ fn trim(state: &mut State, events: &GroupResource) {
     }
 }
 
-/// Returns the last occurrence of an Event, the latest of its times.
+/// Returns the time of an Event's last occurrence, which is the latest of its times.
 fn last_time(event: &Value) -> Option<Timestamp> {
     let times = ["/metadata/creationTimestamp", "/eventTime", "/lastTimestamp", "/series/lastObservedTime"];
     times.iter().filter_map(|path| event.pointer(path)?.as_str()?.parse().ok()).max()

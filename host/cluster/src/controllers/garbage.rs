@@ -30,7 +30,7 @@ pub(super) fn sync(state: &mut State, place: &Place, moment: &Moment<'_>) {
     }
 }
 
-/// Deletes dependents. Releases the owner when no remaining dependent blocks its deletion.
+/// Deletes the dependents of an owner. When no remaining dependent blocks the owner's deletion, releases the owner.
 fn foreground(state: &mut State, place: &Place, owner: &Value, moment: &Moment<'_>) {
     let uid = meta(owner, "uid");
     let mut blocked = false;
@@ -47,7 +47,7 @@ fn foreground(state: &mut State, place: &Place, owner: &Value, moment: &Moment<'
     }
 }
 
-/// Deletes an object that has no owner left.
+/// Deletes an object if none of its owners exists.
 fn judge(state: &mut State, place: &Place, object: &Value, moment: &Moment<'_>) {
     let references = owners(object);
     if references.is_empty() || !meta(object, "deletionTimestamp").is_empty() {
@@ -56,7 +56,7 @@ fn judge(state: &mut State, place: &Place, object: &Value, moment: &Moment<'_>) 
     let (mut solid, mut dangling, mut waiting) = (0, 0, 0);
     for reference in references {
         match state.store.by_uid(reference["uid"].as_str().unwrap_or_default()) {
-            // A reference to an owner in another namespace is invalid.
+            // A reference to an owner in another namespace is not valid.
             Some((owner, _)) if !owner.key.namespace.is_empty() && owner.key.namespace != place.key.namespace => {
                 dangling += 1;
             }
@@ -84,7 +84,7 @@ fn judge(state: &mut State, place: &Place, object: &Value, moment: &Moment<'_>) 
     let Some(resource) = served(state, &place.resource) else { return };
     let deletion =
         Deletion { propagation: Some(policy.into()), uid: Some(meta(object, "uid").to_owned()), ..Deletion::default() };
-    // The object stays while finalizers hold it.
+    // An object with finalizers remains until they are removed.
     let _left = api::delete(state, &resource, &place.key, &deletion, &moment.text());
 }
 

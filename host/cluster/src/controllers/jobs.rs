@@ -1,6 +1,6 @@
 //! Jobs: creates pods until enough of them have succeeded.
 //!
-//! As with the real controller, a finalizer keeps each pod until its end is counted.
+//! As in the real controller, a finalizer keeps each pod until the controller has counted its end.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,7 +16,7 @@ use crate::{
     storage::{Key, controller, meta},
 };
 
-/// The finalizer that keeps a pod until it is counted.
+/// The finalizer that keeps a pod until its end is counted.
 const TRACKED: &str = "batch.kubernetes.io/job-tracking";
 /// The backoff after the first failed pod, and the maximum backoff.
 const BACKOFF: (Duration, Duration) = (Duration::from_secs(10), Duration::from_mins(10));
@@ -46,7 +46,8 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
     again
 }
 
-/// Creates and deletes pods, or records the end of the Job. Returns the time until the next pod may be created.
+/// Creates and deletes pods, or records the end of the Job. Returns the time after which the controller may create the
+/// next pod.
 fn step(
     state: &mut State,
     job: &Value,
@@ -81,7 +82,7 @@ fn step(
         None => count(&spec["parallelism"]),
     };
     let wanted = usize::try_from(workers::bounded(state, job, wanted, moment)).unwrap_or_default();
-    // A Job without completions stops creating pods after the first success; its running pods may finish.
+    // A Job without completions creates no more pods after the first success. Pods that already run may finish.
     let surplus = if completions.is_none() && succeeded > 0 { active.len() } else { wanted };
     delete_all(state, active.get(surplus..).unwrap_or_default(), moment);
     if active.len() >= wanted {
@@ -99,7 +100,7 @@ fn step(
     None
 }
 
-/// Returns the remaining backoff after a failed pod.
+/// Returns the time that is left of the backoff after a failed pod.
 fn backoff(state: &State, job: &Value, failed: i64, now: Timestamp) -> Option<Duration> {
     let doubled = u32::try_from(failed.checked_sub(1)?).ok()?;
     let wait = BACKOFF.0.saturating_mul(2_u32.saturating_pow(doubled)).min(BACKOFF.1);
@@ -111,7 +112,7 @@ fn backoff(state: &State, job: &Value, failed: i64, now: Timestamp) -> Option<Du
     wait.checked_sub(passed).filter(|left| !left.is_zero())
 }
 
-/// Counts and releases pods that have ended or are being deleted.
+/// Counts pods that have ended or are being deleted, and removes their finalizers.
 fn count_ended(state: &mut State, pods: &[Arc<Value>], status: &mut Value, moment: &Moment<'_>) {
     for pod in pods.iter().filter(|pod| is_over(pod) && is_tracked(pod)) {
         let field = if pod["status"]["phase"] == "Succeeded" { "succeeded" } else { "failed" };
@@ -120,7 +121,7 @@ fn count_ended(state: &mut State, pods: &[Arc<Value>], status: &mut Value, momen
     }
 }
 
-/// Releases the pods of a deleted Job.
+/// Removes the finalizers from the pods of a deleted Job.
 fn let_go(state: &mut State, key: &Key, moment: &Moment<'_>) {
     let of_job = |pod: &Value| controller(pod).is_some_and(|it| it["kind"] == "Job" && it["name"] == *key.name);
     let pods = state.store.list(&pod_objects(), &key.namespace).map(|(_, pod)| Arc::clone(pod));
@@ -159,7 +160,7 @@ fn is_over(pod: &Value) -> bool {
         || !meta(pod, "deletionTimestamp").is_empty()
 }
 
-/// Returns when a Job ended.
+/// Returns the time at which a Job ended.
 fn ended(status: &Value) -> Option<&str> {
     let is_end = |condition: &&Value| {
         ["Complete", "Failed"].iter().any(|end| condition["type"] == *end) && condition["status"] == "True"
@@ -188,7 +189,7 @@ fn write(state: &mut State, key: &Key, mut status: Value, active: usize, ready: 
     api::controller_update(state, &resource, "status", &job, &moment.text(), |object| object["status"] = status);
 }
 
-/// Deletes an ended Job after its TTL. Returns the time until then.
+/// Deletes a Job that has ended, after its TTL. Returns the time until then.
 fn after_end(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<Duration> {
     let job = state.store.get(&job_objects(), key).cloned()?;
     let stays = Duration::from_secs(u64::try_from(job["spec"]["ttlSecondsAfterFinished"].as_i64()?).ok()?);

@@ -1,12 +1,12 @@
-//! A minimum of controllers:
+//! The few controllers that an operator needs:
 //!
 //! - Deployments get `ReplicaSet`s and pods; `StatefulSet`s and Jobs get pods.
 //! - Pods become ready or end, and budgets count them.
 //! - Dependents are deleted with their owners, and namespaces terminate.
-//! - Definitions are served, and Events expire.
+//! - Types of definitions are served, and Events expire.
 //!
 //! Every controller is a function from the state to writes. It runs for changed objects, in the order of their keys,
-//! until nothing changes any more. Time comes in as an argument and through timers.
+//! until no object changes any more. A controller gets the time only as an argument and from timers.
 
 mod adopt;
 mod budgets;
@@ -62,7 +62,7 @@ enum Work {
     Event(Key),
 }
 
-/// A controller that can be paused, like a real one that restarts or is late.
+/// A controller that tests can pause, as a real controller pauses when it restarts or is late.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Controller {
     /// Deletes objects without a remaining owner.
@@ -84,7 +84,7 @@ impl Work {
 /// The controllers' queue and timers.
 #[derive(Debug)]
 pub(crate) struct Controllers {
-    /// Whether all controllers run, or only the one for definitions.
+    /// Whether all controllers run. If false, only the controller for definitions runs.
     all: bool,
     /// The paused controllers, and the work that waits for them.
     away: BTreeMap<Controller, BTreeSet<Work>>,
@@ -93,12 +93,13 @@ pub(crate) struct Controllers {
 }
 
 impl Controllers {
-    /// Returns all controllers, or only the one for definitions, which a real API server contains.
+    /// Returns all controllers. If `all` is false, only the controller for definitions runs, which is part of a real
+    /// API server.
     pub(crate) fn new(all: bool) -> Self {
         Self { all, away: BTreeMap::new(), queue: BTreeSet::new(), timers: BTreeMap::new() }
     }
 
-    /// Runs until no work is left for now. Returns when the next timer is due.
+    /// Runs until no work is left now. Returns the time at which the next timer is due.
     pub(crate) fn run(&mut self, state: &mut State, moment: &Moment<'_>) -> Option<Instant> {
         while let Some(due) = self.timers.first_entry().filter(|due| *due.key() <= moment.instant) {
             self.queue.extend(due.remove());
@@ -116,7 +117,7 @@ impl Controllers {
                 continue;
             }
             if let Some(again) = perform(state, &work, moment) {
-                // A time beyond the clock's range never comes.
+                // If the time is beyond the clock's range, the timer never fires.
                 if let Some(at) = moment.instant.checked_add(again) {
                     self.timers.entry(at).or_default().insert(work);
                 }
@@ -130,7 +131,7 @@ impl Controllers {
         self.away.entry(controller).or_default();
     }
 
-    /// Resumes a controller with the work that has waited.
+    /// Resumes a controller. Queues the work that has waited for it.
     pub(crate) fn call_back(&mut self, controller: Controller) {
         self.queue.extend(self.away.remove(&controller).unwrap_or_default());
     }
@@ -174,7 +175,7 @@ impl Controllers {
         }
     }
 
-    /// Enqueues objects that may have waited for the removal of another one.
+    /// Queues objects that may have waited for the removal of another object.
     fn after_removal(&mut self, state: &State, place: &Place, object: &Value) {
         for owner in owners(object) {
             let found = owner["uid"].as_str().and_then(|uid| state.store.by_uid(uid));
@@ -190,7 +191,7 @@ impl Controllers {
     }
 }
 
-/// Reconciles one object. Returns the time until it must run again.
+/// Reconciles one object. Returns the time after which the controller must run again for this object.
 fn perform(state: &mut State, work: &Work, moment: &Moment<'_>) -> Option<Duration> {
     match work {
         Work::Definition(key) => definitions::sync(state, key, moment),

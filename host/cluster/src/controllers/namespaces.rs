@@ -54,7 +54,7 @@ pub(super) fn sync(state: &mut State, name: &str, moment: &Moment<'_>) {
     }
 }
 
-/// Returns the conditions that explain what blocks the termination, with the messages of a real controller.
+/// Returns the conditions that explain why the termination is blocked, with the messages of a real controller.
 fn conditions(object: &Value, left: &[(String, String, Arc<Value>)], now: &str) -> Value {
     let mut counts: std::collections::BTreeMap<String, usize> = std::collections::BTreeMap::new();
     let mut finalizers: std::collections::BTreeMap<String, usize> = std::collections::BTreeMap::new();

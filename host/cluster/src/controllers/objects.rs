@@ -58,7 +58,7 @@ pub(super) fn controlled(state: &State, resource: &GroupResource, namespace: &st
         .collect()
 }
 
-/// Returns the served type of stored objects.
+/// Returns the served type of the objects that are stored under a type.
 pub(super) fn served(state: &State, resource: &GroupResource) -> Option<Arc<Resource>> {
     state.catalogue.of_storage(resource).cloned()
 }

@@ -1,4 +1,4 @@
-//! The status of a pod: writes it like the kubelet, and reads it for other controllers.
+//! The status of a pod: writes it as the kubelet does, and reads it for other controllers.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,14 +13,14 @@ pub(super) fn is_ready(pod: &Value) -> bool {
     ready_since(pod).is_some()
 }
 
-/// Returns since when the pod is ready.
+/// Returns the time since which the pod is ready.
 pub(super) fn ready_since(pod: &Value) -> Option<&str> {
     let conditions = pod["status"]["conditions"].as_array()?;
     let ready = conditions.iter().find(|condition| condition["type"] == "Ready" && condition["status"] == "True")?;
     ready["lastTransitionTime"].as_str()
 }
 
-/// Returns an address that depends only on the pod.
+/// Returns an IP address that depends only on the pod's UID.
 pub(super) fn address(pod: &Value) -> String {
     let hex = meta(pod, "uid").replace('-', "");
     let number = u32::from_str_radix(hex.get(..6).unwrap_or("1"), 16).unwrap_or(1);
@@ -90,7 +90,8 @@ pub(super) fn set_condition(pod: &mut Value, kind: &str, holds: bool, why: Optio
     pod["status"]["conditions"] = json!(conditions);
 }
 
-/// Checks whether a pod is available: ready for long enough. The error is the remaining time, if the pod is ready.
+/// Checks whether a pod is available: it must have been ready for long enough. If the pod is ready, the error contains
+/// the remaining time.
 pub(super) fn availability(pod: &Arc<Value>, min_ready_seconds: u64, now: Timestamp) -> Result<(), Option<Duration>> {
     let since = ready_since(pod).and_then(clock::parse).ok_or(None)?;
     let for_long = Duration::try_from(now.duration_since(since)).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Pods: schedules and starts them, makes them ready by the script, and stops them after deletion.
+//! Pods: schedules and starts them, makes them ready as the script says, and stops them after deletion.
 
 use std::{sync::Arc, time::Duration};
 
@@ -57,7 +57,7 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
     again
 }
 
-/// Assigns the node. A binding raises no generation and has no field manager.
+/// Assigns the pod to the node. A binding does not raise the generation and has no field manager.
 fn bind(state: &mut State, key: &Key, pod: &Value, now: &str) -> Arc<Value> {
     let mut pod = pod.clone();
     pod["spec"]["nodeName"] = json!(NODE);
@@ -65,7 +65,7 @@ fn bind(state: &mut State, key: &Key, pod: &Value, now: &str) -> Arc<Value> {
     state.store.put(&pods(), key, pod)
 }
 
-/// Stops a deleted pod at once. Finalizers keep it until they are removed.
+/// Stops a deleted pod at once. A pod with finalizers remains until they are removed.
 fn stop(state: &mut State, key: &Key, pod: &Value) {
     if pod["metadata"]["finalizers"].as_array().is_none_or(Vec::is_empty) {
         state.store.remove(&pods(), key);

@@ -1,4 +1,4 @@
-//! `ReplicaSet`s: creates and deletes pods until their number is right.
+//! `ReplicaSet`s: creates and deletes pods until the number of pods is right.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
         for _ in staying.len()..if failure.is_some() { 0 } else { wanted } {
             staying.extend(workers::create(state, &set, None, moment, |_| ()));
         }
-        // Deletes unready pods first, then the youngest.
+        // Delete unready pods first, then the youngest ones.
         staying.sort_by_cached_key(|pod| (!pod_status::is_ready(pod), std::cmp::Reverse(meta(pod, "name").to_owned())));
         staying.reverse();
         while staying.len() > wanted {

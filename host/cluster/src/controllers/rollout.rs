@@ -26,7 +26,7 @@ impl Bounds {
         }
         let max_surge = share(&rolling["maxSurge"], replicas, true);
         let max_unavailable = share(&rolling["maxUnavailable"], replicas, false).min(replicas);
-        // With both at zero, no rollout could proceed.
+        // If both were zero, no rollout could make progress.
         let max_unavailable = if max_surge == 0 && max_unavailable == 0 { 1 } else { max_unavailable };
         Self { replicas, max_surge, max_unavailable }
     }
@@ -61,7 +61,7 @@ pub(super) fn step(bounds: &Bounds, recreate: bool, new: Option<&Arc<Value>>, ol
     let mut may_go = (current + old_total - min_available - new_unavailable).max(0);
     let mut order: Vec<usize> = (0..old.len()).collect();
     order.sort_by_key(|at| (meta(&old[*at], "creationTimestamp").to_owned(), meta(&old[*at], "name").to_owned()));
-    // Unavailable pods are removed first, and then as many others as availability allows.
+    // First remove unavailable pods. Then remove as many others as availability allows.
     for at in &order {
         let useless = (sizes[*at] - available(&old[*at])).clamp(0, may_go);
         sizes[*at] -= useless;

@@ -1,6 +1,6 @@
-//! `StatefulSet`s: creates, replaces and deletes pods with ordinals, one after the other.
+//! `StatefulSet`s: creates, replaces and deletes pods with ordinals, one after another.
 //!
-//! Their volume claim templates have no effect: pods start without volumes of their own.
+//! Volume claim templates have no effect: pods start without volumes from these templates.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -21,7 +21,7 @@ const REVISION: &str = "controller-revision-hash";
 /// The delay after a failure to create pods.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// The pods of a set, by ordinal.
+/// The pods of a set, by their ordinals.
 type Ordinals = BTreeMap<i64, Arc<Value>>;
 
 pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<Duration> {
@@ -45,7 +45,7 @@ fn ordinals(state: &State, set: &Value) -> Ordinals {
     pods.into_iter().filter_map(|pod| Some((meta(&pod, "name").strip_prefix(&prefix)?.parse().ok()?, pod))).collect()
 }
 
-/// Creates, deletes and replaces the pods that the update rules allow now.
+/// Creates, deletes and replaces the pods for which the update rules allow it now.
 fn step(state: &mut State, set: &Value, revision: &str, moment: &Moment<'_>) {
     let spec = &set["spec"];
     let is_ordered = spec["podManagementPolicy"] != "Parallel";

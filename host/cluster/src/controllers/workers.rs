@@ -16,10 +16,10 @@ use crate::{
     storage::{GroupResource, Key, meta},
 };
 
-/// The most pods of one owner.
+/// The maximum number of pods of one owner.
 const MOST: i64 = 1000;
 
-/// Returns why no pod can be created, if the service account is missing.
+/// Returns the reason why no pod can be created, if the service account is missing.
 pub(super) fn missing_account(state: &State, owner: &Value) -> Option<String> {
     let (namespace, name) = (meta(owner, "namespace"), meta(owner, "name"));
     let account = owner["spec"]["template"]["spec"]["serviceAccountName"].as_str().unwrap_or("default");
@@ -31,8 +31,8 @@ pub(super) fn missing_account(state: &State, owner: &Value) -> Option<String> {
     })
 }
 
-/// Returns how many of the wanted pods an owner gets. Records an Event if the owner gets fewer. Every step of this
-/// cluster holds the cluster's lock: a step that creates millions of pods would hold the lock for hours.
+/// Returns how many of the wanted pods an owner gets. Records an Event if the owner gets fewer. The cluster is locked
+/// during every step, and a step that creates millions of pods would take hours.
 pub(super) fn bounded(state: &mut State, owner: &Value, wanted: i64, moment: &Moment<'_>) -> i64 {
     if wanted > MOST {
         let kind = owner["kind"].as_str().unwrap_or_default();
@@ -81,6 +81,6 @@ pub(super) fn create(
 pub(super) fn delete(state: &mut State, pod: &Value, moment: &Moment<'_>) {
     let Some(resource) = served(state, &pods()) else { return };
     let key = Key::new(meta(pod, "namespace"), meta(pod, "name"));
-    // A pod that no longer exists needs no deletion.
+    // A pod that no longer exists need not be deleted.
     let _left = api::delete(state, &resource, &key, &Deletion::default(), &moment.text());
 }

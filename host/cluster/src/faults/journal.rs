@@ -1,4 +1,4 @@
-//! The journal of requests, for assertions such as "zero writes".
+//! The journal of requests, for assertions such as "no writes".
 
 use std::{collections::VecDeque, fmt, sync::Mutex};
 
@@ -10,13 +10,13 @@ use crate::lock::lock;
 /// A request and its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Time of the answer.
+    /// The time of the answer.
     pub at: Timestamp,
     /// The request.
     pub attempt: Attempt,
-    /// Status code, or 0 if the connection broke.
+    /// The status code, or 0 if the connection broke.
     pub code: u16,
-    /// Revision of the store after the request.
+    /// The revision of the store after the request.
     pub revision: u64,
 }
 
@@ -34,7 +34,8 @@ impl fmt::Display for Entry {
     }
 }
 
-/// The requests since the start or the last [`clear`](Self::clear). The oldest are forgotten first.
+/// The requests since the start or since the last [`clear`](Self::clear). A full journal removes the oldest requests
+/// first.
 #[derive(Debug)]
 pub struct Journal {
     entries: Mutex<VecDeque<Entry>>,
@@ -42,7 +43,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Returns an empty journal for `most` requests.
+    /// Returns an empty journal with room for `most` requests.
     pub(crate) fn new(most: usize) -> Self {
         Self { entries: Mutex::new(VecDeque::new()), most }
     }
@@ -76,7 +77,7 @@ impl Journal {
         self.entries().into_iter().filter(is_write).collect()
     }
 
-    /// Forgets all entries.
+    /// Removes all entries.
     pub fn clear(&self) {
         lock(&self.entries).clear();
     }

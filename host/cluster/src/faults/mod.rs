@@ -1,8 +1,8 @@
-//! Injects faults into requests and watch events. A test passes in a plan that decides about each of them.
+//! Injects faults into requests and watch events. A test provides a plan that decides about each request and event.
 //!
-//! A plan sees every request before it has an effect. It may let the request pass, refuse it, lose its answer after the
-//! effect, delay it, or answer it from an older state. A plan also sees every event before it is sent. All plans use
-//! one seeded generator, so the seed reproduces a run.
+//! A plan sees every request before the request has an effect. The plan may let the request pass, refuse it, lose its
+//! answer after the effect, delay it, or answer it from an older state. A plan also sees every event before it is sent.
+//! All plans use one seeded generator, so the same seed repeats the same run.
 
 mod journal;
 mod seeded;
@@ -50,7 +50,7 @@ impl Verb {
         }
     }
 
-    /// Returns whether the verb changes anything.
+    /// Returns whether a request with this verb can change objects.
     pub fn is_write(self) -> bool {
         !matches!(self, Self::Get | Self::List | Self::Watch)
     }
@@ -59,13 +59,13 @@ impl Verb {
 /// A request, as plans, access rules and the journal see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
-    /// The user.
+    /// The name of the user that sent the request.
     pub user: String,
     /// The program, as named in the `User-Agent` header.
     pub program: String,
-    /// The verb.
+    /// The verb of the request.
     pub verb: Verb,
-    /// API group. Empty for the core group and for documents.
+    /// API group. Empty for the core group, and for documents such as discovery.
     pub group: String,
     /// Plural of the type. Empty for documents such as discovery.
     pub resource: String,
@@ -73,7 +73,8 @@ pub struct Attempt {
     pub subresource: String,
     /// Namespace. Empty for all namespaces and for cluster-scoped types.
     pub namespace: String,
-    /// Name of the object. Empty for creations, and for lists and watches unless a field selector picks one name.
+    /// Name of the object. Empty for creations. Also empty for lists and watches, unless a field selector selects one
+    /// name.
     pub name: String,
     /// Content type, which distinguishes an apply from other patches.
     pub content_type: String,
@@ -84,15 +85,15 @@ pub struct Attempt {
 /// The failure of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
-    /// A server error with this code, such as 500 or 503.
+    /// A server error with this status code, such as 500 or 503.
     Server(u16),
-    /// 429, with the seconds to wait.
+    /// A 429 answer with the number of seconds to wait.
     Throttled(u64),
-    /// 409, as after a write by another client.
+    /// A 409 answer, as if another client wrote the object before.
     Conflict,
-    /// 409 about a quota, as after a write of the quota by another client.
+    /// A 409 answer about a quota, as if another client wrote the quota before.
     QuotaConflict,
-    /// 409 from an admission webhook, with a message of its own.
+    /// A 409 answer from an admission webhook, with the webhook's own message.
     WebhookConflict,
     /// No answer: the connection breaks.
     Disconnect,
@@ -108,7 +109,8 @@ pub enum Outcome {
     FailBefore(Failure),
     /// The request has its effect, and then fails.
     FailAfter(Failure),
-    /// A read is answered from the state before this many changes of its type.
+    /// The answer to a read comes from the state before the last changes of its type. The number says how many changes
+    /// are missing.
     Stale(u64),
 }
 
@@ -127,25 +129,26 @@ impl From<Outcome> for Verdict {
     }
 }
 
-/// The fate of an event.
+/// The fate of an event, as a plan decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EventFate {
     /// The event is sent.
     #[default]
     Deliver,
-    /// The event is never sent, and the watch continues, as with a broken cache in between. Only a new list recovers.
+    /// The event is never sent, although the watch continues, as if a cache in between was broken. The client can
+    /// recover only with a new list.
     Drop,
     /// The event is sent twice.
     Duplicate,
     /// The event and all later ones are delayed.
     Delay(Duration),
-    /// The watch ends with 410 instead of the event.
+    /// The watch ends with 410, and the event is not sent.
     Expire,
-    /// The connection breaks instead of the event.
+    /// The connection breaks, and the event is not sent.
     Cut,
 }
 
-/// Decides which faults happen.
+/// A plan that decides which faults happen.
 pub trait FaultPlan: Send {
     /// Decides about a request that arrived.
     fn request(&mut self, attempt: &Attempt, rng: &mut Rng) -> Verdict {
@@ -159,19 +162,19 @@ pub trait FaultPlan: Send {
         EventFate::Deliver
     }
 
-    /// Called after a write had its effect and before its answer. A test can crash the client here.
+    /// Called after a write had its effect, before its answer is sent. A test can simulate a crash of the client here.
     fn applied(&mut self, attempt: &Attempt) {
         let _ = attempt;
     }
 }
 
-/// Injects no faults.
+/// A plan without faults.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoFaults;
 
 impl FaultPlan for NoFaults {}
 
-/// Turns a function that decides about requests into a plan.
+/// Uses a function that decides about requests as a plan.
 impl<F> FaultPlan for F
 where
     F: FnMut(&Attempt, &mut Rng) -> Verdict + Send,

@@ -1,4 +1,4 @@
-//! A plan that injects every fault at a given rate.
+//! A plan that injects each kind of fault at a given rate.
 
 use std::time::Duration;
 
@@ -6,31 +6,31 @@ use fastrand::Rng;
 
 use super::{Attempt, EventFate, Failure, FaultPlan, Outcome, Verdict};
 
-/// Faults at rates between 0 and 1. All default to 0.
+/// Faults at rates between 0 and 1. All rates are 0 by default.
 #[derive(Debug, Clone, Default)]
 pub struct SeededFaults {
-    /// Server errors, throttling, conflicts and broken connections before the request has an effect.
+    /// The rate of server errors, throttling, conflicts and broken connections before the request has an effect.
     pub before: f64,
-    /// Failures after the request has had its effect.
+    /// The rate of failures after the request has had its effect.
     pub after: f64,
-    /// Reads from an older state.
+    /// The rate of reads that are answered from an older state.
     pub stale: f64,
-    /// Delayed requests.
+    /// The rate of delayed requests.
     pub slow: f64,
-    /// The maximum delay.
+    /// The maximum delay of requests and events.
     pub slowest: Duration,
-    /// Events replaced by a broken connection.
+    /// The rate of broken connections instead of an event.
     pub cut: f64,
-    /// Events replaced by an expired watch.
+    /// The rate of expired watches instead of an event.
     pub expire: f64,
-    /// Events that are sent twice.
+    /// The rate of events that are sent twice.
     pub duplicate: f64,
-    /// Delayed events.
+    /// The rate of delayed events.
     pub late: f64,
 }
 
 impl SeededFaults {
-    /// Returns a plan with every fault at the same rate.
+    /// Returns a plan in which all faults have the same rate.
     pub fn everything(rate: f64) -> Self {
         Self {
             before: rate,
@@ -46,7 +46,7 @@ impl SeededFaults {
     }
 
     fn wait(&self, rng: &mut Rng) -> Duration {
-        // Whole milliseconds, like timers: a fraction would make runs with one seed differ.
+        // Round to whole milliseconds, the unit of timers. Fractions would make runs with the same seed differ.
         let millis = self.slowest.mul_f64(rng.f64()).as_millis();
         Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))
     }
@@ -68,7 +68,8 @@ impl FaultPlan for SeededFaults {
         let outcome = if rng.f64() < self.before {
             Outcome::FailBefore(failure(attempt, rng))
         } else if attempt.verb.is_write() && rng.f64() < self.after {
-            // Any failure but a conflict can hide a success. A conflict guarantees that the request had no effect.
+            // Never answer with a conflict here: a conflict guarantees that the request had no effect. Every other
+            // failure can hide a success.
             let lost = if rng.bool() { Failure::Disconnect } else { Failure::Server(504) };
             Outcome::FailAfter(lost)
         } else if !attempt.verb.is_write() && rng.f64() < self.stale {

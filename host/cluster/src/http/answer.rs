@@ -64,7 +64,7 @@ pub(crate) fn render(answer: &Answer, accept: &str, include: &str, now: Timestam
     }
 }
 
-/// A list. Items of built-in kinds omit `kind` and `apiVersion`.
+/// The body of a list. Items of built-in kinds do not contain `kind` and `apiVersion`.
 struct ListBody<'a> {
     resource: &'a Resource,
     metadata: &'a Value,
@@ -88,7 +88,7 @@ impl Serialize for ListBody<'_> {
     }
 }
 
-/// An object without `kind` and `apiVersion`.
+/// An object that is serialized without `kind` and `apiVersion`.
 struct Bare<'a>(&'a Value);
 
 impl Serialize for Bare<'_> {
@@ -110,10 +110,10 @@ pub(crate) fn error(error: &ApiError) -> Response<Body> {
     response
 }
 
-/// The server's message about an outdated write.
+/// A real server's message about an outdated write.
 const MODIFIED: &str = "the object has been modified; please apply your changes to the latest version and try again";
 
-/// Returns the error for a fault, or `None` for a broken connection.
+/// Returns the error for an injected failure. Returns `None` for a broken connection.
 pub(crate) fn failure(failure: Failure, resource: &str, name: &str) -> Option<ApiError> {
     let subject = crate::status::Subject { kind: resource.to_owned(), name: name.to_owned(), ..Default::default() };
     Some(match failure {

@@ -1,4 +1,4 @@
-//! Bodies of responses, and bodies of requests up to the server's limit.
+//! The bodies of responses and requests. The size of a request's body is limited.
 
 use std::{convert::Infallible, error::Error};
 
@@ -10,7 +10,7 @@ use crate::status::ApiError;
 /// The body of a response.
 pub type Body = UnsyncBoxBody<Bytes, Disconnected>;
 
-/// A connection broken by a fault.
+/// The error for a connection that a fault broke.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the connection was broken")]
 pub struct Disconnected;
@@ -21,7 +21,7 @@ impl From<Infallible> for Disconnected {
     }
 }
 
-/// The maximum bytes of a request, as on a real server.
+/// The maximum size of a request's body in bytes, as on a real server.
 const MOST: usize = 3 << 20;
 
 /// Reads a body. Returns `None` if it is too large.

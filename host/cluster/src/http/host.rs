@@ -1,4 +1,4 @@
-//! Checks the host of a request. The cluster has no authentication by default, so it must not answer web pages whose
+//! Checks the host of a request. By default, the cluster has no authentication. So it must not answer web pages whose
 //! host name was rebound to this machine.
 
 use std::net::IpAddr;
@@ -7,9 +7,9 @@ use http::{HeaderMap, StatusCode, header};
 
 use crate::status::ApiError;
 
-/// Refuses a host that is neither a name of this machine nor the connected address.
+/// Refuses a host unless it is a name of this machine or the address of the connection.
 pub(super) fn check(headers: &HeaderMap, connected: Option<IpAddr>) -> Result<(), ApiError> {
-    // Browsers always send a host, so a request without one is safe.
+    // Browsers always send a host, so a request without a host does not come from a browser.
     let Some(host) = headers.get(header::HOST) else { return Ok(()) };
     if host.to_str().is_ok_and(|host| is_here(host, connected)) {
         return Ok(());

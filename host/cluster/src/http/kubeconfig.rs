@@ -1,6 +1,6 @@
-//! Kubeconfigs.
+//! Writes kubeconfigs.
 
-/// Returns a kubeconfig for a server and a user's token.
+/// Returns a kubeconfig with a server's URL and a user's token.
 pub(super) fn write(url: &str, token: &str) -> String {
     format!(
         "apiVersion: v1\nkind: Config\ncurrent-context: embedded\n\

@@ -1,4 +1,4 @@
-//! Handles one request from bytes to answer: parses it, injects faults, and calls the API.
+//! Handles one request from its bytes to the answer: parses the request, injects faults, and calls the API.
 
 use std::sync::Arc;
 

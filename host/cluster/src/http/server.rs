@@ -20,7 +20,7 @@ use super::{
     service::ClusterService,
 };
 
-/// A listening cluster. Dropping it stops it.
+/// A cluster that listens on a port. Dropping this handle stops the server.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
@@ -57,18 +57,18 @@ impl Drop for Server {
 }
 
 async fn accept(listener: TcpListener, service: ClusterService) {
-    // Dropping this task drops the set, which ends the connections.
+    // If this task is dropped, the set is dropped too, and the connections end.
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => {
                 let Ok((stream, _)) = accepted else { continue };
                 let service = service.clone();
-                // The local address of the connection, even if the server listens on all addresses.
+                // The address at which the client connected, even if the server listens on all addresses.
                 let connected = stream.local_addr().ok().map(|address| address.ip().to_canonical());
                 connections.spawn(async move {
                     let answer = service_fn(move |request| answer(service.clone(), connected, request));
-                    // A client that disconnects is not an error.
+                    // Ignore the error: a client may disconnect at any time.
                     let _gone = http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
                 });
             }

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::inner::Inner;
 
-/// Connects a client without a socket: `kube::Client::new(cluster.service(), "default")`.
+/// A service that connects a client without a socket: `kube::Client::new(cluster.service(), "default")`.
 #[derive(Clone)]
 pub struct ClusterService {
     cluster: Arc<Inner>,
@@ -42,7 +42,7 @@ impl ClusterService {
         respond(&self.cluster, parts, body, self.user).await
     }
 
-    /// Returns a service that acts as another user.
+    /// Returns a service whose requests have another user.
     #[must_use]
     pub fn as_user(&self, name: &str) -> Self {
         Self { cluster: Arc::clone(&self.cluster), user: Some(name.to_owned()) }

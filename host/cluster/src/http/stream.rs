@@ -19,7 +19,7 @@ use crate::{
 /// The interval between bookmarks.
 const BOOKMARKS: Duration = Duration::from_mins(1);
 
-/// A watch that is being answered.
+/// A watch whose answer is being sent.
 pub(crate) struct Watcher {
     cluster: Arc<Inner>,
     watch: Watch,
@@ -57,7 +57,7 @@ impl Watcher {
         }
     }
 
-    /// Returns the events as frames of a body.
+    /// Returns the events as frames of the answer's body.
     pub(crate) fn frames(self) -> impl Stream<Item = Result<Frame<Bytes>, Disconnected>> {
         stream::unfold(self, |mut watcher| async move {
             let next = watcher.next().await?;
@@ -112,7 +112,7 @@ impl Watcher {
         }
     }
 
-    /// Reads changes from the log. Returns a final line if the watch cannot continue.
+    /// Reads the changes from the log. If the watch cannot continue, returns the last line to send.
     fn advance(&mut self) -> Option<Bytes> {
         self.changed.look();
         let watch = &mut self.watch;

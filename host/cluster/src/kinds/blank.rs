@@ -1,5 +1,5 @@
-//! Objects of built-in kinds before any field is set: the fields that Go always writes. The creator of an object owns
-//! only the differences from them.
+//! Objects of built-in kinds before any field is set. They contain the fields that Go always writes. A client that
+//! creates an object owns only the fields that differ from this blank object.
 
 use serde_json::{Value, json};
 

@@ -14,7 +14,7 @@ const PROBE: [&str; 5] =
 const VARIABLE_TEXT: &str =
     "a valid environment variable name must consist only of printable ASCII characters other than '='";
 
-/// Validates a container of a pod with these volumes.
+/// Validates a container. `volumes` are the names of the pod's volumes.
 pub(super) fn check(container: &Value, path: &str, volumes: &[&str]) -> Vec<Cause> {
     let mut causes = Vec::new();
     for field in ["name", "image"] {
@@ -90,7 +90,7 @@ fn variables(container: &Value, path: &str) -> Vec<Cause> {
     causes
 }
 
-/// Validates a probe. A probe for liveness or startup must have a success threshold of 1.
+/// Validates a probe. For a liveness or startup probe, the success threshold must be 1.
 fn check_probe(probe: &Value, path: &str, is_about_living: bool) -> Vec<Cause> {
     let mut causes = Vec::new();
     for field in PROBE {
@@ -106,7 +106,8 @@ fn check_probe(probe: &Value, path: &str, is_about_living: bool) -> Vec<Cause> {
     causes
 }
 
-/// Refuses requests above the limit. Extended resources have other rules, which are not implemented.
+/// Refuses requests that are above the limit. Extended resources have other rules, which this cluster does not
+/// implement.
 fn resources(resources: &Value, path: &str) -> Vec<Cause> {
     let mut causes = Vec::new();
     for (name, wanted) in resources["requests"].as_object().into_iter().flatten() {

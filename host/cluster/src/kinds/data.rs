@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 use crate::{catalogue::Family, status::Cause};
 
-/// Base64 as Go decodes it, which ignores trailing bits.
+/// Decodes base64 as Go does. Go ignores trailing bits.
 static GO: GeneralPurpose =
     GeneralPurpose::new(&alphabet::STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
 
-/// The maximum bytes of all values together.
+/// The maximum size of all values together, in bytes.
 const MOST: usize = 1 << 20;
 
-/// Moves the texts of a Secret to its data.
+/// Moves the values in `stringData` of a Secret to its `data`.
 pub(super) fn fill_secret(object: &mut Value) {
     let Some(fields) = object.as_object_mut() else { return };
     if let Some(Value::Object(plain)) = fields.remove("stringData") {
@@ -28,7 +28,7 @@ pub(super) fn fill_secret(object: &mut Value) {
     fields.entry("type").or_insert_with(|| json!("Opaque"));
 }
 
-/// Returns Go's error about a value that is not base64.
+/// Returns Go's error for a value that is not base64.
 pub(super) fn undecodable(family: Family, object: &Value) -> Option<String> {
     let mut values = bytes(family, object).filter_map(|(_, value)| value.as_str());
     let at = values.find_map(|text| {
@@ -40,12 +40,12 @@ pub(super) fn undecodable(family: Family, object: &Value) -> Option<String> {
     Some(format!("illegal base64 data at input byte {at}"))
 }
 
-/// Decodes base64. Ignores line breaks, like Go.
+/// Decodes base64. Ignores line breaks, as Go does.
 fn decode(text: &str) -> Result<Vec<u8>, DecodeError> {
     GO.decode(text.replace(['\r', '\n'], ""))
 }
 
-/// Returns the values in base64.
+/// Returns the values that are encoded in base64.
 fn bytes(family: Family, object: &Value) -> impl Iterator<Item = (&String, &Value)> {
     let field = if family == Family::Secret { "data" } else { "binaryData" };
     object[field].as_object().into_iter().flatten()
@@ -67,7 +67,7 @@ pub(super) fn check(family: Family, new: &Value, old: Option<&Value>) -> Vec<Cau
         }
     }
     if size(family, new) > MOST {
-        // The error for a ConfigMap names the whole object.
+        // For a ConfigMap, the error names the whole object.
         let field = if family == Family::Secret { "data" } else { "[]" };
         let message = format!("Too long: may not be more than {MOST} bytes");
         causes.push(Cause { reason: "FieldValueTooLong", message, field: field.into() });

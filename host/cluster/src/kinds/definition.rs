@@ -22,7 +22,7 @@ pub(super) fn fill(object: &mut Value) {
     }
 }
 
-/// Sets the status of a new definition: nothing is accepted yet.
+/// Sets the status of a new definition: its names are not accepted yet.
 pub(super) fn prepare(object: &mut Value) {
     let versions = object["spec"]["versions"].as_array().into_iter().flatten();
     let stored: Vec<Value> =
@@ -31,7 +31,7 @@ pub(super) fn prepare(object: &mut Value) {
         json!({"acceptedNames": {"kind": "", "plural": ""}, "conditions": null, "storedVersions": stored});
 }
 
-/// Keeps a definition that is being deleted until its objects are gone.
+/// Adds a finalizer to a definition that is being deleted. The definition remains until its objects are gone.
 pub(crate) fn hold(object: &mut Value, now: &str) {
     let add = |list: &mut Value, item: Value| match list.as_array_mut() {
         Some(list) => list.push(item),
@@ -85,7 +85,7 @@ fn shown(versions: &[Value]) -> String {
     json!(versions.iter().map(|version| &version["name"]).collect::<Vec<_>>()).to_string()
 }
 
-/// Checks that a schema is structural: every node has a type.
+/// Checks that a schema is structural: every node must have a type.
 fn structural(schema: &Value, path: &str, causes: &mut Vec<Cause>) {
     let open = schema["x-kubernetes-preserve-unknown-fields"] == true || schema["x-kubernetes-int-or-string"] == true;
     if schema["type"].as_str().is_none_or(str::is_empty) && !open {

@@ -83,7 +83,7 @@ pub(super) fn check_pods(new: &Value, kind: &str) -> Vec<Cause> {
     causes
 }
 
-/// Validates the bounds of a rollout, which must allow progress.
+/// Validates the bounds of a rollout. The bounds must allow progress.
 fn rolling(steps: &Value) -> Vec<Cause> {
     const PERCENT_TEXT: &str = "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
     const PATH: &str = "spec.strategy.rollingUpdate";
@@ -110,10 +110,10 @@ fn rolling(steps: &Value) -> Vec<Cause> {
     causes
 }
 
-/// Returns the number of a percentage.
+/// Returns the number in a percentage.
 fn percent(value: &Value) -> Option<i64> {
     let digits = value.as_str()?.strip_suffix('%')?;
-    // The parser would accept a sign.
+    // Check the digits, because the parser would accept a sign.
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
 }
 
@@ -125,12 +125,12 @@ fn go_selector(selector: &Value) -> String {
     json!({"matchLabels": selector["matchLabels"]}).to_string()
 }
 
-/// Returns a number of pods.
+/// Returns a number of pods. Returns 0 for a value that is not a number.
 pub(crate) fn count(value: &Value) -> i64 {
     value.as_i64().unwrap_or_default()
 }
 
-/// Returns a number of pods from a number or a percentage. A percentage is rounded up or down.
+/// Returns a number of pods from a number or a percentage. `up` decides whether a percentage is rounded up or down.
 pub(crate) fn share(value: &Value, of: i64, up: bool) -> i64 {
     match value {
         Value::String(text) => {
@@ -142,7 +142,7 @@ pub(crate) fn share(value: &Value, of: i64, up: bool) -> i64 {
     }
 }
 
-/// Returns Go's error about a number that overflows its type.
+/// Returns Go's error for a number that overflows its type.
 pub(super) fn overflow(object: &Value) -> Option<String> {
     const NUMBERS: [&str; 6] = [
         "/spec/replicas",

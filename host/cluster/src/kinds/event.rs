@@ -1,8 +1,9 @@
-//! Converts Events between the shape of the core group, which is stored, and the shape of events.k8s.io.
+//! Converts Events between the shape of the core group and the shape of events.k8s.io. The cluster stores Events in the
+//! shape of the core group.
 
 use serde_json::{Map, Value};
 
-/// Fields of the core shape, with their names in events.k8s.io.
+/// The names of fields in the core group, each with its name in events.k8s.io.
 const NAMES: [(&str, &str); 7] = [
     ("involvedObject", "regarding"),
     ("message", "note"),
@@ -13,17 +14,17 @@ const NAMES: [(&str, &str); 7] = [
     ("reportingComponent", "reportingController"),
 ];
 
-/// Returns the stored shape of an Event from events.k8s.io.
+/// Converts an Event from the shape of events.k8s.io to the stored shape.
 pub(crate) fn to_stored(object: &Value) -> Value {
     rename(object, "v1", |name| NAMES.iter().find(|(_, new)| *new == name).map(|(old, _)| *old))
 }
 
-/// Returns the events.k8s.io shape of a stored Event.
+/// Converts a stored Event to the shape of events.k8s.io.
 pub(crate) fn from_stored(object: &Value) -> Value {
     rename(object, "events.k8s.io/v1", |name| NAMES.iter().find(|(old, _)| *old == name).map(|(_, new)| *new))
 }
 
-/// Fills in fields that Go writes even if they are empty: two times and a source.
+/// Adds the fields that Go writes even if they are empty: two times and a source.
 pub(super) fn fill(object: &mut Value, [first, last, source]: [&str; 3]) {
     for (field, empty) in [(first, Value::Null), (last, Value::Null), (source, Value::Object(Map::new()))] {
         if object[field].is_null() {

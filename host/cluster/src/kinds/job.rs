@@ -8,7 +8,7 @@ use crate::{status::Cause, storage::meta};
 /// Fills in the defaults.
 pub(super) fn fill(object: &mut Value) {
     let Some(spec) = object.get_mut("spec").filter(|spec| spec.is_object()) else { return };
-    // Without both fields, one pod must succeed. With one of them, pods may run until one has succeeded.
+    // Without both fields, one pod must succeed. With only one of them, pods may run until one of them has succeeded.
     if spec["completions"].is_null() && spec["parallelism"].is_null() {
         spec["completions"] = json!(1);
     }
@@ -29,7 +29,7 @@ pub(super) fn fill(object: &mut Value) {
     }
 }
 
-/// Gives a new Job a selector by its UID, and its pods the matching labels.
+/// Sets a selector by UID in a new Job, and the labels that it matches in the Job's template.
 pub(super) fn prepare(object: &mut Value) {
     object["status"] = json!({});
     if object["spec"]["manualSelector"] == true {
@@ -52,7 +52,7 @@ pub(super) fn prepare(object: &mut Value) {
     object["spec"]["selector"]["matchLabels"]["batch.kubernetes.io/controller-uid"] = json!(uid);
 }
 
-/// Validates a Job. `old` is the Job that it replaces.
+/// Validates a Job. `old` is the Job before an update.
 pub(super) fn check(new: &Value, old: Option<&Value>) -> Vec<Cause> {
     let spec = &new["spec"];
     let mut causes = Vec::new();

@@ -1,7 +1,7 @@
 //! The server's rules for each built-in kind: the stored form, defaults, fields that clients may not set, and
 //! validation.
 //!
-//! Only rules that clients of this cluster can observe are implemented. A real server refuses more.
+//! This module implements only rules that clients of this cluster can observe. A real server has more rules.
 
 mod blank;
 mod budget;
@@ -60,7 +60,7 @@ pub(crate) fn normalise(resource: &Resource, object: &mut Value) {
     }
 }
 
-/// Returns the error of Go's decoder for an object of a built-in kind. Wrong types are checked elsewhere.
+/// Returns the error that Go's decoder reports for an object of a built-in kind. Other code checks for wrong types.
 pub(crate) fn undecodable(resource: &Resource, object: &Value) -> Option<String> {
     match resource.family {
         Family::ConfigMap | Family::Secret => data::undecodable(resource.family, object),
@@ -74,7 +74,7 @@ pub(crate) fn wrong_label(key: &str, value: &str) -> Option<Cause> {
     names::labels(&json!({key: value}), "").into_iter().next()
 }
 
-/// Sets the fields of a new object that only the server sets.
+/// Sets the fields of a new object that only the server may set.
 pub(crate) fn prepare_create(resource: &Resource, object: &mut Value) {
     match resource.family {
         Family::Custom if !resource.status => {}
@@ -155,7 +155,7 @@ pub(crate) fn reset_fields(resource: &Resource, subresource: &str) -> FieldSet {
     }
 }
 
-/// Validates an object of a built-in kind. `old` is the object that it replaces.
+/// Validates an object of a built-in kind. `old` is the object before an update.
 pub(crate) fn check(resource: &Resource, new: &Value, old: Option<&Value>) -> Vec<Cause> {
     let mut causes = names::check(resource, new);
     causes.extend(owners(new));

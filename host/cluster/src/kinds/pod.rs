@@ -140,7 +140,7 @@ fn list_mut<'a>(value: &'a mut Value, name: &str) -> impl Iterator<Item = &'a mu
     list.into_iter().flatten().filter(|item| item.is_object())
 }
 
-/// Sets a field that is missing, or empty: the server takes an empty text for a missing one.
+/// Sets a field that is missing or empty. The server treats an empty text like a missing one.
 fn set(value: &mut Value, field: &str, default: Value) {
     if value[field].is_null() || value[field] == "" {
         value[field] = default;
@@ -153,7 +153,7 @@ fn pull_policy(image: &str) -> &'static str {
     if !name.contains('@') && tag == "latest" { "Always" } else { "IfNotPresent" }
 }
 
-/// Sets the fields of a new pod that the server and its admission plugins set.
+/// Sets the fields of a new pod that a server and its admission plugins set.
 pub(super) fn prepare(object: &mut Value) {
     let spec = &mut object["spec"];
     set(spec, "serviceAccountName", json!("default"));

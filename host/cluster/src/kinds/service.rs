@@ -92,7 +92,7 @@ pub(crate) struct Addresses {
 }
 
 impl Addresses {
-    /// Sets the addresses of a Service. An update keeps the addresses of `old`.
+    /// Sets the addresses of a Service. After an update, the Service keeps the addresses of `old`.
     pub(crate) fn allocate(&mut self, object: &mut Value, old: Option<&Value>) {
         let spec = &mut object["spec"];
         if spec["type"] == "ExternalName" {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::deployment;
 use crate::status::Cause;
 
-/// The fields of a spec that an update may change.
+/// The fields of the spec that an update may change.
 const MUTABLE: [&str; 7] = [
     "replicas",
     "ordinals",
@@ -45,7 +45,7 @@ pub(super) fn fill(object: &mut Value) {
     deployment::fill_template(spec);
 }
 
-/// Validates a `StatefulSet`. `old` is the set that it replaces.
+/// Validates a `StatefulSet`. `old` is the set before an update.
 pub(super) fn check(new: &Value, old: Option<&Value>) -> Vec<Cause> {
     let mut causes = deployment::check_pods(new, "statefulset");
     let fixed = |object: &Value| {

@@ -1,11 +1,11 @@
-//! Applies the changes of a round trip through Go's types. Nulls, empty lists, maps and texts, and some zeros vanish;
-//! quantities get their canonical form.
+//! Changes an object as a conversion to Go's types and back would. Removes nulls, empty lists, maps and texts, and some
+//! zeros. Writes quantities in their canonical form.
 
 use serde_json::Value;
 
 use crate::schema::{Node, Scalar, Shape};
 
-/// Numbers and booleans that are not pointers in Go, so that their zero value is omitted.
+/// Numbers and booleans that are not pointers in Go. Go omits them if their value is zero.
 const PLAIN: [&str; 25] = [
     "readOnly",
     "stdin",
@@ -34,7 +34,7 @@ const PLAIN: [&str; 25] = [
     "fullyLabeledReplicas",
 ];
 
-/// Tidies an object of a built-in kind.
+/// Applies these changes to an object of a built-in kind.
 pub(super) fn tidy(value: &mut Value, node: &Node) {
     match (value, &node.shape) {
         (Value::Object(object), Shape::Map(fields)) => {

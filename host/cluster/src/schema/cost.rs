@@ -1,8 +1,8 @@
-//! Estimates the cost of CEL rules on an object before they are evaluated. `kube-cel` has no budget, and a rule with
-//! nested loops over lists would block all other requests.
+//! Estimates the cost of CEL rules on an object before the rules are evaluated. `kube-cel` has no cost limit, and a
+//! rule with nested loops over lists would block all other requests.
 //!
-//! Every part of an expression costs one step. A comprehension costs the steps of its body once per item of its list. A
-//! value that an expression builds cannot have more items than the expression has steps.
+//! Every part of an expression costs one step. For a comprehension, the steps of its body are counted for each item of
+//! its list. An expression cannot build a value with more items than the expression has steps.
 
 use kube_cel::{
     CompiledSchema,
@@ -13,13 +13,14 @@ use kube_cel::{
 };
 use serde_json::Value;
 
-/// The maximum steps for one evaluation of a rule, as on a real server.
+/// The maximum number of steps for one evaluation of a rule, as on a real server.
 const PER_RULE: u64 = 1_000_000;
 
-/// The maximum steps for all rules on one object, as on a real server.
+/// The maximum number of steps for all rules on one object, as on a real server.
 const IN_ALL: u64 = 10_000_000;
 
-/// A comprehension copies the items built so far in every round. One step pays for this many copied items.
+/// In every round, a comprehension copies the items that it has built so far. Copying this number of items costs one
+/// step.
 const COPIES: u64 = 16;
 
 /// A rule that costs too much.
@@ -44,12 +45,12 @@ fn parts(schema: &CompiledSchema) -> impl Iterator<Item = &CompiledSchema> {
     schema.properties.values().chain(single).chain(junctors(schema))
 }
 
-/// Returns the schemas that further constrain the same value.
+/// Returns the schemas that also apply to the same value (`allOf`, `anyOf`, `oneOf`).
 fn junctors(schema: &CompiledSchema) -> impl Iterator<Item = &CompiledSchema> {
     schema.all_of.iter().chain(&schema.any_of).chain(&schema.one_of)
 }
 
-/// Refuses an object whose rules cost too much. `old` is the object that it replaces.
+/// Refuses an object if its rules cost too much. `old` is the object before an update.
 pub(super) fn check(schema: &CompiledSchema, object: &Value, old: Option<&Value>) -> Result<(), TooMuch> {
     let largest = largest(object).max(old.map_or(0, largest));
     visit(schema, object, old, &mut Budget { largest, left: IN_ALL })
@@ -65,9 +66,9 @@ fn largest(value: &Value) -> u64 {
     size(value).max(within.unwrap_or_default())
 }
 
-/// The remaining budget for an object.
+/// The remaining number of steps for an object.
 struct Budget {
-    /// The assumed length of unknown lists.
+    /// The length that is assumed for unknown lists.
     largest: u64,
     left: u64,
 }
@@ -94,7 +95,7 @@ fn visit(schema: &CompiledSchema, value: &Value, old: Option<&Value>, budget: &m
         Value::Array(items) => {
             let Some(part) = schema.items.as_deref() else { return Ok(()) };
             for (at, item) in items.iter().enumerate() {
-                // The previous value of an item is unknown.
+                // The value of the item before the update is unknown.
                 visit(part, item, None, budget).map_err(|too_much| too_much.within(&format!("[{at}]")))?;
             }
         }
@@ -109,17 +110,17 @@ impl TooMuch {
     }
 }
 
-/// Returns the steps of a program on a value.
+/// Returns the number of steps of a program on a value.
 fn steps(program: &Program, value: &Value, old: Option<&Value>, largest: u64) -> u64 {
     let names = vec![("self", Some(vec![value])), ("oldSelf", old.map(|old| vec![old]))];
     Estimate { names, largest }.cost(&program.expression().expr)
 }
 
-/// All values that an expression may stand for, or `None` if they are unknown.
+/// All values that an expression may have; `None` if they are unknown.
 type Values<'a> = Option<Vec<&'a Value>>;
 
 struct Estimate<'a> {
-    /// The names in scope, innermost last.
+    /// The names in scope, the innermost name last.
     names: Vec<(&'a str, Values<'a>)>,
     largest: u64,
 }
@@ -148,7 +149,8 @@ impl<'a> Estimate<'a> {
         let rounds = self.length(range, made);
         let items: Values<'a> = self.values(range).map(|values| values.into_iter().flat_map(members).collect());
         let depth = self.names.len();
-        // A single variable is the item of a list, or the key of a map; a key contains nothing to iterate over.
+        // A single variable is an item of a list or a key of a map. A key contains no items, so no loop over it is
+        // possible.
         match &comprehension.iter_var2 {
             Some(second) => {
                 self.names.push((comprehension.iter_var.as_str(), Some(Vec::new())));
@@ -172,7 +174,7 @@ impl<'a> Estimate<'a> {
             // The cost of these functions does not depend on the size of their operands.
             "_[_]" | "_[?_]" | "size" | "_&&_" | "_||_" | "_?_:_" => 0,
             "@in" => arguments().map(|part| self.length(part, below)).fold(0_u64, u64::saturating_add),
-            // Set functions compare all items with each other.
+            // Functions on sets compare all items with each other.
             _ if is_of_sets(call) => {
                 arguments().map(|part| self.length(part, below).max(1)).fold(1_u64, u64::saturating_mul)
             }
@@ -184,7 +186,7 @@ impl<'a> Estimate<'a> {
         below.saturating_add(work)
     }
 
-    /// Returns the number of items of an expression that costs `made` steps.
+    /// Returns the number of items in the value of an expression that costs `made` steps.
     fn length(&self, expression: &Expr, made: u64) -> u64 {
         if let Some(values) = self.values(expression) {
             return longest(&values);
@@ -201,7 +203,7 @@ impl<'a> Estimate<'a> {
     fn values(&self, expression: &Expr) -> Values<'a> {
         match expression {
             Expr::Ident(name) => self.names.iter().rev().find(|(known, _)| known == name)?.1.clone(),
-            // Fields whose names are not CEL identifiers are escaped with `__`.
+            // Fields whose names are not valid in CEL are escaped with `__`. Their values are not looked up.
             Expr::Select(select) if !select.test && !select.field.contains("__") => {
                 let values = self.values(&select.operand.expr)?;
                 Some(values.into_iter().filter_map(|value| value.get(&select.field)).collect())
@@ -216,7 +218,7 @@ impl<'a> Estimate<'a> {
         }
     }
 
-    /// Returns whether an expression refers to an existing value and does not build one.
+    /// Returns whether an expression refers to an existing value instead of building a new one.
     fn is_place(&self, expression: &Expr) -> bool {
         match expression {
             Expr::Ident(name) => !name.starts_with('@') && self.names.iter().any(|(known, _)| known == name),

@@ -1,11 +1,10 @@
-//! Defaulting by structural schema: fills in defaults for absent fields, and replaces nulls that the schema does not
-//! allow.
+//! Defaults of a structural schema: adds defaults for absent fields, and replaces nulls that the schema does not allow.
 
 use serde_json::Value;
 
 use super::node::{Node, Shape};
 
-/// Fills the defaults of `node` into `value`.
+/// Adds the defaults of `node` to `value`.
 pub(crate) fn fill(value: &mut Value, node: &Node) {
     match (value, &node.shape) {
         (Value::Object(object), Shape::Map(fields)) => {

@@ -14,13 +14,13 @@ use super::node::{Node, Reader};
 static DEFINITIONS: LazyLock<Map<String, Value>> =
     LazyLock::new(|| serde_json::from_str(include_str!("../../schemas/definitions.json")).unwrap_or_default());
 
-/// The name of `ObjectMeta`.
+/// The name of the definition of `ObjectMeta`.
 pub(crate) const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
 /// The schema tree of `ObjectMeta`, for custom resources.
 pub(crate) static METADATA: LazyLock<Arc<Node>> = LazyLock::new(|| Arc::new(read(OBJECT_META)));
 
-/// The names of definitions by group, version and kind.
+/// The names of the definitions, by group, version and kind.
 static BY_KIND: LazyLock<BTreeMap<(String, String, String), String>> =
     LazyLock::new(|| {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -45,7 +45,7 @@ pub(crate) fn name_of(group: &str, version: &str, kind: &str) -> Option<&'static
     BY_KIND.get(&(group.to_owned(), version.to_owned(), kind.to_owned())).map(String::as_str)
 }
 
-/// Reads a definition as a tree.
+/// Reads a definition into a schema tree.
 pub(crate) fn read(name: &str) -> Node {
     DEFINITIONS.get(name).map(|schema| Reader::of_definitions(&DEFINITIONS).read(schema)).unwrap_or_default()
 }

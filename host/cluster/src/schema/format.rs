@@ -1,4 +1,4 @@
-//! The string formats that the API server checks. It ignores all others.
+//! The string formats that the API server checks. The API server ignores all other formats.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

@@ -1,11 +1,12 @@
-//! The value validations of a structural schema: ranges, lengths, patterns, enums and logical junctors.
+//! The validations of values in a structural schema: ranges, lengths, patterns, enums and combinations (`allOf`,
+//! `anyOf`, `oneOf`, `not`).
 
 use regex::Regex;
 use serde_json::Value;
 
 use super::pattern;
 
-/// The constraints on a value besides its type. `N` is the type of nested schemas.
+/// The constraints on a value, except its type. `N` is the type of nested schemas.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Limits<N> {
     pub(crate) choices: Option<Vec<Value>>,
@@ -30,7 +31,7 @@ pub(crate) struct Limits<N> {
 }
 
 impl<N> Limits<N> {
-    /// Reads the constraints of a schema, and its nested schemas with `read`. Returns `None` if there are no
+    /// Reads the constraints of a schema. Reads nested schemas with `read`. Returns `None` if the schema has no
     /// constraints.
     pub(crate) fn read(schema: &Value, read: impl Fn(&Value) -> N) -> Option<Self> {
         const KEYS: [&str; 17] = [

@@ -1,8 +1,8 @@
-//! Schemas of objects, in one form for built-in kinds and custom resources.
+//! Schemas of objects. Built-in kinds and custom resources have the same form of schema.
 //!
 //! [`node`] reads OpenAPI into a tree. All code that depends on the shape of objects walks this tree: pruning,
-//! defaulting and validation here, server-side apply and strategic merge in [`crate::apply`]. `kube-cel` evaluates CEL
-//! rules, if their [`cost`] is affordable.
+//! defaulting and validation in this module, and server-side apply and strategic merge in [`crate::apply`]. `kube-cel`
+//! evaluates CEL rules if their [`cost`] is within the limits.
 
 mod cost;
 pub(crate) mod defaults;

@@ -1,7 +1,7 @@
 //! A schema as a tree, read once from OpenAPI.
 //!
-//! There are two dialects. In the OpenAPI of built-in kinds, an object without properties may contain anything. In the
-//! structural schemas of custom resources, it has no fields.
+//! There are two dialects. In the OpenAPI of built-in kinds, an object without properties may have any fields. In the
+//! structural schemas of custom resources, such an object has no fields.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -13,9 +13,9 @@ use super::limits::Limits;
 #[expect(clippy::struct_excessive_bools, reason = "they are the flags of a schema")]
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Node {
-    /// The allowed values.
+    /// The shape of the values that are allowed.
     pub(crate) shape: Shape,
-    /// The default that a structural schema fills in.
+    /// The default that the structural schema sets for an absent value.
     pub(crate) default: Option<Value>,
     /// Whether `null` is allowed.
     pub(crate) nullable: bool,
@@ -23,13 +23,13 @@ pub(crate) struct Node {
     pub(crate) keeps_unknown: bool,
     /// `x-kubernetes-embedded-resource`.
     pub(crate) embedded: bool,
-    /// Whether the value is a resource quantity, which the server writes in canonical form.
+    /// Whether the value is a resource quantity. The server writes quantities in canonical form.
     pub(crate) quantity: bool,
-    /// Value validations. Absent for built-in kinds.
+    /// The validations of the value. Built-in kinds have none.
     pub(crate) limits: Option<Box<Limits<Node>>>,
 }
 
-/// The allowed values of a node.
+/// The shape of the values that a node allows.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Shape {
     /// Any value. Maps merge by key, and lists are atomic.
@@ -64,39 +64,39 @@ pub(crate) struct Fields {
     pub(crate) atomic: bool,
 }
 
-/// The items of a list, and the rules to merge two lists.
+/// The items of a list, and the rules for merging two lists.
 #[derive(Debug, Clone)]
 pub(crate) struct List {
     pub(crate) item: Arc<Node>,
     pub(crate) items: Items,
-    /// The rule for a strategic merge patch.
+    /// The merge rule for a strategic merge patch.
     pub(crate) strategic: Strategy,
 }
 
-/// `x-kubernetes-patch-strategy` of a list.
+/// The `x-kubernetes-patch-strategy` of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Strategy {
-    /// The patch replaces the list.
+    /// The patch replaces the whole list.
     Replace,
     /// The values of both lists are merged.
     MergeValues,
-    /// Items merge by this key.
+    /// The items of both lists are merged if they have the same value of this key.
     MergeBy(String),
 }
 
-/// The identity of list items.
+/// How items of a list are identified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Items {
     /// Items have no identity: the list is atomic.
     Atomic,
-    /// By value.
+    /// By their value.
     Set,
-    /// By these fields.
+    /// By the values of these fields.
     Keyed(Vec<String>),
 }
 
 impl Node {
-    /// Returns the schema of a field, or of any key of a map.
+    /// Returns the schema of a field. For a map, returns the schema of all values.
     pub(crate) fn field(&self, name: &str) -> Option<&Arc<Node>> {
         match &self.shape {
             Shape::Map(fields) => fields.known.get(name).or(fields.other.as_ref()),
@@ -107,7 +107,7 @@ impl Node {
 
 /// Reads OpenAPI into nodes.
 pub(crate) struct Reader<'a> {
-    /// The targets of `$ref`. Structural schemas have none.
+    /// The definitions to which `$ref` points. Structural schemas have none.
     definitions: Option<&'a Map<String, Value>>,
     open: Vec<String>,
 }
@@ -129,7 +129,7 @@ impl<'a> Reader<'a> {
     pub(crate) fn read(&mut self, schema: &Value) -> Node {
         if let (Some(name), Some(definitions)) = (schema["$ref"].as_str(), self.definitions) {
             let name = name.trim_start_matches(PREFIX).to_owned();
-            // A recursive type (a JSON schema in a CustomResourceDefinition) is not expanded a second time.
+            // Expand a recursive type only once (a JSON schema in a CustomResourceDefinition).
             if self.open.contains(&name) {
                 return Node::default();
             }
@@ -209,7 +209,8 @@ impl<'a> Reader<'a> {
 }
 
 impl Node {
-    /// Sets the default of each list key to the zero of its type, the meaning of an absent key in built-in kinds.
+    /// Sets the default of each list key to the zero value of its type. In built-in kinds, an absent key means this
+    /// value.
     fn fill_keys(&mut self, items: &Items) {
         let (Shape::Map(fields), Items::Keyed(keys)) = (&mut self.shape, items) else { return };
         for key in keys {

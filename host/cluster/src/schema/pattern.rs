@@ -1,4 +1,5 @@
-//! Patterns of schemas. They are Go regular expressions; the `regex` crate interprets some differently.
+//! Patterns of schemas. Patterns are Go regular expressions, and the `regex` crate interprets some of them in another
+//! way.
 
 use regex::Regex;
 
@@ -7,7 +8,7 @@ pub(crate) fn compile(text: &str) -> Result<Regex, regex::Error> {
     Regex::new(text).or_else(|error| Regex::new(&without_sets(text)).map_err(|_| error))
 }
 
-/// Returns a one-line error for an invalid pattern. A pattern that is only too large for the crate counts as valid.
+/// Returns a one-line error for an invalid pattern. Accepts a pattern that is only too large for the `regex` crate.
 pub(crate) fn fault(text: &str) -> Option<String> {
     // Go accepts these escapes, but the crate does not.
     if text.contains("\\Q") || text.contains("\\C") {
@@ -22,8 +23,8 @@ pub(crate) fn fault(text: &str) -> Option<String> {
     }
 }
 
-/// Escapes characters that are literals in Go but not in the crate: braces without a repetition, and in classes
-/// brackets and set operators.
+/// Escapes characters that are literals in Go but not in the `regex` crate: braces without a repetition, and inside of
+/// classes, brackets and set operators.
 fn without_sets(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     let mut in_class = false;
@@ -73,7 +74,7 @@ fn without_sets(text: &str) -> String {
     out
 }
 
-/// Returns whether the text after a brace makes it a repetition: `2}`, `2,}` or `2,3}`.
+/// Returns whether the text after an opening brace forms a repetition: `2}`, `2,}` or `2,3}`.
 fn repeats(rest: &str) -> bool {
     let Some((inside, _)) = rest.split_once('}') else { return false };
     let (least, most) = inside.split_once(',').unwrap_or((inside, ""));

@@ -1,7 +1,7 @@
 //! CEL rules of custom resources (`x-kubernetes-validations`), evaluated by `kube-cel`.
 //!
-//! A rule that the crate cannot evaluate, for example because of a missing macro, rejects nothing. A real API server
-//! would evaluate it.
+//! If `kube-cel` cannot evaluate a rule, for example because of a missing macro, the rule rejects nothing. A real API
+//! server would evaluate the rule.
 
 use kube_cel::{CompiledSchema, ErrorKind, Validator, compile_schema};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use super::cost;
 use crate::status::Cause;
 
 thread_local! {
-    /// Shared, because registering the functions of CEL takes longer than evaluating a rule.
+    /// Shared by all rules, because registering the functions of CEL takes longer than evaluating a rule.
     static VALIDATOR: Validator = Validator::new();
 }
 
@@ -20,7 +20,7 @@ pub(crate) struct Rules {
     any: bool,
     /// Whether a rule iterates over a list.
     loops: bool,
-    /// The top-level fields that contain all rules. `None` if a rule concerns the whole object.
+    /// The top-level fields that contain all values with rules. `None` if a rule concerns the whole object.
     within: Option<Vec<String>>,
 }
 
@@ -42,8 +42,8 @@ impl Rules {
         self.any
     }
 
-    /// Evaluates the rules. `old` is the object before an update. Skips the evaluation if the update changes no field
-    /// with rules.
+    /// Evaluates the rules. `old` is the object before an update. If the update changes no field with rules, evaluates
+    /// nothing.
     pub(crate) fn check(&self, object: &Value, old: Option<&Value>) -> Vec<Cause> {
         if !self.any {
             return Vec::new();
@@ -76,7 +76,7 @@ impl Rules {
                 }
             })
             .collect();
-        // Sorted, because the crate keeps properties in a hash map.
+        // Sort the errors, because the crate stores properties in a hash map.
         causes.sort_by(|a, b| (&a.field, &a.message).cmp(&(&b.field, &b.message)));
         causes
     }
@@ -105,8 +105,8 @@ fn has_rules(schema: &Value) -> bool {
     }
 }
 
-/// Returns why a rule cannot be compiled. A chain of operators becomes a tree of the same depth, which could overflow
-/// the stack.
+/// Returns the reason why a rule cannot be compiled. Also refuses long rules: a long chain of operators becomes a deep
+/// tree, which could overflow the stack.
 pub(crate) fn fault(rule: &str) -> Option<String> {
     const LENGTH: usize = 10_000;
     const OPERATORS: usize = 400;

@@ -1,4 +1,4 @@
-//! Validates by structural schema, with the messages of a real server. [`super::rules`] evaluates CEL rules.
+//! Validates values by a structural schema, with the messages of a real server. [`super::rules`] evaluates CEL rules.
 
 use std::collections::BTreeSet;
 
@@ -176,7 +176,7 @@ fn too_long(path: &str, message: &str) -> Cause {
     Cause { reason: "FieldValueTooLong", message: format!("Too long: {message}"), field: path.to_owned() }
 }
 
-/// Returns the wanted type if `value` does not have it.
+/// Returns the name of the wanted type if `value` has another type.
 pub(crate) fn mismatch(scalar: Scalar, value: &Value) -> Option<&'static str> {
     let whole = |value: &Value| value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|f| f.fract() == 0.0);
     let (fits, name) = match scalar {

@@ -1,7 +1,7 @@
-//! Stores objects with one revision counter, and the log for watches.
+//! Stores objects with one revision counter for all of them, and keeps the log of changes for watches.
 //!
 //! All maps are ordered, so that two runs with the same requests produce the same bytes. The store does not validate
-//! objects; its callers do.
+//! objects. Its callers validate them.
 
 mod owners;
 mod parse;
@@ -23,12 +23,12 @@ pub(crate) use selector::{FieldSelector, LabelSelector};
 
 use crate::signal;
 
-/// One entry of the log.
+/// One entry of the log of changes.
 #[derive(Debug, Clone)]
 pub(crate) struct Change {
     pub(crate) revision: u64,
     pub(crate) before: Option<Arc<Value>>,
-    /// The object after the change. For a deletion, its last state with the revision of the deletion.
+    /// The object after the change. For a deletion, the object's last state with the revision of the deletion.
     pub(crate) after: Arc<Value>,
     pub(crate) deleted: bool,
 }
@@ -37,11 +37,11 @@ pub(crate) struct Change {
 struct Table {
     objects: BTreeMap<Key, Arc<Value>>,
     log: VecDeque<Change>,
-    /// Watches cannot start from revisions up to this one.
+    /// The newest revision from which no watch can start any more.
     compacted: u64,
 }
 
-/// The log no longer contains a revision.
+/// The error for a revision that the log no longer contains.
 #[derive(Debug)]
 pub(crate) struct Expired {
     pub(crate) oldest: u64,
@@ -76,7 +76,7 @@ impl Store {
         self.revision
     }
 
-    /// Returns a receiver of new revisions.
+    /// Returns a receiver that signals new revisions.
     pub(crate) fn subscribe(&self) -> signal::Receiver {
         self.changed.subscribe()
     }
@@ -85,7 +85,7 @@ impl Store {
         self.tables.get(resource)?.objects.get(key)
     }
 
-    /// Returns the objects of a type, sorted by namespace and name. An empty namespace means all.
+    /// Returns the objects of a type, sorted by namespace and name. An empty namespace means all namespaces.
     pub(crate) fn list<'a>(
         &'a self,
         resource: &GroupResource,
@@ -144,7 +144,7 @@ impl Store {
         self.changed.raise(self.revision);
     }
 
-    /// Returns the changes of a type after a revision.
+    /// Returns the changes of a type since a revision.
     pub(crate) fn since(
         &self,
         resource: &GroupResource,
@@ -160,7 +160,7 @@ impl Store {
         Ok(log.into_iter().flat_map(move |log| log.range(first..)))
     }
 
-    /// Returns the objects of a type before the last `back` changes, limited by the log.
+    /// Returns the objects of a type as they were before the last `back` changes. Goes back only as far as the log.
     pub(crate) fn earlier(&self, resource: &GroupResource, namespace: &str, back: u64) -> Vec<(Key, Arc<Value>)> {
         let mut objects: BTreeMap<Key, Arc<Value>> =
             self.list(resource, namespace).map(|(key, object)| (key.clone(), Arc::clone(object))).collect();
@@ -189,7 +189,7 @@ impl Store {
         }
     }
 
-    /// Forgets the log: every watch from an older revision gets 410.
+    /// Clears the log. Every watch from an older revision then gets 410.
     pub(crate) fn compact(&mut self) {
         for table in self.tables.values_mut() {
             table.log.clear();

@@ -6,12 +6,13 @@ use serde_json::Value;
 
 use super::{Place, meta};
 
-/// The index.
+/// The index of objects by UID and by owner.
 #[derive(Debug, Default)]
 pub(super) struct Owners {
     places: BTreeMap<String, Place>,
     dependents: BTreeMap<String, BTreeSet<Place>>,
-    /// Pods and `ReplicaSet`s without a controller. They are few, and every search for adoptable objects uses them.
+    /// Pods and `ReplicaSet`s without a controller. There are few of them, and every search for objects to adopt uses
+    /// this set.
     free: BTreeSet<Place>,
 }
 

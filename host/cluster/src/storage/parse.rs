@@ -2,7 +2,7 @@
 
 use super::requirement::{Operator, Requirement};
 
-/// Characters that are tokens of their own. All others between spaces form words.
+/// Characters that are tokens on their own. All other characters form words, with spaces between the words.
 const SPECIAL: &str = "=!(),<>";
 
 /// Parses `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1`.
@@ -85,7 +85,7 @@ fn number(tokens: &mut Tokens<'_>) -> Result<String, String> {
     }
 }
 
-/// Reads values in parentheses. A missing value is the empty text.
+/// Reads values in parentheses. If a value is missing, the value is the empty text.
 fn set(tokens: &mut Tokens<'_>) -> Result<Vec<String>, String> {
     match tokens.take() {
         "(" if tokens.peek() == ")" => return Err("for 'in', 'notin' operators, values set can't be empty".into()),
@@ -110,7 +110,7 @@ fn set(tokens: &mut Tokens<'_>) -> Result<Vec<String>, String> {
 struct Tokens<'a>(&'a str);
 
 impl<'a> Tokens<'a> {
-    /// Returns the next word or symbol, or the empty text at the end.
+    /// Returns the next word or symbol without removing it. Returns the empty text at the end.
     fn peek(&self) -> &'a str {
         let text = self.0;
         let symbol = ["==", "!="].into_iter().find(|symbol| text.starts_with(*symbol));

@@ -1,4 +1,4 @@
-//! Identifies stored objects: their type, their key, and access to both in metadata.
+//! Identifies stored objects: their type and their key. Also reads both from an object's metadata.
 
 use serde_json::Value;
 
@@ -35,12 +35,12 @@ pub(crate) struct Place {
     pub(crate) key: Key,
 }
 
-/// Returns a text of an object's metadata, or the empty text.
+/// Returns a text of an object's metadata. Returns the empty text if it is missing.
 pub(crate) fn meta<'a>(object: &'a Value, field: &str) -> &'a str {
     object["metadata"][field].as_str().unwrap_or_default()
 }
 
-/// Returns the key in an object's metadata.
+/// Returns the key of an object, from its metadata.
 pub(crate) fn key_of(object: &Value) -> Key {
     Key::new(meta(object, "namespace"), meta(object, "name"))
 }

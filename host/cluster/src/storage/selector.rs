@@ -1,4 +1,4 @@
-//! Label and field selectors, in the formats of query parameters and of objects.
+//! Label and field selectors. They are read from query parameters and from objects.
 
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ impl LabelSelector {
         parse::requirements(text).map(Self)
     }
 
-    /// Returns the labels in the selector, each with the values it is compared to.
+    /// Returns the labels in the selector, each with the values that the selector compares it to.
     pub(crate) fn named(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().flat_map(|requirement| {
             let values = requirement.values.iter().map(String::as_str);
@@ -50,12 +50,12 @@ impl LabelSelector {
         self.0.is_empty()
     }
 
-    /// Returns whether an object's labels match.
+    /// Returns whether the selector matches an object's labels.
     pub(crate) fn matches(&self, object: &Value) -> bool {
         self.matches_labels(&object["metadata"]["labels"])
     }
 
-    /// Returns whether labels match.
+    /// Returns whether the selector matches these labels.
     pub(crate) fn matches_labels(&self, labels: &Value) -> bool {
         self.0.iter().all(|requirement| {
             let value = labels[&requirement.key].as_str();
@@ -88,7 +88,7 @@ impl LabelSelector {
     }
 }
 
-/// Compares a label's number with the number of a requirement.
+/// Compares the number in a label with the number in a requirement.
 fn compared(value: Option<&str>, requirement: &Requirement) -> Option<std::cmp::Ordering> {
     let wanted: i64 = requirement.values.first()?.parse().ok()?;
     Some(value?.parse::<i64>().ok()?.cmp(&wanted))
@@ -98,7 +98,7 @@ fn texts(value: &Value) -> Vec<String> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// A field selector: paths that must equal or differ from a text.
+/// A field selector: fields whose values must be equal to a text, or different from it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct FieldSelector(Vec<(String, bool, String)>);
 
@@ -123,7 +123,7 @@ impl FieldSelector {
         self.0.is_empty()
     }
 
-    /// Returns the name that the selector picks. Authorizers use it as the name of the request.
+    /// Returns the name that the selector selects. Access rules use it as the name in the request.
     pub(crate) fn name(&self) -> Option<&str> {
         let one = self.0.iter().find(|(path, equal, _)| path == "metadata.name" && *equal);
         one.map(|(.., name)| name.as_str())
@@ -134,7 +134,7 @@ impl FieldSelector {
         self.0.iter().map(|(path, ..)| path.as_str())
     }
 
-    /// Returns whether an object matches.
+    /// Returns whether the selector matches an object.
     pub(crate) fn matches(&self, object: &Value) -> bool {
         self.0.iter().all(|(path, equal, wanted)| {
             let found = path.split('.').fold(object, |value, field| &value[field]);

@@ -1,4 +1,4 @@
-//! Shared helpers of the tests.
+//! Helpers that all tests share.
 #![allow(dead_code, reason = "each test file uses some of it")]
 
 use k8s_openapi::api::apps::v1::Deployment;
@@ -10,7 +10,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-/// Starts a cluster in simulated time with a namespace `t`. Returns it with a client in process.
+/// Starts a cluster with a namespace `t`, in simulated time. Returns the cluster and a client in the same process.
 pub(crate) async fn start() -> (Cluster, Client) {
     let clock = TokioClock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
     let cluster = Cluster::builder().clock(clock).start();
@@ -95,7 +95,7 @@ pub(crate) fn widget(name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "test.io/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec})
 }
 
-/// Returns the status code of a refusal.
+/// Returns the status code of a refused request.
 pub(crate) fn code<T: std::fmt::Debug>(result: kube::Result<T>) -> u16 {
     match result.unwrap_err() {
         kube::Error::Api(status) => status.code,

@@ -1,8 +1,8 @@
 //! Escapes the body of a server-side apply, so that the API server reads the intended text.
 //!
-//! The server reads these bodies as YAML, even if they are JSON. Its YAML turns U+0085 into a space, and rejects other
-//! control characters without naming the place. JSON escapes arrive unchanged. Characters beyond U+FFFF stay unescaped,
-//! because JSON escapes them as pairs, which YAML does not know.
+//! The API server reads these bodies as YAML, even if they are JSON. Its YAML parser turns U+0085 into a space, and
+//! rejects other control characters without naming the place. The parser accepts JSON escapes and restores the
+//! characters. Characters beyond U+FFFF stay unescaped: JSON escapes them as pairs, which YAML does not support.
 
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -11,13 +11,13 @@ use kube::client::Body;
 
 const APPLY_CONTENT_TYPE: &str = "application/apply-patch+yaml";
 
-/// Returns the request, with an escaped body if the server reads it as YAML.
+/// Returns the request. If the server reads the body as YAML, the body is escaped.
 pub(super) fn escaped(request: Request<Body>) -> Request<Body> {
     if request.headers().get(CONTENT_TYPE).is_none_or(|media_type| media_type != APPLY_CONTENT_TYPE) {
         return request;
     }
     let (mut parts, body) = request.into_parts();
-    // A body of bytes is complete at once. The operator sends no streams.
+    // A body of bytes is complete immediately. The operator sends no streams.
     let Some(copy) = body.try_clone() else { return Request::from_parts(parts, body) };
     let Some(Ok(text)) = copy.collect_bytes().now_or_never() else { return Request::from_parts(parts, body) };
     match escape(&text) {
@@ -31,10 +31,10 @@ pub(super) fn escaped(request: Request<Body>) -> Request<Body> {
     }
 }
 
-/// Escapes every character that YAML would change or reject. `None` if there is none. JSON outside strings is ASCII, so
-/// each of them is inside a string.
+/// Escapes every character that YAML would change or reject. Returns `None` if there is no such character. All these
+/// characters are inside strings, because JSON outside of strings is ASCII.
 fn escape(json: &[u8]) -> Option<Vec<u8>> {
-    // All of them begin with one of these bytes.
+    // In UTF-8, each of these characters begins with one of these bytes.
     if !json.iter().any(|byte| matches!(byte, 0x7f | 0xc2 | 0xe2 | 0xef)) {
         return None;
     }

@@ -1,4 +1,4 @@
-//! The layer for every request: deadline, fence, metrics, user agent, and escaped bodies.
+//! The client layer for every request: deadline, fence, metrics, user agent, and escaped bodies.
 
 use std::{
     future::{self, Future},
@@ -47,7 +47,7 @@ pub enum CallError {
 /// Wraps a service in [`Calls`].
 #[derive(Debug, Clone)]
 pub struct CallLayer {
-    /// Maximum time for a request, including the body of its answer. For a watch, only until it is open.
+    /// Maximum time for a request and the body of its answer. For a watch, the maximum time until the watch is open.
     pub deadline: Duration,
     /// Blocks writes while it is closed.
     pub fence: Fence,
@@ -128,7 +128,7 @@ where
     }
 }
 
-/// Counts a request when it ends, in whatever way.
+/// Counts a request when it ends, whether it succeeds, fails or is cancelled.
 #[derive(Debug)]
 struct Record {
     metrics: Arc<dyn IoMetrics>,
@@ -157,12 +157,12 @@ struct Bound {
     record: Record,
 }
 
-/// The body of an answer. It must arrive before the deadline, unless it belongs to a watch.
+/// The body of an answer. The body must arrive before the deadline, unless it is the body of a watch.
 #[derive(Debug)]
 pub struct BoundedBody<B> {
     body: B,
     bound: Option<Bound>,
-    /// The text that replaces the body, and whether the body is replaced.
+    /// The text that replaces the body. `replaced` stays true after the text was read.
     instead: Option<Bytes>,
     replaced: bool,
 }

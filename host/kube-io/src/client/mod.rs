@@ -1,6 +1,6 @@
 //! The client of the API server: its address, its credentials, and the limits and metrics of every request.
 //!
-//! Retries are up to the caller. The retries of kube are off, so that backoff is decided in one place.
+//! The caller decides about retries. kube's own retries are off, so that one place decides about the backoff.
 
 mod apply_body;
 mod calls;
@@ -22,13 +22,13 @@ pub use calls::{BoundedBody, CallError, CallLayer, Calls};
 /// The cluster that the user chose.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Place {
-    /// The path of a kubeconfig. Without it: `$KUBECONFIG`, `~/.kube/config`, or the service account of the pod.
+    /// The path of a kubeconfig. `None` selects `$KUBECONFIG`, `~/.kube/config`, or the service account of the pod.
     pub kubeconfig: Option<PathBuf>,
-    /// A context in the kubeconfig. Without it: the current one.
+    /// A context in the kubeconfig. `None` selects the current context.
     pub context: Option<String>,
 }
 
-/// The reason why there is no client.
+/// The reason why no client could be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The kubeconfig is unusable.
@@ -39,10 +39,10 @@ pub enum ConnectError {
         /// The error.
         source: KubeconfigError,
     },
-    /// No source names a cluster.
+    /// Neither the kubeconfig nor the environment of a pod names a cluster.
     #[error("no cluster: name one with --kubeconfig or KUBECONFIG, or run in a pod with a service account ({0})")]
     Nowhere(InferConfigError),
-    /// Certificates or addresses that a client cannot use.
+    /// The client cannot use the certificates or the address.
     #[error("could not create a client for {url}: {source}")]
     Client {
         /// The address of the API server.
@@ -74,7 +74,7 @@ impl Place {
     }
 }
 
-/// Creates a client whose requests go through the layer.
+/// Creates a client that sends all requests through the layer.
 pub fn connect(config: Config, layer: &CallLayer) -> Result<Client, ConnectError> {
     let url = config.cluster_url.to_string();
     let builder = ClientBuilder::try_from(config).map_err(|source| ConnectError::Client { url, source })?;

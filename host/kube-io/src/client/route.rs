@@ -1,4 +1,4 @@
-//! Reads verb and resource of a request from its method and address.
+//! Derives the verb and the resource of a request from its method and address.
 
 use http::{Method, Uri};
 
@@ -7,7 +7,7 @@ use http::{Method, Uri};
 pub(super) struct Route {
     pub(super) verb: &'static str,
     pub(super) group: String,
-    /// Includes the subresource. Empty if the request has no resource, such as discovery.
+    /// The resource, including the subresource. Empty if the request has no resource, such as discovery.
     pub(super) resource: String,
 }
 
@@ -19,7 +19,7 @@ impl Route {
             Some("apis") => segments.next(),
             _ => None,
         };
-        // Skips the version.
+        // Skip the version.
         segments.next();
         let mut rest: Vec<&str> = segments.collect();
         if rest.first() == Some(&"namespaces") && rest.len() > 2 && !NAMESPACE_SUBRESOURCES.contains(&rest[2]) {
@@ -49,7 +49,8 @@ impl Route {
         self.verb == "watch"
     }
 
-    /// Whether the request may change the cluster. Access reviews are created too, but leave nothing behind.
+    /// Whether the request may change the cluster. Access reviews do not change it, although they are sent as a
+    /// creation.
     pub(super) fn writes(&self) -> bool {
         !matches!(self.verb, "get" | "list" | "watch") && self.group != "authorization.k8s.io"
     }

@@ -1,7 +1,7 @@
-//! Answers of an overloaded server, which ask for a wait in a header.
+//! Answers of an overloaded server that ask the client to wait, in a header.
 //!
-//! The priority and fairness filter, and proxies in front of it, answer 429 and 503 with plain text and a
-//! `Retry-After`. Clients read the wait only from a `Status`, so the layer turns such an answer into one.
+//! The priority and fairness filter, and proxies in front of the server, answer 429 and 503 with plain text and a
+//! `Retry-After`. Clients read the wait only from a `Status`, so this module converts such an answer to a `Status`.
 
 use bytes::Bytes;
 use http::{
@@ -10,14 +10,15 @@ use http::{
 };
 use serde_json::json;
 
-/// Returns a `Status` for an answer without one. `None` if the answer has one, or asks for no wait.
+/// Returns a `Status` for an answer without one. Returns `None` if the answer already contains a `Status`, or if it
+/// asks for no wait.
 pub(super) fn status_of(code: StatusCode, headers: &HeaderMap) -> Option<Bytes> {
     if !matches!(code, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
         return None;
     }
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let is_status = text(CONTENT_TYPE).starts_with("application/json");
-    // Kubernetes servers do not use the other form, a date.
+    // Ignore the other form, a date: Kubernetes servers do not use it.
     let seconds: u32 = text(RETRY_AFTER).trim().parse().ok()?;
     let reason = if code == StatusCode::TOO_MANY_REQUESTS { "TooManyRequests" } else { "ServiceUnavailable" };
     let status = json!({

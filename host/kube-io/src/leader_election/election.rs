@@ -1,4 +1,4 @@
-//! Waiting for the Lease, and taking it.
+//! A replica that waits for the Lease and takes it.
 
 use std::time::Duration;
 
@@ -18,24 +18,24 @@ use crate::{error_text::told, hashing::hash};
 #[derive(Debug)]
 pub struct Election {
     seat: Seat,
-    /// Seeded by the replica's unique identity.
+    /// The generator for jitter. Its seed is the replica's unique identity.
     rng: Rng,
 }
 
 impl Election {
-    /// Creates a candidate for the Lease in a namespace. The fence must not block the client.
+    /// Creates a candidate for the Lease in a namespace. The client must work while the fence is closed.
     pub fn new(client: Client, namespace: &str, identity: String, timing: Timing, fence: Fence) -> Self {
         let standing = watch::Sender::new(Standing::Unknown("the lease was not read yet".to_owned()));
         let rng = Rng::with_seed(hash(&identity));
         Self { seat: Seat { api: Api::namespaced(client, namespace), identity, timing, fence, standing }, rng }
     }
 
-    /// The replica's knowledge of the Lease, as it changes.
+    /// Returns a receiver that follows the replica's knowledge of the Lease.
     pub fn standing(&self) -> watch::Receiver<Standing> {
         self.seat.standing.subscribe()
     }
 
-    /// Waits for the Lease without a time limit. The future may be dropped at any time.
+    /// Waits for the Lease without a time limit. The caller may drop the future at any time.
     pub async fn win(mut self) -> LeaseGuard {
         let mut seen: Option<UnchangedLease> = None;
         loop {
@@ -56,14 +56,15 @@ impl Election {
         }
     }
 
-    /// Takes the Lease if that is allowed.
+    /// Takes the Lease if the replica may take it now.
     async fn attempt(&self, seen: &mut Option<UnchangedLease>) -> Result<Option<Lease>, kube::Error> {
         let Seat { identity, timing, .. } = &self.seat;
         let Some(wanted) = self.seat.api.get_opt(LEASE).await? else {
             let first = record::first(LEASE, identity, timing.duration);
             return settled(self.seat.api.create(&PostParams::default(), &first).await);
         };
-        // This replica has the Lease already if its earlier write succeeded without an answer.
+        // If this replica is the holder, an earlier write succeeded although its answer was lost. Then take the Lease
+        // at once.
         if let Some(holder) = record::holder(&wanted).filter(|holder| *holder != identity) {
             let version = wanted.metadata.resource_version.clone();
             let since = seen.take().filter(|seen| seen.version == version).map_or_else(Instant::now, |seen| seen.since);
@@ -90,20 +91,20 @@ impl Election {
         }
     }
 
-    /// The next wait, with jitter, so that replicas with the same start time do not always ask together.
+    /// Returns the next wait. With jitter, replicas with the same start time do not always ask at the same moment.
     fn pause(&mut self) -> Duration {
         let fifth = self.seat.timing.retry_period / 5;
         self.seat.timing.retry_period + fifth.mul_f64(self.rng.f64())
     }
 }
 
-/// A Lease of another holder, and since when it has been unchanged.
+/// A Lease of another holder, and the time since which the Lease has been unchanged.
 struct UnchangedLease {
     version: Option<String>,
     since: Instant,
 }
 
-/// A write that lost against a faster one is no error.
+/// Returns the result of a write. A write that lost against the write of another replica is not an error.
 fn settled(written: Result<Lease, kube::Error>) -> Result<Option<Lease>, kube::Error> {
     match written {
         Ok(lease) => Ok(Some(lease)),

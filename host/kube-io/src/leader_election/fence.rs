@@ -1,7 +1,8 @@
 //! The fence stops the writes of a process that may no longer write.
 //!
-//! It is open until a time on this machine's monotonic clock, and each renewal of the Lease extends that time. A
-//! process that was suspended or cut off finds it closed before its next write, even if it noticed nothing else.
+//! The fence is open until a time on this machine's monotonic clock, and each renewal of the Lease extends that time.
+//! If a process was suspended or cut off, it finds the fence closed before its next write, even if it noticed nothing
+//! else.
 
 use std::sync::Arc;
 
@@ -12,15 +13,15 @@ use tokio::{
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FenceState {
-    /// No other process writes, or the process runs without a Lease.
+    /// Always open: no other process writes, or the process runs without a Lease.
     Open,
     /// Open until this time.
     Until(Instant),
-    /// Closed for good.
+    /// Closed forever.
     Closed,
 }
 
-/// Whether this process may write now. A clone is the same fence.
+/// Decides whether this process may write now. All clones share the same state.
 #[derive(Debug, Clone)]
 pub struct Fence(Arc<watch::Sender<FenceState>>);
 
@@ -46,12 +47,12 @@ impl Fence {
         });
     }
 
-    /// Closes the fence for good.
+    /// Closes the fence forever.
     pub fn shut(&self) {
         self.0.send_replace(FenceState::Closed);
     }
 
-    /// Whether a write may be sent.
+    /// Returns whether a write may be sent.
     pub fn is_open(&self) -> bool {
         match *self.0.borrow() {
             FenceState::Open => true,
@@ -74,7 +75,7 @@ impl Fence {
             };
             tokio::select! {
                 biased;
-                // The sender lives as long as this handle.
+                // This handle keeps the sender alive, so `changed` returns no error.
                 _moved = states.changed() => {}
                 () = expired => return,
             }

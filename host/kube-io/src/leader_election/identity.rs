@@ -2,8 +2,8 @@
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
-/// Returns a name that no other process ever has: the name of the pod or machine, and a random part. The name alone is
-/// not enough, because two machines can run a pod of the same name for a while.
+/// Returns a name that no other process ever has: the name of the pod or machine, and a random part. The name of a pod
+/// is not enough, because for a while two machines can run a pod with the same name.
 pub fn identity() -> String {
     let host = std::env::var("HOSTNAME").ok().filter(|host| !host.is_empty());
     let host = host.or_else(|| Some(std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?.trim().to_owned()));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The name of the Lease, the same as the Go operator's.
+/// The name of the Lease. The Go operator uses the same name.
 pub const LEASE: &str = "kaos-operator.kaos.tools";
 
 /// Message used when the API server does not respond.
@@ -11,11 +11,11 @@ pub(super) const API_SERVER_SILENT: &str = "the API server did not respond";
 /// A replica's knowledge of the Lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
-    /// Nothing is known, for this reason.
+    /// The replica does not know the state of the Lease, for this reason.
     Unknown(String),
-    /// Another replica holds it.
+    /// Another replica holds the Lease. Contains its identity.
     Behind(String),
-    /// This replica holds it.
+    /// This replica holds the Lease.
     Leading,
 }
 
@@ -25,7 +25,7 @@ pub enum Lost {
     /// Another replica holds the Lease.
     #[error("another replica, {0}, took the lease {LEASE}")]
     Taken(String),
-    /// No replica holds the Lease any more.
+    /// The Lease was deleted or has no holder.
     #[error("another client deleted or released the lease {LEASE}")]
     Gone,
     /// The API server did not accept a renewal in time.
@@ -33,7 +33,7 @@ pub enum Lost {
     NotRenewed {
         /// The time limit for the renewal.
         within: Duration,
-        /// The result of the last try.
+        /// The result of the last attempt.
         because: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Holding and releasing the Lease.
+//! Holds and releases the Lease.
 
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::PostParams;
@@ -13,7 +13,7 @@ use crate::error_text::told;
 pub struct LeaseGuard {
     seat: Seat,
     lease: Lease,
-    /// The time before the last successful renewal was sent.
+    /// The time immediately before the last successful renewal was sent.
     renewed: Instant,
 }
 
@@ -22,7 +22,7 @@ impl LeaseGuard {
         Self { seat, lease, renewed }
     }
 
-    /// Renews the Lease until that fails for good. The fence is closed when this returns.
+    /// Renews the Lease until that is no longer possible. The fence is closed when this function returns.
     pub async fn keep(&mut self) -> Lost {
         let timing = self.seat.timing;
         let mut because = API_SERVER_SILENT.to_owned();
@@ -61,7 +61,8 @@ impl LeaseGuard {
             Err(kube::Error::Api(status)) if status.is_conflict() => {}
             Err(error) => return Err(error.into()),
         }
-        // Another replica wrote the Lease, or a user added a label, or our own write succeeded without an answer.
+        // The possible causes of the conflict: another replica wrote the Lease, a user added a label, or this process's
+        // write succeeded although its answer was lost.
         let current = api.get_opt(LEASE).await?.ok_or(Lost::Gone)?;
         match record::holder(&current) {
             Some(holder) if holder == self.seat.identity => self.lease = current,
@@ -73,7 +74,7 @@ impl LeaseGuard {
         Ok(())
     }
 
-    /// Releases the Lease for the next replica. This process writes nothing afterwards.
+    /// Releases the Lease for the next replica. After that, this process writes nothing.
     pub async fn release(self) -> Result<(), kube::Error> {
         let Self { seat, lease, .. } = self;
         let Seat { api, identity, fence, .. } = seat;

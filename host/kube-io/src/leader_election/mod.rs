@@ -1,13 +1,13 @@
-//! Leader election: only one replica writes. The Lease has the format of Go's clients, so that the Go operator and this
-//! one take turns.
+//! Leader election: only one replica writes. The Lease has the format of Go's clients, so that this operator and the Go
+//! operator never write at the same time.
 //!
-//! There are never two writers. A replica takes a Lease over only after it stayed unchanged, on the replica's own
-//! clock, for the holder's lease duration. The takeover updates exactly the version that the replica saw, so only one
-//! of several replicas succeeds. The holder counts from the time before its renewal request, and gives up earlier. From
-//! then on its [`Fence`] lets no write through and aborts the writes in progress. No clock is ever compared with a time
-//! that another machine wrote.
+//! There are never two writers. A replica takes the Lease of another one only after the Lease stayed unchanged for the
+//! holder's lease duration. The replica measures this time on its own clock. The takeover updates exactly the version
+//! that the replica saw, so only one of several replicas succeeds. The holder measures its time from the moment before
+//! its renewal request, and gives up before others may take over. From then on, its [`Fence`] stops all writes, and
+//! aborts writes in progress. No replica compares its clock with a time that another machine wrote.
 //!
-//! Losing the Lease is final: the process ends and starts again as a waiting replica. The caller takes care of that.
+//! Losing the Lease is final: the caller must end the process. The process then starts again as a waiting replica.
 
 mod election;
 mod fence;

@@ -9,13 +9,13 @@ use k8s_openapi::{
 };
 use kube::api::ObjectMeta;
 
-/// A new Lease, held by `identity` from now on.
+/// Returns a new Lease that `identity` holds from now on.
 pub(super) fn first(name: &str, identity: &str, duration: Duration) -> Lease {
     let metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
     taken(Lease { metadata, spec: None }, identity, duration)
 }
 
-/// The Lease, held by `identity` from now on.
+/// Returns the Lease with `identity` as the new holder from now on.
 pub(super) fn taken(lease: Lease, identity: &str, duration: Duration) -> Lease {
     let before = lease.spec.unwrap_or_default();
     let spec = LeaseSpec {
@@ -29,7 +29,7 @@ pub(super) fn taken(lease: Lease, identity: &str, duration: Duration) -> Lease {
     Lease { metadata: lease.metadata, spec: Some(spec) }
 }
 
-/// The Lease with a new renewal time.
+/// Returns the Lease with a new renewal time.
 pub(super) fn renewed(lease: Lease, duration: Duration) -> Lease {
     let spec = lease.spec.map(|before| LeaseSpec {
         lease_duration_seconds: i32::try_from(duration.as_secs()).ok(),
@@ -39,7 +39,7 @@ pub(super) fn renewed(lease: Lease, duration: Duration) -> Lease {
     Lease { metadata: lease.metadata, spec }
 }
 
-/// The Lease without a holder.
+/// Returns the Lease without a holder.
 pub(super) fn released(lease: Lease) -> Lease {
     let spec = lease.spec.map(|before| LeaseSpec {
         holder_identity: Some(String::new()),
@@ -51,19 +51,19 @@ pub(super) fn released(lease: Lease) -> Lease {
     Lease { metadata: lease.metadata, spec }
 }
 
-/// The holder of the Lease, if there is one.
+/// Returns the holder of the Lease, if it has one.
 pub(super) fn holder(lease: &Lease) -> Option<&str> {
     let spec = lease.spec.as_ref()?;
     spec.holder_identity.as_deref().filter(|holder| !holder.is_empty())
 }
 
-/// The time that the holder may go without a renewal.
+/// Returns the time that the holder may pass without a renewal.
 pub(super) fn duration(lease: &Lease, unless_said: Duration) -> Duration {
     let seconds = lease.spec.as_ref().and_then(|spec| spec.lease_duration_seconds);
     seconds.and_then(|seconds| u64::try_from(seconds).ok()).map_or(unless_said, Duration::from_secs)
 }
 
-// For people only: no decision depends on another machine's time.
+// The current time, only for people: no decision depends on another machine's time.
 #[allow(clippy::unnecessary_wraps)]
 fn now() -> Option<MicroTime> {
     Some(MicroTime(Timestamp::now()))

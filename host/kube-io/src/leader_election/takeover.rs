@@ -7,8 +7,8 @@ use kube::{Api, Client, api::PostParams};
 
 use super::{LEASE, Timing, record};
 
-/// Takes the Lease for this time, and waits until the earlier holder can no longer write. Returns that holder. Returns
-/// `None` without a Lease, because then no operator asked for one.
+/// Takes the Lease for this time, waits until the earlier holder can no longer write, and returns that holder. Returns
+/// `None` if no Lease exists: then no operator uses leader election.
 pub async fn take_over(
     client: Client,
     namespace: &str,
@@ -23,12 +23,13 @@ pub async fn take_over(
         let ours = record::taken(lease, identity, duration);
         match api.replace(LEASE, &PostParams::default(), &ours).await {
             Ok(_) => {}
-            // The holder renewed it in between, or it was deleted.
+            // The holder renewed the Lease in the meantime, or the Lease was deleted.
             Err(kube::Error::Api(status)) if status.is_conflict() || status.is_not_found() => continue,
             Err(error) => return Err(error),
         }
         if !before.is_empty() && before != identity {
-            // The holder may write for this time after its last renewal, even if it does not notice the loss.
+            // Wait for the earlier lease duration: within this time after its last renewal, the holder may write even
+            // if it does not notice the loss.
             tokio::time::sleep(silent_after).await;
         }
         return Ok(Some(before));

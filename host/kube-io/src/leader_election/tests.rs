@@ -30,7 +30,7 @@ fn replica(cluster: &Cluster, name: &str) -> (Election, Fence) {
     (Election::new(client, NAMESPACE, name.to_owned(), Timing::default(), fence.clone()), fence)
 }
 
-/// A replica whose requests get no answer while `silent` is true.
+/// Returns a replica. Its requests get no answer while `silent` is true.
 fn replica_behind(cluster: &Cluster, name: &str, silent: &Arc<AtomicBool>) -> (Election, Fence) {
     let (service, silent) = (cluster.service(), Arc::clone(silent));
     let service = service_fn(move |request| {
@@ -131,7 +131,7 @@ async fn a_holder_that_slept_too_long_finds_its_fence_closed() {
     let cluster = cluster();
     let (first, first_fence) = replica(&cluster, "first");
     let mut held = first.win().await;
-    // The process is suspended for a minute, and another replica takes over.
+    // Suspend the process for a minute, so that another replica takes over.
     tokio::time::sleep(Duration::from_mins(1)).await;
     assert!(!first_fence.is_open());
     let (second, second_fence) = replica(&cluster, "second");

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-/// The three times of a Lease. The defaults are those of the Go operator.
+/// The three times of a Lease. The Go operator has the same defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timing {
-    /// Another replica may take a Lease that was not renewed for this time.
+    /// If the holder did not renew the Lease for this time, another replica may take it.
     pub duration: Duration,
-    /// The holder stops writing if it could not renew for this time. The rest of `duration` is for writes in progress.
+    /// The holder stops writing if it could not renew for this time. Writes in progress may use the rest of `duration`.
     pub renew_deadline: Duration,
-    /// The time between two tries, for renewals and takeovers.
+    /// The time between two attempts to renew the Lease or to take it over.
     pub retry_period: Duration,
 }
 
@@ -20,22 +20,23 @@ impl Default for Timing {
     }
 }
 
-/// Times that would allow two writers at once.
+/// The error for times with which two replicas could write at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TimingError {
-    /// The API counts whole seconds.
+    /// The duration is not a number of whole seconds, which the API requires.
     #[error("the lease duration has to be a whole number of seconds, at least 1")]
     Duration,
-    /// The holder would still write when another replica may.
+    /// The renewal deadline is not shorter than the duration, so the holder could still write when another replica may
+    /// write.
     #[error("the renew deadline has to be shorter than the lease duration")]
     Deadline,
-    /// Only one try would fit.
+    /// The retry period is so long that only one attempt fits into the deadline.
     #[error("the retry period has to be longer than 0 and at most half of the renew deadline")]
     Period,
 }
 
 impl Timing {
-    /// Checks that the times fit together.
+    /// Checks that the times do not contradict each other.
     pub fn check(&self) -> Result<(), TimingError> {
         let Self { duration, renew_deadline, retry_period } = *self;
         let countable = duration.subsec_nanos() == 0 && i32::try_from(duration.as_secs()).is_ok_and(|whole| whole > 0);
@@ -50,7 +51,7 @@ impl Timing {
         }
     }
 
-    /// Maximum time for one try to renew, so that another try fits.
+    /// Returns the maximum time for one attempt to renew. It leaves time for a second attempt.
     pub(super) fn attempt(&self) -> Duration {
         self.renew_deadline / 2
     }

@@ -1,5 +1,5 @@
-//! A line of waiting keys, with one queue for each namespace. The namespaces take turns. So a busy namespace delays the
-//! others by one key at a time.
+//! One line of the work queue. Keys wait in one list for each namespace, and the namespaces take turns. So a busy
+//! namespace delays each other namespace by only one key per turn.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -8,7 +8,7 @@ use std::{
 
 use crate::object_key::ObjectKey;
 
-/// Keys by namespace.
+/// The waiting keys by namespace.
 #[derive(Debug, Default)]
 pub(super) struct FairQueue {
     waiting: BTreeMap<String, VecDeque<Arc<ObjectKey>>>,
@@ -25,7 +25,8 @@ impl FairQueue {
         self.waiting.insert(key.namespace.clone(), VecDeque::from([key]));
     }
 
-    /// Returns the next key that counts, of the next namespace that may have one.
+    /// Removes and returns the next key. `may` decides whether a namespace may have a turn. Skips keys for which
+    /// `counts` is false.
     pub(super) fn pop(
         &mut self,
         may: impl Fn(&str) -> bool,
@@ -54,7 +55,7 @@ impl FairQueue {
         None
     }
 
-    /// Returns the longest waiting key of each namespace, among those that count.
+    /// Returns, for each namespace, the key that has waited longest. Skips keys for which `counts` is false.
     pub(super) fn first<'a>(
         &'a self,
         counts: impl Fn(&Arc<ObjectKey>) -> bool + 'a,

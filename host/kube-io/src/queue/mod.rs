@@ -1,11 +1,12 @@
-//! The work queue decides which object is next. It never gives out the same object twice at once.
+//! The work queue decides which object is next. At any time, at most one pass works on an object.
 //!
-//! Keys wait in three lines. Fresh events come first. Keys from a cause that concerns many objects wait in the other
-//! two, and every few turns one of them comes first. One line holds the keys of a start or of an object that many need,
-//! and runs at full speed. The other one holds the keys of a policy swap, and runs at a limited pace. If a key is added
-//! during its pass, it comes again afterwards. In each line the namespaces take turns, and each namespace has a maximum
-//! number of passes at once. Each key has its own backoff. The callers of [`Queue::next`] decide how many passes run at
-//! once.
+//! Keys wait in three lines. The first line contains keys with fresh events. These keys come first. The other two lines
+//! contain keys that were added for a cause that concerns many objects. After several fresh keys in a row, a key of the
+//! second or third line comes next. The second line contains the keys of a start, or of a change of an object that many
+//! need. It runs at full speed. The third line contains the keys of a policy swap, and runs at a limited pace. A key
+//! that is added during its pass is added again after the pass. In each line, the namespaces take turns, and each
+//! namespace has a maximum number of passes at the same time. Each key has its own backoff. The callers of
+//! [`Queue::next`] decide how many passes run at the same time.
 
 mod fair_queue;
 mod state;
@@ -31,7 +32,7 @@ use state::{Next, QueueState};
 
 use crate::{locking::lock, object_key::ObjectKey};
 
-/// The queue. A clone is the same queue.
+/// The queue. All clones share the same state.
 #[derive(Clone)]
 pub struct Queue(Arc<Inner>);
 
@@ -55,29 +56,29 @@ impl Queue {
         Self(Arc::new(Inner { state: Mutex::new(QueueState::new(pace)), rng, backoff, changed: Notify::new() }))
     }
 
-    /// Limits the number of keys of one namespace that are in work at once.
+    /// Limits how many keys of one namespace are in work at the same time.
     #[must_use]
     pub fn sharing(self, most: usize) -> Self {
         self.state(|state| state.share(most));
         self
     }
 
-    /// Adds a key, unless it is waiting already.
+    /// Adds a key, unless the key already waits.
     pub fn add(&self, key: &ObjectKey, urgency: Urgency) {
         if self.state(|state| state.add(key, urgency, Instant::now())) {
             self.0.changed.notify_one();
         }
     }
 
-    /// Adds a key after a time, unless it comes earlier anyway. An earlier turn cancels this, because the pass then
-    /// decides again.
+    /// Adds a key after a time, unless the key is already due earlier. If the key gets a turn before that time, the
+    /// queue forgets the time, because that pass decides again.
     pub fn add_after(&self, key: &ObjectKey, wait: Duration) {
         self.state(|state| state.add_at(key, Instant::now() + wait));
         self.0.changed.notify_one();
     }
 
-    /// Adds a key again after a failure, with a backoff that grows with each failure in a row. An event brings the key
-    /// back earlier, but not before `at_least`, which is limited to the maximum backoff. Returns the wait.
+    /// Adds a key again after a failure. The wait is a backoff that grows with each failure in a row. An event shortens
+    /// the wait, but not below `at_least`, which is limited to the maximum backoff. Returns the wait.
     pub fn retry(&self, key: &ObjectKey, at_least: Option<Duration>) -> Duration {
         let failures = self.state(|state| state.failed(key));
         let wait = self.0.backoff.after(failures, &mut lock(&self.0.rng));
@@ -95,13 +96,14 @@ impl Queue {
         self.state(|state| state.succeeded(key));
     }
 
-    /// Number of failures of this key in a row.
+    /// Returns the number of failures of this key in a row.
     #[cfg(test)]
     pub fn failures(&self, key: &ObjectKey) -> u32 {
         self.state(|state| state.failures(key))
     }
 
-    /// Waits for the next key, and reserves it until the lease is dropped. Returns `None` once the queue is closed.
+    /// Waits for the next key, and reserves the key until the caller drops the lease. Returns `None` after the queue
+    /// was closed.
     pub async fn next(&self) -> Option<Lease> {
         loop {
             let mut changed = pin!(self.0.changed.notified());
@@ -119,30 +121,30 @@ impl Queue {
         }
     }
 
-    /// Closes the queue. Callers that wait for a key get `None`.
+    /// Closes the queue. Callers that wait for a key receive `None`.
     pub fn close(&self) {
         self.state(QueueState::close);
         self.0.changed.notify_waiters();
     }
 
-    /// Number of keys that wait, without those that are due later.
+    /// Returns the number of keys that wait now. Keys that are due later are not included.
     pub fn depth(&self) -> usize {
         self.state(|state| state.depth())
     }
 
-    /// Number of keys in work.
+    /// Returns the number of keys in work.
     #[cfg(test)]
     pub fn leased(&self) -> usize {
         self.state(|state| state.leased())
     }
 
-    /// Number of keys that are due later.
+    /// Returns the number of keys that are due later.
     #[cfg(test)]
     pub fn delayed(&self) -> usize {
         self.state(|state| state.delayed())
     }
 
-    /// The longest time that a key has been waiting.
+    /// Returns how long the oldest waiting key has waited.
     pub fn oldest_age(&self) -> Duration {
         self.state(|state| state.oldest(Instant::now()))
     }
@@ -152,7 +154,7 @@ impl Queue {
     }
 }
 
-/// Exclusive right to work on a key, until this is dropped.
+/// The exclusive right to work on a key. Dropping it ends the work.
 #[derive(Debug)]
 pub struct Lease {
     queue: Queue,

@@ -1,4 +1,4 @@
-//! The state of the queue, without any waiting.
+//! The state of the queue. The functions here never wait.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -7,10 +7,10 @@ use tokio::time::Instant;
 use super::fair_queue::FairQueue;
 use crate::{object_key::ObjectKey, urgency::Urgency};
 
-/// After this number of fresh keys in a row, another key gets a turn.
+/// The maximum number of fresh keys in a row while a key of another line waits.
 const FRESH_KEYS_IN_A_ROW: u32 = 8;
 
-/// The next step for a caller.
+/// The answer to a caller that asks for a key.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// Work on this key.
@@ -23,14 +23,14 @@ pub(super) enum Next {
 
 #[derive(Debug, Default)]
 struct Entry {
-    /// The line that the key waits in, and since when.
+    /// The line in which the key waits, and the time since which it waits.
     queued: Option<(Urgency, Instant)>,
-    /// The time at which the key is added. The number distinguishes entries of the same time.
+    /// The time at which the key is added to a line. The number distinguishes keys with the same time.
     due: Option<(Instant, u64)>,
     leased: bool,
-    /// Set if the key was added while in work.
+    /// Set if the key was added while a pass works on it.
     again: Option<Urgency>,
-    /// No work on the key before this time, whatever happens.
+    /// Before this time, no work on the key starts, not even after an event.
     held: Option<Instant>,
     failures: u32,
 }
@@ -39,7 +39,7 @@ struct Entry {
 #[derive(Debug)]
 pub(super) struct QueueState {
     entries: BTreeMap<Arc<ObjectKey>, Entry>,
-    /// If a key moved to a faster line, its turn in the slower line is skipped.
+    /// If a key moved to a faster line, its old place in the slower line remains and is skipped.
     fresh: FairQueue,
     bulk: FairQueue,
     paced: FairQueue,
@@ -47,7 +47,7 @@ pub(super) struct QueueState {
     number: u64,
     depth: usize,
     leased: BTreeMap<String, usize>,
-    /// Maximum number of keys of one namespace in work at once.
+    /// Maximum number of keys of one namespace that are in work at the same time.
     share: usize,
     in_a_row: u32,
     pace: Duration,
@@ -78,14 +78,14 @@ impl QueueState {
         self.share = share.max(1);
     }
 
-    /// Returns the shared key and its entry.
+    /// Returns the key and its entry. Creates the entry if the key is new.
     fn entry(&mut self, key: &ObjectKey) -> (Arc<ObjectKey>, &mut Entry) {
         let shared = self.entries.get_key_value(key).map(|(key, _)| Arc::clone(key));
         let key = shared.unwrap_or_else(|| Arc::new(key.clone()));
         (Arc::clone(&key), self.entries.entry(key).or_default())
     }
 
-    /// Adds a key. Returns whether there is something new to do.
+    /// Adds a key. Returns whether a caller may have new work.
     pub(super) fn add(&mut self, key: &ObjectKey, urgency: Urgency, now: Instant) -> bool {
         let (key, entry) = self.entry(key);
         if entry.leased {
@@ -112,7 +112,7 @@ impl QueueState {
         true
     }
 
-    /// Holds back a key in work: it comes again at this time at the earliest.
+    /// Sets the earliest time at which a key that is in work may have its next turn.
     pub(super) fn hold(&mut self, key: &ObjectKey, time: Instant) {
         let (_, entry) = self.entry(key);
         entry.held = Some(time);
@@ -148,7 +148,8 @@ impl QueueState {
         let found = found.or_else(|| self.pop(Urgency::Fresh)).or_else(|| self.pop_many(is_time));
         let Some((key, line)) = found else {
             let due = self.due.keys().next().map(|(time, _)| *time);
-            // If the time has come, its keys wait only because their namespaces have reached their share.
+            // If this time has passed, the paced keys wait only because their namespaces have reached their share. Then
+            // there is no time to wait for.
             let paced = self.next_paced.filter(|time| *time > now && !self.paced.is_empty());
             return Next::At(due.into_iter().chain(paced).min());
         };
@@ -173,7 +174,7 @@ impl QueueState {
         Next::Key(key)
     }
 
-    /// Takes a key that is not fresh.
+    /// Removes and returns a key from the second or third line.
     fn pop_many(&mut self, is_time: bool) -> Option<(Arc<ObjectKey>, Urgency)> {
         self.pop(Urgency::Bulk).or_else(|| if is_time { self.pop(Urgency::Paced) } else { None })
     }
@@ -193,7 +194,7 @@ impl QueueState {
         Some((keys.pop(may, counts)?, line))
     }
 
-    /// Ends the work on a key. Returns whether there is something new to do.
+    /// Ends the work on a key. Returns whether a caller may have new work.
     pub(super) fn done(&mut self, key: &Arc<ObjectKey>, now: Instant) -> bool {
         let Some(entry) = self.entries.get_mut(key) else { return false };
         entry.leased = false;
@@ -231,7 +232,7 @@ impl QueueState {
         self.entries.get(key).map_or(0, |entry| entry.failures)
     }
 
-    /// Forgets a key without any state.
+    /// Removes the entry of a key that neither waits nor has failures.
     fn tidy(&mut self, key: &ObjectKey) {
         let Some(entry) = self.entries.get(key) else { return };
         if entry.queued.is_none() && entry.due.is_none() && !entry.leased && entry.failures == 0 {
@@ -259,7 +260,7 @@ impl QueueState {
 
     pub(super) fn oldest(&self, now: Instant) -> Duration {
         let queued = |key: &Arc<ObjectKey>| self.entries.get(key)?.queued;
-        // A paced key is due from the time of its turn.
+        // A paced key waits only since the time at which its line could have a turn.
         let turn = |line: Urgency| self.next_paced.filter(|_| line == Urgency::Paced);
         let first = |line: Urgency, keys: &FairQueue| {
             let counts = |key: &Arc<ObjectKey>| queued(key).is_some_and(|(waits, _)| waits == line);

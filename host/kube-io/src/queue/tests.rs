@@ -16,7 +16,7 @@ fn queue() -> Queue {
     Queue::new(Backoff { first: Duration::from_secs(1), max: Duration::from_mins(1) }, Duration::ZERO, 1)
 }
 
-/// Returns the names of the waiting keys in the order of work.
+/// Takes all waiting keys, and returns their names in this order.
 async fn drain(queue: &Queue) -> Vec<String> {
     let mut names = Vec::new();
     while let Ok(Some(lease)) = timeout(Duration::ZERO, queue.next()).await {
@@ -146,7 +146,7 @@ async fn what_is_paced_in_a_namespace_that_has_its_share_waits_without_a_time() 
         queue.add(&key_in("busy", name), Urgency::Paced);
     }
     let held = queue.next().await.unwrap();
-    // Repeated requests would never let the time pass.
+    // If the queue asked again and again, the simulated time would not pass.
     assert!(timeout(Duration::from_hours(1), queue.next()).await.is_err());
     drop(held);
     assert_eq!(queue.next().await.unwrap().key().name, "y");
@@ -319,7 +319,7 @@ async fn e1_a_wait_that_the_server_asked_for_is_kept_whatever_happens_meanwhile(
     fresh(&queue, &["a"]);
     let lease = queue.next().await.unwrap();
     assert_eq!(start.elapsed(), Duration::from_secs(30));
-    // The requested wait is limited, so that the key is still tried from time to time.
+    // The queue limits the requested wait, so that it still tries the key from time to time.
     assert_eq!(queue.retry(&key("a"), Some(Duration::from_hours(9))), Duration::from_mins(1));
     drop(lease);
 }

@@ -1,4 +1,5 @@
-//! Finds the children without our label, which an earlier operator made. Lists each type once, by metadata.
+//! Finds the children that an earlier operator created and that lack the operator's label. Lists each type once, and
+//! requests only metadata.
 
 use kaos_objects::metadata;
 use kube::{api::ListParams, core::Request};
@@ -21,7 +22,7 @@ struct Meta {
     r#continue: String,
 }
 
-/// Sweeps a type once, and retries after failures.
+/// Lists a type once, and retries after failures.
 pub(super) async fn run(shared: &Shared, handle: &Handle) {
     let mut rng = shared.rng(("sweep", &*handle.spec));
     let mut failures = 0;

@@ -1,8 +1,9 @@
 //! Limits for the needs of all objects in a namespace.
 //!
 //! Policies name the needs, but the text may come from objects. Without a limit, a user who may create objects in one
-//! namespace could take the memory of all others. The first objects get the room. An object that is followed stays so,
-//! and an object beyond the limit gets an error. As soon as the others need less, that object is woken and asks again.
+//! namespace could fill the operator's memory at the expense of all other namespaces. The operator follows the needs of
+//! objects that come first, and keeps following them. An object whose needs exceed the limit gets an error. When the
+//! needs of the other objects decrease, the operator wakes this object, and it asks again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,12 +15,12 @@ use crate::{
     queue::Urgency,
 };
 
-/// The maximum number of distinct needs of all objects in a namespace, within that namespace.
+/// The maximum number of distinct needs of all objects in a namespace. Only needs within that namespace are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allowance {
     /// Needs by name and needs by labels together.
     pub needs: usize,
-    /// Needs by labels among them.
+    /// Needs by labels only.
     pub selectors: usize,
 }
 
@@ -40,7 +41,7 @@ pub struct TooMany {
     pub namespace: String,
     /// The kind of need that exceeds the limit.
     pub what: &'static str,
-    /// The number that would be needed.
+    /// The number of needs that the namespace would have.
     pub wanted: usize,
     /// The maximum number.
     pub most: usize,
@@ -69,7 +70,7 @@ impl Used {
 }
 
 impl Ledger {
-    /// Updates the counts after a target became needed or unneeded. Returns the objects that may ask again.
+    /// Updates the counts after a target became needed or unneeded. Returns the refused objects that may ask again.
     pub(super) fn note(&mut self, target: &Target, needs: &Needs) -> Wakes {
         let namespace = target.namespace().unwrap_or_default();
         let one = Used::of(std::iter::once(target));

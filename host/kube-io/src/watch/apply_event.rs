@@ -1,4 +1,4 @@
-//! Takes in watch events, lists and our own writes, and finds the objects to wake.
+//! Applies watch events, lists and answers to the operator's own writes to the state, and finds the objects to wake.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -24,7 +24,7 @@ use crate::{
     queue::Urgency,
 };
 
-/// Takes in an event of a watch.
+/// Applies an event of a watch.
 pub(super) fn event(state: &mut State, handle: &Handle, event: Event) -> Wakes {
     let spec = &*handle.spec;
     if spec.by_metadata() {
@@ -73,13 +73,13 @@ fn metadata_event(state: &mut State, handle: &Handle, event: &Event) -> Wakes {
     if changed { state.concerned(spec, &arrived.name) } else { Wakes::new() }
 }
 
-/// Whether this version of an object is known already.
+/// Returns whether the cache already contains this version of an object, or a newer one.
 pub(super) fn knows(state: &mut State, handle: &Handle, namespace: &str, name: &str, version: u64) -> bool {
     let known = state.slot(handle).and_then(|slot| slot.cache.get(namespace, name));
     known.is_some_and(|item| item.version >= version)
 }
 
-/// Takes in a complete list of a version.
+/// Applies a complete list at a version.
 pub(super) fn relist(state: &mut State, handle: &Handle, listed: Vec<Arrived>, version: u64) -> Wakes {
     let spec = &*handle.spec;
     let needed = if spec.by_metadata() { state.needed(spec) } else { BTreeSet::new() };
@@ -120,9 +120,10 @@ fn metadata_list(
     changed.iter().flat_map(|name| state.concerned(&handle.spec, name)).collect()
 }
 
-/// Takes in an error of a watch, or its end. If the API server refused an unlisted type, that refusal stands during
-/// an outage, because a restart grants no rights. Known objects stay readable during an outage and during the first
-/// minute of refusals. Metrics and readiness report the error at once.
+/// Applies an error of a watch, or the end of an error. If the API server refused a type that was never listed, the
+/// refusal remains in effect during an outage. The reason is that a restart of the server grants no rights. Cached
+/// objects stay readable during an outage, and during the first minute of refusals. Metrics and readiness report the
+/// error at once.
 pub(super) fn set_trouble(state: &mut State, handle: &Handle, broken: Option<&WatchError>) -> Wakes {
     let Some(slot) = state.slot(handle) else { return Wakes::new() };
     if slot.cache.is_refused() && !slot.cache.synced && broken.is_some_and(WatchError::is_outage) {
@@ -132,8 +133,8 @@ pub(super) fn set_trouble(state: &mut State, handle: &Handle, broken: Option<&Wa
     if turned { answered(state, &handle.spec) } else { Wakes::new() }
 }
 
-/// Takes in that a needed object is not readable. Its last known content counts until the refusal has lasted long
-/// enough.
+/// Records that a needed object is not readable. The last known content stays readable until the refusal has lasted
+/// long enough.
 pub(super) fn unreadable(state: &mut State, handle: &Handle, name: &Arc<str>, why: &str, lasts: bool) -> Wakes {
     if !lasts && state.slot(handle).is_some_and(|slot| slot.fetched.is_known(name)) {
         return Wakes::new();
@@ -141,7 +142,7 @@ pub(super) fn unreadable(state: &mut State, handle: &Handle, name: &Arc<str>, wh
     fetched(state, handle, name, 0, Fetched::Forbidden(why.to_owned()))
 }
 
-/// Takes in a needed object that was read.
+/// Applies the answer to a read of a needed object.
 pub(super) fn fetched(state: &mut State, handle: &Handle, name: &Arc<str>, version: u64, answer: Fetched) -> Wakes {
     if handle.extract.labels && handle.spec.by_metadata() {
         return selected::labelled_fetched(state, handle, name, version, answer);
@@ -154,7 +155,7 @@ pub(super) fn fetched(state: &mut State, handle: &Handle, name: &Arc<str>, versi
     if changed { state.concerned(&handle.spec, name) } else { Wakes::new() }
 }
 
-/// Takes in a child without our label that the sweep found.
+/// Records a child without the operator's label that the sweep found.
 pub(super) fn swept(state: &mut State, handle: &Handle, object: &Value) -> Wakes {
     let of = &handle.spec.of;
     let Some(owner) = super::cached_object::owner_of(object) else { return Wakes::new() };
@@ -173,9 +174,9 @@ pub(super) fn swept(state: &mut State, handle: &Handle, object: &Value) -> Wakes
     vec![(key, Urgency::Bulk)]
 }
 
-/// Takes in the answer to our write. The owner that wrote a child knows about it; other objects that need the child
-/// do not. The answer to a write of an object of a claimed kind may show a user's change since the pass began. That
-/// pass did not know the change, so it counts as an event.
+/// Applies the answer to a write of the operator. The owner that wrote a child already knows the change. Other objects
+/// that need the child do not know it. If the object has a claimed kind, the answer may contain a change that a user
+/// made after the pass began. That pass did not know the change, so the answer is treated like an event.
 pub(super) fn wrote(state: &mut State, object: &Value) -> Wakes {
     let mut wakes = Wakes::new();
     let Some(key) = ObjectKey::of_object(object) else { return wakes };
@@ -194,7 +195,7 @@ pub(super) fn wrote(state: &mut State, object: &Value) -> Wakes {
     wakes
 }
 
-/// Takes in the answer to our deletion of an object that is gone.
+/// Applies the answer to a deletion by the operator after which the object is gone.
 pub(super) fn deleted(state: &mut State, of: &ResourceType, namespace: &str, name: &str, uid: &str) -> Wakes {
     let mut wakes = Wakes::new();
     let Some((spec, slot)) = state.store(of, namespace).map(|(spec, slot)| (spec.clone(), slot)) else {
@@ -211,7 +212,7 @@ pub(super) fn deleted(state: &mut State, of: &ResourceType, namespace: &str, nam
     wakes
 }
 
-/// Takes in a changed object: updates the owner index and wakes the objects that it concerns.
+/// Applies a change of an object: updates the owner index, and collects the objects that must wake.
 fn note(state: &mut State, spec: &Spec, change: &Change, quietly: bool, wakes: &mut Wakes) {
     let of = &spec.of;
     let namespace = &*change.namespace;
@@ -246,7 +247,7 @@ fn note(state: &mut State, spec: &Spec, change: &Change, quietly: bool, wakes: &
     }
 }
 
-/// Returns the owners of an object, if their kind may have such children.
+/// Returns the owners of an object. Leaves out owners whose kind cannot have such children.
 fn owners_of(state: &State, of: &ResourceType, change: &Change) -> Wakes {
     let key = |owner: super::cached_object::Owner| {
         let primary = state.coverage.primary_of(&owner.of)?;
@@ -268,7 +269,7 @@ fn answered(state: &State, spec: &Spec) -> Wakes {
     targets.flat_map(|target| state.needs.who(target)).map(|key| (key.clone(), Urgency::Fresh)).collect()
 }
 
-/// Returns the next needed object to read, with its minimum version.
+/// Returns the next needed object to read, and the minimum version that the read must return.
 pub(super) fn next_to_read(state: &mut State, handle: &Handle) -> Option<(Arc<str>, u64)> {
     state.slot(handle)?.fetched.take()
 }

@@ -1,12 +1,12 @@
-//! Decodes objects of a watch that only has to know which objects exist: name, version and hashes of labels. It skips
-//! everything else in the text, so that annotations and managed fields never become objects in memory.
+//! Decodes objects for a watch that only has to know which objects exist: name, version and hashes of labels. The
+//! decoder skips the rest of the text, so that annotations and managed fields take no memory.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::known_labels::{KnownLabels, Marks};
 
-/// The facts of an object.
+/// The decoded facts of an object.
 #[derive(Debug)]
 pub(super) struct BareObject {
     pub(super) namespace: String,
@@ -16,7 +16,7 @@ pub(super) struct BareObject {
     pub(super) labels: KnownLabels,
 }
 
-/// The field of the metadata that an object lacks.
+/// The name of a metadata field that an object lacks.
 pub(super) type Lacking = &'static str;
 
 #[derive(Deserialize, Default)]
@@ -37,7 +37,7 @@ struct Metadata<'a> {
     labels: Option<&'a RawValue>,
 }
 
-/// Decodes an object's place, version and, if needed, the hashes of its labels.
+/// Decodes an object's namespace, name and version, and the hashes of its labels if they are needed.
 pub(super) fn read(sent: &RawValue, with_labels: bool) -> serde_json::Result<Result<BareObject, Lacking>> {
     let Bare { metadata } = serde_json::from_str(sent.get())?;
     let labels = match metadata.labels {

@@ -10,15 +10,15 @@ use super::{
     known_labels::mark,
 };
 
-/// An index of objects by label. It keeps eight bytes for each label of an object, and lists the objects of those
-/// labels only that a selector names. If two labels have the same hash, the operator reads an object needlessly, with
-/// no other effect.
+/// An index of objects by label. The index stores eight bytes for each label of an object. It lists objects only for
+/// the labels that a selector names. If two labels have the same hash, the operator needlessly reads an object; there
+/// is no other effect.
 #[derive(Debug, Default)]
 pub(super) struct ByLabel {
     pub(super) of_name: BTreeMap<Arc<str>, Labelled>,
-    /// The objects of each label that a selector names.
+    /// The objects that have a label, for each label that a selector names.
     pub(super) names: BTreeMap<u64, BTreeSet<Arc<str>>>,
-    /// Number of checks whether a selector selects an object.
+    /// Number of checks whether a selector selects an object, for tests.
     #[cfg(test)]
     pub(super) decided: std::sync::atomic::AtomicUsize,
 }
@@ -26,7 +26,7 @@ pub(super) struct ByLabel {
 #[derive(Debug)]
 pub(super) struct Labelled {
     pub(super) version: u64,
-    /// Sorted.
+    /// The hashes of the labels, sorted.
     pub(super) labels: Box<[u64]>,
 }
 
@@ -37,7 +37,7 @@ pub(super) fn marks(labels: &Labels) -> Vec<u64> {
 }
 
 impl ByLabel {
-    /// Records the labels of an object's version. Returns whether the version is newer than the known one.
+    /// Records the labels of a version of an object. Returns whether this version is newer than the known one.
     pub(super) fn put(&mut self, name: &Arc<str>, item: &CachedObject) -> bool {
         if self.of_name.get(name).is_some_and(|known| known.version >= item.version) {
             return false;
@@ -53,7 +53,7 @@ impl ByLabel {
         true
     }
 
-    /// Removes an object that was deleted at a version. Returns whether that is newer than the known version.
+    /// Removes an object that was deleted at a version. Returns whether this version is newer than the known one.
     pub(super) fn gone(&mut self, name: &str, version: u64) -> bool {
         let is_newer = self.of_name.get(name).is_none_or(|known| known.version <= version);
         if is_newer {
@@ -71,7 +71,7 @@ impl ByLabel {
         }
     }
 
-    /// Indexes the labels that selectors name, and no others.
+    /// Builds the index for the labels that selectors name.
     pub(super) fn index(&mut self, named: &BTreeSet<u64>) {
         self.names.retain(|label, _| named.contains(label));
         let mut new: BTreeMap<u64, BTreeSet<Arc<str>>> = BTreeMap::new();
@@ -91,19 +91,19 @@ impl ByLabel {
         self.names.append(&mut new);
     }
 
-    /// Returns the known objects that a list of this version does not contain.
+    /// Returns the known objects that are missing in a list of this version.
     pub(super) fn vanished(&self, listed: &[Arrived], version: u64) -> Vec<Arc<str>> {
         let listed: BTreeSet<&str> = listed.iter().map(|arrived| &*arrived.name).collect();
         let vanished = |(name, known): &(&Arc<str>, &Labelled)| known.version <= version && !listed.contains(&***name);
         self.of_name.iter().filter(vanished).map(|(name, _)| Arc::clone(name)).collect()
     }
 
-    /// Whether an object has all these labels.
+    /// Returns whether an object has all these labels.
     pub(super) fn carries(&self, name: &str, labels: &Labels) -> bool {
         self.has(name, &marks(labels))
     }
 
-    /// Whether one of these selectors, given as hashes of labels, selects an object.
+    /// Returns whether one of these selectors selects an object. A selector is a list of hashes of labels.
     pub(super) fn is_selected(&self, name: &str, selectors: &[Vec<u64>]) -> bool {
         #[cfg(test)]
         self.decided.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -114,7 +114,7 @@ impl ByLabel {
         self.of_name.get(name).is_some_and(|known| marks.iter().all(|mark| known.labels.binary_search(mark).is_ok()))
     }
 
-    /// Returns the objects with all these labels, by name.
+    /// Returns the objects with all these labels, sorted by name.
     pub(super) fn matching(&self, labels: &Labels) -> Vec<Arc<str>> {
         let marks = marks(labels);
         let mut fewest: Option<&BTreeSet<Arc<str>>> = None;

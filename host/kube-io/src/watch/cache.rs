@@ -1,11 +1,11 @@
-//! The cached objects of one watch. The cache never goes back in time, in whatever order events, lists and write
-//! answers arrive.
+//! The cached objects of one watch. The cache never replaces a newer version by an older one, in whatever order events,
+//! lists and answers to writes arrive.
 //!
 //! - Event versions rise within a watch, so an event at or below the reached version is old.
-//! - The answer to a write counts until the watch has passed its version.
-//! - A list replaces everything up to its own version. Newer objects stay: the watch that follows reports them again.
-//!   After a restored backup, whose versions start lower, deleted objects disappear with the first list above their
-//!   version.
+//! - The cache keeps the answer to a write until the watch has passed its version.
+//! - A list replaces everything up to its own version. Newer objects stay, because the following watch reports them
+//!   again. After a restored backup, the versions start lower. Then deleted objects disappear with the first list whose
+//!   version is above their versions.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,8 +20,8 @@ use super::{
     watch_error::WatchError,
 };
 
-/// Time during which the cache still answers after the API server begins to refuse reads. A starting server knows no
-/// roles yet. An immediate reaction would restart pods, and again soon after.
+/// Time during which the cache still answers after the API server begins to refuse reads. A server that starts does not
+/// know all Roles yet. If the operator reacted at once, it would restart pods, and restart them again soon after.
 pub(super) const REFUSAL_GRACE: Duration = Duration::from_mins(1);
 
 /// The reason why a watch does not work now.
@@ -43,16 +43,16 @@ impl Trouble {
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     objects: BTreeMap<Arc<str>, BTreeMap<Arc<str>, CachedObject>>,
-    /// UIDs of objects that we deleted and whose deletion the watch has not reported yet.
+    /// UIDs of objects that the operator deleted and whose deletion the watch has not reported yet.
     deleted: BTreeSet<Box<str>>,
     /// The version up to which the watch has reported everything.
     reached: u64,
-    /// Whether a first list is complete.
+    /// Whether the first list is complete.
     pub(super) synced: bool,
     pub(super) trouble: Option<Trouble>,
-    /// Since when the API server has been refusing, after a first list.
+    /// The time since which the API server has refused reads. Only set after the first list.
     refused_since: Option<Instant>,
-    /// Whether reads get the refusal instead of the cached objects.
+    /// Whether reads return the refusal instead of the cached objects.
     pub(super) withheld: bool,
 }
 
@@ -66,19 +66,19 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// Whether anything but the version changed.
+    /// Returns whether anything except the version changed.
     pub(super) fn is_visible(&self) -> bool {
         let content = |item: &Option<CachedObject>| item.as_ref().map(|item| (item.content, item.uid.clone()));
         content(&self.before) != content(&self.after)
     }
 
-    /// Whether anything but the status changed.
+    /// Returns whether anything except the status changed.
     pub(super) fn is_essential(&self) -> bool {
         let essence = |item: &Option<CachedObject>| item.as_ref().map(|item| (item.essence, item.uid.clone()));
         essence(&self.before) != essence(&self.after)
     }
 
-    /// Returns the owners before and after the change. One if they are the same.
+    /// Returns the owners before and after the change. Returns one owner if both are the same.
     pub(super) fn owners(&self) -> Vec<Owner> {
         let owner = |item: &Option<CachedObject>| {
             let item = item.as_ref().filter(|item| item.owner.is_some())?;
@@ -97,9 +97,9 @@ impl Change {
 }
 
 impl Cache {
-    /// Takes in the error of a watch, or `None` when it works again. Returns whether reads change. Before the first
-    /// list, a 403 or a 401 takes effect at once. After the first list, a 403 takes effect after some time, and a 401
-    /// never: it proves nothing about rights.
+    /// Records the error of a watch, or `None` when it works again. Returns whether later reads have another result.
+    /// Before the first list, a 403 or a 401 takes effect at once. After the first list, a 403 takes effect after some
+    /// time. A 401 then never takes effect, because it proves nothing about rights.
     pub(super) fn set_trouble(&mut self, broken: Option<&WatchError>, now: Instant) -> bool {
         self.trouble = broken.map(Trouble::of);
         let counts = self.synced && matches!(broken, Some(WatchError::Forbidden(_)));
@@ -109,13 +109,13 @@ impl Cache {
         std::mem::replace(&mut self.withheld, withheld) != withheld
     }
 
-    /// Takes in a complete list. Returns whether reads change for objects that were known before.
+    /// Records that a complete list arrived. Returns whether reads of known objects have another result now.
     pub(super) fn heal(&mut self) -> bool {
         (self.trouble, self.refused_since) = (None, None);
         std::mem::take(&mut self.withheld)
     }
 
-    /// Whether the API server refuses the watch.
+    /// Returns whether the API server refuses the watch.
     pub(super) fn is_refused(&self) -> bool {
         self.trouble.as_ref().is_some_and(|trouble| trouble.forbidden)
     }
@@ -124,7 +124,7 @@ impl Cache {
         self.objects.get(namespace)?.get(name)
     }
 
-    /// Returns all objects, or those of one namespace, sorted by namespace and name.
+    /// Returns all objects, or the objects of one namespace, sorted by namespace and name.
     pub(super) fn iter<'a>(
         &'a self,
         namespace: Option<&'a str>,
@@ -134,12 +134,12 @@ impl Cache {
         one.into_iter().chain(all).flat_map(|(place, names)| names.iter().map(move |(name, item)| (place, name, item)))
     }
 
-    /// The version at which a watch continues.
+    /// Returns the version from which the watch continues.
     pub(super) fn reached(&self) -> u64 {
         self.reached
     }
 
-    /// Takes in an added or modified object.
+    /// Applies an event for an added or modified object.
     pub(super) fn event(&mut self, arrived: Arrived) -> Option<Change> {
         if arrived.item.version <= self.reached {
             return None;
@@ -148,7 +148,7 @@ impl Cache {
         self.put(arrived)
     }
 
-    /// Takes in a deleted object.
+    /// Applies an event for a deleted object.
     pub(super) fn gone(&mut self, arrived: &Arrived) -> Option<Change> {
         self.deleted.remove(&arrived.item.uid);
         if arrived.item.version <= self.reached {
@@ -159,24 +159,24 @@ impl Cache {
         if known.version > arrived.item.version { None } else { self.take(&arrived.namespace, &arrived.name) }
     }
 
-    /// Takes in the version of a bookmark.
+    /// Applies the version of a bookmark.
     pub(super) fn bookmark(&mut self, version: u64) {
         self.reached = self.reached.max(version);
     }
 
-    /// Takes in the object from the answer to a write.
+    /// Applies the object in the answer to a write.
     pub(super) fn wrote(&mut self, arrived: Arrived) -> Option<Change> {
         if arrived.item.version <= self.reached { None } else { self.put(arrived) }
     }
 
-    /// Takes in the answer to a deletion: the object with this UID is gone.
+    /// Applies the answer to a deletion after which the object with this UID is gone.
     pub(super) fn deleted(&mut self, namespace: &str, name: &str, uid: &str) -> Option<Change> {
         let known = self.get(namespace, name).filter(|known| *known.uid == *uid)?;
         self.deleted.insert(known.uid.clone());
         self.take(namespace, name)
     }
 
-    /// Takes in a complete list of a version.
+    /// Applies a complete list at a version.
     pub(super) fn relist(&mut self, listed: Vec<Arrived>, version: u64) -> Vec<Change> {
         self.deleted.clear();
         self.reached = version;

@@ -1,4 +1,4 @@
-//! One cached object: compact text, plus the few facts that are needed without parsing.
+//! One cached object: its text in compact form, and the few facts that the watch needs without parsing.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use crate::hashing::hash;
 /// The reason why an object from the API server cannot be cached.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Malformed {
-    /// The JSON is no object with metadata, or lacks an identifying field.
+    /// The JSON is not an object with metadata, or an identifying field is missing.
     #[error("it has no usable metadata.{0}")]
     Field(&'static str),
-    /// The object has more labels than the watch keeps.
+    /// The object has more labels than the watch stores.
     #[error("it has more than {MOST_LABELS} labels, so no policy finds it by label: remove some")]
     Labels,
 }
@@ -26,18 +26,18 @@ pub(super) enum Malformed {
 /// A cached object.
 #[derive(Debug, Clone)]
 pub(super) struct CachedObject {
-    /// Excludes managed fields, the last applied configuration and the resource version.
+    /// The JSON text, without managed fields, last applied configuration and resource version.
     text: Arc<str>,
     pub(super) uid: Box<str>,
     pub(super) version: u64,
     /// The UID of the object's controller.
     pub(super) owner: Option<Box<str>>,
     pub(super) labels: KnownLabels,
-    /// A hash of everything but the resource version.
+    /// A hash of everything except the resource version.
     pub(super) content: u64,
-    /// A hash of everything but status and resource version. Only for claimed kinds.
+    /// A hash of everything except status and resource version. Only set for claimed kinds.
     pub(super) essence: u64,
-    /// Whether another field manager owns a part of the spec. Only if requested.
+    /// Whether another field manager owns a part of the spec. Only set if [`Extract`] asks for it.
     pub(super) shared: bool,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct Arrived {
     pub(super) item: CachedObject,
 }
 
-/// The facts to extract.
+/// The facts that the watch extracts from each object.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Extract {
     pub(super) labels: bool,
@@ -58,13 +58,13 @@ pub(super) struct Extract {
     pub(super) form: Form,
 }
 
-/// How much of an object to keep.
+/// How much of an object the cache stores.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Form {
-    /// All of it.
+    /// The whole object.
     #[default]
     Whole,
-    /// Place, version and hashes of labels.
+    /// Namespace, name, version and hashes of labels.
     Bare,
 }
 
@@ -76,19 +76,19 @@ pub(super) struct Owner {
     pub(super) uid: String,
 }
 
-/// An object that cannot be cached as it is.
+/// An object that cannot be cached completely.
 #[derive(Debug, Clone)]
 pub(super) struct Unusable {
     /// The object's name and the reason.
     pub(super) what: String,
     /// The object's version.
     pub(super) version: Option<u64>,
-    /// The part that can be cached.
+    /// The part of the object that can be cached.
     pub(super) left: Option<Box<Arrived>>,
 }
 
-/// The part of an object that identifies it and shows its deletion. The rest may be nested to any depth, and so may its
-/// managed fields.
+/// The part of an object that identifies it and shows its deletion. All other parts, including managed fields, may be
+/// nested too deeply for the parser.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Named {
@@ -121,7 +121,7 @@ impl Unusable {
         Self { what, version, left: left.map(Box::new) }
     }
 
-    /// Handles unreadable JSON: keeps the object's metadata and a spec with the error.
+    /// Handles JSON that cannot be parsed: keeps the object's metadata, and replaces the spec by the error.
     fn unread(sent: &RawValue, why: &serde_json::Error, of: &ResourceType, extract: Extract) -> Self {
         let metadata = named(sent);
         let object = json!({"metadata": metadata, "spec": format!("it cannot be read: {why}")});
@@ -134,8 +134,8 @@ fn named(sent: &RawValue) -> NamedMetadata {
 }
 
 impl Arrived {
-    /// Converts an object from the server. Each object is parsed separately, so that an unreadable one, such as an
-    /// overly nested one, does not block the others.
+    /// Converts an object from the server. Parses each object separately, so that one object that cannot be parsed,
+    /// such as a too deeply nested one, does not block the others.
     pub(super) fn read(sent: &RawValue, of: &ResourceType, extract: Extract) -> Result<Self, Unusable> {
         let arrived = if extract.form == Form::Bare {
             bare::read(sent, extract.labels).map(|read| read.map(Self::bare).map_err(Malformed::Field))
@@ -150,7 +150,7 @@ impl Arrived {
         Ok(arrived)
     }
 
-    /// Converts an object. List items carry no type, so this fills in the type.
+    /// Converts an object. Adds the type, because list items do not contain it.
     pub(super) fn new(mut object: Value, of: &ResourceType, extract: Extract) -> Result<Self, Malformed> {
         let fields = object.as_object_mut().ok_or(Malformed::Field("name"))?;
         fields.entry("apiVersion").or_insert_with(|| json!(of.api_version));
@@ -179,7 +179,7 @@ impl Arrived {
         Ok(Self { namespace, name, item })
     }
 
-    /// Converts an object that keeps only its version and the hashes of its labels.
+    /// Converts an object. The cache then stores only its version and the hashes of its labels.
     fn bare(BareObject { namespace, name, uid, version, labels }: BareObject) -> Self {
         let (text, uid) = ("".into(), uid.into_boxed_str());
         let item = CachedObject { text, uid, version, owner: None, labels, content: 0, essence: 0, shared: false };
@@ -193,12 +193,12 @@ impl CachedObject {
         parse(&self.text, self.version)
     }
 
-    /// Returns the text, so that the caller can parse it without the lock.
+    /// Returns the text, so that the caller can parse it without holding the lock.
     pub(super) fn text(&self) -> Arc<str> {
         Arc::clone(&self.text)
     }
 
-    /// Whether the object has these labels.
+    /// Returns whether the object has these labels.
     pub(super) fn carries(&self, wanted: &[(String, String)]) -> bool {
         self.labels.carry(wanted)
     }
@@ -206,14 +206,14 @@ impl CachedObject {
 
 /// Parses an object from its cached text.
 pub(super) fn parse(text: &str, version: u64) -> Value {
-    // This module wrote the text.
+    // This module wrote the text, so the parser does not fail.
     let mut object: Value = serde_json::from_str(text).unwrap_or_default();
     object["metadata"]["resourceVersion"] = json!(version.to_string());
     object
 }
 
-/// Parses a resource version into a number. The versions are compared; Kubernetes has always allowed that and now
-/// promises it.
+/// Parses a resource version into a number. The watch compares versions. Kubernetes has always allowed this in
+/// practice, and now guarantees it.
 pub(super) fn version_of(value: Option<&Value>) -> Option<u64> {
     value.and_then(Value::as_str).and_then(|text| text.parse().ok())
 }
@@ -225,7 +225,7 @@ pub(super) fn owner_of(object: &Value) -> Option<Owner> {
     Some(Owner { of: ResourceType::new(text("apiVersion")?, text("kind")?), name: text("name")?, uid: text("uid")? })
 }
 
-/// Whether another field manager wrote into the spec, except through a subresource.
+/// Returns whether another field manager wrote into the spec, except through a subresource.
 fn is_shared(managed: Option<&Value>) -> bool {
     managed.and_then(Value::as_array).into_iter().flatten().any(|entry| {
         entry["manager"] != metadata::MANAGER
@@ -234,7 +234,7 @@ fn is_shared(managed: Option<&Value>) -> bool {
     })
 }
 
-/// A hash of the object without its status.
+/// Returns a hash of the object without its status.
 fn essence_of(object: &mut Value) -> u64 {
     let remove = |object: &mut Value| object.as_object_mut().and_then(|fields| fields.remove("status"));
     let status = remove(object);

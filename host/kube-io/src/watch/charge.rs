@@ -1,4 +1,4 @@
-//! Checks whether an object may have more needs.
+//! Checks whether an object may add needs.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +11,8 @@ use super::{
 };
 use crate::object_key::{ObjectKey, Wakes};
 
-/// Checks the new needs of an object against the limits of its namespace. Needs in other namespaces require a
-/// grant, so they are few and do not count. An object that needs no more than before always passes.
+/// Checks the new needs of an object against the limits of its namespace. Needs in other namespaces are not counted:
+/// they require a grant, so they are few. An object whose needs do not increase is always allowed.
 pub(super) fn allow(state: &mut State, key: &ObjectKey, targets: &BTreeSet<Target>) -> Result<(), TooMany> {
     let here = |target: &&Target| target.namespace() == Some(&*key.namespace);
     let is_new = |target: &&Target| state.needs.who(target).next().is_none();
@@ -40,8 +40,8 @@ pub(super) fn allow(state: &mut State, key: &ObjectKey, targets: &BTreeSet<Targe
     Ok(())
 }
 
-/// Replaces the needs of an object, within the limits. Returns whether the watches change, and the objects that may
-/// ask for more.
+/// Replaces the needs of an object, within the limits. Returns whether the set of needed targets changed, and the
+/// refused objects that may ask again.
 pub(super) fn set_needs(
     state: &mut State,
     key: &ObjectKey,

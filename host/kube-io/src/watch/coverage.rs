@@ -7,21 +7,21 @@ use kaos_objects::{ResourceType, Target, names::is_subdomain};
 /// The combined claims on one kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Claimed {
-    /// The types of its children, including those that only earlier policies emitted.
+    /// The types of the kind's children, including types that only earlier policies emitted.
     pub emits: BTreeSet<ResourceType>,
-    /// The types of its needs.
+    /// The types that policies of the kind may name in needs.
     pub reads: BTreeSet<ResourceType>,
-    /// Types that are used only if they are served. Each is also in one of the other sets.
+    /// Types that the policies use only if the cluster serves them. Each type is also in one of the other sets.
     pub wishes: BTreeSet<ResourceType>,
 }
 
 impl Claimed {
-    /// Whether the claims involve a type.
+    /// Returns whether the claims contain a type.
     pub fn mentions(&self, of: &ResourceType) -> bool {
         self.emits.contains(of) || self.reads.contains(of) || self.wishes.contains(of)
     }
 
-    /// Returns every type that the claims involve.
+    /// Returns every type that the claims contain.
     pub fn types(&self) -> impl Iterator<Item = &ResourceType> {
         self.emits.iter().chain(&self.reads).chain(&self.wishes)
     }
@@ -33,14 +33,14 @@ pub struct Coverage {
     primaries: BTreeMap<ResourceType, Claimed>,
 }
 
-/// The manner in which a type is watched.
+/// How the operator watches a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Manner {
-    /// All objects.
+    /// The operator watches all objects.
     Whole,
-    /// The objects with the operator's label.
+    /// The operator watches the objects with its own label.
     Own,
-    /// Single objects, while they are needed.
+    /// The operator watches single objects, while they are needed.
     AsNeeded,
 }
 
@@ -53,24 +53,25 @@ impl Coverage {
         claimed.wishes.extend(claim.wishes);
     }
 
-    /// Keeps watching a kind without a claim. An error of that watch does no harm.
+    /// Keeps watching a kind that no policy claims any more. Readiness ignores an error of that watch.
     pub fn keep(&mut self, primary: &ResourceType) {
         self.primaries.entry(primary.clone()).or_default();
     }
 
-    /// Whether a kind is watched only because of [`keep`](Self::keep).
+    /// Returns whether a kind is watched only because of [`keep`](Self::keep).
     pub(super) fn is_kept(&self, of: &ResourceType) -> bool {
         self.claimed(of) == Some(&Claimed::default())
     }
 
-    /// Adds a type of children from an earlier policy.
+    /// Adds a type of children that an earlier policy emitted.
     pub fn add_emitted(&mut self, primary: &ResourceType, of: ResourceType) {
         if let Some(claimed) = self.primaries.get_mut(primary) {
             claimed.emits.insert(of);
         }
     }
 
-    /// Adds the types that pods refer to by name, because a change of their content restarts the pods.
+    /// Adds the types that pods refer to by name, because the operator restarts the pods when the content of these
+    /// objects changes.
     pub(super) fn follow_references(&mut self) {
         for claimed in self.primaries.values_mut() {
             claimed.reads.extend(["ConfigMap", "Secret"].map(|kind| ResourceType::new("v1", kind)));
@@ -87,39 +88,40 @@ impl Coverage {
         self.primaries.get(primary)
     }
 
-    /// Whether a policy answers for the type.
+    /// Returns whether a policy answers for the type.
     pub fn is_primary(&self, of: &ResourceType) -> bool {
         self.primaries.contains_key(of)
     }
 
-    /// Whether a plan may contain the type.
+    /// Returns whether a plan may contain the type.
     pub fn is_emitted(&self, of: &ResourceType) -> bool {
         self.primaries.values().any(|claimed| claimed.emits.contains(of))
     }
 
-    /// Whether a need may name the type.
+    /// Returns whether a need may name the type.
     pub fn is_read(&self, of: &ResourceType) -> bool {
         self.primaries.values().any(|claimed| claimed.reads.contains(of))
     }
 
-    /// Whether every claim that involves the type works without it.
+    /// Returns whether every claim that contains the type also works without it.
     pub(super) fn is_optional(&self, of: &ResourceType) -> bool {
         let wished = |claimed: &Claimed| !claimed.mentions(of) || claimed.wishes.contains(of);
         (self.is_kept(of) || !self.is_primary(of)) && self.primaries.values().all(wished)
     }
 
-    /// Returns all involved types.
+    /// Returns all claimed kinds, and all types in their claims.
     pub fn types(&self) -> BTreeSet<ResourceType> {
         self.primaries.iter().flat_map(|(of, claimed)| std::iter::once(of).chain(claimed.types())).cloned().collect()
     }
 
-    /// Returns the claimed kind that an owner reference means. The versions of a kind are views of the same objects.
+    /// Returns the claimed kind that an owner reference means. Ignores the version, because all versions of a kind show
+    /// the same objects.
     pub(super) fn primary_of(&self, owner: &ResourceType) -> Option<&ResourceType> {
         let (exact, _) = self.primaries.get_key_value(owner).unzip();
         exact.or_else(|| self.primaries.keys().find(|of| of.kind == owner.kind && of.group() == owner.group()))
     }
 
-    /// Returns the manners of watching a type. A type may have two.
+    /// Returns how the operator watches a type. A type may have two manners.
     pub(super) fn manners(&self, of: &ResourceType) -> Vec<Manner> {
         let read = self.is_read(of);
         if self.is_primary(of) || (read && !is_guarded(of)) {
@@ -130,14 +132,14 @@ impl Coverage {
     }
 }
 
-/// Whether a type is never watched or listed in full for reading. Clusters hold too many such objects, or sensitive
-/// ones.
+/// Returns whether the operator never watches or lists a type in full to answer needs. Clusters contain too many
+/// objects of these types, or the objects are sensitive.
 pub fn is_guarded(of: &ResourceType) -> bool {
     of.is_secret() || (of.group().is_empty() && of.kind == "ConfigMap")
 }
 
-/// Whether a target's name is valid in the API server. Names of ConfigMaps and Secrets become part of requests, and
-/// some come unchecked from pod specs.
+/// Returns whether an object with the target's name can exist. The operator uses names of ConfigMaps and Secrets in
+/// requests, and some of the names come unchecked from pod specs.
 pub(super) fn can_exist(target: &Target) -> bool {
     match target {
         Target::Named(reference) => !is_guarded(&reference.of()) || is_subdomain(&reference.name),

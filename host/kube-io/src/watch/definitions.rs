@@ -1,5 +1,5 @@
 //! Watches the metadata of custom resource definitions, to notice when types appear, change or disappear. Discovery
-//! provides the details, and it lags a little behind the definitions.
+//! provides the details of a type, but a little later than the definition.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -30,14 +30,15 @@ pub(super) async fn watch(shared: Arc<Shared>) {
     shared.reflector(collection, sink).run().await;
 }
 
-/// A number that changes with the definition of a type. 0 if no definition is known.
+/// Returns a number that changes when the definition of a type changes. Returns 0 if no definition is known.
 pub(super) fn definition(state: &State, of: &ResourceType) -> u64 {
     let Some(Some(served)) = state.served.get(of) else { return 0 };
     let name = format!("{}.{}", served.resource.plural, served.resource.group);
     state.definitions.by_name.get(&*name).map_or(0, |definition| definition.content)
 }
 
-/// Returns the objects of the types that a definition is for. Their status may need another form now.
+/// Returns the objects of the types that a definition is for. With the changed definition, their status may need
+/// another form.
 fn defined_by(state: &State, name: &str) -> Wakes {
     let is_it = |of: &&ResourceType| {
         state
@@ -50,7 +51,7 @@ fn defined_by(state: &State, name: &str) -> Wakes {
     types.flat_map(|of| state.keys(of)).map(|key| (key, Urgency::Bulk)).collect()
 }
 
-/// Whether a definition belongs to the group of a covered type.
+/// Returns whether a definition belongs to the group of a covered type.
 fn matters(state: &State, name: &str) -> bool {
     state.coverage.types().iter().any(|of| of.group() == group_of(name))
 }
@@ -60,7 +61,8 @@ struct Definitions {
 }
 
 impl Definitions {
-    /// Takes in a change and wakes the objects that it concerns. Triggers discovery if the served types may differ now.
+    /// Applies a change, and wakes the objects that it concerns. Triggers discovery if the set of served types may
+    /// differ now.
     fn change(&self, change: impl FnOnce(&mut State) -> (bool, Wakes)) {
         let mut matters = false;
         self.shared.tell(|state| {

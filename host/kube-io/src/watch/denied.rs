@@ -1,10 +1,11 @@
-//! Retries when rights return. Objects whose passes lacked a right wait ever longer, except one, which retries
-//! regularly. As soon as one pass succeeds, all others retry at once.
+//! Retries passes when rights return. If several passes lack a right, one of their objects retries at regular
+//! intervals, and all others wait longer and longer. As soon as one pass succeeds, all others retry at once.
 
 use super::{slot::Handle, state::State};
 use crate::{object_key::Wakes, queue::Urgency};
 
-/// Changes the state of one watch. If the API server no longer refuses that watch, rights have returned.
+/// Changes the state of one watch. If the API server refused that watch before and accepts it now, wakes the objects
+/// that wait for rights.
 pub(super) fn let_in(state: &mut State, handle: &Handle, change: impl FnOnce(&mut State) -> Wakes) -> Wakes {
     let was_refused = is_refused(state, handle);
     let mut wakes = change(state);

@@ -1,7 +1,7 @@
-//! Discovery: the types that the API server serves, and their addresses.
+//! Discovery: asks the API server which types it serves, and at which addresses.
 //!
-//! It asks for single versions of the API groups that matter. Every server supports these requests, and a broken group
-//! does not hide the others.
+//! Sends one request for each version of the API groups that the coverage contains. Every server supports these
+//! requests, and an error in one group does not hide the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use super::watch_error::{WatchError, in_time};
 /// A type as the API server serves it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Served {
-    /// For `Api::dynamic` and request paths.
+    /// The API resource, for `Api::dynamic` and request paths.
     pub resource: ApiResource,
     /// Whether the type is namespaced.
     pub namespaced: bool,
@@ -26,12 +26,12 @@ pub struct Served {
 }
 
 impl Served {
-    /// Whether the type is namespaced, in the words of `kube`.
+    /// Returns the scope of the type, as `kube` expresses it.
     pub fn scope(&self) -> Scope {
         if self.namespaced { Scope::Namespaced } else { Scope::Cluster }
     }
 
-    /// Returns the path of the type's objects, in one namespace or in all.
+    /// Returns the path of the type's objects, in one namespace or in all namespaces.
     pub fn path(&self, namespace: Option<&str>) -> String {
         let ApiResource { group, api_version, plural, .. } = &self.resource;
         let root = if group.is_empty() { "api" } else { "apis" };
@@ -42,7 +42,7 @@ impl Served {
     }
 }
 
-/// The result of discovery. `None` for a type that is not served.
+/// The result of discovery. The value is `None` if the API server does not serve the type.
 pub(super) type Discovered = BTreeMap<ResourceType, Option<Served>>;
 
 #[derive(Deserialize)]
@@ -63,7 +63,8 @@ struct Resource {
     short: Vec<String>,
 }
 
-/// Asks for all versions of these types. Failed versions are returned with the reason, and their types are missing.
+/// Asks for all versions of these types. Returns the types, and each failed version with the reason. The result does
+/// not contain the types of a failed version.
 pub async fn discover(client: &Client, types: &BTreeSet<ResourceType>) -> (Discovered, BTreeMap<String, String>) {
     let versions: BTreeSet<&str> = types.iter().map(|of| of.api_version.as_str()).collect();
     let mut discovered = Discovered::new();
@@ -83,7 +84,7 @@ pub async fn discover(client: &Client, types: &BTreeSet<ResourceType>) -> (Disco
     (discovered, failed)
 }
 
-/// Asks how the API server serves one type. Returns none if it does not.
+/// Asks how the API server serves one type. Returns `None` if the API server does not serve the type.
 pub async fn discover_type(client: &Client, of: &ResourceType) -> Result<Option<Served>, kube::Error> {
     match request(client, &of.api_version).await {
         Ok(found) => Ok(served(of, &found.resources)),

@@ -9,6 +9,6 @@ pub(super) enum Event {
     Is(Arrived),
     /// The object was deleted.
     Gone(Arrived),
-    /// Everything up to this version was reported.
+    /// The watch has reported everything up to this version.
     Bookmark(u64),
 }

@@ -1,4 +1,4 @@
-//! Reads the needed objects of a watch on metadata, one by one.
+//! Reads the needed objects of a watch that covers only metadata, one by one.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -17,19 +17,20 @@ use super::{
     watch_error::{WatchError, in_time},
 };
 
-/// A failed read.
+/// A read that failed.
 struct Failed {
-    /// The last version that was seen.
+    /// The last version that the watch reported.
     seen: u64,
-    /// Number of failures in a row.
+    /// Number of failures of this read in a row.
     times: u32,
-    /// Since when the API server has been refusing the read.
+    /// The time since which the API server has refused the read.
     refused: Option<Instant>,
     /// The time of the retry.
     due: Instant,
 }
 
-/// Reads needed objects until the future is dropped. Each failed read has its own backoff, and other reads do not wait for it.
+/// Reads needed objects until the future is dropped. Each failed read has its own backoff. Other reads do not wait for
+/// it.
 pub(super) async fn run(shared: &Shared, handle: &Handle) {
     let mut rng = shared.rng(("read", &*handle.spec));
     let mut failed: BTreeMap<Arc<str>, Failed> = BTreeMap::new();
@@ -53,7 +54,8 @@ pub(super) async fn run(shared: &Shared, handle: &Handle) {
         }
         while let Some((name, version)) = next(shared, handle) {
             if let Some(failed) = failed.get_mut(&name) {
-                // Still backing off; changes do not shorten the delay. Version 0: an object began to need this one.
+                // The delay after a failure is not over, and changes do not shorten the delay. Version 0: an object
+                // began to need this one.
                 failed.seen = if version == 0 { 0 } else { version.max(failed.seen) };
                 continue;
             }
@@ -73,7 +75,7 @@ pub(super) async fn run(shared: &Shared, handle: &Handle) {
     }
 }
 
-/// Waits until this time, or forever without one.
+/// Waits until this time. Without a time, waits forever.
 async fn until(time: Option<Instant>) {
     match time {
         Some(time) => tokio::time::sleep_until(time).await,
@@ -85,7 +87,8 @@ fn next(shared: &Shared, handle: &Handle) -> Option<(Arc<str>, u64)> {
     shared.with(|state| apply_event::next_to_read(state, handle))
 }
 
-/// Reads an object that was seen at a version. An older answer counts for now, and the object is read again.
+/// Reads an object that the watch reported at a version. If the answer is older, the operator uses the answer for now,
+/// and reads the object again.
 async fn read(shared: &Shared, handle: &Handle, name: &Arc<str>, seen: u64) -> Result<(), WatchError> {
     let as_seen = |version: u64| {
         if version < seen {

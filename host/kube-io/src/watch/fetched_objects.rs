@@ -1,6 +1,6 @@
-//! Needed objects that are watched by metadata and read one by one. This covers all Secrets, and ConfigMaps if a
-//! namespace has too many needs. The operator keeps nothing about unneeded objects, and of a Secret only key names and
-//! a digest.
+//! Needed objects that the operator watches by metadata and reads one by one: all Secrets, and the ConfigMaps of a
+//! namespace with too many needs. The operator stores nothing about objects that are not needed. Of a Secret, it stores
+//! only the names of the keys and a digest.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -36,7 +36,7 @@ impl Fetched {
 #[derive(Debug, Default)]
 pub(super) struct FetchedObjects {
     known: BTreeMap<Arc<str>, (u64, Fetched)>,
-    /// The objects to read, with the versions known to exist. 0 if no version is known.
+    /// The objects to read, each with a version that is known to exist. The version is 0 if none is known.
     dirty: BTreeMap<Arc<str>, u64>,
 }
 
@@ -45,29 +45,29 @@ impl FetchedObjects {
         self.known.get(name).map(|(_, answer)| answer)
     }
 
-    /// Returns the next object to read, with its minimum version.
+    /// Removes and returns the next object to read, with the minimum version that the read must return.
     pub(super) fn take(&mut self) -> Option<(Arc<str>, u64)> {
         self.dirty.pop_first()
     }
 
-    /// Whether an object was read or found absent.
+    /// Returns whether an object was read or is known to be absent.
     pub(super) fn is_known(&self, name: &str) -> bool {
         matches!(self.get(name), Some(Fetched::Absent | Fetched::Object(_) | Fetched::Secret(_)))
     }
 
-    /// Whether this version of an object, or a later one, was read.
+    /// Returns whether this version of an object, or a later one, was read.
     pub(super) fn has(&self, name: &str, version: u64) -> bool {
         self.known.get(name).is_some_and(|(known, answer)| *known >= version && matches!(answer, Fetched::Object(_)))
     }
 
-    /// Schedules another read after a failure, unless the object is known by now.
+    /// Schedules another read after a failure, unless the content of the object is known now.
     pub(super) fn read_again(&mut self, name: &Arc<str>, version: u64) {
         if version > 0 || !self.is_known(name) {
             self.version(name, version);
         }
     }
 
-    /// Takes in a version of an object that may be new. Returns whether the object has to be read.
+    /// Records a version of an object that may be new. Returns whether a read was scheduled.
     pub(super) fn version(&mut self, name: &Arc<str>, version: u64) -> bool {
         let known = self.known.get(name);
         if known.is_some_and(|(known, answer)| *known >= version && !matches!(answer, Fetched::Forbidden(_))) {
@@ -78,7 +78,7 @@ impl FetchedObjects {
         wanted.is_none()
     }
 
-    /// Takes in the deletion of an object at a version. Returns whether anything changed.
+    /// Records the deletion of an object at a version. Returns whether the known state changed.
     pub(super) fn gone(&mut self, name: &Arc<str>, version: u64) -> bool {
         if self.known.get(name).is_some_and(|(known, _)| *known > version) {
             return false;
@@ -87,9 +87,9 @@ impl FetchedObjects {
         self.put(name, version, Fetched::Absent)
     }
 
-    /// Takes in an object that was read. Returns whether anything changed.
+    /// Records the answer to a read. Returns whether the known state changed.
     pub(super) fn fetched(&mut self, name: &Arc<str>, version: u64, answer: Fetched) -> bool {
-        // Version 0 means an answer without a version: no object, or no right to read it.
+        // Version 0 means an answer without a version: the object does not exist, or the operator may not read it.
         if version > 0 && self.known.get(name).is_some_and(|(known, _)| *known > version) {
             return false;
         }
@@ -97,14 +97,14 @@ impl FetchedObjects {
         self.put(name, version.max(kept), answer)
     }
 
-    /// Takes in that an object is needed now.
+    /// Records that an object is needed now.
     pub(super) fn want(&mut self, name: &str) {
         if !self.known.contains_key(name) {
             self.dirty.entry(name.into()).or_default();
         }
     }
 
-    /// Whether an object is needed and not read yet.
+    /// Returns whether an object still has to be read.
     #[cfg(test)]
     pub(super) fn is_to_be_read(&self, name: &str) -> bool {
         self.dirty.contains_key(name)
@@ -116,12 +116,12 @@ impl FetchedObjects {
         self.dirty.remove(name);
     }
 
-    /// Takes in a list of a version. Returns the objects that changed at once.
+    /// Applies a list at a version. Returns the objects whose known state changed without a read.
     pub(super) fn relist(&mut self, listed: &[Arrived], version: u64, needed: &BTreeSet<Arc<str>>) -> Vec<Arc<str>> {
         let mut absent = needed.clone();
         for arrived in listed {
             if absent.remove(&arrived.name) {
-                // A newer list overrides an older absence.
+                // If a newer list contains the object, the earlier absence is outdated.
                 if let Some((known, Fetched::Absent)) = self.known.get_mut(&arrived.name)
                     && *known <= version
                 {

@@ -12,13 +12,13 @@ pub(super) struct ForeignState {
     pub(super) what: &'static str,
     pub(super) state: WatchState,
     pub(super) was_listed: bool,
-    /// The reason why it is not synced.
+    /// The reason why the watch is not synced.
     pub(super) trouble: String,
 }
 
 impl ForeignState {
-    /// Returns the reason why readiness has to wait: the first list or a right is missing. A type that is not served is
-    /// no reason.
+    /// Returns the reason why readiness must wait for this watch: the first list or a right is missing. A type that the
+    /// API server does not serve is not a reason.
     pub(super) fn missing(&self) -> Option<String> {
         let Self { of, what, state, was_listed, trouble } = self;
         match state {

@@ -1,4 +1,5 @@
-//! Reports watches that other parts of the operator run, in metrics and readiness, like the watch's own.
+//! Reports watches that other parts of the operator run. Metrics and readiness show them like the watches of this
+//! module.
 
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use kaos_objects::ResourceType;
 use super::{foreign_state::ForeignState, shared::Shared};
 use crate::metrics::WatchState;
 
-/// A watch of another part. It is reported until this is dropped.
+/// A watch that another part of the operator runs. It is reported until this handle is dropped.
 pub struct ForeignWatch {
     shared: Arc<Shared>,
     id: u64,
@@ -24,15 +25,15 @@ impl ForeignWatch {
         Self { shared, id }
     }
 
-    /// Reports that it follows the cluster.
+    /// Reports that the watch follows the cluster.
     pub fn follows(&self) {
         self.set(WatchState::Synced, String::new());
     }
 
-    /// Reports that it broke and will be reopened. `code` is the API server's status code, if there is one.
+    /// Reports that the watch failed and will be reopened. `code` is the API server's status code, if there is one.
     pub fn broke(&self, code: Option<u16>, why: &str) {
         let (state, reason) = match code {
-            // An outdated version is no error: a new list follows.
+            // An outdated version is not an error, because a new list follows.
             Some(410) => return,
             Some(404) => (WatchState::Unserved, "unserved".to_owned()),
             Some(401 | 403) => (WatchState::Forbidden, "forbidden".to_owned()),

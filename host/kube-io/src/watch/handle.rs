@@ -1,4 +1,4 @@
-//! The watch as the rest of the operator uses it.
+//! [`Watch`]: the interface of this module for the rest of the operator.
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
@@ -35,7 +35,7 @@ use crate::{
     queue::Urgency,
 };
 
-/// The watch on the cluster. A clone is the same watch.
+/// The watch on the cluster. All clones share the same state.
 #[derive(Clone)]
 pub struct Watch(Arc<Shared>);
 
@@ -46,7 +46,7 @@ impl fmt::Debug for Watch {
 }
 
 impl Watch {
-    /// Creates a watch that does nothing before [`run`](Self::run). It calls `wake` for each object that needs a pass.
+    /// Creates a watch. It does nothing before [`run`](Self::run). It calls `wake` for each object that needs a pass.
     pub fn new(
         client: Client,
         options: WatchOptions,
@@ -64,13 +64,13 @@ impl Watch {
         Self(shared)
     }
 
-    /// Reads the state.
+    /// Reads the state, for tests.
     #[cfg(test)]
     pub(super) fn with_state<T>(&self, ask: impl FnOnce(&super::state::State) -> T) -> T {
         self.0.with(|state| ask(state))
     }
 
-    /// Watches until `stop`.
+    /// Watches the cluster until `stop` is cancelled.
     pub async fn run(&self, stop: CancellationToken) {
         tokio::select! {
             biased;
@@ -79,8 +79,9 @@ impl Watch {
         }
     }
 
-    /// Sets the claims of the active policies. Types that stay claimed stay watched. This wakes no object: the caller
-    /// knows which objects a change of policies concerns, and objects of new types are reported as they arrive.
+    /// Sets the claims of the active policies. Types that stay claimed stay watched. This function wakes no object: the
+    /// caller knows which objects a change of policies concerns, and the watch reports objects of new types as they
+    /// arrive.
     pub fn cover(&self, mut coverage: Coverage) {
         if self.0.options.secrets {
             coverage.follow_references();
@@ -100,7 +101,7 @@ impl Watch {
         self.0.with(|state| state.coverage.clone())
     }
 
-    /// Returns an object of a type that is watched in full, without managed fields.
+    /// Returns an object without managed fields. The operator must watch the object's type in full.
     pub fn object(&self, key: &ObjectKey) -> Option<Arc<Value>> {
         let seen = self.live(&key.of, &key.namespace, &key.name)?;
         seen.object().map(Arc::new)
@@ -111,17 +112,19 @@ impl Watch {
         self.0.with(|state| lookup::children(state, owner_uid))
     }
 
-    /// Returns an object from the store of its type. For an emitted type, the store holds only objects with our label.
+    /// Returns an object from the store of its type. For an emitted type, the store contains only objects with the
+    /// operator's label.
     pub fn live(&self, of: &ResourceType, namespace: &str, name: &str) -> Option<Seen> {
         self.0.with(|state| lookup::live(state, of, namespace, name))
     }
 
-    /// Returns how the API server serves a type. `None` if it does not, or if that is not known yet.
+    /// Returns how the API server serves a type. Returns `None` if the server does not serve the type, or if the answer
+    /// is not known yet.
     pub fn served(&self, of: &ResourceType) -> Option<Served> {
         self.0.with(|state| state.served.get(of).cloned().flatten())
     }
 
-    /// Returns the keys of all objects of a type that is watched in full.
+    /// Returns the keys of all objects of a type. The operator must watch the type in full.
     pub fn keys(&self, of: &ResourceType) -> Vec<ObjectKey> {
         self.0.with(|state| state.keys(of))
     }
@@ -131,9 +134,10 @@ impl Watch {
         PassLookup::new(Arc::clone(&self.0))
     }
 
-    /// Replaces the needs of an object. From now on, a change of any need wakes the object. Returns whether all needs
-    /// are known. If not, the object is woken as soon as they are. If so, the pass may look up pending needs again at
-    /// once. After an error the old needs stay in force, and the object is woken when there may be room.
+    /// Replaces the needs of an object. From now on, a change of any needed object wakes the object. Returns whether
+    /// the state of all needs is known. If so, the pass may look up its pending needs again at once. If not, the watch
+    /// wakes the object when all are known. After an error, the watch keeps the old needs, and wakes the object when
+    /// the needs of other objects decrease.
     pub fn set_needs<'a>(&self, key: &ObjectKey, needs: impl IntoIterator<Item = &'a Target>) -> Result<bool, TooMany> {
         let targets = needs.into_iter().filter(|target| coverage::can_exist(target)).cloned().collect();
         let (changed, wakes, known) = self.0.with(|state| {
@@ -149,55 +153,56 @@ impl Watch {
         Ok(known)
     }
 
-    /// Forgets the needs and wanted names of an object that is gone.
+    /// Forgets the needs and wanted names of an object that was deleted.
     pub fn forget(&self, key: &ObjectKey) {
-        // An empty set always fits.
+        // An empty set of needs never exceeds the limit.
         drop(self.set_needs(key, []));
         self.0.with(|state| state.denied.remove(key));
         self.contest(key, &BTreeSet::new());
     }
 
-    /// A number that changes with the definition of a type. 0 if definitions are not watched.
+    /// Returns a number that changes when the definition of a type changes. Returns 0 if definitions are not watched.
     pub fn definition(&self, of: &ResourceType) -> u64 {
         self.0.with(|state| definitions::definition(state, of))
     }
 
-    /// The digest that a planned Secret will have once it is stored.
+    /// Returns the digest that a planned Secret will have in the cluster.
     pub fn secret_digest(&self, secret: &Value) -> String {
         secret_metadata::secret_facts(secret, &self.0.options.digest_key).digest
     }
 
-    /// Whether the operator may read definitions.
+    /// Returns whether the operator may read definitions.
     pub fn sees_definitions(&self) -> bool {
         self.0.options.scope == Scope::All
     }
 
-    /// Takes in an object from the answer to our write. It counts until the watch has passed its version.
+    /// Applies the object in the answer to a write of the operator. The cache keeps the object until the watch has
+    /// passed its version.
     pub fn wrote(&self, object: &Value) {
         self.0.tell(|state| apply_event::wrote(state, object));
     }
 
-    /// Takes in the answer to our deletion of an object that is gone now. An object that waits for finalizers is
-    /// [written] instead.
+    /// Applies the answer to a deletion by the operator after which the object is gone. For an object that waits for
+    /// finalizers, call [`wrote`] instead.
     ///
-    /// [written]: Self::wrote
+    /// [`wrote`]: Self::wrote
     pub fn deleted(&self, of: &ResourceType, namespace: &str, name: &str, uid: &str) {
         self.0.tell(|state| apply_event::deleted(state, of, namespace, name, uid));
     }
 
-    /// Returns the reasons why passes over a type wait. Empty once every type in its claims is listed, refused or not
-    /// served. All objects of the type are woken at that moment.
+    /// Returns the reasons why passes over a type wait. The list is empty after every type in the type's claims is
+    /// listed, refused or not served. At that moment, the watch wakes all objects of the type.
     pub fn waiting_for(&self, primary: &ResourceType) -> Vec<String> {
         self.0.with(|state| state.waiting_for(primary))
     }
 
-    /// Returns the unlisted types among a claimed kind and its children's types.
+    /// Returns the types that were not listed yet, among a claimed kind and the types of its children.
     pub fn unlisted(&self, primary: &ResourceType) -> Vec<ResourceType> {
         self.0.with(|state| state.unlisted(primary))
     }
 
-    /// Whether every covered type is known, except in [barred] namespaces. The error lists the unknown types and the
-    /// reasons.
+    /// Checks that the state of every covered type is known, except in [barred] namespaces. The error lists the unknown
+    /// types and the reasons.
     ///
     /// [barred]: Self::barred
     pub fn synced(&self) -> Result<(), Vec<String>> {
@@ -210,8 +215,9 @@ impl Watch {
         if missing.is_empty() { Ok(()) } else { Err(missing) }
     }
 
-    /// Whether the operator's view follows the cluster. The error lists, with reasons, types that were never [seen],
-    /// types that are lost, and types that the watches of other parts miss. An unreachable server does not count.
+    /// Checks that the operator's view follows the cluster. The error lists types that were never [seen], types whose
+    /// watch lost its rights, and types that the watches of other parts miss, each with the reason. An API server that
+    /// cannot be reached is not an error.
     ///
     /// [seen]: Self::synced
     pub fn follows_all(&self) -> Result<(), Vec<String>> {
@@ -224,13 +230,13 @@ impl Watch {
     }
 
     /// Returns the listed namespaces in which the operator may read nothing, while it may read in others. Usually such
-    /// a namespace was deleted together with its Roles. The operator asks again regularly, but nothing waits for these
-    /// namespaces.
+    /// a namespace was deleted together with its Roles. The operator regularly tries these namespaces again, but
+    /// readiness and passes do not wait for them.
     pub fn barred(&self) -> BTreeSet<String> {
         self.0.with(|state| report::barred(state))
     }
 
-    /// The reason why a type cannot be watched now: a missing right, or a server that does not answer.
+    /// Returns the reason why a type cannot be watched now: a missing right, or a server that does not answer.
     pub fn trouble(&self, of: &ResourceType) -> Option<String> {
         self.0.with(|state| state.trouble(of))
     }
@@ -249,14 +255,14 @@ impl Watch {
         })
     }
 
-    /// A number that changes whenever rights return.
+    /// Returns a number that changes each time that rights return.
     pub fn rights(&self) -> u64 {
         self.0.with(|state| *state.rights.borrow())
     }
 
-    /// Records that a pass lacked a right. `began` is the value of [`rights`](Self::rights) at its start. The object is
-    /// woken when rights return, or at once if they returned during the pass. Returns whether this object is the one
-    /// that retries regularly.
+    /// Records that a pass lacked a right. `began` is the value of [`rights`](Self::rights) at its start. The watch
+    /// wakes the object when rights return, or at once if rights returned during the pass. Returns whether this object
+    /// is the one that retries regularly.
     pub fn was_denied(&self, key: &ObjectKey, began: u64) -> bool {
         let mut goes_on = false;
         self.0.tell(|state| {
@@ -270,17 +276,19 @@ impl Watch {
         goes_on
     }
 
-    /// Number of objects that wait for rights.
+    /// Returns the number of objects that wait for rights.
     pub fn denied(&self) -> usize {
         self.0.with(|state| state.denied.len())
     }
 
-    /// Records that a pass ran to its end. If the object's last pass lacked a right, rights have returned.
+    /// Records that a pass ran to its end. If the object's last pass lacked a right, the watch treats this as the
+    /// return of rights.
     pub fn was_let_in(&self, key: &ObjectKey) {
         self.0.tell(|state| if state.denied.remove(key) { denied::rights_are_back(state) } else { Wakes::new() });
     }
 
-    /// Replaces the names that an object wants and another owner has. The object is woken when one of them may be free.
+    /// Replaces the names that an object wants for children although objects of other owners have them. The watch wakes
+    /// the object when one of the names may be free.
     pub fn contest(&self, key: &ObjectKey, names: &BTreeSet<Reference>) {
         let targets = names.iter().cloned().map(Target::Named).collect();
         if self.0.with(|state| !state.name_conflicts.set(key, targets).is_empty()) {
@@ -288,7 +296,8 @@ impl Watch {
         }
     }
 
-    /// Returns the metadata of the object that has a contested name. `None` if it is unknown, or if the name is free.
+    /// Returns the metadata of the object that has a contested name. Returns `None` if the metadata is unknown, or if
+    /// the name is free.
     pub fn rival(&self, name: &Reference) -> Option<Value> {
         self.0.with(|state| {
             let slot = name_conflicts::rivals(state, name)?;
@@ -296,17 +305,17 @@ impl Watch {
         })
     }
 
-    /// Whether a contested name is followed, so that no pass has to check it.
+    /// Returns whether the watch follows a contested name, so that no pass has to check the name.
     pub fn follows(&self, name: &Reference) -> bool {
         self.0.with(|state| name_conflicts::rivals(state, name).is_some())
     }
 
-    /// Registers another part's watch on a type, with its purpose.
+    /// Registers a watch of another part of the operator on a type, with the watch's purpose.
     pub fn beside(&self, of: ResourceType, what: &'static str) -> ForeignWatch {
         ForeignWatch::new(Arc::clone(&self.0), of, what)
     }
 
-    /// Announces that the owner in the manifest is about to write the child.
+    /// Announces that the owner named in the manifest will now write the child.
     pub fn writing(&self, child: &Value) -> WriteGuard<'_> {
         WriteGuard::new(&self.0, child)
     }

@@ -1,4 +1,4 @@
-//! Writes without an answer so far.
+//! Writes whose answer has not arrived yet.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,13 +8,14 @@ use crate::{
     queue::Urgency,
 };
 
-/// The owners that are writing a child now, with the versions of the child that the watch has reported meanwhile (0 if
-/// deleted). Until the answer shows which version is the owner's own write, that owner is not woken. Other owners are.
+/// The owners that are writing a child now, each with the versions of the child that the watch reported during the
+/// write (0 for a deletion). Only the answer shows which version is the owner's own write. Until the answer arrives,
+/// the watch does not wake this owner. It wakes other owners at once.
 #[derive(Debug, Default)]
 pub(super) struct InFlightWrites(pub(super) BTreeMap<(ChildPlace, ObjectKey), BTreeSet<u64>>);
 
 impl InFlightWrites {
-    /// Returns the wakes that need not wait.
+    /// Records a reported version for the owners that are writing the child, and returns the wakes of all other owners.
     pub(super) fn hold(&mut self, place: &ChildPlace, version: u64, mut wakes: Wakes) -> Wakes {
         if !self.0.is_empty() {
             wakes.retain(|(owner, _)| {
@@ -25,7 +26,7 @@ impl InFlightWrites {
         wakes
     }
 
-    /// Ends a write. Returns the owner if the watch reported any version other than the write's answer.
+    /// Ends a write. Returns the owner if the watch reported a version that differs from the write's answer.
     pub(super) fn end(&mut self, writer: (ChildPlace, ObjectKey), answered: Option<u64>) -> Wakes {
         let told = self.0.remove(&writer).unwrap_or_default();
         let other = told.into_iter().any(|version| Some(version) != answered);
@@ -76,7 +77,7 @@ mod tests {
     fn of_two_who_write_the_same_child_each_is_told_of_what_the_other_wrote() {
         let (one, other) = ((place("a"), owner("one")), (place("a"), owner("other")));
         let mut now = in_flight(&[one.clone(), other.clone()]);
-        // The deletion concerns the owner that had the child. Then the other owner made it.
+        // The deletion concerns `one`, the owner that had the child. Then `other` creates the child.
         assert_eq!(now.hold(&place("a"), 0, wakes(&["one", "third"])), wakes(&["third"]));
         assert_eq!(now.hold(&place("a"), 9, wakes(&["other"])), []);
         assert_eq!(now.end(other, Some(9)), []);

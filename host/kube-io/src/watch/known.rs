@@ -1,11 +1,11 @@
-//! The known definitions.
+//! The definitions of custom resources that the watch knows.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::cached_object::CachedObject;
 use crate::hashing::hash;
 
-/// The known definitions by name, which is the plural and the group.
+/// The known definitions by name. The name consists of the plural and the group.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     pub(super) by_name: BTreeMap<Arc<str>, Definition>,
@@ -16,7 +16,7 @@ pub(super) struct Known {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Definition {
     pub(super) version: u64,
-    /// Changes with the definition's content, and when another definition replaces it.
+    /// A number that changes with the definition's content, and when another definition replaces this one.
     pub(super) content: u64,
 }
 
@@ -28,7 +28,7 @@ impl Definition {
 }
 
 impl Known {
-    /// Whether an API group has any definition.
+    /// Returns whether an API group has a definition.
     pub(super) fn has_group(&self, group: &str) -> bool {
         self.by_name.keys().any(|name| group_of(name) == group)
     }

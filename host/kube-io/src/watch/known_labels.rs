@@ -1,4 +1,5 @@
-//! The labels of a cached object: in full where passes compare them, as hashes where a watch only has to find objects.
+//! The labels of a cached object. The cache stores the labels in full if passes compare them, and as hashes if a watch
+//! only has to find objects.
 
 use std::{borrow::Cow, fmt};
 
@@ -10,18 +11,18 @@ use serde_json::{Value, value::RawValue};
 
 use crate::hashing::hash;
 
-/// Number of labels up to which an object is found by label. Kubernetes sets no limit, and an object may have a hundred
-/// thousand labels.
+/// Maximum number of labels with which selectors find an object. Kubernetes sets no limit, and an object may have a
+/// hundred thousand labels.
 pub(super) const MOST_LABELS: usize = 1_000;
 
 /// The labels of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum KnownLabels {
-    /// Sorted by key. Empty if no selector needs them.
+    /// The labels in full, sorted by key. Empty if no selector needs them.
     Pairs(Box<[(Box<str>, Box<str>)]>),
     /// A hash of each label, sorted.
     Marks(Box<[u64]>),
-    /// More than [`MOST_LABELS`]. No selector finds the object.
+    /// The object has more than [`MOST_LABELS`] labels. No selector finds it.
     TooMany,
 }
 
@@ -32,7 +33,7 @@ impl Default for KnownLabels {
 }
 
 impl KnownLabels {
-    /// Returns the labels of an object in full. Skips values that are no text.
+    /// Returns the labels of an object in full. Skips values that are not texts.
     pub(super) fn of(object: &Value) -> Self {
         let Some(labels) = object["metadata"]["labels"].as_object() else { return Self::default() };
         if labels.len() > MOST_LABELS {
@@ -44,7 +45,8 @@ impl KnownLabels {
         Self::Pairs(pairs.into())
     }
 
-    /// Whether the object has these labels. Hashes cannot answer that, so for them it is `false`.
+    /// Returns whether the object has these labels. Returns `false` if only hashes are stored, because hashes do not
+    /// prove equality.
     pub(super) fn carry(&self, wanted: &[(String, String)]) -> bool {
         let Self::Pairs(pairs) = self else { return false };
         wanted.iter().all(|(key, value)| {

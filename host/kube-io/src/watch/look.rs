@@ -1,10 +1,10 @@
-//! The content of the stores.
+//! The result of looking up a target in the stores.
 
 use std::sync::Arc;
 
 use kaos_objects::SecretFacts;
 
-/// The content of a target, not parsed yet.
+/// The known state of a target. Objects are not parsed yet.
 #[derive(Debug)]
 pub(super) enum Look {
     Pending,

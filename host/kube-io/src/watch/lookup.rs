@@ -1,4 +1,4 @@
-//! Reads for passes, answered from memory and never from the API server.
+//! Answers the reads of passes from memory, without requests to the API server.
 
 use std::{cell::RefCell, sync::Arc};
 
@@ -20,8 +20,8 @@ use super::{
     state::State,
 };
 
-/// The view of the cluster for one pass. An unknown target looks absent and is recorded as pending. The caller must
-/// discard an answer that depends on a pending target.
+/// The view of the cluster for one pass. If the state of a target is unknown, the target looks absent, and the lookup
+/// records it as pending. The caller must discard an answer that depends on a pending target.
 pub struct PassLookup {
     shared: Arc<Shared>,
     pending: RefCell<Vec<Target>>,
@@ -32,7 +32,8 @@ impl PassLookup {
         Self { shared, pending: RefCell::default() }
     }
 
-    /// Whether the pass looked at an unknown target. [`Watch::set_needs`](super::Watch::set_needs) makes targets known.
+    /// Returns whether the pass looked up a target whose state is unknown.
+    /// [`Watch::set_needs`](super::Watch::set_needs) makes the state of targets known.
     pub fn is_pending(&self) -> bool {
         !self.pending.borrow().is_empty()
     }
@@ -86,7 +87,7 @@ impl Lookup for PassLookup {
     }
 }
 
-/// Parses objects up to the size limit of a pass, which ignores the rest.
+/// Parses objects up to the size limit of a pass. The pass ignores objects beyond this limit.
 fn parsed(texts: &[(Arc<str>, u64)]) -> Vec<Arc<Value>> {
     let mut bytes = 0;
     let looked_at = texts.iter().take_while(|(text, _)| {
@@ -101,7 +102,7 @@ pub(super) fn is_cluster_scoped(state: &State, of: &ResourceType) -> bool {
     state.served.get(of).is_some_and(|served| served.as_ref().is_some_and(|served| !served.namespaced))
 }
 
-/// Returns the known content of a target.
+/// Returns the known state of a target.
 pub(super) fn look(state: &State, target: &Target) -> Look {
     let of = target.of();
     if of.is_secret() && !state.secrets {
@@ -178,7 +179,7 @@ fn absent(is_secret: bool) -> Look {
     }
 }
 
-/// Returns the answer of a watch that cannot answer from its cache.
+/// Returns the answer for a watch that cannot answer from its cache.
 fn unknown(slot: &Slot) -> Option<Look> {
     match &slot.cache.trouble {
         Some(trouble) if slot.cache.withheld => Some(Look::Forbidden(trouble.text.clone())),
@@ -187,7 +188,7 @@ fn unknown(slot: &Slot) -> Option<Look> {
     }
 }
 
-/// A live child.
+/// A child, as the watch knows it.
 #[derive(Debug, Clone)]
 pub struct Seen {
     /// The child's type.
@@ -204,7 +205,7 @@ pub struct Seen {
     pub owner: Option<String>,
     /// Whether another field manager owns a part of the spec.
     pub shared: bool,
-    /// `None` if only the metadata is known, because the child does not carry our label.
+    /// `None` if the watch knows only the metadata, because the child lacks the operator's label.
     text: Option<Arc<str>>,
 }
 
@@ -228,12 +229,13 @@ impl Seen {
         Reference { api_version, kind, namespace: Some(self.namespace.clone()), name: self.name.clone() }
     }
 
-    /// Whether the whole child is known. If not, an earlier operator made it, without our label.
+    /// Returns whether the watch knows the whole child. Otherwise an earlier operator created the child without the
+    /// label.
     pub fn is_known(&self) -> bool {
         self.text.is_some()
     }
 
-    /// Returns the parsed object, without managed fields. `None` if only the metadata is known.
+    /// Returns the parsed object without managed fields. Returns `None` if the watch knows only the metadata.
     pub fn object(&self) -> Option<Value> {
         self.text.as_deref().map(|text| parse(text, self.version))
     }

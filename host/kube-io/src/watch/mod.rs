@@ -1,8 +1,8 @@
-//! Watches the types that the active policies claim, and no others. It knows no kind by name.
+//! Watches the types that the active policies claim, and no other types. This module knows no kind by name.
 //!
 //! | module | content |
 //! |---|---|
-//! | `coverage`, `plan` | the watched types, with the manner of watching; the resulting watches |
+//! | `coverage`, `plan` | the watched types and how each is watched; the resulting watches |
 //! | `discovery`, `known`, `definitions` | the served types, and their changes |
 //! | `handle` | [`Watch`], as the rest of the operator uses it |
 //! | `reflector`, `page`, `page_request`, `event`, `watch_error` | follows one collection through all errors |
@@ -15,12 +15,13 @@
 //! | `look`, `lookup`, `report` | reads for passes, metrics and readiness |
 //! | `foreign_state`, `foreign_watch` | reports watches that other parts of the operator run |
 //! | `supervise`, `shared` | the tasks, and what they share |
-//! | `fetch_referenced`, `adoption_sweep` | requests besides watches: needed objects, and children without our label |
+//! | `fetch_referenced`, `adoption_sweep` | further requests: needed objects, children without the operator's label |
 //!
 //! All readers of a type share one store. The operator watches claimed kinds and read types in full, and emitted types
-//! by the label that every child carries. It never watches all ConfigMaps or all Secrets in full. It watches the needed
-//! ones by name or by labels while an object needs them, and of Secrets only metadata. An event wakes the objects that
-//! it concerns, through the callback of [`Watch::new`]. The queue and `reconcile` decide what happens then, and when.
+//! by the label that every child carries. It never watches all ConfigMaps or all Secrets in full. While an object needs
+//! some of them, it watches these by name or by labels. Of Secrets, it watches only metadata. An event wakes the
+//! objects that it concerns, through the callback of [`Watch::new`]. The queue and `reconcile` decide when a pass runs
+//! and what it does.
 
 mod adoption_sweep;
 mod allowance;

@@ -1,5 +1,6 @@
-//! Names that an object wants for a child and that another owner has. The operator follows their metadata until they
-//! are free. So a conflict ends as soon as the name is free, and costs no requests meanwhile.
+//! Names that an object wants for a child although an object of another owner has the name. The operator watches the
+//! metadata of that object until the name is free. So the conflict ends as soon as the name is free, and the operator
+//! sends no other requests for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,18 +16,19 @@ use super::{
 };
 use crate::{object_key::Wakes, queue::Urgency};
 
-/// Maximum number of followed names in one namespace. The pass checks further names from time to time.
+/// Maximum number of names that are followed in one namespace. For further names, the pass checks from time to time.
 const FOLLOWED_NAMES_PER_NAMESPACE: usize = 64;
-/// Maximum number of followed names in all namespaces. Beyond it, the namespaces share the number.
+/// Maximum number of names that are followed in all namespaces. If more names are contested, the namespaces share this
+/// number.
 const FOLLOWED_NAMES_LIMIT: usize = 256;
 
-/// Returns the watch that follows a contested name, if it works.
+/// Returns the watch that follows a contested name, if the watch works.
 pub(super) fn rivals<'a>(state: &'a State, name: &Reference) -> Option<&'a Slot> {
     let spec = Spec::new(&name.of(), name.namespace.clone(), Select::Contested(name.name.clone()));
     state.slots.get(&spec).filter(|slot| slot.cache.synced && slot.cache.trouble.is_none())
 }
 
-/// Returns the watches for contested names.
+/// Returns the watches for all contested names that are followed.
 pub(super) fn contested_specs(state: &State) -> Vec<Spec> {
     let within = |name: &&Reference| name.namespace.as_deref().is_some_and(|at| state.scope.holds(at));
     let names = state.name_conflicts.all().filter_map(|target| match target {
@@ -40,7 +42,7 @@ pub(super) fn contested_specs(state: &State) -> Vec<Spec> {
     shared_out(names.filter(within).filter_map(spec))
 }
 
-/// Returns the objects that want the name of an object that appeared, went or changed its owner.
+/// Returns the objects that want a name, after the object with this name appeared, was deleted, or changed its owner.
 pub(super) fn contesters(state: &State, spec: &Spec, change: &Change) -> Wakes {
     let owner = |item: &Option<CachedObject>| item.as_ref().map(|item| item.owner.clone());
     if !matches!(spec.select, Select::Contested(_)) && owner(&change.before) == owner(&change.after) {
@@ -55,7 +57,7 @@ pub(super) fn who_wants(state: &State, spec: &Spec, namespace: &str, name: &str)
     state.name_conflicts.who(&target).map(|key| (key.clone(), Urgency::Fresh)).collect()
 }
 
-/// Limits the followed names: the namespaces take turns with one name each.
+/// Limits the number of followed names. The namespaces take turns, and each turn adds one name.
 fn shared_out(specs: impl Iterator<Item = Spec>) -> Vec<Spec> {
     let mut had: BTreeMap<Option<String>, usize> = BTreeMap::new();
     let mut in_turn: BTreeSet<(usize, Spec)> = BTreeSet::new();

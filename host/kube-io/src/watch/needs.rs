@@ -1,4 +1,5 @@
-//! The reverse index of needs. It also holds targets that do not exist, so that their creation is an event.
+//! The reverse index of needs: the objects that need each target. The index also contains targets that do not exist, so
+//! that their creation wakes the objects.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -71,7 +72,7 @@ impl Needs {
         self.by_target.keys().map(AsRef::as_ref)
     }
 
-    /// Whether an object is needed by name.
+    /// Returns whether an object is needed by name.
     pub(super) fn is_needed(&self, of: &ResourceType, namespace: &str, name: &str) -> bool {
         self.by_target.contains_key(&named(of, Some(namespace), name))
     }
@@ -98,8 +99,8 @@ impl Needs {
         self.by_target.get(target).into_iter().flatten().map(AsRef::as_ref)
     }
 
-    /// Returns the objects that a change of an object concerns. For a cluster-scoped type, a need's namespace is
-    /// ignored.
+    /// Returns the objects that a change of another object concerns. For a cluster-scoped type, ignores the namespace
+    /// of a need.
     pub(super) fn concerned(
         &self,
         of: &ResourceType,
@@ -156,7 +157,7 @@ impl Needs {
     }
 }
 
-/// Whether a target is of a type.
+/// Returns whether a target has a type.
 pub(super) fn is_of(target: &Target, of: &ResourceType) -> bool {
     match target {
         Target::Named(reference) => reference.api_version == of.api_version && reference.kind == of.kind,

@@ -5,8 +5,8 @@ use std::{fmt, time::Duration};
 use super::{Allowance, Scope, page_request::PageSize};
 use crate::{backoff::Backoff, object_key::ObjectKey, queue::Urgency};
 
-/// Callback for each object that needs a pass. The watch calls it often, so it must not block and must not call the
-/// watch.
+/// The callback for each object that needs a pass. The watch calls it often, so the callback must not block and must
+/// not call the watch.
 pub type Wake = dyn Fn(ObjectKey, Urgency) + Send + Sync;
 
 /// Options of the watch.
@@ -14,32 +14,33 @@ pub type Wake = dyn Fn(ObjectKey, Urgency) + Send + Sync;
 pub struct WatchOptions {
     /// The namespaces to watch.
     pub scope: Scope,
-    /// The operator's own namespace. Needs by name there are followed in every scope.
+    /// The operator's own namespace. Needs by name in this namespace are followed in every scope.
     pub home: String,
     /// Whether to watch Secrets: their existence, their key names and a digest of their content.
     pub secrets: bool,
-    /// The key of those digests, known to this operator only.
+    /// The key of those digests. Only this operator knows the key.
     pub digest_key: Vec<u8>,
-    /// Whether to stream lists if the server supports it.
+    /// Whether the watch requests streaming lists, if the server supports them.
     pub streaming_lists: bool,
     /// Lifetime of one watch before its renewal.
     pub watch: Duration,
-    /// Time after which everything is listed again, in case an event was lost.
+    /// Time after which the watch lists everything again, in case an event was lost.
     pub relist: Duration,
-    /// Interval of discovery for missing types if definitions are not watched. Ten times as long for optional types.
+    /// Interval of discovery for missing types, if definitions are not watched. For optional types, the interval is ten
+    /// times as long.
     pub poll: Duration,
-    /// The waits after failures.
+    /// The backoff after failures.
     pub backoff: Backoff,
-    /// Number of objects in a page of a list.
+    /// Maximum number of objects in a page of a list.
     pub page: u32,
-    /// Number of bytes of a page. A longer page is read again as several smaller ones.
+    /// Maximum number of bytes of a page. A longer page is read again as several smaller pages.
     pub page_bytes: usize,
-    /// Number of needed ConfigMaps, of ConfigMap selectors, and of needed Secrets in a namespace up to which each gets
-    /// its own watch.
+    /// Maximum number of separate watches in a namespace for needed ConfigMaps, for ConfigMap selectors, and for needed
+    /// Secrets. Above this number, one watch on metadata replaces them.
     pub most_named: usize,
     /// The limit for the needs of all objects in a namespace.
     pub allowance: Allowance,
-    /// The seed for jitter.
+    /// The seed of the random generators for jitter.
     pub seed: u64,
 }
 
@@ -65,7 +66,7 @@ impl Default for WatchOptions {
 }
 
 impl WatchOptions {
-    /// The size of a page of a list.
+    /// Returns the size of a page of a list.
     pub(super) fn page_size(&self) -> PageSize {
         PageSize { objects: Some(self.page), bytes: self.page_bytes }
     }

@@ -1,10 +1,10 @@
-//! An index of children by their owner's UID.
+//! An index of children by the UID of their owner.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use kaos_objects::ResourceType;
 
-/// The place of a child.
+/// The type, namespace and name of a child.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ChildPlace {
     pub(super) of: Arc<ResourceType>,
@@ -12,7 +12,7 @@ pub(super) struct ChildPlace {
     pub(super) name: Arc<str>,
 }
 
-/// A child without our label, found by the sweep and known by its metadata.
+/// A child without the operator's label. The sweep found the child, and the watch knows its metadata.
 #[derive(Debug, Clone)]
 pub(super) struct Stray {
     pub(super) uid: Box<str>,
@@ -28,7 +28,7 @@ pub(super) struct Owners {
 }
 
 impl Owners {
-    /// Moves a child from its owner before to its owner after a change.
+    /// Moves a child from the owner that it had before a change to the owner that it has after the change.
     pub(super) fn moved(&mut self, place: &ChildPlace, before: Option<&str>, after: Option<&str>) {
         if after.is_some() {
             self.forget_stray(place);
@@ -51,7 +51,7 @@ impl Owners {
         self.strays.insert(place, stray);
     }
 
-    /// Forgets a child without our label that is gone or has the label now.
+    /// Forgets a child without the operator's label, because it was deleted or has the label now.
     pub(super) fn forget_stray(&mut self, place: &ChildPlace) {
         if let Some(stray) = self.strays.remove(place) {
             self.remove(&stray.owner, place);
@@ -63,7 +63,7 @@ impl Owners {
         self.strays.get(place)
     }
 
-    /// Forgets the children of a type that the sweep found.
+    /// Forgets all children of a type that the sweep found.
     pub(super) fn forget_strays_of(&mut self, of: &ResourceType) {
         let places: Vec<ChildPlace> = self.strays.keys().filter(|place| *place.of == *of).cloned().collect();
         for place in places {

@@ -1,4 +1,4 @@
-//! Decodes a list one item at a time, so that a page of large objects is never in memory as a tree.
+//! Decodes a list one item at a time, so that the memory never contains the JSON tree of a whole page of large objects.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use super::cached_object::{Arrived, Extract};
 #[derive(Debug, Default)]
 pub(super) struct Page {
     pub(super) items: Vec<Arrived>,
-    /// Errors of items that could not be kept.
+    /// Errors for items that cannot be cached.
     pub(super) malformed: Vec<String>,
     pub(super) version: String,
     pub(super) next: Option<String>,

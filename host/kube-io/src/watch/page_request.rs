@@ -1,5 +1,5 @@
-//! Requests the pages of a list. The API server limits the objects of a page, but not its bytes. So a page that grows
-//! too large is given up, and the operator asks for half as many objects.
+//! Requests the pages of a list. The API server limits the number of objects in a page, but not the bytes. If a page
+//! grows too large, the operator stops reading it, and asks for half as many objects.
 
 use futures_util::{AsyncBufRead, AsyncBufReadExt as _};
 use http::Request;
@@ -10,14 +10,14 @@ use super::watch_error::{WatchError, in_time};
 /// The size of the pages of one list.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PageSize {
-    /// Number of objects. `None` asks for all of them at once.
+    /// Number of objects. `None` asks for all objects at once.
     pub(super) objects: Option<u32>,
-    /// Number of bytes of a page with more than one object.
+    /// Maximum number of bytes of a page with more than one object.
     pub(super) bytes: usize,
 }
 
 impl PageSize {
-    /// Returns the text of the next page. Makes this and later pages smaller if they have too many bytes.
+    /// Returns the text of the next page. If a page has too many bytes, makes this page and all later pages smaller.
     pub(super) async fn next_page(
         &mut self,
         client: &Client,

@@ -1,4 +1,4 @@
-//! The description of one watch: which objects, where, and how.
+//! The description of one watch: which objects it covers, in which namespace, and how.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,12 +15,12 @@ pub enum Scope {
     /// Every namespace.
     #[default]
     All,
-    /// These namespaces, with Roles only. The operator then asks for nothing cluster-scoped.
+    /// These namespaces. The operator has only Roles there, so it sends no request for anything cluster-scoped.
     Listed(BTreeSet<String>),
 }
 
 impl Scope {
-    /// Whether a namespace is in the scope.
+    /// Returns whether a namespace is in the scope.
     pub fn holds(&self, namespace: &str) -> bool {
         match self {
             Self::All => true,
@@ -28,8 +28,8 @@ impl Scope {
         }
     }
 
-    /// Returns the namespaces to watch separately. `None` means all at once. Empty for a cluster-scoped type if
-    /// namespaces are listed.
+    /// Returns the namespaces that need separate watches. `None` means one watch for all namespaces. The list is empty
+    /// for a cluster-scoped type if the scope lists namespaces.
     pub(super) fn places(&self, namespaced: bool) -> Vec<Option<String>> {
         match self {
             Self::All => vec![None],
@@ -39,16 +39,16 @@ impl Scope {
     }
 }
 
-/// One watch.
+/// The description of one watch.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Spec {
     pub(super) of: ResourceType,
-    /// `None` means everywhere.
+    /// The namespace. `None` means all namespaces.
     pub(super) namespace: Option<String>,
     pub(super) select: Select,
 }
 
-/// The objects of a type and a place that a watch selects.
+/// The objects of a type and a namespace that a watch selects.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Select {
     /// All objects.
@@ -61,8 +61,8 @@ pub(super) enum Select {
     Labelled(Vec<(String, String)>),
     /// The metadata of one object whose name another object wants for a child.
     Contested(String),
-    /// The needed objects, if they are many. The watch covers the metadata of all objects, and the operator keeps at
-    /// most their labels.
+    /// The needed objects, if there are many of them. The watch covers the metadata of all objects, and the operator
+    /// stores at most their labels.
     Wide,
 }
 
@@ -71,7 +71,7 @@ impl Spec {
         Self { of: of.clone(), namespace, select }
     }
 
-    /// Whether the watch covers only metadata, so that the operator reads needed objects one by one.
+    /// Returns whether the watch covers only metadata, so that the operator must read needed objects one by one.
     pub(super) fn by_metadata(&self) -> bool {
         match self.select {
             Select::Wide => true,
@@ -80,17 +80,17 @@ impl Spec {
         }
     }
 
-    /// Whether its requests ask for metadata only.
+    /// Returns whether the requests of the watch ask for metadata only.
     pub(super) fn is_partial(&self) -> bool {
         self.by_metadata() || matches!(self.select, Select::Contested(_))
     }
 
-    /// Whether the watch is the store of its type, and not a watch for needs.
+    /// Returns whether the watch is the store of its type, and not a watch for needs.
     pub(super) fn is_store(&self) -> bool {
         matches!(self.select, Select::Whole | Select::Own)
     }
 
-    /// The label selector of its requests.
+    /// Returns the label selector of the watch's requests.
     pub(super) fn labels(&self) -> Option<String> {
         match &self.select {
             Select::Own => Some(format!("{}={}", metadata::MANAGED_BY, metadata::MANAGER)),
@@ -102,7 +102,7 @@ impl Spec {
         }
     }
 
-    /// The field selector of its requests.
+    /// Returns the field selector of the watch's requests.
     pub(super) fn fields(&self) -> Option<String> {
         match &self.select {
             Select::Named(name) | Select::Contested(name) => Some(format!("metadata.name={name}")),
@@ -110,7 +110,7 @@ impl Spec {
         }
     }
 
-    /// Whether the watch can answer a target.
+    /// Returns whether the watch can answer a target.
     pub(super) fn answers(&self, target: &Target) -> bool {
         let here = is_of(target, &self.of) && self.namespace.as_deref().is_none_or(|at| Some(at) == target.namespace());
         here && match (&self.select, target) {
@@ -143,10 +143,10 @@ struct Needed<'a> {
     selectors: Vec<&'a [(String, String)]>,
 }
 
-/// Returns the watches for the needs of a guarded type, with the facts to extract. Usually there is one for each name
-/// and each selector. A namespace with more than `most` names or selectors gets one watch on its metadata instead. It
-/// returns to single watches at half that number, so that it does not switch with every object. `wide` returns the
-/// facts that a namespace's current metadata watch extracts.
+/// Returns the watches for the needs of a guarded type, with the facts to extract. Usually each name and each selector
+/// has its own watch. A namespace with more than `most` names or selectors gets one watch on its metadata instead. It
+/// gets separate watches again at half that number, so that it does not switch with every object. `wide` returns the
+/// facts that the current metadata watch of a namespace extracts.
 pub(super) fn as_needed<'a>(
     of: &ResourceType,
     targets: impl Iterator<Item = &'a Target>,

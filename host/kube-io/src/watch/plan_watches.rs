@@ -1,4 +1,4 @@
-//! Keeps the set of watches in line with coverage, discovery and needs.
+//! Adjusts the set of watches to coverage, discovery and needs.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -19,7 +19,7 @@ use crate::{
     queue::Urgency,
 };
 
-/// Takes in the result of discovery. Returns the objects to wake.
+/// Applies the result of discovery. Returns the objects to wake.
 pub(super) fn discovered(state: &mut State, found: Discovered, failed: BTreeMap<String, String>) -> Wakes {
     state.undiscovered = failed;
     let mut wakes = Wakes::new();
@@ -36,7 +36,7 @@ pub(super) fn discovered(state: &mut State, found: Discovered, failed: BTreeMap<
         state.served.insert(of.clone(), served);
         changed.push(of);
     }
-    // The first list of a newly served type reports its objects.
+    // Objects of a newly served type are not woken here, because the first list reports them.
     plan(state);
     for of in changed {
         wakes.extend(state.claimers(&of));
@@ -98,7 +98,7 @@ fn needed_specs(state: &State, of: &ResourceType) -> Vec<(Spec, Extract)> {
     }
     let within = |target: &&Target| target.namespace().is_some() && state.reaches(target);
     let wide = |at: &str| state.slots.get(&Spec::new(of, Some(at.to_owned()), Select::Wide)).map(|slot| slot.extract);
-    // Outside the scope the operator has rights for single names only.
+    // In namespaces outside the scope, the operator may read only single names.
     let most = |at: &str| if state.scope.holds(at) { state.most_named } else { usize::MAX };
     plan::as_needed(of, state.needs.of_type(of).filter(within), most, wide)
 }
@@ -108,7 +108,7 @@ fn extract(state: &State, of: &ResourceType, select: &Select) -> Extract {
     Extract { labels, essence: state.coverage.is_primary(of), shared: *select == Select::Own, form: Form::Whole }
 }
 
-/// Drops the objects of a watch. Wakes those of claimed kinds, because they look deleted now.
+/// Drops the objects of a watch. Returns the objects of claimed kinds, because they look deleted now.
 fn drop_slot(state: &mut State, spec: &Spec) -> Wakes {
     let Some(slot) = state.slots.remove(spec) else { return Wakes::new() };
     let mut wakes = Wakes::new();

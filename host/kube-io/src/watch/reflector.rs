@@ -1,7 +1,7 @@
-//! Follows one collection: lists it, then watches it, and continues after every error.
+//! Follows one collection: lists it, watches it, and continues after every error.
 //!
-//! A [`Sink`] receives the objects. Every error leads to a wait and a retry. The reflector lists again only if the
-//! server has forgotten its version, or after a long time, in case an event was lost.
+//! A [`Sink`] receives the objects. After every error, the reflector waits and retries. It lists again only if the
+//! server has forgotten the version of the watch, or after a long time, in case an event was lost.
 
 use std::{pin::pin, time::Duration};
 
@@ -29,35 +29,36 @@ use super::{
 };
 use crate::backoff::{Backoff, in_millis};
 
-/// The annotation that ends the initial events of a streaming list.
+/// The annotation that marks the end of the initial events of a streaming list.
 const INITIAL_END: &str = "k8s.io/initial-events-end";
-/// Time that a watch may last beyond the end that the server should have set.
+/// Time by which a watch may exceed the end that the request asked for.
 const WATCH_END_GRACE: Duration = Duration::from_secs(15);
-/// A watch that lived this long counts as successful even without events.
+/// A watch that lived this long is treated as successful, even without events.
 const WATCH_SUCCESS_AGE: Duration = Duration::from_secs(5);
-/// Time that a server gets to send all initial events. A server that needs longer counts as
-/// one without streaming lists.
+/// Time within which a server must send all initial events. If a server needs longer, the reflector assumes that the
+/// server has no streaming lists.
 const INITIAL_EVENTS_TIMEOUT: Duration = Duration::from_mins(1);
-/// Number of failures in a row after which the reflector lists without streaming until a list succeeds.
+/// Number of failures in a row after which the reflector stops using streaming lists. It uses them again after a watch
+/// has worked.
 const STREAMING_FAILURE_LIMIT: u32 = 3;
 
 /// The receiver of a collection's objects.
 pub(super) trait Sink: Send + Sync {
-    /// Takes in a complete list.
+    /// Applies a complete list.
     fn relist(&self, listed: Vec<Arrived>, version: u64);
-    /// Takes in an event of the watch.
+    /// Applies an event of the watch.
     fn event(&self, event: Event);
-    /// Takes in an error, or `None` when the watch works again.
+    /// Records an error, or `None` when the watch works again.
     fn trouble(&self, broken: Option<&WatchError>);
-    /// Returns the version at which a watch continues.
+    /// Returns the version from which a watch continues.
     fn reached(&self) -> u64;
-    /// Whether this version of an object, or a later one, is known already.
+    /// Returns whether the cache contains this version of an object, or a later one.
     fn knows(&self, namespace: &str, name: &str, version: u64) -> bool;
-    /// Reports an object that could not be kept.
+    /// Reports an object that cannot be cached.
     fn malformed(&self, what: &str);
 }
 
-/// A collection, with the details of its requests.
+/// A collection of objects, with the details of its requests.
 #[derive(Debug, Clone)]
 pub(super) struct Collection {
     pub(super) of: ResourceType,
@@ -68,7 +69,7 @@ pub(super) struct Collection {
     pub(super) extract: Extract,
 }
 
-/// Durations and sizes of requests.
+/// Times and sizes of the requests.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pace {
     pub(super) watch: Duration,
@@ -84,14 +85,14 @@ pub(super) struct Reflector<S> {
     sink: S,
     pace: Pace,
     rng: Rng,
-    /// Reports that rights have returned.
+    /// Signals that rights have returned.
     rights: watch::Receiver<u64>,
     failures: u32,
-    /// Number of times that the server forgot our version since the last event.
+    /// Number of times that the server forgot the version of the watch since the last event.
     forgotten: u32,
     streaming: bool,
     paged: bool,
-    /// Whether a list completed since the last one was due.
+    /// Whether a list completed in this round.
     listed: bool,
 }
 
@@ -102,7 +103,7 @@ struct Line<'a> {
     object: &'a RawValue,
 }
 
-/// The part of an event that shows whether the rest is worth parsing.
+/// The part of an event that shows whether the rest must be parsed.
 #[derive(Deserialize)]
 struct Head<'a> {
     r#type: &'a str,
@@ -155,9 +156,9 @@ impl<S: Sink> Reflector<S> {
                 match self.stream(false).await {
                     Ok(()) => {}
                     Err(WatchError::Gone) => {
-                        // A server may forget the version once, however long it was unreachable before. The reflector
-                        // then lists at once, because deleted objects still look alive. If the server forgets again
-                        // before any event, the reflector waits. Otherwise it would only send lists.
+                        // A server may forget the version once, whatever the reason. The reflector then lists at once,
+                        // because deleted objects still look alive. If the server forgets the version again before any
+                        // event, the reflector waits. Otherwise it would send nothing but lists.
                         if self.forgotten > 0 {
                             self.failed(&WatchError::Gone).await;
                         }
@@ -202,7 +203,7 @@ impl<S: Sink> Reflector<S> {
                 if self.collection.by_metadata { path.list_metadata(&params) } else { path.list(&params) }
             };
             let text = size.next_page(&self.client, request).await.inspect_err(|broken| {
-                // Pages expire when listing takes too long. Then list without pages.
+                // Pages expire if listing takes too long. In this case, list without pages next time.
                 self.paged &= *broken != WatchError::Gone;
             })?;
             let Page { items, malformed, version, next: more } =
@@ -225,8 +226,8 @@ impl<S: Sink> Reflector<S> {
         Ok(())
     }
 
-    /// Watches from the reached version, or from the start if the server sends initial events first. Returns `Ok` when
-    /// the server ends the watch.
+    /// Watches from the reached version. With `from_start`, asks the server to send all objects first. Returns `Ok`
+    /// when the server ends the watch.
     async fn stream(&mut self, from_start: bool) -> Result<(), WatchError> {
         let start = Instant::now();
         let time = self.jittered(self.pace.watch);
@@ -245,7 +246,8 @@ impl<S: Sink> Reflector<S> {
             request.watch(&params, &from)
         };
         let mut request = request.map_err(kube::Error::BuildRequest)?;
-        // Compressed streams arrive in several members, and the client reads only the first.
+        // Ask for an uncompressed stream: compressed streams consist of several members, and the client reads only the
+        // first.
         let identity = http::HeaderValue::from_static("identity");
         request.headers_mut().insert(http::header::ACCEPT_ENCODING, identity);
         let deadline = start + time + WATCH_END_GRACE;
@@ -271,7 +273,8 @@ impl<S: Sink> Reflector<S> {
             let until = if initial.is_some() { deadline.min(start + INITIAL_EVENTS_TIMEOUT) } else { deadline };
             let Ok(read) = timeout_at(until, stream.read_until(b'\n', &mut buffer)).await else {
                 if initial.is_some() {
-                    // A server without streaming lists takes the request for a watch from any version.
+                    // The server sent no end of the initial events. A server without streaming lists behaves in this
+                    // way.
                     self.streaming = false;
                 }
                 return Err(WatchError::Silent);
@@ -300,14 +303,14 @@ impl<S: Sink> Reflector<S> {
         Ok(())
     }
 
-    /// Takes in that the watch works.
+    /// Records that the watch works.
     fn heard(&mut self) {
         self.failures = 0;
         self.forgotten = 0;
     }
 
-    /// Returns the version of an event that is known already. For most of our own writes the answer comes before the
-    /// event.
+    /// Returns the version of an event if the cache already contains it. For most of the operator's own writes, the
+    /// answer arrives before the event.
     fn known(&self, line: &[u8]) -> Option<u64> {
         let Head { r#type: kind, object: HeadObject { metadata } } = serde_json::from_slice(line).ok()?;
         let version = metadata.resource_version.parse().ok()?;
@@ -315,7 +318,7 @@ impl<S: Sink> Reflector<S> {
         known.then_some(version)
     }
 
-    /// Takes in one event.
+    /// Applies one event.
     fn line(&mut self, line: &[u8], initial: &mut Option<Vec<Arrived>>) -> Result<(), WatchError> {
         if initial.is_none()
             && let Some(version) = self.known(line)

@@ -16,13 +16,13 @@ use crate::{
 /// The state of a listed namespace.
 #[derive(Default)]
 struct Sight {
-    /// Whether some watch in it is not refused.
+    /// Whether the API server accepts some watch in the namespace.
     is_open: bool,
-    /// Whether something in it was listed.
+    /// Whether some type in the namespace was listed.
     was_listed: bool,
 }
 
-/// Returns the state of the watches on a type, outside these namespaces.
+/// Returns the state of the watches on a type. Ignores the namespaces in `barred`.
 fn doing(state: &State, of: &ResourceType, barred: &BTreeSet<String>) -> WatchState {
     let foreign = state.foreign.values().filter(|other| other.of == *of).map(|other| other.state);
     let own = state.coverage.types().contains(of).then(|| own_doing(state, of, barred));
@@ -42,14 +42,14 @@ fn own_doing(state: &State, of: &ResourceType, barred: &BTreeSet<String>) -> Wat
         None if slot.cache.synced => WatchState::Synced,
         None => WatchState::Listing,
     });
-    // A type without needs now counts as synced.
+    // If no object needs the type now, it has no watches and is reported as synced.
     states.max_by_key(|state| rank(*state)).unwrap_or(WatchState::Synced)
 }
 
-/// Returns the listed namespaces in which the operator may read nothing, while it may read in others. Usually such
-/// a namespace was deleted together with its Roles. If the operator may read nowhere now but did before, only
-/// never-listed namespaces are barred. Readiness waits for the rights in the others, because a starting server may
-/// refuse everything.
+/// Returns the listed namespaces in which the operator may read nothing while it may read in others. Usually such a
+/// namespace was deleted together with its Roles. If the operator may read in no namespace now but could read before,
+/// only namespaces that were never listed are barred. Readiness then waits for the rights in the other namespaces,
+/// because a server that starts may refuse everything.
 pub(super) fn barred(state: &State) -> BTreeSet<String> {
     let mut sights: BTreeMap<&str, Sight> = BTreeMap::new();
     for (namespace, slot) in listed_stores(state) {
@@ -64,19 +64,19 @@ pub(super) fn barred(state: &State) -> BTreeSet<String> {
     barred.map(|(namespace, _)| (*namespace).to_owned()).collect()
 }
 
-/// Whether the API server refuses every watch in a namespace.
+/// Returns whether the API server refuses every watch in a namespace.
 pub(super) fn is_barred(state: &State, namespace: &str) -> bool {
     let mut here = listed_stores(state).filter(|(at, _)| *at == namespace).peekable();
     here.peek().is_some() && here.all(|(_, slot)| slot.cache.is_refused())
 }
 
-/// Returns the stores of single namespaces. They exist if the scope lists namespaces.
+/// Returns the stores of single namespaces. They exist only if the scope lists namespaces.
 fn listed_stores(state: &State) -> impl Iterator<Item = (&str, &Slot)> {
     let stores = state.slots.iter().filter(|(spec, _)| spec.is_store());
     stores.filter_map(|(spec, slot)| Some((spec.namespace.as_deref()?, slot)))
 }
 
-/// Returns the reason why a served type was never listed, outside these namespaces.
+/// Returns the reason why a served type was never listed. Ignores the namespaces in `barred`.
 pub(super) fn refused(state: &State, of: &ResourceType, barred: &BTreeSet<String>) -> Option<String> {
     let counts = |spec: &Spec| spec.is_store() && is_outside(spec, barred);
     let lacking = state.slots_of(of).filter(|(spec, slot)| counts(spec) && !slot.cache.synced);
@@ -84,8 +84,8 @@ pub(super) fn refused(state: &State, of: &ResourceType, barred: &BTreeSet<String
     troubles.next().map(|trouble| format!("{of}: {}", trouble.text))
 }
 
-/// Returns the types that were listed before and are refused now, so that the cached objects become outdated.
-/// Outside these namespaces.
+/// Returns the types that were listed before and whose watch the API server refuses now. Their cached objects become
+/// outdated. Ignores the namespaces in `barred`.
 pub(super) fn lost(state: &State, barred: &BTreeSet<String>) -> Vec<String> {
     let counts = |spec: &Spec| spec.is_store() && is_outside(spec, barred) && !state.coverage.is_kept(&spec.of);
     let refused =
@@ -99,7 +99,8 @@ pub(super) fn lost(state: &State, barred: &BTreeSet<String>) -> Vec<String> {
     refused.filter_map(told).collect()
 }
 
-/// Whether an error of a watch was logged already, for this watch or for its type outside barred namespaces.
+/// Returns whether an error was logged before, either for this watch or for another watch of its type outside of barred
+/// namespaces.
 pub(super) fn is_told(state: &State, of: &Spec) -> bool {
     let barred = barred(state);
     let mut troubled = state.slots_of(&of.of).filter(|(_, slot)| slot.cache.trouble.is_some());
@@ -107,13 +108,13 @@ pub(super) fn is_told(state: &State, of: &Spec) -> bool {
         || troubled.any(|(spec, _)| spec == of || is_outside(spec, &barred))
 }
 
-/// The number of cached objects of a type, and the bytes of their text.
+/// Returns the number of cached objects of a type, and the bytes of their text.
 pub(super) fn stored(state: &State, of: &ResourceType) -> (usize, usize) {
     let items = state.slots_of(of).flat_map(|(_, slot)| slot.cache.iter(None));
     items.fold((0, 0), |(objects, bytes), (.., item)| (objects + 1, bytes + item.text().len()))
 }
 
-/// The rank of a state. Of several watches, the metric shows the worst state.
+/// Returns the rank of a state. If a type has several watches, the metric shows the worst state.
 fn rank(state: WatchState) -> u8 {
     match state {
         WatchState::Synced => 0,
@@ -124,12 +125,12 @@ fn rank(state: WatchState) -> u8 {
     }
 }
 
-/// Whether a watch covers objects outside these namespaces.
+/// Returns whether a watch covers objects outside of these namespaces.
 fn is_outside(spec: &Spec, namespaces: &BTreeSet<String>) -> bool {
     spec.namespace.as_ref().is_none_or(|at| !namespaces.contains(at))
 }
 
-/// The types in the last report, so that unwatched types can be removed.
+/// The types in the last report. With them, the next report can remove types that are no longer watched.
 #[derive(Debug, Default)]
 pub(super) struct Reported(Mutex<BTreeSet<ResourceType>>);
 

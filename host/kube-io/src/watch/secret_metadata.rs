@@ -1,4 +1,5 @@
-//! The facts of a Secret that leave the watch: its keys, and a digest of its content. No other code sees the values.
+//! The facts of a Secret that other code may see: its keys, and a digest of its content. No code outside of this file
+//! sees the values.
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use kaos_objects::{

@@ -1,5 +1,6 @@
-//! Needed ConfigMaps in a namespace with many label selectors. One watch on the namespace's metadata replaces a watch
-//! for each selector. It keeps the labels as hashes, and the operator reads each selected object separately.
+//! Needed ConfigMaps in a namespace with many label selectors. One watch on the metadata in the namespace replaces one
+//! watch for each selector. The watch stores hashes of the labels, and the operator reads each selected object
+//! separately.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -24,7 +25,7 @@ use crate::{
     queue::Urgency,
 };
 
-/// Returns the known objects of a watch with these labels.
+/// Returns the objects with these labels that the watch knows.
 pub(super) fn with_labels(slot: &Slot, labels: &Labels) -> Look {
     let mut found = Vec::new();
     for name in slot.labels.matching(labels) {
@@ -38,7 +39,7 @@ pub(super) fn with_labels(slot: &Slot, labels: &Labels) -> Look {
     Look::Objects(found)
 }
 
-/// Returns the objects that need an object by its current labels.
+/// Returns the objects whose selectors select an object by its current labels.
 fn selecting(state: &State, spec: &Spec, name: &str) -> BTreeSet<ObjectKey> {
     let Some(slot) = state.slots.get(spec) else { return BTreeSet::new() };
     let selectors = state.needs.selectors(&spec.of, spec.namespace.as_deref());
@@ -46,7 +47,7 @@ fn selecting(state: &State, spec: &Spec, name: &str) -> BTreeSet<ObjectKey> {
     selecting.flat_map(|(_, keys)| keys).map(|key| ObjectKey::clone(key)).collect()
 }
 
-/// Whether an object is needed by name or by labels.
+/// Returns whether an object is needed, by name or by labels.
 pub(super) fn is_wanted(state: &State, spec: &Spec, name: &str) -> bool {
     let is_selected = |slot: &Slot| {
         let mut selectors = state.needs.selectors(&spec.of, spec.namespace.as_deref());
@@ -59,13 +60,13 @@ fn is_named(state: &State, spec: &Spec, name: &str) -> bool {
     state.needs.is_needed(&spec.of, spec.namespace.as_deref().unwrap_or_default(), name)
 }
 
-/// Returns the hashes of all labels that selectors for the objects of a watch name.
+/// Returns the hashes of all labels in the selectors for the objects of a watch.
 fn named_labels(needs: &Needs, spec: &Spec) -> BTreeSet<u64> {
     let selectors = needs.selectors(&spec.of, spec.namespace.as_deref());
     selectors.flat_map(|(selector, _)| marks(&selector.labels)).collect()
 }
 
-/// Takes in an event of the watch.
+/// Applies an event of the watch.
 pub(super) fn labelled_event(state: &mut State, handle: &Handle, event: &Event) -> Wakes {
     let (name, version, item) = match event {
         Event::Is(arrived) => (&arrived.name, arrived.item.version, Some(&arrived.item)),
@@ -75,8 +76,9 @@ pub(super) fn labelled_event(state: &mut State, handle: &Handle, event: &Event) 
     relabelled(state, handle, name, version, item)
 }
 
-/// Takes in new labels of an object, or its deletion (`None`). Wakes objects that no longer select it at once, and
-/// objects that select it now as soon as it is read.
+/// Applies new labels of an object, or its deletion (`None`). If an object's selectors no longer select it, wakes that
+/// object at once. If an object's selectors select it now, wakes that object after the operator has read the selected
+/// one.
 fn relabelled(state: &mut State, handle: &Handle, name: &Arc<str>, version: u64, item: Option<&CachedObject>) -> Wakes {
     let spec = &*handle.spec;
     let (before, is_named) = (selecting(state, spec, name), is_named(state, spec, name));
@@ -111,7 +113,7 @@ fn relabelled(state: &mut State, handle: &Handle, name: &Arc<str>, version: u64,
     wakes
 }
 
-/// Takes in a list of a version. `named`: the names that are needed.
+/// Applies a list at a version. `named` contains the names that are needed.
 pub(super) fn labelled_relist(
     state: &mut State,
     handle: &Handle,
@@ -150,7 +152,7 @@ pub(super) fn labelled_relist(
     wakes
 }
 
-/// Takes in a needed object that was read.
+/// Applies the answer to a read of a needed object.
 pub(super) fn labelled_fetched(
     state: &mut State,
     handle: &Handle,
@@ -161,7 +163,7 @@ pub(super) fn labelled_fetched(
     let spec = &*handle.spec;
     let (mut concerned, is_named) = (selecting(state, spec, name), is_named(state, spec, name));
     let Some(slot) = state.slot(handle) else { return Wakes::new() };
-    // An object that the watch does not know is deleted or about to be reported.
+    // If the watch does not know the object, the object is deleted or the watch will report it soon.
     if let Fetched::Object(item) = &answer
         && slot.labels.of_name.contains_key(name)
     {
@@ -185,13 +187,13 @@ pub(super) fn labelled_fetched(
     wakes
 }
 
-/// The watch on all metadata that may answer a target.
+/// Returns the description of the metadata watch that may answer a target.
 fn wide(target: &Target) -> Spec {
     Spec::new(&target.of(), target.namespace().map(str::to_owned), Select::Wide)
 }
 
-/// Takes in targets that became needed or unneeded. Decides once for all of them whether an object is still needed,
-/// because a deleted object may have had hundreds of selectors.
+/// Records targets that became needed or unneeded. Decides only once for all targets whether an object is still needed,
+/// because hundreds of selectors may change together.
 pub(super) fn needs_changed(state: &mut State, changed: &[Arc<Target>]) {
     let concerned: BTreeSet<Spec> = changed.iter().map(|target| wide(target)).collect();
     for spec in concerned {
@@ -199,7 +201,7 @@ pub(super) fn needs_changed(state: &mut State, changed: &[Arc<Target>]) {
             slot.labels.index(&named_labels(&state.needs, &spec));
         }
     }
-    // For each object: whether a new need covers it.
+    // For each object: whether a new need selects it.
     let mut concerned: BTreeMap<Spec, BTreeMap<Arc<str>, bool>> = BTreeMap::new();
     for target in changed {
         let is_needed = state.needs.who(target).next().is_some();

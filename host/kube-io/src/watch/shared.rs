@@ -28,11 +28,11 @@ pub(super) struct Shared {
     pub(super) metrics: Arc<dyn IoMetrics>,
     pub(super) wake: Box<Wake>,
     state: Mutex<State>,
-    /// Notified when the set of watches may change.
+    /// Notified when the set of watches may have to change.
     pub(super) plan: Notify,
-    /// Notified when the served types may change.
+    /// Notified when the set of served types may have changed.
     pub(super) rediscover: Notify,
-    /// Whether definitions are watched, so that polling discovery is unnecessary.
+    /// Whether definitions are watched. If so, discovery need not poll.
     pub(super) definitions_watched: AtomicBool,
 }
 
@@ -63,14 +63,15 @@ impl Shared {
         ask(&mut lock(&self.state))
     }
 
-    /// Changes the state, and wakes the returned objects after releasing the lock.
+    /// Changes the state, releases the lock, and then wakes the returned objects.
     pub(super) fn tell(&self, change: impl FnOnce(&mut State) -> Wakes) {
         for (key, urgency) in self.with(change) {
             (self.wake)(key, urgency);
         }
     }
 
-    /// Creates a random generator for one task, so that tasks do not depend on each other's order.
+    /// Creates a random generator for one task. Each task has its own generator, so that the order of the tasks does
+    /// not matter.
     pub(super) fn rng(&self, task: impl Hash) -> Rng {
         Rng::with_seed(hash((self.options.seed, task)))
     }
@@ -85,7 +86,7 @@ impl Shared {
     }
 }
 
-/// Stores the events of one watch in the state.
+/// Applies the events of one watch to the state.
 pub(super) struct SlotSink {
     pub(super) shared: Arc<Shared>,
     pub(super) handle: Handle,
@@ -116,7 +117,7 @@ impl Sink for SlotSink {
                 self.shared.rediscover.notify_one();
             }
         }
-        // An outdated version is no error: a new list follows.
+        // An outdated version is not an error, because a new list follows.
         if broken == Some(&WatchError::Gone) {
             return;
         }
@@ -124,7 +125,7 @@ impl Sink for SlotSink {
         self.shared.tell(|state| {
             let open = spec.namespace.as_deref().filter(|namespace| !report::is_barred(state, namespace));
             let set = |state: &mut State| apply_event::set_trouble(state, &self.handle, broken);
-            // Only a working watch proves that rights have returned.
+            // Only a watch that works proves that rights have returned.
             let wakes = if broken.is_none() { denied::let_in(state, &self.handle, set) } else { set(state) };
             barred = open.filter(|namespace| report::is_barred(state, namespace));
             wakes

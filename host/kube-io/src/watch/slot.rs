@@ -13,19 +13,19 @@ use super::{
 /// The data of one watch.
 #[derive(Debug)]
 pub(super) struct Slot {
-    /// Distinguishes this watch from an earlier one on the same objects.
+    /// Distinguishes this watch from an earlier watch on the same objects.
     pub(super) id: u64,
     pub(super) of: Arc<ResourceType>,
     pub(super) extract: Extract,
     pub(super) cache: Cache,
     pub(super) fetched: FetchedObjects,
-    /// The labels of objects, if only metadata is watched and selectors are needed.
+    /// The labels of objects. Filled only if the watch covers metadata and selectors need the labels.
     pub(super) labels: ByLabel,
-    /// Notified when its task has to read needed objects, or when the first list is complete.
+    /// Notified when the watch's task has to read needed objects, or when the first list is complete.
     pub(super) wake_task: Arc<Notify>,
 }
 
-/// A watch to run.
+/// A watch that a task runs.
 #[derive(Debug, Clone)]
 pub(super) struct Handle {
     pub(super) spec: Arc<Spec>,

@@ -1,4 +1,4 @@
-//! The whole state of the watch.
+//! The state of all watches.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,7 +25,7 @@ use crate::{
     queue::Urgency,
 };
 
-/// All that is known.
+/// Everything that the watches know.
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) scope: Scope,
@@ -33,9 +33,9 @@ pub(super) struct State {
     pub(super) most_named: usize,
     pub(super) allowance: Allowance,
     pub(super) coverage: Coverage,
-    /// The types that discovery has answered for. `None` for types that are not served.
+    /// The types for which discovery has an answer. The value is `None` if the API server does not serve the type.
     pub(super) served: BTreeMap<ResourceType, Option<Served>>,
-    /// The API versions that discovery failed on, with the reasons.
+    /// The API versions for which discovery failed, with the reasons.
     pub(super) undiscovered: BTreeMap<String, String>,
     pub(super) slots: BTreeMap<Spec, Slot>,
     pub(super) owners: Owners,
@@ -46,7 +46,7 @@ pub(super) struct State {
     pub(super) denied: BTreeSet<ObjectKey>,
     pub(super) needs: Needs,
     pub(super) ledger: Ledger,
-    /// Names that objects want for children and that another owner has.
+    /// Names that objects want for children although objects of other owners have them.
     pub(super) name_conflicts: Needs,
     pub(super) definitions: Known,
     /// Watches that other parts of the operator run.
@@ -57,7 +57,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Returns the covered types that are not known to be served.
+    /// Returns the covered types that are not served, or that discovery has not found yet.
     pub(super) fn unserved(&self) -> BTreeSet<ResourceType> {
         let is_served = |of: &ResourceType| matches!(self.served.get(of), Some(Some(_)));
         let mut types = self.coverage.types();
@@ -65,14 +65,14 @@ impl State {
         types
     }
 
-    /// Whether the operator can follow a target. It follows targets in its scope, and needs by name also in its own
+    /// Returns whether the operator can follow a target: every target in its scope, and needs by name in its own
     /// namespace, where it has separate rights.
     pub(super) fn reaches(&self, target: &Target) -> bool {
         let at = target.namespace().unwrap_or_default();
         self.scope.holds(at) || (at == self.home && is_guarded(&target.of()) && matches!(target, Target::Named(_)))
     }
 
-    /// Returns the needed names that a watch covers.
+    /// Returns the names of the needed objects that a watch covers.
     pub(super) fn needed(&self, spec: &Spec) -> BTreeSet<Arc<str>> {
         let targets = self.needs.of_type(&spec.of).filter(|target| spec.answers(target));
         let name = |target: &Target| match target {
@@ -87,7 +87,7 @@ impl State {
         self.slots.range(Spec::new(of, None, Select::Whole)..).take_while(move |(spec, _)| spec.of == *of)
     }
 
-    /// Returns the store of a type for the objects of a namespace.
+    /// Returns the store of a type that contains the objects of a namespace.
     pub(super) fn store(&self, of: &ResourceType, namespace: &str) -> Option<(&Spec, &Slot)> {
         let place = match &self.scope {
             Scope::All => None,
@@ -100,7 +100,7 @@ impl State {
         self.slots.get_key_value(&spec)
     }
 
-    /// Returns the watch that answers a need of a guarded type.
+    /// Returns the watch that answers a need for a guarded type.
     pub(super) fn answering(&self, target: &Target) -> Option<(&Spec, &Slot)> {
         let select = match target {
             Target::Named(reference) => Select::Named(reference.name.clone()),
@@ -122,22 +122,22 @@ impl State {
         objects.map(|(namespace, name, _)| ObjectKey::new(of.clone(), &**namespace, &**name)).collect()
     }
 
-    /// Returns the reasons why passes over a claimed kind wait. Empty when every type in its claims is listed, refused
-    /// or not served.
+    /// Returns the reasons why passes over a claimed kind wait. The list is empty after every type in its claims is
+    /// listed, refused or not served.
     pub(super) fn waiting_for(&self, primary: &ResourceType) -> Vec<String> {
         let Some(claimed) = self.coverage.claimed(primary) else { return Vec::new() };
         let types: BTreeSet<&ResourceType> = std::iter::once(primary).chain(claimed.types()).collect();
         types.into_iter().filter_map(|of| self.unknown(of)).collect()
     }
 
-    /// Returns the unlisted types among a claimed kind and its children's types.
+    /// Returns the types that were not listed yet, among a claimed kind and the types of its children.
     pub(super) fn unlisted(&self, primary: &ResourceType) -> Vec<ResourceType> {
         let Some(claimed) = self.coverage.claimed(primary) else { return Vec::new() };
         let types = std::iter::once(primary).chain(&claimed.emits);
         types.filter(|of| self.unknown(of).is_some()).cloned().collect()
     }
 
-    /// Returns the reason why a type is not known yet.
+    /// Returns the reason why the state of a type is not known yet.
     pub(super) fn unknown(&self, of: &ResourceType) -> Option<String> {
         match self.served.get(of) {
             None => Some(match self.undiscovered.get(&of.api_version) {
@@ -157,14 +157,14 @@ impl State {
         }
     }
 
-    /// Returns all objects whose kind's claims involve a type, unless they wait for another type.
+    /// Returns all objects of the kinds whose claims contain a type. Leaves out kinds that wait for another type.
     pub(super) fn claimers(&self, of: &ResourceType) -> Wakes {
         let concerned = self.coverage.primaries().filter(|(primary, claimed)| *primary == of || claimed.mentions(of));
         let ready = concerned.filter(|(primary, _)| self.waiting_for(primary).is_empty());
         ready.flat_map(|(primary, _)| self.keys(primary)).map(|key| (key, Urgency::Bulk)).collect()
     }
 
-    /// Why objects of a type in a namespace are not followed now, if that is so.
+    /// Returns why objects of a type in a namespace are not followed now; `None` if they are.
     pub(super) fn trouble_in(&self, of: &ResourceType, namespace: &str) -> Option<String> {
         let covers = |spec: &Spec| spec.namespace.as_deref().is_none_or(|at| at == namespace);
         let mut slots = self.slots_of(of).filter(|(spec, _)| covers(spec));
@@ -183,7 +183,7 @@ impl State {
         self.slots.get_mut(&*handle.spec).filter(|slot| slot.id == handle.id)
     }
 
-    /// Returns the objects that need an object of a guarded type by name.
+    /// Returns the objects whose needs name this object of a guarded type.
     pub(super) fn concerned(&self, spec: &Spec, name: &str) -> Wakes {
         let namespace = spec.namespace.as_deref().unwrap_or_default();
         let keys = self.needs.concerned(&spec.of, namespace, name, [None, None]);

@@ -1,5 +1,4 @@
-//! Keeps the running tasks in line with the plan, one for each watch. Repeats discovery whenever the served types may
-//! have changed.
+//! Runs one task for each planned watch. Repeats discovery whenever the set of served types may have changed.
 
 use std::{
     collections::BTreeMap,
@@ -20,17 +19,18 @@ use super::{
     slot::Handle,
 };
 
-/// The waits before repeated discoveries after a definition changed, because discovery lags behind.
+/// The waits before repeated discoveries after a definition changed. Discovery shows such a change only a little later.
 const REDISCOVERY_DELAYS: [Duration; 4] =
     [Duration::from_secs(1), Duration::from_secs(3), Duration::from_secs(10), Duration::from_secs(30)];
 
-/// Discovery polls for missing optional types this many times less often.
+/// For missing optional types, the poll interval of discovery is this many times longer.
 const OPTIONAL_POLL_FACTOR: u32 = 10;
 
 /// Runs all tasks until the future is dropped.
 pub(super) async fn run(shared: &Arc<Shared>) {
     let definitions = async {
-        // Definitions are cluster-scoped, and with listed namespaces the operator asks for nothing cluster-scoped.
+        // Definitions are cluster-scoped, and an operator for listed namespaces sends no request for anything
+        // cluster-scoped.
         if shared.options.scope == Scope::All {
             definitions::watch(Arc::clone(shared)).await;
         }
@@ -56,7 +56,8 @@ async fn watches(shared: &Arc<Shared>) {
         panics.retain(|id, _| wanted.contains_key(id));
         for (id, handle) in wanted {
             running.entry(id).or_insert_with(|| {
-                // The watch may panic again at once, and each start lists everything.
+                // After a panic, wait before the restart: the watch may panic again at once, and each start lists
+                // everything.
                 let pause = panics.get(&id).map(|panics| shared.options.backoff.after(*panics, &mut rng));
                 tasks.spawn(watch_after(pause, Arc::clone(shared), handle))
             });
@@ -104,7 +105,7 @@ async fn watch(shared: Arc<Shared>, handle: Handle) {
     tokio::join!(reflector.run(), requests(&shared, &handle));
 }
 
-/// The requests of a watch other than its own: reads of needed objects, or the sweep of a type.
+/// Sends the further requests of a watch: reads of needed objects, or the sweep of a type.
 async fn requests(shared: &Shared, handle: &Handle) {
     if handle.spec.by_metadata() {
         fetch_referenced::run(shared, handle).await;
@@ -131,7 +132,7 @@ async fn discover(shared: &Arc<Shared>) {
         let (missing, lacking, expected) = shared.with(|state| {
             let missing = state.unserved();
             let lacking = missing.iter().any(|of| !state.coverage.is_optional(of));
-            // A type without any definition in its group will not appear soon.
+            // If the group of a missing type has no definition, the type will not appear soon.
             let expected = missing.iter().any(|of| state.definitions.has_group(of.group()));
             (!missing.is_empty(), lacking, expected)
         });
@@ -144,7 +145,7 @@ async fn discover(shared: &Arc<Shared>) {
             None if missing && polled => shared.options.poll * OPTIONAL_POLL_FACTOR,
             None => shared.options.relist,
         };
-        // Repeated discovery asks only for missing types, until something changes or a full discovery is due.
+        // Repeated discovery asks only for the missing types, until a definition changes or a full discovery is due.
         everything = soon.is_some() || (failures == 0 && !(missing && polled));
         tokio::select! {
             biased;

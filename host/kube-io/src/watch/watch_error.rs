@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::error_text::{told, words};
 
-/// Maximum time for an answer of the API server, including its body except for a watch.
+/// Maximum time for an answer of the API server. The time includes the body, except for a watch.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Awaits a request within the time limit.
@@ -43,10 +43,10 @@ pub(super) enum WatchError {
     /// No answer arrived in time.
     #[error("the API server did not respond in time")]
     Silent,
-    /// The connection broke, or the answer could not be read.
+    /// The connection broke, or the answer could not be decoded.
     #[error("{0}")]
     Connection(String),
-    /// The answer makes no sense.
+    /// The answer violates the protocol.
     #[error("{0}")]
     Odd(String),
 }
@@ -90,7 +90,7 @@ impl WatchError {
         Self::Connection(format!("the connection of the watch broke: {error}"))
     }
 
-    /// The wait that the server asks for, at most one minute.
+    /// Returns the wait that the server asks for, at most one minute.
     pub(super) fn wait(&self) -> Duration {
         match self {
             Self::Answered { wait, .. } => (*wait).min(Duration::from_mins(1)),
@@ -98,23 +98,23 @@ impl WatchError {
         }
     }
 
-    /// Whether no server handled the request: it shuts down, starts or is overloaded, or a proxy in front of it
-    /// answered.
+    /// Returns whether no server handled the request: the server shuts down, starts or is overloaded, or a proxy in
+    /// front of it answered.
     pub(super) fn is_outage(&self) -> bool {
         matches!(self, Self::Silent | Self::Connection(_) | Self::Answered { code: 429 | 502..=504, .. })
     }
 
-    /// Whether the server denies access, by authentication or by rights.
+    /// Returns whether the server denies access, by authentication or by rights.
     pub(super) fn is_denial(&self) -> bool {
         matches!(self, Self::Forbidden(_) | Self::Unauthenticated(_))
     }
 
-    /// Whether the server rejects the form of the request, so that another form may work.
+    /// Returns whether the server rejects the form of the request, so that another form may work.
     pub(super) fn is_refusal(&self) -> bool {
         matches!(self, Self::Answered { code: 400 | 405 | 406 | 415 | 422, .. })
     }
 
-    /// One word for the metric.
+    /// Returns one word for the metric.
     pub(super) fn reason(&self) -> String {
         match self {
             Self::Gone => "gone".to_owned(),
@@ -128,7 +128,7 @@ impl WatchError {
     }
 }
 
-/// Returns the text after a colon, or nothing if the text is empty.
+/// Returns the text after a colon. Returns an empty text if the text is empty.
 fn behind(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!(": {text}") }
 }
@@ -152,7 +152,7 @@ mod tests {
 
     use super::*;
 
-    /// The error texts for an answer, as an error of the client and as an event of a watch.
+    /// Returns the error texts for the same answer, once as an error of the client and once as an event of a watch.
     fn shown(code: u16, message: &str) -> [String; 2] {
         let answer = kube::Error::Api(Status::failure(message, "").with_code(code).boxed());
         [WatchError::of(&answer), WatchError::of_status(&json!({"code": code, "message": message}))]

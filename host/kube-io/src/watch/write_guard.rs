@@ -1,5 +1,5 @@
-//! Children that an owner is writing. The watch may report a write before its answer arrives, and the writer need not
-//! be woken for that.
+//! Children that an owner is writing now. The watch may report a write before its answer arrives. The writer must not
+//! be woken by its own write.
 
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ fn writer(state: &State, child: &Value) -> Option<(ChildPlace, ObjectKey)> {
     Some((ChildPlace { of: at.of.into(), namespace: (&*at.namespace).into(), name: (&*at.name).into() }, key))
 }
 
-/// A child that its owner is writing, until this is dropped.
+/// A child that its owner is writing. Dropping this guard ends the write.
 #[must_use]
 pub struct WriteGuard<'a> {
     shared: &'a Shared,
@@ -39,7 +39,7 @@ impl<'a> WriteGuard<'a> {
         Self { shared, writer, answered: None }
     }
 
-    /// Takes in the object from the write's answer.
+    /// Applies the object in the answer to the write.
     pub fn answered(mut self, object: &Value) {
         self.shared.tell(|state| apply_event::wrote(state, object));
         self.answered = version_of(object["metadata"].get("resourceVersion"));

@@ -1,5 +1,4 @@
-//! Finds conflicts. If two packages with the same precedence claim the same place, the package that claimed it first
-//! serves.
+//! Finds conflicts. If two packages with the same precedence claim the same place, the first claimant serves.
 
 use kaos_policy::{
     code::World,
@@ -19,7 +18,7 @@ impl Offer {
         &self.member.policy.id().name
     }
 
-    /// Returns why the policy cannot serve together with an older one.
+    /// Returns why the policy cannot serve together with an older policy; `None` if it can.
     pub(super) fn clash(&self, older: &Self) -> Option<String> {
         if self.of != older.of || self.member.revision == older.member.revision || self.pinned || older.pinned {
             return None;
@@ -42,8 +41,8 @@ impl Offer {
 }
 
 impl Given {
-    /// Returns why these settings cannot serve together with older ones. Equal values conflict too: a user who later
-    /// changes one of them should not have to find the other.
+    /// Returns why these settings cannot serve together with older settings; `None` if they can. Equal values conflict
+    /// too: a user who later changes one of the values should not have to find the other one.
     pub(super) fn clash(&self, older: &Self) -> Option<String> {
         let (own, other) = (&self.tuning.layer, &older.tuning.layer);
         if own.policy != other.policy || !self.reach.meets(&older.reach) {

@@ -1,4 +1,4 @@
-//! Steps down from the active policies to their predecessors until one of them can answer for an object.
+//! Steps down from the active policies to their predecessors until a policy can answer for an object.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use kaos_policy::{
 
 use super::{Fallback, Kind, Without};
 
-/// The maximum number of revisions that are left out for one object, in addition to missed ones.
+/// The maximum number of revisions that the operator leaves out for one object, in addition to the missed revisions of
+/// [`Kind::missed`].
 const FALLBACKS: usize = 4;
 /// The maximum number of answers in one pass while the operator searches for the revision to leave out.
 const STEPS: usize = 12;
@@ -23,15 +24,15 @@ pub struct Descent {
     pub kind: Arc<Kind>,
     /// Revisions that are left out for this object, in the order in which they were left out.
     pub without: Vec<Without>,
-    /// The number of revisions that were left out from the beginning.
+    /// The number of missed revisions: they were left out from the beginning.
     missed: usize,
     steps: usize,
     trial: Option<BlameTrial>,
 }
 
-/// The search for the cause of a failure. It leaves out one possible cause after the other: the revision of the policy
-/// itself, or settings from other packages. It restores a revision that was not the cause, so that no revision is
-/// blamed for the failure of another.
+/// The search for the cause of a failure. The search leaves out one possible cause after the other: the revision of the
+/// policy itself, or settings from other packages. If a revision was not the cause, the search restores this revision,
+/// so that no revision is blamed for the failure of another.
 #[derive(Debug, Clone)]
 struct BlameTrial {
     failed: PolicyId,
@@ -53,7 +54,7 @@ impl Descent {
     }
 
     /// Steps to a fallback if the policy failed on the object, or refused it and asks for a fallback on refusal.
-    /// Returns whether there was one.
+    /// Returns whether there was a fallback.
     pub fn after(&mut self, rendered: &Rendered) -> bool {
         match &rendered.verdict {
             Verdict::Planned(_) => false,
@@ -72,7 +73,7 @@ impl Descent {
         }
     }
 
-    /// Steps to a fallback for a policy that failed. Returns whether there was one.
+    /// Steps to a fallback for a policy that failed. Returns whether there was a fallback.
     pub fn failed(&mut self, policy: &PolicyId, how: &str) -> bool {
         let again = self.trial.take().filter(|trial| trial.failed == *policy);
         let mut trial = again.unwrap_or_else(|| BlameTrial {
@@ -86,7 +87,8 @@ impl Descent {
         if next.is_none()
             && let Some(Fallback { kind, blamed, .. }) = trial.from.without(policy, &[])
         {
-            // No single revision is the cause. Leave out the newest one as well, and search among the older ones.
+            // No single revision is the cause. Leave out the newest revision as well, and search among the older
+            // revisions.
             trial.without.push(blame(blamed));
             trial.tried.clear();
             next = kind.without(policy, &[]);

@@ -1,6 +1,6 @@
-//! The most that installed policies may be granted. The owner sets it with flags, and packages cannot exceed it. It
-//! does not limit policies that the process loaded at startup. Privileges that settings raise are checked with each
-//! plan instead, because only the plan shows which child gets them.
+//! The limits of what packages may grant to installed policies. The owner sets the limits with flags. The limits do not
+//! apply to policies that the process loaded at startup. The guard checks privileges that come from settings with each
+//! plan instead, because only the plan shows which child gets the privileges.
 
 use std::{collections::BTreeSet, fmt, str::FromStr};
 
@@ -14,7 +14,8 @@ use kaos_policy::{
 use super::tenancy::{NOT_GRANTED, Overreach};
 use crate::watch::is_guarded;
 
-/// The most that installed policies may be granted. `None` allows everything that the operator has rights for.
+/// The limits of what packages may grant to installed policies. `None` allows everything that the operator has rights
+/// for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Grantable {
     /// Privileged fields that a policy may set although the user did not write them.
@@ -46,8 +47,8 @@ impl Grantable {
         covers(self.reads.as_ref(), reads, "grants.reads", "--grantable-reads")
     }
 
-    /// Checks a policy that is installed in the operator's namespace, or in another one. `own` are the claims of the
-    /// policies that the operator started with.
+    /// Checks a policy that is installed in the operator's namespace (`is_owners`) or in another namespace. `own` are
+    /// the claims of the policies that the operator started with.
     pub(crate) fn covers_policy<'a>(
         &self,
         claims: &[Claim],
@@ -69,16 +70,17 @@ impl Grantable {
         Ok(())
     }
 
-    /// Checks the reads of a policy that belongs to another namespace than the operator's. It may not make the operator
-    /// watch all objects of a type of Kubernetes in every namespace, unless the owner lists the kind. ConfigMaps and
-    /// Secrets are watched one by one, and the types of `own` already.
+    /// Checks the reads of a policy that belongs to another namespace than the operator's. Such a policy must not make
+    /// the operator watch all objects of one of Kubernetes' own kinds in every namespace, unless the owner lists the
+    /// kind. The check allows ConfigMaps and Secrets, because the operator watches them one by one. It also allows the
+    /// types that policies of `own` read, because the operator watches these types already.
     fn covers_reads_of_namespace<'a>(
         &self,
         claims: &[Claim],
         own: impl IntoIterator<Item = &'a Claim>,
     ) -> Result<(), Overreach> {
         if self.reads.is_some() {
-            // The list counts, and `covers_claims` checks it.
+            // The owner lists the kinds, and `covers_claims` checks this list.
             return Ok(());
         }
         let watched: BTreeSet<&ResourceType> = own.into_iter().flat_map(|claim| &claim.reads).collect();
@@ -97,7 +99,7 @@ impl Grantable {
     }
 }
 
-/// Checks that every value at `path` is in the list of a flag. Without the flag every value is allowed.
+/// Checks that every value at `path` is in the list of a flag. Without the flag, every value is allowed.
 fn covers<T: Ord + fmt::Display>(
     listed: Option<&BTreeSet<T>>,
     asked: impl IntoIterator<Item = T>,

@@ -23,17 +23,17 @@ use crate::locking::lock;
 pub struct Member {
     /// The policy.
     pub policy: Arc<Policy>,
-    /// The settings that ship with the policy.
+    /// The settings in the policy's own package.
     pub settings: Vec<Layer>,
-    /// The name of its revision. `None` for a policy that the process loaded at startup.
+    /// The name of the policy's revision. `None` for a policy that the process loaded at startup.
     pub revision: Option<Arc<str>>,
-    /// How to proceed if the policy refuses an object.
+    /// What the operator does if the policy refuses an object.
     pub on_refusal: OnRefusal,
-    /// Whether the package lies in the namespace that the policy answers for.
+    /// Whether the package is in the namespace that the policy answers for.
     pub is_local: bool,
-    /// The time since which the policy answers.
+    /// The time at which the policy started to answer.
     pub since: Option<Timestamp>,
-    /// The predecessor of the policy. It answers for an object that this policy fails on.
+    /// The predecessor of the policy. The predecessor answers for an object if this policy fails on the object.
     pub predecessor: Option<Arc<Member>>,
 }
 
@@ -44,27 +44,27 @@ pub struct Tuning {
     pub layer: Layer,
     /// The name of the package's revision.
     pub revision: Arc<str>,
-    /// How to proceed if a policy refuses an object under these settings.
+    /// What the operator does if a policy refuses an object under these settings.
     pub on_refusal: OnRefusal,
-    /// The time since which the settings are in effect.
+    /// The time at which the settings took effect.
     pub since: Option<Timestamp>,
     /// The predecessor of these settings.
     pub predecessor: Option<Arc<Tuning>>,
 }
 
-/// The policies that answer for an object after a revision is left out.
+/// The policies that answer for an object if a revision is left out.
 #[derive(Debug, Clone)]
 pub struct Fallback {
     /// The remaining policies.
     pub kind: Arc<Kind>,
-    /// The revision that is left out.
+    /// The revision that is left out, because it may be the cause of the failure.
     pub blamed: Arc<str>,
-    /// How the revision that is left out asks to proceed if it refuses an object.
+    /// What the left-out revision asks the operator to do if the revision refuses an object.
     pub on_refusal: OnRefusal,
 }
 
 impl Member {
-    /// Returns a policy that the process loaded at startup.
+    /// Returns the member for a policy that the process loaded at startup.
     pub fn own(policy: Arc<Policy>) -> Arc<Self> {
         Arc::new(Self {
             policy,
@@ -92,7 +92,7 @@ impl Member {
     }
 }
 
-/// Fallbacks by the policy that fails and the revisions that were tried already.
+/// Fallbacks. The key is the policy that fails and the revisions that the search already left out.
 type Fallbacks = BTreeMap<(PolicyId, Vec<Arc<str>>), Option<Fallback>>;
 
 /// The policies that answer for objects of one kind in one place.
@@ -105,7 +105,7 @@ pub struct Kind {
     layers: Vec<Layer>,
     /// Policies that can replace the lowest member, the strongest first.
     below: Vec<Arc<Member>>,
-    /// Active revisions that cannot answer. This value only replaces them.
+    /// Active revisions that cannot answer. The policies in this value replace these revisions.
     missed: Vec<Without>,
     pub(super) made: Mutex<Option<BuiltRenderer>>,
     fallbacks: Mutex<Fallbacks>,
@@ -119,8 +119,8 @@ impl fmt::Debug for Kind {
 }
 
 impl Kind {
-    /// Stacks the members, the lowest first, under `shared` settings and the settings of packages. Returns `None` if
-    /// they form no stack.
+    /// Stacks the members, the lowest first, with the `shared` settings and the settings of packages. Returns `None` if
+    /// the members form no stack.
     pub(super) fn new(
         of: ResourceType,
         members: Vec<Arc<Member>>,
@@ -128,19 +128,19 @@ impl Kind {
         shared: Arc<Vec<Layer>>,
     ) -> Option<Self> {
         let mut policies = members.iter().map(|member| Arc::clone(&member.policy));
-        // The lowest member may be an overlay. `Stack` does not accept an overlay as its base.
+        // Fails if the lowest member is an overlay: `Stack` does not accept an overlay as its base.
         let stack = Stack::new(policies.next()?, policies.collect()).ok()?;
         let own = members.iter().flat_map(|member| member.settings.iter());
-        // Of layers with equal rank the last one wins: packages of settings override the settings that ship with a
-        // policy.
+        // Among layers of equal rank, the last layer wins. So packages of settings override the settings in a policy's
+        // own package.
         let layers = shared.iter().chain(own).chain(tunings.iter().map(|tuning| &tuning.layer)).cloned().collect();
         let (made, fallbacks) = (Mutex::default(), Mutex::default());
         let (below, missed) = (Vec::new(), Vec::new());
         Some(Self { of, members, tunings, stack, shared, layers, below, missed, made, fallbacks })
     }
 
-    /// Adds the weaker policies of the place. They replace the lowest member if it fails on an object and has no
-    /// predecessor.
+    /// Adds the weaker policies of the place. Such a policy replaces the lowest member if this member fails on an
+    /// object and has no predecessor.
     pub(super) fn above(self, below: Vec<Arc<Member>>) -> Self {
         Self { below, ..self }
     }
@@ -160,7 +160,7 @@ impl Kind {
         &self.stack
     }
 
-    /// Returns the optional types that the policies ask for and that the cluster serves.
+    /// Returns the types that the policies can use if the cluster serves them, and that this cluster serves.
     pub(super) fn served(&self, is_served: impl Fn(&ResourceType) -> bool) -> Vec<ResourceType> {
         let wishes = self.claims().flat_map(|claim| &claim.wishes);
         let mut served: Vec<ResourceType> = wishes.filter(|wish| is_served(wish)).cloned().collect();
@@ -169,12 +169,12 @@ impl Kind {
         served
     }
 
-    /// Binds the policies to their settings, for a cluster that serves these types.
+    /// Binds the policies to their settings, for a cluster that serves the types in `served`.
     pub(super) fn renderer_on(&self, cluster: &Cluster, served: Vec<ResourceType>) -> Result<Renderer, SettingsErrors> {
         Renderer::new(&self.stack, &self.layers, Cluster { served, ..cluster.clone() })
     }
 
-    /// Binds the policies to their settings, for a cluster whose served types `is_served` tells.
+    /// Binds the policies to their settings. `is_served` returns whether the cluster serves a type.
     pub fn renderer(
         &self,
         cluster: &Cluster,
@@ -193,12 +193,12 @@ impl Kind {
         &self.layers
     }
 
-    /// Returns whether any of the policies was installed in the namespace itself.
+    /// Returns whether any of the policies comes from a tenant's package.
     pub(crate) fn is_local(&self) -> bool {
         self.members.iter().any(|member| member.is_local)
     }
 
-    /// Returns the revision of the policy that was installed in the namespace itself.
+    /// Returns the revision of the policy that comes from a tenant's package.
     pub(super) fn local_revision(&self) -> Option<&Arc<str>> {
         self.members.iter().find(|member| member.is_local)?.revision.as_ref()
     }
@@ -234,8 +234,9 @@ impl Kind {
         members.chain(self.tunings.iter().map(|tuning| &tuning.revision))
     }
 
-    /// Returns the policies for an object that policy `failed` fails on. Leaves out the newest possible cause that is
-    /// not in `tried`, and uses its predecessor. Returns `None` if no installed revision is left to leave out.
+    /// Returns the fallback for an object on which the policy `failed` fails. Leaves out the newest revision that may
+    /// be the cause and is not in `tried`, and uses its predecessor instead. Returns `None` if no such revision
+    /// remains.
     pub fn without(&self, failed: &PolicyId, tried: &[Arc<str>]) -> Option<Fallback> {
         let mut fallbacks = lock(&self.fallbacks);
         let make = || {
@@ -244,7 +245,7 @@ impl Kind {
                 let (blamed, on_refusal, kind) = self.reduced(failed, &tried)?;
                 match kind {
                     Some(kind) => return Some(Fallback { kind: Arc::new(kind), blamed, on_refusal }),
-                    // Without this revision no policy would answer. Leave out another one.
+                    // If this revision is left out, no policy can answer. So leave out another revision.
                     None => tried.push(blamed),
                 }
             }
@@ -252,9 +253,10 @@ impl Kind {
         fallbacks.entry((failed.clone(), tried.to_vec())).or_insert_with(make).clone()
     }
 
-    /// Returns the fallback for a refused object, and the message for it, if the `policy.yaml` of the refusing revision
-    /// asks for a fallback. A waiting refusal has no fallback, because it ends by itself. The exception is a need that
-    /// exceeds the size limit: it never ends, and does not count against the revision.
+    /// Returns the fallback for a refused object, and the reason of the refusal as a message. Returns `None` unless the
+    /// `policy.yaml` of the refusing revision asks for a fallback. A refusal that waits for other objects has no
+    /// fallback, because the wait ends when the other objects change. The exception is a need that exceeds the size
+    /// limit: this wait never ends. Such a refusal does not count against the revision.
     pub fn left_by(&self, refusing: &PolicyId, refusal: &Refusal) -> Option<(Fallback, String)> {
         let why = match refusal {
             Refusal::Invalid(violations) => match violations.first() {
@@ -272,7 +274,8 @@ impl Kind {
         Some((fallback, format!("it refuses the object: {why}")))
     }
 
-    /// Returns the newest possible cause of the failure, and the policies that are left without it.
+    /// Returns the newest revision that may be the cause of the failure, and the policies that remain without this
+    /// revision.
     fn reduced(&self, failed: &PolicyId, tried: &[Arc<str>]) -> Option<(Arc<str>, OnRefusal, Option<Self>)> {
         let at = self.members.iter().position(|member| member.policy.id() == failed);
         let member = at.filter(|at| self.members[*at].revision.as_ref().is_some_and(|it| !tried.contains(it)));
@@ -298,12 +301,12 @@ impl Kind {
             }
             _ => return None,
         };
-        // A predecessor need not fit the settings of today.
+        // Check the settings again: a predecessor may not fit the current settings.
         let left = Self::new(self.of.clone(), members, tunings, Arc::clone(&self.shared)).filter(Self::fits);
         Some((blamed, on_refusal, left.map(|left| left.above(below))))
     }
 
-    /// Returns whether both values give the same answers and have the same fallbacks.
+    /// Returns whether both values have the same policies, settings and fallbacks.
     pub(super) fn is(&self, other: &Self) -> bool {
         let lines = |one: &Arc<Member>, other: &Arc<Member>| {
             one.line().count() == other.line().count() && one.line().zip(other.line()).all(|(one, other)| one.is(other))

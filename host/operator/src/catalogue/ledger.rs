@@ -1,5 +1,5 @@
-//! Records which revision serves which object and on which objects it failed. This decides whether a revision goes into
-//! quarantine.
+//! Records which revision serves which object, and on which objects a revision failed. From these records, the operator
+//! decides whether a revision goes into quarantine.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,10 +10,11 @@ use tokio::sync::Notify;
 
 use crate::{locking::lock, watch::ObjectKey};
 
-/// The number of objects that a revision must fail on to go into quarantine, unless fewer objects exist.
+/// The minimum number of objects on which a revision must fail before it goes into quarantine, unless fewer objects
+/// exist.
 const SEVERAL: usize = 3;
 
-/// The results of passes. Objects that only policies of the process itself answer for have no entry.
+/// The results of passes. An object has no entry if only policies that the process loaded at startup answer for it.
 #[derive(Debug, Default)]
 pub struct Ledger {
     books: Mutex<BTreeMap<Arc<str>, Book>>,
@@ -26,10 +27,10 @@ pub struct Ledger {
 pub struct Book {
     /// Objects that the revision answers for.
     pub serving: BTreeSet<ObjectKey>,
-    /// Objects that the revision failed on and that a fallback answers for, with the failure.
+    /// Objects on which the revision failed and for which a fallback answers, each with the failure.
     pub failing: BTreeMap<ObjectKey, String>,
-    /// Objects that have a fallback but do not count against the revision: the revision refused them, or no policy
-    /// serves them.
+    /// Objects for which the revision is left out although they do not count against the revision: the revision refused
+    /// them, or no policy serves them.
     pub held: BTreeSet<ObjectKey>,
 }
 
@@ -45,16 +46,16 @@ pub struct Without {
 }
 
 impl Book {
-    /// Returns why the revision must go into quarantine, if it must. Either it failed on at least three objects in more
-    /// than one namespace, or on all objects that it is for. In both cases the fallback serves these objects well.
-    /// `all` are the objects that the revision is for. It is empty if objects pin the revision, so that one pinned
-    /// object alone cannot cause a quarantine.
+    /// Returns why the revision must go into quarantine; `None` if it must not. A revision must go into quarantine if
+    /// it failed on at least three objects in more than one namespace, or on all its objects. In both cases, a fallback
+    /// answers for these objects without a failure. `all` are the objects for which the revision answers by default.
+    /// `all` is empty if objects pin the revision, so that one pinned object cannot cause a quarantine.
     pub fn verdict(&self, all: &[ObjectKey]) -> Option<String> {
         let (key, how) = self.failing.first_key_value()?;
         let namespaces: BTreeSet<&str> = self.failing.keys().map(|key| key.namespace.as_str()).collect();
         let many = self.failing.len() >= SEVERAL && namespaces.len() > 1;
-        // `all` leaves out objects that pin a policy. If the revision serves one of them, failures on all other objects
-        // must not cause a quarantine: there may be only one.
+        // `all` leaves out objects that pin a policy. If the revision serves such an object, failures on all objects in
+        // `all` must not cause a quarantine, because `all` may contain only one object.
         let serves = !self.serving.is_empty();
         let everywhere = !serves && !all.is_empty() && all.iter().all(|key| self.failing.contains_key(key));
         (many || everywhere).then(|| {
@@ -70,7 +71,7 @@ impl Book {
 }
 
 impl Ledger {
-    /// Records that `by` serve the object and that `without` are left out for it.
+    /// Records that the revisions in `by` serve the object, and that the revisions in `without` are left out for it.
     pub fn served<'a>(&self, key: &ObjectKey, by: impl Iterator<Item = &'a Arc<str>>, without: &[Without]) {
         let by: Vec<&Arc<str>> = by.collect();
         let mut books = lock(&self.books);
@@ -113,7 +114,7 @@ impl Ledger {
         }
     }
 
-    /// Returns the objects that pin a policy. A revision without pins is not for them.
+    /// Returns the objects that pin a policy. A revision that objects do not pin does not answer for them.
     pub fn choosing(&self) -> BTreeSet<ObjectKey> {
         lock(&self.choosing).clone()
     }
@@ -136,13 +137,13 @@ impl Ledger {
         lock(&self.books).get(revision).cloned().unwrap_or_default()
     }
 
-    /// Returns how many objects a revision serves, and how many it is left out for.
+    /// Returns the number of objects that a revision serves, and the number of objects for which it is left out.
     pub fn counts(&self, revision: &str) -> (usize, usize) {
         let books = lock(&self.books);
         books.get(revision).map_or((0, 0), |book| (book.serving.len(), book.failing.len() + book.held.len()))
     }
 
-    /// Forgets the results of all other revisions.
+    /// Forgets the results of all revisions that are not in `revisions`.
     pub fn keep(&self, revisions: &BTreeSet<Arc<str>>) {
         lock(&self.books).retain(|revision, _| revisions.contains(revision));
     }
@@ -155,7 +156,7 @@ impl Ledger {
         }
     }
 
-    /// Waits until a result is new.
+    /// Waits for a new result.
     pub async fn changed(&self) {
         self.changed.notified().await;
     }

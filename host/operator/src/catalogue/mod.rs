@@ -1,22 +1,22 @@
-//! Knows which policies answer now.
+//! Stores which policies answer now.
 //!
-//! One snapshot holds the policies for each kind in each place. A pass takes a snapshot once and keeps it to its end,
-//! also if a swap happens meanwhile. A swap replaces one pointer. After a swap, [`crate::operator`] queues the affected
-//! objects.
+//! A snapshot contains the policies for each kind in each place. A pass takes one snapshot and uses it until the pass
+//! ends, even if a swap happens before the end. A swap replaces one pointer. After a swap, [`crate::operator`] queues
+//! the affected objects.
 //!
 //! | module | content |
 //! |---|---|
-//! | `clash` | conflicts between packages |
-//! | `descent` | the fallback for an object that a policy fails on |
-//! | `grantable` | the most that installed policies may be granted |
-//! | `installed` | packages that users install while the operator runs |
+//! | `clash` | finds conflicts between packages |
+//! | `descent` | finds the fallback for an object on which a policy fails |
+//! | `grantable` | the owner's limits for grants to installed policies |
+//! | `installed` | installs the policies that users add while the operator runs |
 //! | `kind`, `snapshot` | the policies that answer, by kind and place |
 //! | `ledger` | the objects that each revision serves and fails on |
-//! | `precedence` | computes from policies and scopes which ones answer |
-//! | `renderers` | policies bound to settings and to the cluster |
+//! | `precedence` | computes which policies answer, from all policies and their scopes |
+//! | `renderers` | binds policies to settings and to the cluster |
 //! | `shared` | settings for the whole cluster |
-//! | `tenancy` | the rights of a package by its namespace |
-//! | `trial` | settings tried on the samples of policies |
+//! | `tenancy` | decides what a package may ask for, by its namespace |
+//! | `trial` | tries settings on the samples of policies |
 
 mod clash;
 mod descent;
@@ -99,7 +99,8 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    /// Replaces all policies and settings, for the whole cluster. If the settings do not fit, the old ones stay.
+    /// Replaces all policies and settings, for the whole cluster. If the settings do not fit, the old policies and
+    /// settings stay.
     pub fn replace(&self, stacks: &BTreeMap<ResourceType, Stack>, layers: &[Layer]) -> Result<(), SettingsErrors> {
         for stack in stacks.values() {
             Renderer::new(stack, layers, Cluster::default())?;
@@ -109,7 +110,7 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Swaps in these policies. Entries that did not change stay the same values.
+    /// Swaps in these policies. Keeps the existing values of entries that did not change.
     pub fn install(&self, answers: BTreeMap<ResourceType, Answers>) {
         self.install_while(Loading::new(), answers);
     }
@@ -130,13 +131,13 @@ impl Catalogue {
         });
     }
 
-    /// Returns the current policies. `None` until the first policies are there.
+    /// Returns the current policies. Returns `None` before the first swap.
     pub fn load(&self) -> Option<Arc<Snapshot>> {
         self.current.load_full()
     }
 
-    /// Remembers kinds that policies answered for before this process started. If no policy answers for them now, their
-    /// objects get a status that says so.
+    /// Remembers kinds for which policies answered before this process started. If no policy answers for such a kind
+    /// now, the status of its objects reports this.
     pub(crate) fn remember(&self, kinds: impl IntoIterator<Item = ResourceType>) {
         lock(&self.remembered).extend(kinds);
     }
@@ -146,12 +147,12 @@ impl Catalogue {
         lock(&self.remembered).clone()
     }
 
-    /// Sets the reason why there are no policies yet. The readiness check reports it.
+    /// Sets the reason why the catalogue has no policies yet. The readiness check reports this reason.
     pub(crate) fn waits_for(&self, what: String) {
         *lock(&self.waits_for) = Some(what);
     }
 
-    /// Returns why there are no policies. `None` if there are.
+    /// Returns why the catalogue has no policies; `None` if it has policies.
     pub(crate) fn missing(&self) -> Option<String> {
         if self.current.load().is_some() {
             return None;
@@ -160,12 +161,12 @@ impl Catalogue {
         Some(why.unwrap_or_else(|| "the policies are not loaded yet".to_owned()))
     }
 
-    /// Returns the record of which revision serves which object, and which ones failed.
+    /// Returns the ledger: which revision serves which object, and on which objects revisions failed.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
-    /// Returns the number of the latest swap, as a channel to wait for the next one.
+    /// Returns a channel with the number of the latest swap. A caller can wait on the channel for the next swap.
     pub fn revisions(&self) -> watch::Receiver<u64> {
         self.revision.subscribe()
     }

@@ -1,4 +1,4 @@
-//! Computes from all policies and their scopes which ones answer for each kind in each place. Pure.
+//! Computes which policies answer for each kind in each place, from all policies and their scopes. This code is pure.
 //!
 //! The order of precedence, strongest first:
 //!
@@ -7,9 +7,9 @@
 //! - a policy for the cluster
 //! - a policy that the process loaded at startup
 //!
-//! An object can pin another policy that holds in its namespace. Environment overlays apply on top, weakest scope
-//! first, and older ones below newer ones. If two packages claim the same place, the package that claimed it first
-//! serves; `clash` decides this.
+//! An object can pin another policy that applies in its namespace. Environment overlays apply on top: the overlay with
+//! the weakest scope comes first, and an older overlay comes before a newer overlay. If two packages claim the same
+//! place, the first claimant serves; `clash` decides this.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,10 +26,10 @@ use kaos_policy::{
 
 use super::{Answers, Kind, Member, Tuning, Without};
 
-/// The age of a policy. The names decide between equal times.
+/// The age of a policy. If the times of two policies are equal, the names decide.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Age {
-    /// The time since which the policy claims its place. `None` before the gate has admitted it.
+    /// The time at which the policy claimed its place. `None` before the gate has admitted the policy.
     pub claimed: Option<Timestamp>,
     /// The creation time of the package's ConfigMap, in the format of Kubernetes.
     pub created: String,
@@ -79,7 +79,7 @@ impl Reach {
         }
     }
 
-    /// Returns whether the scope contains a namespace. `None` stands for every namespace without an entry of its own.
+    /// Returns whether the scope contains the namespace `place`. `None` means the namespaces without their own entry.
     pub(super) fn holds(&self, place: Option<&str>) -> bool {
         match self {
             Self::Process | Self::Cluster => true,
@@ -124,11 +124,11 @@ pub struct Offer {
     pub of: ResourceType,
     /// The policy.
     pub member: Arc<Member>,
-    /// Its scope.
+    /// The scope of the policy.
     pub reach: Reach,
     /// Whether the policy answers only for objects that pin it.
     pub pinned: bool,
-    /// Its age.
+    /// The age of the policy.
     pub age: Age,
 }
 
@@ -137,25 +137,25 @@ pub struct Offer {
 pub struct Given {
     /// The settings.
     pub tuning: Arc<Tuning>,
-    /// Their scope.
+    /// The scope of the settings.
     pub reach: Reach,
-    /// Their age.
+    /// The age of the settings.
     pub age: Age,
 }
 
-/// An active revision that cannot be loaded any more. Its predecessor, or a weaker policy, replaces it for the time
-/// being.
+/// An active revision that cannot be loaded any more. The predecessor or a weaker policy replaces this revision until
+/// the revision can be loaded again.
 #[derive(Debug, Clone)]
 pub struct Missed {
-    /// The revision, and why it does not answer.
+    /// The revision, and the reason why it does not answer.
     pub without: Without,
-    /// The name of its policy. For settings, the policy that they are for.
+    /// The name of the revision's policy. For settings, the policy to which the settings apply.
     pub policy: String,
-    /// The kinds that it answered for. Empty for settings.
+    /// The kinds that the revision answered for. Empty for settings.
     pub kinds: Vec<ResourceType>,
-    /// Its scope.
+    /// The scope of the revision.
     pub reach: Reach,
-    /// Whether it answered only for objects that pin it.
+    /// Whether the revision answered only for objects that pin it.
     pub pinned: bool,
 }
 
@@ -164,7 +164,7 @@ pub struct Missed {
 pub struct Arranged {
     /// The policies that answer for each kind.
     pub answers: BTreeMap<ResourceType, Answers>,
-    /// Revisions that lost a conflict, with the reason.
+    /// Revisions that do not serve because of a conflict, with the reason.
     pub conflicts: BTreeMap<Arc<str>, Conflict>,
 }
 
@@ -174,12 +174,12 @@ pub struct Arranged {
 pub struct Conflict {
     /// The reason, for the status of the revision.
     pub reason: &'static str,
-    /// The other revision, and how to resolve the conflict.
+    /// The name of the other revision, and the remedy.
     pub message: String,
 }
 
 impl Conflict {
-    /// An older package holds the place.
+    /// Returns the conflict for a place that an older package already has.
     pub(super) fn over_place(message: String) -> Self {
         Self { reason: "PlaceTaken", message }
     }
@@ -193,7 +193,7 @@ impl Offer {
             member: Member::own(Arc::clone(policy)),
             reach: Reach::Process,
             pinned: false,
-            // This name keeps the overlays in their order.
+            // Overlays are sorted by age, so this name keeps them in the order of the stack.
             age: Age { name: format!("{at:04}"), ..Age::default() },
         };
         std::iter::once(stack.base()).chain(stack.overlays()).enumerate().map(offer).collect()
@@ -212,7 +212,7 @@ impl Offer {
     }
 }
 
-/// Computes which policies answer. `shared` are the settings for the whole cluster.
+/// Computes which policies answer for each kind in each place. `shared` are the settings for the whole cluster.
 pub fn arrange(offers: &[Offer], given: &[Given], missed: &[Missed], shared: &[Layer]) -> Arranged {
     let mut sorted: Vec<&Offer> = offers.iter().collect();
     sorted.sort_by(|one, other| one.age.cmp(&other.age));
@@ -224,8 +224,8 @@ pub fn arrange(offers: &[Offer], given: &[Given], missed: &[Missed], shared: &[L
         match (clash, &offer.member.revision) {
             (_, Some(revision)) if arranged.conflicts.contains_key(revision) => {}
             (Some(why), Some(revision)) => {
-                // A revision that loses a conflict for one kind serves for no kind, and keeps its other places free.
-                // Half a policy would be a result that its author never intended.
+                // A revision that loses a conflict for one kind serves for no kind, and takes no places. The author of
+                // a policy did not intend that only a part of it serves.
                 serving.retain(|other| !is_of(other, revision));
                 arranged.conflicts.insert(Arc::clone(revision), Conflict::over_place(why));
             }
@@ -295,11 +295,11 @@ impl Places<'_> {
 
     fn usual(&self, place: Option<&str>) -> Option<Arc<Kind>> {
         let base = self.bases(place).next()?;
-        // A policy that outranks the missed one would answer anyway.
+        // Ignore a missed revision with a weaker scope: the base policy would answer even if that revision were loaded.
         self.over(&base.member, place, |missed| !missed.pinned && missed.reach.rank() >= base.reach.rank())
     }
 
-    /// Adds the policies that an object can pin: those that hold in its place, and their predecessors.
+    /// Adds the policies that an object of a place can pin: the policies that apply there, and their predecessors.
     fn pins(&self, place: Option<&str>, answers: &mut Answers) {
         let mut seen = BTreeSet::new();
         for offer in self.here(place).rev().filter(|offer| !offer.is_overlay()) {
@@ -336,7 +336,8 @@ impl Places<'_> {
         };
         let missed = self.missed.iter().filter(|missed| missed.reach.holds(place)).filter(is_missed);
         let missed = missed.map(|missed| missed.without.clone()).collect();
-        // Weaker policies than the base. If the base answers only for pins, all policies that answer without a pin.
+        // The policies that are weaker than the base. If the base answers only for objects that pin it, all policies
+        // that answer without a pin.
         let weaker = self.bases(place).position(|offer| Arc::ptr_eq(&offer.member, base)).map_or(0, |at| at + 1);
         let below = self.bases(place).skip(weaker).map(|offer| Arc::clone(&offer.member)).collect();
         let kind = Kind::new(self.of.clone(), members, tunings, Arc::clone(self.shared))?;

@@ -15,7 +15,7 @@ use kaos_policy::{
 use super::{Kind, made::BuiltRenderer};
 use crate::locking::lock;
 
-/// Builds and keeps renderers.
+/// Builds the renderers and reuses them until the served types change.
 pub(crate) struct Renderers {
     cluster: Cluster,
     user_privileges: UserPrivileges,
@@ -24,8 +24,9 @@ pub(crate) struct Renderers {
 }
 
 impl Renderers {
-    /// Creates the renderers. `cluster` is without the served types, which change while the process runs. `grantable`
-    /// are the privileges that settings of packages may raise. `memo` is the number of bytes for remembered answers.
+    /// Creates the value without any renderers. `cluster` does not contain the served types, because they change while
+    /// the process runs. `grantable` are the privileges that settings of packages may set. `memo` is the size limit of
+    /// the cache for answers, in bytes.
     pub(crate) fn new(
         cluster: Cluster,
         user_privileges: UserPrivileges,
@@ -51,8 +52,8 @@ impl Renderers {
             .with_memo(Arc::clone(&self.memo))
             .with_user_privileges(self.user_privileges)
             .with_grantable_privileges(self.grantable.clone())
-            // The API server may be newer and have fields that this program does not know. It reports unknown fields
-            // itself.
+            // Do not check for unknown fields: a newer API server may have fields that this program does not know. The
+            // API server reports unknown fields itself.
             .with_checks(Checks::Values);
         let renderer = Arc::new(renderer);
         *made = Some(BuiltRenderer { served, renderer: Arc::clone(&renderer) });

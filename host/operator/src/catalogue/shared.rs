@@ -11,14 +11,15 @@ pub fn environment(variables: impl IntoIterator<Item = (OsString, OsString)>) ->
     Layer::env(Origin::Environment, variables.into_iter().filter_map(text))
 }
 
-/// Turns the operator's own ConfigMap, or the kept copy of it, into a settings layer.
+/// Turns the operator's own ConfigMap, or its stored copy, into a settings layer.
 pub fn operator_config(config_map: &ConfigMap) -> Layer {
     Layer::env(Origin::OperatorConfig, config_map.data.clone().unwrap_or_default())
 }
 
-/// Moves the variables that the environment copied from the operator's own ConfigMap into a layer of their own. The chart puts
-/// the whole ConfigMap into the environment of the pod, because flags are read from there. As settings, the ConfigMap
-/// is read while the process runs. A copy from startup must not override it, least of all a copy that does not fit.
+/// Moves variables from the layer of the environment to a new layer if they are copies from the operator's own
+/// ConfigMap. The chart puts the whole ConfigMap into the environment of the pod, because the operator reads flags from
+/// the environment. For settings, the operator reads the ConfigMap itself while the process runs. A copy from startup
+/// must not override the ConfigMap, especially if the copied values do not fit.
 pub fn told_apart(mut settings: Vec<Layer>, config_map: &ConfigMap) -> Vec<Layer> {
     let Some(data) = &config_map.data else { return settings };
     let mut copies: BTreeMap<String, String> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! The policies that answer at one moment: for each kind the policies of the cluster, those of single namespaces, and
-//! those that objects can pin.
+//! The policies that answer at one moment. For each kind, these are the policies of the cluster, the policies of single
+//! namespaces, and the policies that objects can pin.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,15 +20,16 @@ pub const PIN: &str = "kaos.tools/policy";
 /// The minimum number of digits of a digest in a pin.
 const DIGITS: usize = 12;
 
-/// For each kind, the namespaces with policies that this process is still loading. They were admitted before it started.
+/// For each kind, the namespaces with policies that this process is still loading. An earlier process admitted these
+/// policies.
 pub type Loading = BTreeMap<ResourceType, BTreeMap<String, Awaited>>;
 
-/// The policies that this process still loads for one kind in one namespace.
+/// The policies for one kind in one namespace that this process is still loading.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Awaited {
-    /// Whether one of them answers for objects without a pin.
+    /// Whether one of the policies answers for objects without a pin.
     pub is_usual: bool,
-    /// The names of those that answer only for objects that pin them.
+    /// The names of the policies that answer only for objects that pin them.
     pub named: BTreeSet<String>,
 }
 
@@ -45,13 +46,14 @@ pub struct Snapshot {
 /// The policies that answer for one kind, by place.
 #[derive(Debug, Default)]
 pub struct Answers {
-    /// For namespaces that have no entry of their own.
+    /// The policies for namespaces without their own entry.
     pub(super) cluster: Option<Arc<Kind>>,
-    /// For single namespaces. `None` means that no policy answers there, although some policies have this place.
+    /// The policies for single namespaces. `None` means that no policy answers in the namespace now, although policies
+    /// have this place.
     pub(super) namespaces: BTreeMap<String, Option<Arc<Kind>>>,
-    /// For objects with a pin, by place, the strongest policy first.
+    /// The policies for objects with a pin, by place, the strongest policy first.
     pub(super) pins: Vec<(Option<String>, Arc<Kind>)>,
-    /// The swap that last changed these answers.
+    /// The number of the last swap that changed these policies.
     pub since: u64,
     /// Types that any policy for this kind ever emitted.
     pub(super) emitted: BTreeSet<ResourceType>,
@@ -70,7 +72,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// Returns the policies. If the pin matches none, returns the policies that would answer without the pin.
+    /// Returns the policies. If the pin matches no policy, returns the policies that would answer without the pin.
     pub fn kind(self) -> Option<Arc<Kind>> {
         match self {
             Self::Kind(kind) | Self::NoSuchPolicy(kind, _) => Some(kind),
@@ -124,14 +126,16 @@ impl Snapshot {
         }
     }
 
-    /// Whether the policy for an object is still being loaded. Until then, the operator does nothing for the object and
-    /// reports nothing. A policy that only answers for objects that pin it does not make other objects wait.
+    /// Returns whether the policy for an object is still being loaded. During this time, the operator does nothing for
+    /// the object and reports nothing. If a policy answers only for objects that pin it, other objects do not wait for
+    /// it.
     pub fn is_loading(&self, object: &Value) -> bool {
         let (of, namespace) = (ResourceType::of_object(object), object["metadata"]["namespace"].as_str());
         let places = self.loading.get(&of);
         let Some(awaited) = places.and_then(|places| places.get(namespace.unwrap_or_default())) else { return false };
         let names = |pin: &str| {
-            // The digest of a policy is unknown until the policy is loaded, so a pin by digest may mean it.
+            // The digest of a policy is unknown until the policy is loaded, so a pin by digest may refer to an unloaded
+            // policy.
             let is_elsewhere = || matches!(self.answer_for(object), Answer::Kind(_));
             awaited.named.contains(pin) || (!awaited.named.is_empty() && !is_elsewhere())
         };
@@ -153,7 +157,7 @@ impl Snapshot {
         self.kinds.iter()
     }
 
-    /// Returns each policy for each kind.
+    /// Returns each policy that answers in a place, for each kind.
     pub fn active(&self) -> Vec<(ResourceType, PolicyId)> {
         let ids = |(of, answers): (&ResourceType, &Answers)| {
             let policies = answers.in_place().flat_map(|kind| kind.policies().map(|policy| policy.id().clone()));
@@ -163,8 +167,8 @@ impl Snapshot {
         self.kinds().flat_map(ids).collect()
     }
 
-    /// Returns every policy that may have to answer: those in a place, those that objects can pin, and their
-    /// predecessors.
+    /// Returns every policy that may have to answer: the policies in a place, the policies that objects can pin, and
+    /// the predecessors of both.
     pub fn able(&self) -> BTreeSet<PolicyId> {
         let kinds = self.kinds.values().flat_map(Answers::all);
         kinds.flat_map(|kind| kind.policies_ever()).map(|policy| policy.id().clone()).collect()
@@ -177,7 +181,7 @@ impl Answers {
         self.namespaces.get(namespace).map_or(self.cluster.as_ref(), Option::as_ref)
     }
 
-    /// Returns the policies for namespaces that have no entry of their own.
+    /// Returns the policies for namespaces without their own entry.
     pub(super) fn of_cluster(&self) -> Option<&Arc<Kind>> {
         self.cluster.as_ref()
     }
@@ -192,12 +196,12 @@ impl Answers {
         self.cluster.iter().chain(self.namespaces.values().flatten())
     }
 
-    /// Returns the policies that answer for objects that name them.
+    /// Returns the policies that answer for objects with a pin.
     pub(super) fn pinned(&self) -> impl Iterator<Item = &Kind> {
         self.pins.iter().map(|(_, kind)| &**kind)
     }
 
-    /// Removes policies for objects that name them.
+    /// Removes the policies for objects with a pin, unless `keeps` returns true.
     pub(super) fn keep_pinned(&mut self, keeps: impl Fn(&Kind) -> bool) {
         self.pins.retain(|(_, kind)| keeps(kind));
     }
@@ -229,14 +233,14 @@ impl Answers {
         now.len() == before.len() && now.iter().zip(&before).all(|(now, before)| Arc::ptr_eq(now, before))
     }
 
-    /// Removes all policies from a namespace, so that none answers there.
+    /// Removes all policies from a namespace, so that no policy answers there.
     pub(super) fn withhold(&mut self, namespace: &str) {
         self.namespaces.insert(namespace.to_owned(), None);
         self.pins.retain(|(place, _)| place.as_deref() != Some(namespace));
     }
 
-    /// Keeps the entries of `before` that did not change, so that no pass starts for objects whose policies are the
-    /// same.
+    /// Keeps the entries of `before` that did not change, so that no pass starts for objects whose policies did not
+    /// change.
     pub(super) fn keep(&mut self, before: &Self) {
         let keep = |kind: &mut Arc<Kind>, before: Option<&Arc<Kind>>| {
             if let Some(before) = before.filter(|before| before.is(kind)) {
@@ -247,7 +251,8 @@ impl Answers {
             keep(kind, before.cluster.as_ref());
         }
         for (namespace, kind) in &mut self.namespaces {
-            // A namespace that gains or loses its own entry may still get the same policies as before.
+            // Compare with the policies that answered before: even if a namespace gains or loses its own entry, its
+            // policies may stay the same.
             if let Some(kind) = kind {
                 keep(kind, before.usual(namespace));
             }

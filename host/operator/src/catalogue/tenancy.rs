@@ -1,14 +1,14 @@
-//! Decides what a package may ask for. In the operator's namespace it may ask for anything. In any other namespace it
-//! can only serve that namespace, without grants.
+//! Decides what a package may ask for. In the operator's namespace, a package may ask for anything. In any other
+//! namespace, a package can only serve that namespace, without grants.
 
 use kaos_policy::manifest::{Grants, PolicyFile};
 
 use super::Reach;
 
-/// The reason for refusing a package that asks for grants that it may not have.
+/// The status reason of a package that is refused because it asks for grants that it may not have.
 pub(super) const NOT_GRANTED: &str = "GrantsNotAllowed";
 
-/// Why a package asks for more than its namespace allows.
+/// The error for a package that asks for more than its namespace allows.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct Overreach {

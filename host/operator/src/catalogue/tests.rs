@@ -1,4 +1,4 @@
-//! Tests which policies answer in which place. The policies do nothing but have a name.
+//! Tests which policies answer in which place. The policies have names but no behaviour.
 
 mod ledger;
 mod missed;
@@ -71,7 +71,8 @@ fn kind(catalogue: &Catalogue, namespace: &str, pin: Option<&str>) -> Arc<Kind> 
     }
 }
 
-/// Returns the revisions that answer, the lowest first. A policy of the process itself appears with its name.
+/// Returns the revisions that answer, the lowest first. A policy that the process loaded at startup appears with its
+/// name.
 fn who(catalogue: &Catalogue, namespace: &str, pin: Option<&str>) -> Vec<String> {
     names(&kind(catalogue, namespace, pin))
 }
@@ -255,9 +256,9 @@ fn an_object_falls_back_to_what_served_before_the_newest_reason() {
     };
     let (one, other) = (installed.policy.id(), own.policy.id());
     assert_eq!(blamed(one), ("settings-2".to_owned(), vec![named(&installed)], 1));
-    // Without the settings the policy fails too: they are not the cause.
+    // The policy also fails without the settings, so the settings are not the cause.
     assert_eq!(blamed(one), ("ten chars!".to_owned(), vec![named(&own)], 1));
-    // The predecessor fails as well, but not under the earlier settings.
+    // The predecessor fails too, but does not fail with the earlier settings.
     assert_eq!(blamed(other), ("ten chars! and settings-2".to_owned(), vec![named(&own)], 1));
     assert_eq!(blamed(other), ("ten chars! and settings-2 and settings-1".to_owned(), vec![named(&own)], 0));
     assert!(!descent.failed(other, "trap"), "everything that is left came with the process");

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use kaos_policy::names::{is_label, is_subdomain};
 
-/// Form of an answer.
+/// The output format of an answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Form {
     /// For people

@@ -8,24 +8,24 @@ use crate::presets::{Preset, PresetError};
 /// The preset to start from.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Compatibility {
-    /// The preset, whose defaults apply where nothing else is set: kaos-0.1, kaos-0.8, or a file; without a preset, the
+    /// Preset whose defaults apply if no other setting is given: kaos-0.1, kaos-0.8, or a file; without a preset, the
     /// policies' own defaults apply, which equal kaos-0.1
     #[arg(long, value_name = "PRESET|FILE")]
     compatibility: Option<String>,
 }
 
 impl Compatibility {
-    /// The preset of this name.
+    /// Returns the value for a preset of this name.
     pub(super) fn of(compatibility: Option<String>) -> Self {
         Self { compatibility }
     }
 
-    /// The name that the flag gives.
+    /// Returns the name from the flag.
     pub(super) fn name(&self) -> Option<&str> {
         self.compatibility.as_deref()
     }
 
-    /// Returns the layers with this preset in place of another one. Without the flag, returns them as they are.
+    /// Replaces a preset in `layers` by this preset. Without the flag, returns the layers unchanged.
     pub(super) fn over(&self, mut layers: Vec<Layer>) -> Result<Vec<Layer>, PresetError> {
         if let Some(name) = &self.compatibility {
             layers.retain(|layer| !matches!(layer.origin, Origin::Preset(_)));

@@ -1,5 +1,5 @@
-//! `compile-embedded`: compiles the default policies between the two steps of the image build. In the built image,
-//! verifies the result.
+//! `compile-embedded`: compiles the default policies between the two steps of the image build. In the built image, the
+//! verb verifies the result.
 
 use std::{
     fs,
@@ -17,8 +17,8 @@ use crate::embedded::DEFAULTS;
 /// Arguments of `compile-embedded`.
 #[derive(Debug, Args)]
 pub(super) struct CompileEmbedded {
-    /// Folder to write to, for a build with `KAOS_EMBEDDED_CODE`; without it, the verb prints which policies are
-    /// compiled already
+    /// Folder to write the code to, for a build with `KAOS_EMBEDDED_CODE`; without a folder, the verb prints which
+    /// policies are already compiled
     folder: Option<PathBuf>,
 }
 
@@ -31,7 +31,7 @@ impl CompileEmbedded {
     }
 }
 
-/// Writes one file for each default policy, named by the digest of its component.
+/// Writes one file for each default policy. The name of the file is the digest of the policy's component.
 fn write(folder: &Path) -> anyhow::Result<ExitCode> {
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     for policy in DEFAULTS {

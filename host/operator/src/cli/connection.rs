@@ -30,15 +30,15 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Returns the place of the cluster that the flags name.
+    /// Returns the address of the cluster that the flags name.
     pub(super) fn place(self) -> Place {
         let Self { kubeconfig, context } = self;
         Place { kubeconfig, context }
     }
 }
 
-/// Runs a check of input for a cluster's API server. If the guard refuses the plan for a sample, asks the server for
-/// its version, and repeats the check if the server is newer: a newer server may know more fields. If the server does
+/// Checks input for a cluster's API server. If the guard refuses the plan for a sample, asks the server for its
+/// version. Repeats the check if the server is newer, because a newer server may know more fields. If the server does
 /// not report its version, adds this to the error.
 pub(super) fn for_server<T>(
     loader: &Loader,
@@ -68,7 +68,7 @@ pub(super) fn for_server<T>(
     })
 }
 
-/// Connects to the cluster, runs `work` and blocks until it ends.
+/// Connects to the cluster, runs `work` and blocks until `work` ends.
 pub(super) fn on_cluster<T>(
     connection: Connection,
     work: impl AsyncFnOnce(Client) -> anyhow::Result<T>,

@@ -8,7 +8,7 @@ use crate::error_text::told;
 /// The input is unusable, or the verb could not answer.
 pub(super) const UNUSABLE: u8 = 2;
 
-/// The answer is no, or not yet.
+/// The verb worked, and its answer is no, or not yet.
 pub(super) const HELD_BACK: u8 = 1;
 
 /// Ends a verb that uses exit code 2 for changes or findings: prints an error, if any, and exits with code 1.

@@ -3,7 +3,7 @@
 use clap::Args;
 use kaos_policy::contract::Cluster;
 
-/// The operator that a verb is about.
+/// The namespace of the operator that a verb is about.
 #[derive(Debug, Args)]
 pub(super) struct Home {
     /// Namespace that the operator runs in

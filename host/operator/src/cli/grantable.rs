@@ -1,4 +1,5 @@
-//! Flags for the operator's limits on grants. `run` enforces them; other verbs use them to predict what it would do.
+//! Flags for the operator's limits on grants. `run` enforces the limits; other verbs use them to predict what `run`
+//! would do.
 
 use std::{collections::BTreeSet, fmt::Display};
 
@@ -7,27 +8,28 @@ use kaos_policy::manifest::Privilege;
 
 use crate::catalogue::{Grantable, GroupKind};
 
-/// The limit for privileges, which a pass checks.
+/// The limit for privileges. The guard checks this limit in each pass.
 #[derive(Debug, Args)]
 pub(super) struct GrantablePrivileges {
     /// Privileges such as hostPath that the policy.yaml of an installed policy may grant, and that settings of packages
-    /// and of kaos-operator-config may raise; `none` for none; default: all
+    /// and of kaos-operator-config may set; `none` allows no privileges; default: all
     #[arg(long, env = "GRANTABLE_PRIVILEGES", value_delimiter = ',', value_name = "A,B", value_parser = privilege)]
     grantable_privileges: Option<Vec<GrantableEntry<Privilege>>>,
 }
 
-/// All limits for grants: the one for privileges, and those that the operator checks before it admits a package.
+/// All limits for grants: the limit for privileges, and the limits that the operator checks before it admits a package.
 #[derive(Debug, Args)]
 pub(super) struct GrantableFlags {
     #[command(flatten)]
     privileges: GrantablePrivileges,
-    /// Kinds that installed policies may emit, such as ConfigMap or Deployment.apps; `none` for none; default: all that
-    /// the operator has rights for
+    /// Kinds that installed policies may emit, such as ConfigMap or Deployment.apps; `none` allows no kinds; default:
+    /// all kinds that the operator has rights for
     #[arg(long, env = "GRANTABLE_EMITS", value_delimiter = ',', value_name = "A,B", value_parser = kind)]
     grantable_emits: Option<Vec<GrantableEntry<GroupKind>>>,
     /// Kinds that installed policies may read, by their claims or by grants in their policy.yaml, in addition to the
-    /// objects that they answer for; `none` for none; default: all that the operator has rights for, but policies of
-    /// other namespaces read no kinds of Kubernetes except ConfigMap, Secret and those that the default policies read
+    /// objects that they answer for; `none` allows no kinds; default: all kinds that the operator has rights for, but
+    /// policies of other namespaces may read only these kinds of Kubernetes: ConfigMap, Secret, and the kinds that the
+    /// default policies read
     #[arg(long, env = "GRANTABLE_READS", value_delimiter = ',', value_name = "A,B", value_parser = kind)]
     grantable_reads: Option<Vec<GrantableEntry<GroupKind>>>,
 }

@@ -51,9 +51,10 @@ enum Verb {
     Render(render::Render),
     /// Print the CustomResourceDefinitions, ready for `kubectl apply -f -`
     Crds(crds::Crds),
-    /// Print the least rights that the operator needs, ready for `kubectl apply -f -`
+    /// Print the minimal rights that the operator needs, ready for `kubectl apply -f -`
     Rbac(rbac::Rbac),
-    /// Print what an upgrade from KAOS's own operator would replace and lose, and what to set before
+    /// Print which pods an upgrade from KAOS's own operator would replace, which features would be lost, and which
+    /// values to set before
     UpgradeCheck(upgrade_check::UpgradeCheck),
     /// Remove the operator's finalizers from all objects, so that they can be deleted without the operator
     Release(release::Release),
@@ -76,7 +77,7 @@ impl Cli {
             Ok(cli) => return cli.run(),
             Err(error) => error.format(&mut command),
         };
-        // An error is ignored: there is no other channel to report it on.
+        // Ignores an error, because there is no other channel on which to report it.
         let _told = error.print();
         // For these verbs, exit code 2 means that there are changes or findings.
         let plans = std::env::args_os().skip(1).take(2).eq(["policy", "plan"])
@@ -115,8 +116,8 @@ impl Cli {
     }
 }
 
-/// Treats environment variables that are empty or contain only separators as unset: charts write unset values and empty
-/// lists this way.
+/// Treats environment variables as unset if they are empty or contain only separators: charts write unset values and
+/// empty lists this way.
 fn without_empty(command: clap::Command) -> clap::Command {
     let is_nothing =
         |value: std::ffi::OsString| value.to_str().is_some_and(|text| text.trim_matches([' ', ',']).is_empty());

@@ -22,7 +22,7 @@ pub(super) fn catalogue(paths: &[String]) -> anyhow::Result<Option<KnownCrds>> {
     Ok(errors.is_empty().then_some(catalogue))
 }
 
-/// Returns the objects in the form in which an API server would store them, or `None` if one is unusable.
+/// Returns the objects in the form in which an API server would store them, or `None` if an object is unusable.
 pub(super) fn documents(sources: InputPaths<'_>, catalogue: &KnownCrds) -> Option<Vec<Document>> {
     let (mut documents, errors) = input::read(sources);
     let mut usable = errors.is_empty();
@@ -46,7 +46,7 @@ pub(super) fn documents(sources: InputPaths<'_>, catalogue: &KnownCrds) -> Optio
     usable.then_some(documents)
 }
 
-/// Warns of objects whose group is known but has no such kind. An API server would refuse them.
+/// Warns of objects if their group is known but does not have their kind. An API server would refuse such objects.
 pub(super) fn warn_of_strangers(documents: &[Document], catalogue: &KnownCrds, claimed: &[&ResourceType]) {
     for Document { origin, identity, .. } in documents {
         let claimed = claimed.iter().filter(|of| of.group() == identity.group).map(|of| of.kind.as_str());

@@ -18,12 +18,12 @@ impl Output {
         Self(BufWriter::with_capacity(64 * 1024, Heard::new(io::stdout())))
     }
 
-    /// Writes text for people. Escapes control characters, since the text may come from an object or a policy.
+    /// Writes text for people. Escapes control characters, because the text may come from an object or a policy.
     pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
         self.0.write_all(printable_lines(text).as_bytes())
     }
 
-    /// Writes YAML unchanged. [`crate::yaml`] has escaped control characters already, as YAML escapes them.
+    /// Writes YAML unchanged, because [`crate::yaml`] already escaped the control characters by the rules of YAML.
     pub(super) fn yaml(&mut self, text: &str) -> io::Result<()> {
         self.0.write_all(text.as_bytes())
     }
@@ -44,8 +44,8 @@ fn write_json(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
     out.write_all(printable_json(&serde_json::to_string_pretty(value)?).as_bytes())
 }
 
-/// A writer that tolerates a reader that goes away (`| head`): it drops the rest of the output, and the verb's exit
-/// code stands. It reports any other write error once.
+/// A writer that tolerates a reader that closes the output (`| head`): the writer then drops the rest of the output,
+/// and the verb's exit code does not change. The writer reports any other write error once.
 #[derive(Debug)]
 pub(super) struct Heard<W> {
     inner: W,
@@ -57,13 +57,13 @@ impl<W> Heard<W> {
         Self { inner, ended: false }
     }
 
-    /// Whether the writer now drops its output.
+    /// Returns whether the writer now drops its output.
     #[cfg(feature = "demo")]
     pub(super) fn has_ended(&self) -> bool {
         self.ended
     }
 
-    /// Turns the result of a write into `unheard` if the reader has gone away.
+    /// Turns the result of a write into `unheard` if the reader has closed the output.
     fn heard<T>(&mut self, tried: io::Result<T>, unheard: T) -> io::Result<T> {
         let error = match tried {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => error,
@@ -95,19 +95,19 @@ impl<W: Write> Write for Heard<W> {
     }
 }
 
-/// Prints one message on standard error. Ignores errors: there is no other channel to report them on.
+/// Prints one message on standard error. Ignores errors, because there is no other channel on which to report them.
 pub(super) fn complain(severity: &str, told: impl Display) {
     let _ = io::stderr().write_all(message(severity, &told.to_string()).as_bytes());
 }
 
-/// Formats a message. Indents further lines, so that a line of a policy's text cannot pass for a message of the
-/// program.
+/// Formats a message. Indents all lines after the first, so that a line of a policy's text does not look like a message
+/// of the program.
 fn message(severity: &str, told: &str) -> String {
     format!("{severity}: {}\n", printable_lines(told.trim_end()).replace('\n', "\n    "))
 }
 
-/// Returns the width of the terminal on standard output in characters. `None` without a terminal, or if the width is
-/// unknown.
+/// Returns the width of the terminal on standard output in characters. Returns `None` without a terminal, or if the
+/// width is unknown.
 pub(super) fn width() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok().filter(|_| io::stdout().is_terminal())?;
     (size.ws_col > 0).then_some(size.ws_col.into())

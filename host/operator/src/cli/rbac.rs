@@ -37,19 +37,19 @@ pub(super) struct Rbac {
     /// Name of the service account, and of the roles and bindings that give it rights
     #[arg(long, default_value = "kaos-operator", value_parser = super::name)]
     name: String,
-    /// Form of the output
+    /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
     output: RightsForm,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum RightsForm {
-    /// One document an object
+    /// One document for each object
     #[default]
     Yaml,
     /// A List
     Json,
-    /// Only the rules, grouped by the place where they apply, for your own templates
+    /// Only the rules, grouped by the namespaces in which they apply, for your own templates
     Rules,
 }
 
@@ -78,7 +78,7 @@ impl Rbac {
     }
 }
 
-/// Returns the scope of the operator: the listed namespaces, or all if none is listed.
+/// Returns the scope of the operator: the listed namespaces, or all namespaces if the list is empty.
 pub(super) fn scope(namespaces: &[String]) -> Scope {
     if namespaces.is_empty() { Scope::All } else { Scope::Listed(namespaces.iter().cloned().collect()) }
 }

@@ -1,5 +1,5 @@
-//! `release`: removes the operator's finalizers before the operator is uninstalled for good. Deletes the objects that
-//! the operator kept only for itself.
+//! `release`: removes the operator's finalizers before the operator is uninstalled for good. Also deletes the objects
+//! that the operator stored only for itself.
 
 use std::{collections::BTreeSet, convert::Infallible, path::PathBuf, process::ExitCode, time::Duration};
 
@@ -26,12 +26,12 @@ use crate::{
     watch::Scope,
 };
 
-/// Duration of the Lease that this verb takes, from its last renewal: long enough for the operator's pods to end. A
-/// newly installed operator waits no longer than this.
+/// The time for which the Lease of this verb stays valid after its last renewal. This time is long enough for the
+/// operator's pods to end. A newly installed operator waits at most this long.
 const HELD: Duration = Duration::from_secs(30);
 
-/// Holder of the Lease during the release. All runs of this verb share the name, since none of them starts to
-/// reconcile.
+/// Holder of the Lease during the release. All runs of this verb may share the name, because this verb never
+/// reconciles.
 const HOLDER: &str = "kaos-operator-release";
 
 /// Arguments of `release`.
@@ -53,23 +53,23 @@ pub(super) struct Release {
     /// Leave the Lease to the running operator, which will add finalizers of installed policies again
     #[arg(long)]
     keep_lease: bool,
-    /// Namespaces to release objects in; all if none is given
+    /// Namespaces to release objects in; all namespaces if none is given
     #[arg(long, env = "WATCH_NAMESPACES", value_delimiter = ',', value_name = "A,B", value_parser = super::one_namespace)]
     namespaces: Vec<String>,
-    /// The operator works in these namespaces only, and is uninstalled for good: delete also the objects that it kept
-    /// for itself, as without --namespaces
+    /// Also delete the objects that the operator stored for itself, as without --namespaces; for an operator that works
+    /// only in the listed namespaces and is uninstalled for good
     #[arg(long, conflicts_with = "keep_lease")]
     for_good: bool,
     /// Component of a further policy, whose claims need rights too
     #[arg(long = "policy", value_name = "X.wasm")]
     policies: Vec<PathBuf>,
-    /// A further finalizer to remove, such as one that settings name
+    /// A further finalizer to remove, such as a finalizer that settings name
     #[arg(long = "finalizer", value_name = "NAME")]
     further: Vec<String>,
     /// Print what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Form of the output
+    /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
     output: Form,
 }
@@ -92,7 +92,7 @@ impl Release {
         let loaded = loader.load(&policies)?;
         let mut finalizers = finalizers(loaded.iter().map(|loaded| &*loaded.policy), &further);
         let (scope, mut events) = (scope(&namespaces), Vec::new());
-        // If the operator keeps running for other namespaces, only objects of these namespaces are released.
+        // If the operator keeps running for other namespaces, release only objects of the listed namespaces.
         let for_good = for_good || namespaces.is_empty();
         let goes = if for_good { Scope::All } else { scope.clone() };
         on_cluster(connection, async |client| {
@@ -110,7 +110,8 @@ impl Release {
                     Err(error) => events.push(unlisted(&error)),
                 }
                 release(&client, &finalizers, &scope, dry_run, |event| events.push(event)).await?;
-                // The next run reads from these records which kinds to release, possibly with more rights.
+                // If an object may still have a finalizer, keep the records: the next run, possibly with more rights,
+                // reads from them which kinds to release.
                 if !keep_lease && !events.iter().any(is_left) {
                     events.extend(forget_records(&client, &operator_namespace, &goes, dry_run).await);
                 }
@@ -140,7 +141,7 @@ impl Release {
     }
 }
 
-/// Whether an object may still have a finalizer.
+/// Returns whether an object may still have a finalizer.
 fn is_left(event: &Event) -> bool {
     matches!(event, Event::Failed { .. } | Event::Barred { .. })
 }
@@ -149,7 +150,8 @@ fn failures(events: &[Event]) -> usize {
     events.iter().filter(|event| matches!(event, Event::Failed { .. })).count()
 }
 
-/// Takes the Lease, so that a running operator stops writing. If that fails, the release continues with a warning.
+/// Takes the Lease, so that a running operator stops writing. If this fails, prints a warning, and the release
+/// continues.
 async fn stop_writers(client: &Client, namespace: &str) {
     match take_over(client.clone(), namespace, HOLDER, HELD).await {
         Ok(None) => complain(
@@ -180,7 +182,7 @@ async fn hold_on(client: &Client, namespace: &str) -> Infallible {
     }
 }
 
-/// Deletes the settings that the operator kept for its successor. No other step deletes them.
+/// Deletes the last good settings, which the operator stored for the next process. No other step deletes them.
 async fn forget(client: &Client, namespace: &str) {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     match api.delete(FITTED_CONFIG, &DeleteParams::default()).await {
@@ -195,7 +197,7 @@ async fn forget(client: &Client, namespace: &str) {
     }
 }
 
-/// Deletes the records of removed policies, with the bytes that the operator kept.
+/// Deletes the records of removed policies, with the bytes that the operator stored.
 async fn forget_records(client: &Client, namespace: &str, goes: &Scope, dry_run: bool) -> Vec<Event> {
     let of = || ResourceType::new(API_VERSION, "PolicyRevision");
     match forget_gone(client.clone(), namespace, goes, dry_run).await {
@@ -213,9 +215,9 @@ async fn forget_records(client: &Client, namespace: &str, goes: &Scope, dry_run:
 /// Returns the kinds of installed policies.
 async fn installed(client: &Client, namespace: &str) -> anyhow::Result<BTreeSet<ResourceType>> {
     match claimed(client.clone(), namespace).await {
-        // The cluster has no CRD for revisions: no policy was ever installed.
+        // The cluster has no CRD of PolicyRevisions, so no policy was ever installed.
         Err(error) if is_answered(&error, 404) => Ok(BTreeSet::new()),
-        // A user without the right to list revisions probably installed no policy.
+        // If the user has no right to list PolicyRevisions, probably no policy is installed.
         Err(error) if is_answered(&error, 403) => {
             let so = "objects of the kinds that installed policies claim are not released";
             complain("warning", format_args!("{}: {so}", told(error.as_ref())));
@@ -233,7 +235,8 @@ fn unlisted(error: &anyhow::Error) -> Event {
     }
 }
 
-/// Whether the API server answered with a code. For an unknown group, it answers in plain text without a reason.
+/// Returns whether the API server answered with this code. Checks the code and not the reason, because the server
+/// answers in plain text for an unknown group.
 fn is_answered(error: &anyhow::Error, code: u16) -> bool {
     matches!(error.downcast_ref(), Some(kube::Error::Api(status)) if status.code == code)
 }
@@ -263,7 +266,8 @@ fn say(event: &Event, dry_run: bool, out: &mut Output) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The warning about a place that the user may not read, with a remedy in case objects there still have finalizers.
+/// Returns the warning about a namespace (or the cluster) whose objects the user may not read, with a remedy in case
+/// such objects still have finalizers.
 fn barred(namespace: Option<&str>, because: &str) -> String {
     let (place, flag) = match namespace {
         Some(namespace) => (format!("in namespace {namespace}"), format!(" --namespaces {namespace}")),

@@ -1,4 +1,4 @@
-//! Collects the settings layers of a run: the preset, environment, the operator's own ConfigMap, policy files,
+//! Collects the settings layers of a run: preset, environment, the operator's own ConfigMap, policy files,
 //! `--settings`, `--set`.
 
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::{
     presets::{COMPATIBILITY, Preset},
 };
 
-/// Returns all layers, in no order: the origin of each decides its precedence.
+/// Returns all layers. Their order does not matter, because the origin of a layer decides its precedence.
 pub(super) fn layers(policies: &[Loaded], file: Option<&str>, set: &[String]) -> anyhow::Result<Vec<Layer>> {
     let mut layers = vec![environment(std::env::vars_os())];
     for Loaded { policy, settings, origin } in policies {
@@ -36,8 +36,8 @@ pub(super) fn layers(policies: &[Loaded], file: Option<&str>, set: &[String]) ->
     Ok(layers)
 }
 
-/// Returns the layers of the operator's own ConfigMap and of the ConfigMap with the preset, if objects from files
-/// contain them, since the files stand for a cluster. Warns of variables that are probably misspelt.
+/// Returns the layers of the operator's own ConfigMap and of the ConfigMap with the preset, if the files contain these
+/// ConfigMaps. The files represent a cluster. Warns of variables that are probably misspelled.
 pub(super) fn held(
     documents: &[Document],
     operator_namespace: &str,

@@ -6,8 +6,8 @@ use kaos_policy::printable::printable;
 
 use super::output::width;
 
-/// A table with a heading. A column is as wide as its widest cell, up to a limit. On a terminal, the widest columns are
-/// cut until the lines fit. Other output contains every cell in full.
+/// A table with a heading. A column is as wide as its widest cell, up to a limit. On a terminal, the table cuts the
+/// widest columns until the lines fit. Other output contains every cell in full.
 #[derive(Debug)]
 pub(super) struct Table {
     rows: Vec<Vec<String>>,
@@ -15,9 +15,9 @@ pub(super) struct Table {
 
 /// Separates columns.
 const GAP: &str = "   ";
-/// Smallest width of a column that is cut.
+/// The minimum width of a cut column.
 const NARROWEST: usize = 8;
-/// Largest width of a column. A longer cell makes only its own line longer.
+/// The maximum width of a column. A longer cell makes only its own line longer.
 const WIDEST: usize = 200;
 /// Marks a cell that was cut.
 const MORE: char = '…';
@@ -33,12 +33,12 @@ impl Table {
         self.rows.push(cells.into_iter().map(|cell| one_line(&cell.into())).collect());
     }
 
-    /// Whether there are no rows below the heading.
+    /// Returns whether the table has no rows below the heading.
     pub(super) fn is_empty(&self) -> bool {
         self.rows.len() == 1
     }
 
-    /// Writes the table, in lines of at most `most` characters if there is a limit.
+    /// Writes the table. With a limit `most`, a line has at most this many characters.
     fn write(&self, out: &mut impl Write, most: Option<usize>) -> fmt::Result {
         let mut widths = self.widths();
         if let Some(most) = most {
@@ -91,7 +91,7 @@ fn cut(cell: &str, width: usize) -> String {
 
 fn one_line(cell: &str) -> String {
     let mut lines = cell.lines();
-    // The width of a tab varies.
+    // Replace tabs, because the width of a tab varies.
     let mut first = printable(&lines.next().unwrap_or_default().replace('\t', " ")).into_owned();
     if lines.next().is_some() {
         first.push(MORE);

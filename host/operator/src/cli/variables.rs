@@ -15,8 +15,8 @@ use crate::{
     offline::Entry,
 };
 
-/// Prints the variables of one object below its name. With its status, adds the phase and the message that the object
-/// would get.
+/// Prints the variables of one object below its name. With `with_status`, adds the phase and the message that the
+/// object would get.
 pub(super) fn write(out: &mut Output, document: &Document, entry: &Entry, with_status: bool) -> io::Result<()> {
     let mut table = Table::new(&["CONTAINER", "VARIABLE", "VALUE", "FROM"]);
     for variable in variables(entry) {
@@ -28,7 +28,7 @@ pub(super) fn write(out: &mut Output, document: &Document, entry: &Entry, with_s
     if table.is_empty() { out.text("no environment variables\n\n") } else { out.text(&format!("{table}\n")) }
 }
 
-/// Returns container, name, value and origin of each variable.
+/// Returns the container, name, value and origin of each variable.
 pub(in crate::cli) fn variables(entry: &Entry) -> Vec<[String; 4]> {
     let row = |variable: &EnvVar| {
         let EnvVar { container, name, source, .. } = variable;
@@ -53,7 +53,7 @@ fn value(name: &str, source: &EnvSource) -> String {
 }
 
 /// Formats the origin of a variable. For a setting, adds the source of its value: a variable, a file or the default. If
-/// an overlay also answers, adds the policy that has the setting.
+/// an overlay also answers, adds the name of the policy to which the setting belongs.
 fn explained(variable: &EnvVar, entry: &Entry) -> String {
     let origin = &variable.origin;
     let Some((policy, settings)) = entry.rendered.giver(variable) else { return origin.clone() };

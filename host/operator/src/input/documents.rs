@@ -1,4 +1,5 @@
-//! Splits a text into documents: multi-document YAML, JSON (also several values in a row), and the items of lists.
+//! Splits a text into documents. The text is multi-document YAML, or one or several JSON values. Each item of a list
+//! becomes a document.
 
 use std::{mem, path::Path, sync::Arc};
 
@@ -7,7 +8,7 @@ use serde_json::{Deserializer, Number, Value};
 
 use super::{Document, DocumentOrigin, Identity, InputError, json::Unique};
 
-/// Parses all documents of a text. An invalid document becomes an error, and does not hide the others.
+/// Parses all documents of a text. An invalid document becomes an error; the valid documents are returned too.
 pub fn parse(file: &Arc<str>, text: &str, default_namespace: &str) -> (Vec<Document>, Vec<InputError>) {
     let (mut documents, mut errors) = (Vec::new(), Vec::new());
     for (index, parsed) in values(file, text).into_iter().enumerate() {
@@ -40,11 +41,11 @@ pub(super) fn values(file: &str, text: &str) -> Vec<Result<Value, Wrong>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.trim_start().starts_with(['{', '[']) {
         let values: Vec<_> = Deserializer::from_str(text).into_iter::<Unique>().collect();
-        // A text in the flow style of YAML may start like JSON.
+        // Check that all values are valid JSON, because YAML in flow style may start like JSON.
         if Path::new(file).extension().is_some_and(|end| end == "json") || values.iter().all(Result::is_ok) {
             let read = |value: Result<Unique, serde_json::Error>| match value {
                 Ok(Unique(value)) => Ok(whole(value)),
-                // A data error comes from `Unique`, all others are syntax errors.
+                // A data error comes from `Unique`. All other errors are syntax errors.
                 Err(error) => Err(Wrong { message: error.to_string(), is_syntax: !error.is_data() }),
             };
             return values.into_iter().map(read).collect();
@@ -53,7 +54,7 @@ pub(super) fn values(file: &str, text: &str) -> Vec<Result<Value, Wrong>> {
     split(text).into_iter().map(|(line, document)| yaml(document, line).map(whole)).collect()
 }
 
-/// Turns numbers such as `1.0` into integers, as they are after the API server stored them.
+/// Turns numbers such as `1.0` into integers, as the API server does when it stores an object.
 fn whole(mut value: Value) -> Value {
     round(&mut value);
     value
@@ -74,7 +75,7 @@ fn round(value: &mut Value) {
 
 fn as_integer(number: &Number) -> Option<i64> {
     let float = number.as_f64().filter(|float| number.is_f64() && float.fract() == 0.0)?;
-    // A cast would change a number that is too large.
+    // Do not use a cast: it would change a number that is too large.
     format!("{float:.0}").parse().ok()
 }
 
@@ -87,7 +88,7 @@ fn split(text: &str) -> Vec<(usize, &str)> {
         let separates =
             line.strip_prefix("---").is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']));
         if separates {
-            // The text before the first separator is a document only if it is not blank.
+            // The text before the first separator is a document only if this text is not blank.
             if !documents.is_empty() || !is_blank(&text[start..offset]) {
                 documents.push((start_line, &text[start..offset]));
             }
@@ -96,7 +97,7 @@ fn split(text: &str) -> Vec<(usize, &str)> {
         offset += line.len();
     }
     documents.push((start_line, &text[start..]));
-    // The number of a document counts separators, so a blank document in the middle keeps its number.
+    // Keep blank documents between separators, because they count in the numbers of documents.
     documents
 }
 
@@ -114,12 +115,12 @@ fn yaml(document: &str, lines_before: usize) -> Result<Value, Wrong> {
 
 fn options() -> serde_saphyr::Options {
     serde_saphyr::options! {
-        // Like `kubectl`: `defaultMode: 0644` is octal, and `no` is false.
+        // Parse in the same way as `kubectl`: `defaultMode: 0644` is octal, and `no` is false.
         legacy_octal_numbers: true,
         strict_booleans: false,
         with_snippet: false,
         emit_comments: false,
-        // This allows a list of ten thousand objects, and CRDs with deeply nested schemas.
+        // These limits allow a list of ten thousand objects, and CRDs with deeply nested schemas.
         budget: serde_saphyr::budget! {
             max_depth: 256,
             max_events: 20_000_000,
@@ -143,7 +144,8 @@ fn flatten(
         }
         return;
     }
-    // A kind can have the name `List` without being a list. Its objects have names.
+    // Only an object without a name can be a list: an ordinary kind may have the name `List` too, but its objects have
+    // names.
     if is_list && value["metadata"]["name"].is_null() && (value["kind"] == "List" || !value["items"].is_null()) {
         let message = "must be a list of objects".to_owned();
         errors.push(InputError::NoObject { origin: origin.clone(), path: "items", message });

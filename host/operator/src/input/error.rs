@@ -12,7 +12,7 @@ pub enum InputError {
     /// A directory contains no file with a known extension.
     #[error("{path}: no .yaml, .yml or .json file in this directory (--recursive looks below it, too)")]
     EmptyDirectory {
-        /// The path as the user named it.
+        /// The path, as the user gave it.
         path: String,
     },
     /// Standard input was named more than once.
@@ -26,7 +26,7 @@ pub enum InputError {
         /// The message of the parser, with line and column in the file.
         message: String,
     },
-    /// A valid YAML or JSON text that is not accepted: a repeated field, or a size limit.
+    /// A text is valid YAML or JSON, but has a repeated field or exceeds a size limit.
     #[error("{origin}: {message}: correct it there")]
     Unusable {
         /// The document.
@@ -34,10 +34,10 @@ pub enum InputError {
         /// The problem, with line and column in the file.
         message: String,
     },
-    /// A file has several documents where only one is read.
+    /// A file has several documents, but only one document is allowed.
     #[error("{path}: has {count} documents, but must have one: put everything into one")]
     Several {
-        /// The path as the user named it.
+        /// The path, as the user gave it.
         path: String,
         /// The number of documents.
         count: usize,
@@ -49,7 +49,7 @@ pub enum InputError {
         origin: DocumentOrigin,
         /// The missing or wrong field.
         path: &'static str,
-        /// The problem, and how to solve it.
+        /// The problem, and the remedy.
         message: String,
     },
     /// The same object occurs twice.

@@ -19,12 +19,12 @@ pub struct InputPaths<'a> {
     pub paths: &'a [String],
     /// Whether to read subdirectories too.
     pub recursive: bool,
-    /// The namespace of objects without one.
+    /// The namespace of objects without a namespace.
     pub namespace: &'a str,
 }
 
-/// Reads all objects in the order of the paths, and the files of a directory by name. Collects all errors, so that one
-/// run shows all of them.
+/// Reads all objects in the order of the paths. The files of a directory are sorted by name. Collects all errors, so
+/// that one run shows all of them.
 pub fn read(sources: InputPaths<'_>) -> (Vec<Document>, Vec<InputError>) {
     let InputPaths { paths, recursive, namespace } = sources;
     let (mut documents, mut errors) = (Vec::new(), Vec::new());
@@ -84,7 +84,8 @@ pub fn document(path: &Path) -> Result<Value, InputError> {
     }
 }
 
-/// Returns the text of a file, or of each file of a directory. A file that cannot be read does not hide others.
+/// Returns the text of a file, or of each file of a directory. An unreadable file becomes an error; the texts of the
+/// other files are returned too.
 fn texts(named: &str, recursive: bool) -> Vec<Result<(Arc<str>, String), InputError>> {
     let path = Path::new(named);
     if !path.is_dir() {
@@ -114,7 +115,7 @@ fn collect(directory: &Path, recursive: bool, files: &mut Vec<Result<PathBuf, Re
     paths.sort();
     for path in paths {
         if path.is_dir() {
-            // Following a link to a parent directory would never end.
+            // Do not follow links: a link to a parent directory would cause an endless loop.
             if recursive && !path.is_symlink() {
                 collect(&path, recursive, files);
             }

@@ -5,7 +5,8 @@ use std::fmt;
 use kaos_policy::names::is_label;
 use serde_json::Value;
 
-/// The identity of an object. It does not include the version, which is only a view of the same object.
+/// The identity of an object. The API version is not part of the identity, because it is only a view of the same
+/// object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Identity {
     /// The API group. Empty for the core group.
@@ -19,11 +20,11 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Reads the identity of an object. Sets the default namespace if the object needs one and has none. The error is
-    /// the path of a field and its problem.
+    /// Reads the identity of an object. Sets the default namespace if the object needs one and has none. An error
+    /// contains the path of a field, and the problem.
     pub fn of(object: &mut Value, default_namespace: &str) -> Result<Self, (&'static str, String)> {
         let text = |path: &'static str, value: &Value| match value {
-            // Names appear in comments and messages, which a line break would end.
+            // Refuse line breaks, because names appear in comments and messages of one line.
             Value::String(text) if text.contains(|c: char| c.is_control() || c.is_whitespace()) => {
                 Err((path, "must not contain blanks or control characters".to_owned()))
             }
@@ -73,8 +74,8 @@ pub(super) fn group(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
-/// Returns whether a built-in type is cluster-scoped. All types of CRDs count as namespaced, because policies can claim
-/// only such types.
+/// Returns whether a built-in type is cluster-scoped. Returns false for all types of CRDs, because policies can claim
+/// only namespaced types.
 pub fn is_cluster_scoped(group: &str, kind: &str) -> bool {
     const KINDS: [(&str, &[&str]); 13] = [
         ("", &["Namespace", "Node", "PersistentVolume", "ComponentStatus"]),

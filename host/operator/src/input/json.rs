@@ -1,4 +1,5 @@
-//! Reads JSON and refuses repeated fields, as for YAML. `serde_json` would silently use the last of them.
+//! Reads JSON and refuses repeated fields, like the parser for YAML. Without this check, `serde_json` would silently
+//! use the last value of a repeated field.
 
 use std::fmt;
 

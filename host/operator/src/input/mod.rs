@@ -1,6 +1,6 @@
 //! Reads objects from the arguments of `-f` into one flat list, with the place of each object.
 //!
-//! This module only reads and flattens. `schema` checks objects against the schemas of their kinds.
+//! This module reads objects and flattens lists. `schema` checks objects against the schemas of their kinds.
 
 mod documents;
 mod error;

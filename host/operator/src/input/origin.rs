@@ -9,11 +9,11 @@ use super::Identity;
 /// The place of an object in the input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentOrigin {
-    /// The file as the user named it.
+    /// The path of the file, as the user gave it.
     pub file: Arc<str>,
     /// The number of the document in the file, from 1.
     pub document: usize,
-    /// The index of the item, if the document is a list.
+    /// The index of the object in its list; `None` if the document is not a list.
     pub item: Option<usize>,
 }
 
@@ -27,9 +27,9 @@ impl fmt::Display for DocumentOrigin {
 /// An object from the input.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Document {
-    /// Its place.
+    /// The place of the object.
     pub origin: DocumentOrigin,
-    /// Its identity.
+    /// The identity of the object.
     pub identity: Identity,
     /// The object.
     pub object: Value,

@@ -1,4 +1,4 @@
-//! Metrics of single policies by name and version, while the policy may have to answer.
+//! Metrics of single policies, by name and version. The samples of a policy exist while the policy may have to answer.
 //!
 //! Authors choose names and versions. If the samples of every old version stayed, frequent new versions would fill the
 //! memory and the metrics page.
@@ -45,9 +45,9 @@ impl ByPolicy {
         }
     }
 
-    /// Removes the samples of all policies, except those that may have to answer now or at the previous update. Passes
-    /// with policies of the previous update may still run. The failures of a quarantined policy stay until the next
-    /// change.
+    /// Removes the samples of all policies, except the policies that may have to answer now or could have had to answer
+    /// at the previous update. Passes with policies of the previous update may still run. So the failures of a
+    /// quarantined policy also stay until the next update.
     pub(super) fn keep(&self, able: &BTreeSet<PolicyId>) {
         let able: BTreeSet<labels::PolicyLabels> = able.iter().map(labels::PolicyLabels::from).collect();
         let mut kept = lock(&self.kept);
@@ -74,7 +74,8 @@ impl ByPolicy {
 
     /// Records the fuel of a policy in one pass.
     pub(super) fn fuel(&self, id: &PolicyId, burnt: u64) {
-        // A histogram counts in floating point. Fuel stays far below the limit of exact values.
+        // The histogram needs a floating-point number. Fuel stays far below the limit up to which such numbers are
+        // exact.
         #[allow(clippy::cast_precision_loss)]
         let burnt = burnt as f64;
         self.count(id, |policy| self.fuel.get_or_create(policy).observe(burnt));
@@ -94,7 +95,7 @@ impl ByPolicy {
         });
     }
 
-    /// Counts, and records the policy, under one lock. So every sample can be removed later.
+    /// Calls `count`, and records the policy, under one lock. So `keep` can later remove every sample.
     fn count(&self, id: &PolicyId, count: impl FnOnce(&labels::PolicyLabels)) {
         let policy = labels::PolicyLabels::from(id);
         let mut kept = lock(&self.kept);
@@ -111,7 +112,7 @@ impl ByPolicy {
     }
 }
 
-/// Buckets from the fuel of an empty answer to more than a pass may take.
+/// Creates a histogram with buckets from the fuel of an empty answer to more than the fuel limit of a pass.
 fn fuel() -> Histogram {
     Histogram::new(exponential_buckets(100_000.0, 2.0, 12))
 }

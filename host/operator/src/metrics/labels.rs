@@ -1,4 +1,4 @@
-//! The label sets of the metrics. Their fields are the label names.
+//! The label sets of the metrics. The fields of a label set are the names of its labels.
 
 use kaos_policy::{contract::ResourceType, policy::PolicyId};
 use prometheus_client::encoding::EncodeLabelSet;

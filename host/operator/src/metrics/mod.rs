@@ -1,7 +1,8 @@
 //! The operator's metrics, as `OpenMetrics`.
 //!
-//! Each event has its own method, so callers know no registries or names. The names are in `table`, which is also the
-//! source of the reference page. `by_policy` handles the metrics of single policies. `serve` serves the text.
+//! Each event has its own method, so callers need neither registries nor names. The names are in `table`, which is also
+//! the source of the reference page. `by_policy` handles the metrics of single policies. The module `serve` of the
+//! crate serves the text over HTTP.
 
 mod by_policy;
 mod labels;
@@ -116,8 +117,8 @@ impl Metrics {
         }
     }
 
-    /// Makes each [`encode`](Self::encode) call `refresh` first, for values that are only needed when a client reads
-    /// the metrics.
+    /// Makes each [`encode`](Self::encode) call `refresh` first. `refresh` sets values that are needed only when a
+    /// client reads the metrics.
     pub fn before_encoding(&self, refresh: impl Fn(&Self) + Send + Sync + 'static) {
         lock(&self.refreshers).push(Box::new(refresh));
     }
@@ -166,9 +167,9 @@ impl Metrics {
         self.queue_age.set(oldest.as_secs_f64());
     }
 
-    /// Sets the policies that answer now, each layer for each kind. Replaces the previous values, and starts their
-    /// counters at zero. `able` contains them and all policies that may have to answer. The samples of other policies
-    /// disappear with the next call.
+    /// Sets the policies that answer now, for each kind. Replaces the previous values, and starts the counters of the
+    /// policies at zero. `able` contains these policies and all other policies that may have to answer. The samples of
+    /// policies outside `able` disappear with the next call.
     pub fn policies(&self, active: &[(ResourceType, PolicyId)], able: &BTreeSet<PolicyId>) {
         self.by_policy.keep(able);
         self.policies.clear();
@@ -180,7 +181,7 @@ impl Metrics {
         }
     }
 
-    /// Starts counters at zero. A counter that first appears at one shows no increase.
+    /// Starts counters at zero: if a counter first appeared with the value one, Prometheus would see no increase.
     fn begin(&self, of: &ResourceType) {
         for result in PassResult::ALL {
             drop(self.passes.get_or_create(&labels::PassLabels { of: of.into(), result: result.label() }));
@@ -203,7 +204,7 @@ impl Metrics {
         self.by_policy.fallback(from);
     }
 
-    /// Sets the number of revisions in each state, separately for revisions whose package is gone. Replaces the
+    /// Sets the number of revisions in each state, separately for revisions with and without a package. Replaces the
     /// previous values.
     pub fn policy_revisions(&self, states: &BTreeMap<(RevisionState, bool), usize>) {
         for state in RevisionState::ALL {
@@ -227,7 +228,7 @@ impl Metrics {
 
     /// Returns all metrics as text of the type [`CONTENT_TYPE`].
     pub fn encode(&self) -> Result<String, fmt::Error> {
-        // Held until the end, so that no other thread removes the refreshed values.
+        // Hold this lock until the end, so that no other thread removes the refreshed values.
         let refreshers = lock(&self.refreshers);
         for refresh in &*refreshers {
             refresh(self);
@@ -283,7 +284,7 @@ fn count(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// Buckets from a millisecond to half a minute.
+/// Creates a histogram with buckets from a millisecond to half a minute.
 fn seconds() -> Histogram {
     Histogram::new(exponential_buckets(0.001, 2.0, 16))
 }

@@ -1,4 +1,4 @@
-//! Histograms by labels.
+//! A type for histograms with labels.
 
 use prometheus_client::metrics::{family::Family, histogram::Histogram};
 

@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 /// The result of a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PassResult {
-    /// Everything was as planned already.
+    /// The cluster already matched the plan.
     Settled,
-    /// The pass wrote something.
+    /// The pass wrote a child or the status.
     Changed,
-    /// A need is missing or not known yet, or a plan gate holds the plan back.
+    /// A need is missing or not known yet, or a plan gate holds back the plan.
     Waiting,
     /// The policy refused the object, or the host rejected the plan.
     Refused,
     /// The policy failed.
     Failed,
-    /// The API server did not execute a request, and the pass is retried.
+    /// The API server did not execute a request, so the operator retries the pass.
     Retried,
     /// The object is gone or being deleted.
     Gone,
@@ -75,7 +75,7 @@ pub enum Unserved {
 impl Unserved {
     pub(super) const ALL: [Self; 3] = [Self::NoPolicy, Self::PolicyFailed, Self::FellBack];
 
-    /// The label, in the words of the conditions.
+    /// Returns the label, which is also the word that the conditions use.
     pub(super) fn label(self) -> &'static str {
         match self {
             Self::NoPolicy => "NoPolicy",
@@ -93,8 +93,8 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Adds an object: its readiness in the last status, and the reason why the expected policy does not serve it. Both
-    /// may be missing.
+    /// Adds an object: its readiness in the last status, and the reason why the expected policy does not serve the
+    /// object. The readiness and the reason may each be missing.
     pub fn add(&mut self, ready: Option<Readiness>, unserved: Option<Unserved>) {
         if let Some(ready) = ready {
             *self.ready.entry(ready).or_default() += 1;

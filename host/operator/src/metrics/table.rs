@@ -1,37 +1,37 @@
-//! The table of all metrics. It is the source of the registry and of the reference page.
+//! The table of all metrics. The registry and the reference page are generated from this table.
 
 use std::fmt::Write;
 
 use prometheus_client::registry::{Metric, Registry, Unit};
 
-/// The prefix of every name.
+/// The prefix of every metric name.
 pub(super) const PREFIX: &str = "kaos_operator";
 
 /// The type of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MetricKind {
-    /// A counter: it only grows.
+    /// A counter: its value only grows.
     Counter,
-    /// A gauge: it goes up and down.
+    /// A gauge: its value goes up and down.
     Gauge,
-    /// A histogram: it counts values by size.
+    /// A histogram, which counts values by size.
     Histogram,
-    /// Information in labels.
+    /// A constant with information in its labels.
     Info,
 }
 
 /// One metric.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MetricRow {
-    /// Excludes the prefix, the unit and the suffix of the type.
+    /// The name without the prefix, the unit and the suffix of the type.
     pub(super) name: &'static str,
     /// The type.
     pub(super) kind: MetricKind,
     /// The unit, which becomes part of the name.
     pub(super) unit: Option<&'static str>,
-    /// In the order of the output.
+    /// The labels, in the order of the output.
     pub(super) labels: &'static [&'static str],
-    /// One sentence without a full stop, because the encoder adds it.
+    /// The help text: one sentence without a full stop, because the encoder adds the full stop.
     pub(super) help: &'static str,
 }
 
@@ -79,7 +79,7 @@ rows! {
 }
 
 impl MetricRow {
-    /// The full name, as a scraper sees it.
+    /// Returns the full name, as a scraper sees it.
     pub(super) fn full_name(&self) -> String {
         let unit = self.unit.map(|unit| format!("_{unit}")).unwrap_or_default();
         let ending = match self.kind {
@@ -117,7 +117,7 @@ pub fn reference() -> String {
     for row in ROWS {
         let labels: Vec<String> = row.labels.iter().map(|label| format!("`{label}`")).collect();
         let kind = format!("{:?}", row.kind).to_lowercase();
-        // Writing to a String does not fail.
+        // Writing to a `String` never fails.
         let _ = writeln!(page, "| `{}` | {kind} | {} | {} |", row.full_name(), labels.join(", "), row.help);
     }
     page

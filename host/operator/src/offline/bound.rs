@@ -1,4 +1,5 @@
-//! Binds the policies of snapshots to their settings, so that all verbs agree on which policy answers for which object.
+//! Binds the policies of snapshots to their settings. All verbs use this code, so they agree on which policy answers
+//! for which object.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -19,17 +20,18 @@ use serde_json::Value;
 use super::Answering;
 use crate::catalogue::{Answer, Kind, Snapshot};
 
-/// Memory for remembered answers, in bytes. Answers to equal questions are computed once for each side.
+/// The size limit of the cache for answers, in bytes. With the cache, each side computes the answer to equal questions
+/// only once.
 const MEMORY: usize = 256 << 20;
 
-/// The start options of the operator that affect answers.
+/// The start options of the operator that affect the answers of policies.
 #[derive(Debug, Clone, Default)]
 pub struct Started {
-    /// The facts of its cluster, without the list of served types.
+    /// The facts of the operator's cluster, without the list of served types.
     pub cluster: Cluster,
-    /// The privileges that installed settings may raise; `None` for all.
+    /// The privileges that installed settings may set; `None` for all.
     pub grantable: Option<BTreeSet<Privilege>>,
-    /// The checks of manifests that run before an API server sees them.
+    /// The checks of manifests that run before the API server gets the manifests.
     pub checks: Checks,
 }
 
@@ -37,8 +39,8 @@ pub struct Started {
 #[derive(Default)]
 pub(crate) struct Bound {
     renderers: Vec<Renderer>,
-    /// Indexes of renderers by the address of the kind's policies. Snapshots share kinds that are equal, so the address
-    /// identifies a kind.
+    /// The indexes of renderers, by the address of a [`Kind`]. Snapshots share equal kinds, so the address identifies
+    /// the kind.
     of_kinds: HashMap<usize, usize>,
 }
 
@@ -46,8 +48,8 @@ pub(crate) struct Bound {
 pub(crate) struct At<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) bound: &'a Bound,
-    /// The snapshot before a change, if any. It still answers for an object whose pin names a policy that does not
-    /// exist any more.
+    /// The snapshot before a change; `None` without a change. This snapshot still answers for an object whose pin names
+    /// a policy that does not exist any more.
     pub(crate) before: Option<&'a Snapshot>,
 }
 
@@ -80,7 +82,7 @@ impl Bound {
 }
 
 impl<'a> At<'a> {
-    /// Returns the renderer for an object, for as long as the bound policies live.
+    /// Returns the renderer for an object. The reference is valid as long as the bound policies.
     pub(crate) fn bound_for(&self, object: &Value) -> Option<&'a Renderer> {
         let holds_on = self.before.filter(|_| named_in_vain(self.snapshot, object).is_some());
         let kind = answer(holds_on.unwrap_or(self.snapshot), object)?;
@@ -104,7 +106,8 @@ pub(crate) fn renderer(
     Ok(renderer.with_grantable_privileges(grantable.clone()).with_checks(*checks))
 }
 
-/// Whether two renderers give the same answers: same policies, with the same settings from the same origins.
+/// Returns whether two renderers give the same answers: they have the same policies, with the same settings from the
+/// same origins.
 fn is_same(one: &Renderer, other: &Renderer) -> bool {
     one.layers().count() == other.layers().count()
         && one.layers().zip(other.layers()).all(|((policy, settings), (other, others))| {
@@ -115,13 +118,13 @@ fn is_same(one: &Renderer, other: &Renderer) -> bool {
         })
 }
 
-/// Returns the policies that answer for an object. If its pin names no existing policy, ignores the pin.
+/// Returns the policies that answer for an object. If the object's pin names no existing policy, ignores the pin.
 pub(crate) fn answer(snapshot: &Snapshot, object: &Value) -> Option<Arc<Kind>> {
     snapshot.answer_for(object).kind()
 }
 
-/// Returns the policies that an object may name, if its pin names none of them. The operator then leaves its children
-/// as they are.
+/// Returns the policies that an object may pin, if its pin names none of them. The operator leaves the children of such
+/// an object unchanged.
 pub(crate) fn named_in_vain(snapshot: &Snapshot, object: &Value) -> Option<Vec<PolicyId>> {
     match snapshot.answer_for(object) {
         Answer::NoSuchPolicy(_, choice) => Some(choice),

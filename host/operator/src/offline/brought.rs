@@ -1,4 +1,4 @@
-//! Answers of an operator without a cluster: its catalogue is known from the start.
+//! Answers for objects without a cluster: all policies are known from the start.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -13,11 +13,11 @@ use crate::input::Document;
 /// Group, kind and namespace. The namespace of cluster-scoped objects is empty.
 type KindInNamespace = (String, String, String);
 
-/// Positions of objects. Within one place they are sorted by name.
+/// The positions of objects. Within one namespace, they are sorted by name.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     places: HashMap<KindInNamespace, BTreeMap<String, usize>>,
-    /// Positions by the owner's kind, namespace and name.
+    /// The positions of objects, by the kind, namespace and name of their owner.
     owned: HashMap<KindInNamespace, Vec<usize>>,
 }
 
@@ -44,8 +44,8 @@ impl Index {
         self.owned.get(&owner).into_iter().flatten().copied()
     }
 
-    /// Returns the positions of the objects that a target means. Ignores the API version: versions are views of the
-    /// same object.
+    /// Returns the positions of the objects that a target refers to. Ignores the API version, because versions are only
+    /// views of the same object.
     pub(super) fn find(&self, target: &Target, cluster_scoped: bool, objects: &[Arc<Value>]) -> Vec<usize> {
         let of = target.of();
         let namespace = target.namespace().filter(|_| !cluster_scoped).unwrap_or_default();

@@ -1,12 +1,12 @@
 //! Renders objects from files without a cluster.
 //!
-//! The files stand for the cluster. Objects that a policy claims are rendered. If such an object has no status, other
-//! objects see the status that the operator would first write.
+//! The files represent the cluster. This module renders the objects that a policy claims. If such an object has no
+//! status, other objects see the status that the operator would first write.
 //!
-//! To find that status, the object must be rendered. So each object is rendered when its status is first needed, and
-//! the result is remembered. A look-up never renders. Instead, it records the objects whose status is missing. They are
-//! rendered after the pass, and then the pass runs again. So only one sandbox is open at a time, even for a long chain
-//! of needs.
+//! This status is the result of rendering the object. So the module renders each object when its status is first
+//! needed, and remembers the result. A look-up during a pass never renders. Instead, the look-up records the objects
+//! whose status is missing. After the pass, the module renders these objects, and then runs the pass again. So only one
+//! sandbox is open at a time, even for a long chain of needs.
 
 mod answering;
 mod bound;
@@ -38,7 +38,7 @@ pub use stored::StoredObjects;
 pub struct Entry {
     /// The answer of the policies.
     pub rendered: Rendered,
-    /// How far the operator would get with the object.
+    /// The outcome of the operator's pass over the object.
     pub outcome: Outcome,
     /// The status that the operator would write.
     pub status: Value,
@@ -53,27 +53,28 @@ pub struct World<'a> {
     pass: RefCell<PassOverAll>,
 }
 
-/// Results so far for one object.
+/// The results so far for one object.
 #[derive(Default)]
 struct ResultsSoFar {
-    /// Whether a pass over the object has run without giving a status yet.
+    /// Whether the rendering of the object has started and has no result yet.
     underway: bool,
     /// The object with its status, as other objects see it.
     seen: Option<Arc<Value>>,
     entry: Option<Arc<Entry>>,
 }
 
-/// Objects that the current pass looked at and that have no status yet.
+/// The facts about objects without a status that the current pass looked at.
 #[derive(Default)]
 struct PassOverAll {
-    /// Positions of objects to render before this one.
+    /// The positions of objects to render before the object of this pass.
     wanted: Vec<usize>,
-    /// Whether the pass saw an object that itself waits for this one.
+    /// Whether the pass looked at an object that itself waits for the object of this pass.
     in_circle: bool,
 }
 
 impl<'a> World<'a> {
-    /// Creates a cluster that contains only `stored`. Passes see `hidden` types as the function says.
+    /// Creates a cluster that contains only `stored`. If `hidden` returns a value for a type, passes see this value
+    /// instead of the objects.
     pub fn new(
         stored: &'a StoredObjects,
         answering: &'a dyn Answering,
@@ -88,7 +89,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Returns the result for the object at a position, or none if no policy claims the object.
+    /// Returns the result for the object at a position. Returns `None` if no policy claims the object.
     pub fn entry(&self, position: usize) -> Option<Result<Arc<Entry>, RenderError>> {
         let renderer = self.renderer(position)?;
         let known = self.memory.borrow()[position].entry.clone();
@@ -97,13 +98,13 @@ impl<'a> World<'a> {
 
     /// Renders an object, after the objects whose status it needs.
     fn make(&self, position: usize, renderer: &Renderer) -> Result<Arc<Entry>, RenderError> {
-        // A stack of objects to render before this one: each lies above the object that needs it.
+        // A stack of objects to render before this object. On the stack, each object is above the object that needs it.
         let mut before: Vec<(usize, &Renderer)> = Vec::new();
         loop {
             let outermost = before.is_empty();
             let (top, renderer) = before.last().copied().unwrap_or((position, renderer));
             if !outermost && self.memory.borrow()[top].seen.is_some() {
-                // Several objects needed this one, and it is rendered already.
+                // Several objects needed the top object, and it is already rendered.
                 before.pop();
                 continue;
             }
@@ -113,7 +114,7 @@ impl<'a> World<'a> {
             let PassOverAll { wanted, in_circle } = self.pass.take();
             if entry.is_ok() && !wanted.is_empty() {
                 let renderer = |position: usize| Some((position, self.renderer(position)?));
-                // Reversed, so that the object that was named first is rendered first.
+                // Reverse the order, so that the first wanted object is rendered first.
                 before.extend(wanted.into_iter().rev().filter_map(renderer));
                 continue;
             }
@@ -121,14 +122,14 @@ impl<'a> World<'a> {
             if outermost {
                 return entry;
             }
-            // An error in another object is reported when that object itself is requested.
+            // Ignore an error in another object here: `entry` reports it when the caller requests that object.
             before.pop();
         }
     }
 
-    /// Remembers the result for an object. In a circle, no object gets its status first. There, a preliminary result
-    /// supplies the status that others see, as in a cluster. It is not final: the object is rendered again when it is
-    /// requested.
+    /// Remembers the result for an object. If objects need each other in a circle, no object can get its status first.
+    /// In this case, other objects see the status of a preliminary result, as in a cluster. A preliminary result is not
+    /// final: the object is rendered again when the caller requests it.
     fn remember(&self, position: usize, entry: Option<&Arc<Entry>>, is_final: bool) {
         let object = &self.stored.objects[position];
         let memory = &mut self.memory.borrow_mut()[position];
@@ -154,14 +155,15 @@ impl<'a> World<'a> {
         let left_as_is = self.answering.left_as_is(object);
         let (outcome, status) = status::first(renderer, &rendered, object, (self.stored, self), left_as_is.as_deref());
         if let (Verdict::Planned(_), Some(message)) = (&rendered.verdict, left_as_is) {
-            // The operator applies nothing of the plan.
+            // Report a refusal, because the operator would apply nothing of the plan.
             let violation = Violation { path: "metadata.annotations".to_owned(), message };
             rendered.verdict = Verdict::Refused(Refusal::Invalid(vec![violation]));
         }
         Ok(Entry { rendered, outcome, status })
     }
 
-    /// Returns an object as others see it. If its status is not known yet, returns it without one and records that.
+    /// Returns an object as other objects see it. If the object's status is not known yet, returns the object without a
+    /// status, and records this.
     fn seen(&self, position: usize) -> Arc<Value> {
         let object = &self.stored.objects[position];
         if !is_unwritten(&object["status"]) || self.renderer(position).is_none() {

@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::StoredObjects;
 use crate::status::{self, Hindrance, Standing};
 
-/// Returns how far the operator would get with an object, and its status. `left_as_is` says why the operator would not
-/// apply a plan, if so.
+/// Returns the outcome of the operator's first pass over an object, and the status of the object. `left_as_is` is the
+/// reason why the operator would not apply a plan; `None` if it would apply the plan.
 pub(super) fn first(
     renderer: &Renderer,
     rendered: &Rendered,
@@ -22,7 +22,8 @@ pub(super) fn first(
     let (children, all_live) = children(rendered, stored);
     let outcome = match (&rendered.verdict, left_as_is) {
         (Verdict::Planned(_), Some(why)) => Outcome::Failed(why.to_owned()),
-        // Other plan gates hold back the first apply only: they have no effect once all children exist.
+        // Unless `gates_hold` is set, plan gates hold back only the first apply: they have no effect after all children
+        // exist.
         (Verdict::Planned(planned), None) if planned.gates.is_empty() || (all_live && !planned.gates_hold) => {
             Outcome::Applied
         }
@@ -31,12 +32,12 @@ pub(super) fn first(
         (Verdict::Failed(failure), _) => Outcome::Failed(failure.failure.to_string()),
     };
     let hindrance = if left_as_is.is_some() { Hindrance::PolicyNotFound } else { Hindrance::ApplyFailed };
-    // A policy that just failed does not assess its children.
+    // A policy that just failed must not assess its children.
     let assessed = match &rendered.verdict {
         Verdict::Failed(failure) => Err(failure.clone()),
         Verdict::Planned(_) | Verdict::Refused(_) => renderer.assess(rendered, outcome.clone(), children),
     };
-    // The API server gives a new object generation 1.
+    // The API server gives generation 1 to a new object.
     let generation = object["metadata"]["generation"].as_i64().unwrap_or(1);
     let standing = Standing {
         outcome: &outcome,
@@ -54,8 +55,8 @@ pub(super) fn first(
     (outcome, status)
 }
 
-/// Returns the planned children with their live objects, and whether all of them exist. Without a plan, returns the
-/// objects that the object owns.
+/// Returns the planned children with their live objects, and whether all children exist. Without a plan, returns the
+/// live objects that the object owns.
 fn children(rendered: &Rendered, stored: &StoredObjects) -> (Vec<Child>, bool) {
     if rendered.planned().is_none() {
         let owned = stored.owned_by(&rendered.object).map(|live| Child::new(Reference::of_object(live), Some(live)));

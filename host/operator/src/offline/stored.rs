@@ -30,7 +30,7 @@ impl StoredObjects {
         &self.objects
     }
 
-    /// Returns the object that a reference means.
+    /// Returns the object that a reference names.
     pub(super) fn named(&self, reference: &Reference) -> Option<&Value> {
         let target = Target::Named(reference.clone());
         let positions = self.index.find(&target, is_scoped(&reference.of()), &self.objects);

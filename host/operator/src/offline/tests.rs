@@ -1,5 +1,5 @@
-//! Tests with kites: a kite emits one ConfigMap with the endpoints of its peers, and has its endpoint in its status. A
-//! kite with the name `mighty` emits privileged pods.
+//! Tests with a policy for Kites. A Kite gets one ConfigMap with the endpoints of its peers, and has its own endpoint
+//! in its status. A Kite with the name `mighty` gets privileged pods.
 
 use std::{
     cell::RefCell,
@@ -25,7 +25,7 @@ use super::*;
 use crate::input::parse;
 
 thread_local! {
-    /// Counts the calls of `translate` for each kite.
+    /// The number of calls of `translate` for each Kite.
     static TRANSLATED: RefCell<BTreeMap<String, usize>> = const { RefCell::new(BTreeMap::new()) };
 }
 

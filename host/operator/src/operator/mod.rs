@@ -1,7 +1,7 @@
-//! The operator: the watch reports changes, the queue decides which object is next, and workers run passes.
+//! Runs the operator: the watch reports changes, the queue decides which object is next, and workers run passes.
 //!
-//! Leader election, the HTTP server and the command line are elsewhere. A process calls [`Operator::run`] only while it
-//! may write.
+//! Other modules contain leader election, the HTTP server and the command line. A process calls [`Operator::run`] only
+//! while it may write.
 
 mod options;
 mod probe;
@@ -41,7 +41,7 @@ const SHUTDOWN_RECORD_TIME: Duration = Duration::from_secs(1);
 #[error("{0} stopped by itself")]
 pub struct OperatorError(&'static str);
 
-/// Aborts a task on drop, for the case that no code stops it.
+/// Aborts a task on drop, so that the task also ends if no other code stops it.
 struct Tied(AbortHandle);
 
 impl Drop for Tied {
@@ -61,7 +61,7 @@ pub struct Operator {
 impl Operator {
     /// Creates an operator that does nothing yet.
     pub fn new(client: Client, catalogue: Arc<Catalogue>, metrics: Arc<Metrics>, options: Options) -> Self {
-        // One worker stays free for other namespaces, however many objects of one namespace wait for slow answers.
+        // Even if many objects of one namespace wait for slow answers, one worker stays free for other namespaces.
         let share = options.workers.saturating_sub(1);
         let queue = Queue::new(options.backoff, options.pace, options.seed).sharing(share);
         metrics.everywhere(options.namespaces == Scope::All);
@@ -113,7 +113,8 @@ impl Operator {
         Self { context, queue, options, installing: None }
     }
 
-    /// Makes the operator take policies from ConfigMaps while it runs. They replace what the catalogue contains.
+    /// Makes the operator take policies from ConfigMaps while it runs. These policies replace the content of the
+    /// catalogue.
     #[must_use]
     pub fn installing(mut self, installing: Installing) -> Self {
         self.installing = Some(installing);
@@ -125,7 +126,7 @@ impl Operator {
         Probe::new(Arc::clone(&self.context), self.queue.clone())
     }
 
-    /// Reconciles until `stop` is cancelled. Running passes may finish, within the grace period of the options.
+    /// Reconciles until `stop` is cancelled. Then running passes may finish within the grace period of the options.
     pub async fn run(self, stop: CancellationToken) -> Result<(), OperatorError> {
         let Self { context, queue, options, installing } = self;
         let mut revisions = context.runner.catalogue.revisions();
@@ -187,7 +188,8 @@ impl Operator {
     }
 }
 
-/// Returns the task for installed policies, if the operator takes any. The task ends only when `stop` is cancelled.
+/// Returns the task that handles installed policies; `None` if the operator takes no policies from ConfigMaps. The task
+/// ends only when `stop` is cancelled.
 fn install(
     context: &Arc<Context>,
     options: &Options,

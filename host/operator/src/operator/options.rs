@@ -13,7 +13,7 @@ use crate::{
     watch::{Scope, WatchOptions},
 };
 
-/// The options of the operator. The defaults suit a cluster.
+/// The options of the operator. The defaults are suitable for a cluster.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The namespace that the operator runs in.
@@ -26,7 +26,7 @@ pub struct Options {
     pub workers: usize,
     /// The maximum duration of a pass.
     pub pass_deadline: Duration,
-    /// The interval after which an object gets a pass although nothing changed.
+    /// The time after which an object gets a pass even if nothing changed.
     pub resync: Duration,
     /// The maximum time for which cleanup may delay the deletion of an object.
     pub cleanup: Duration,
@@ -36,27 +36,27 @@ pub struct Options {
     pub backoff: Backoff,
     /// The minimum time between two passes that a swap caused.
     pub pace: Duration,
-    /// Whether the operator reads Secrets. It keeps only the names of their keys and a digest.
+    /// Whether the operator reads Secrets. The operator keeps only the names of their keys, and a digest.
     pub secrets: bool,
     /// The key for the digests of Secrets.
     pub secret_key: Hidden,
-    /// Whether a user's own spec may raise privileges.
+    /// Whether fields that a user wrote in an object may raise the privileges of its pods.
     pub user_privileges: UserPrivileges,
-    /// The most that installed policies may be granted.
+    /// The limits of what packages may grant to installed policies.
     pub grantable: Grantable,
-    /// The most compiled code of policies that namespaces installed.
+    /// The limits for the compiled code of tenants' policies.
     pub code_share: CodeShare,
     /// Whether to use streaming lists if the API server supports them.
     pub streaming_lists: bool,
     /// The name of this process among its replicas.
     pub instance: String,
-    /// The threads that run policies.
+    /// Where policies run: on separate threads, or in the task of the pass.
     pub compute: Compute,
     /// The clock.
     pub clock: Clock,
     /// The seed for random delays and orders.
     pub seed: u64,
-    /// The number of bytes for remembered answers.
+    /// The size limit of the cache for answers, in bytes.
     pub memo: usize,
 }
 

@@ -11,10 +11,10 @@ use crate::{
     watch::ObjectKey,
 };
 
-/// The maximum number of places in a message about policies that are being loaded.
+/// The maximum number of namespaces in a message about policies that are being loaded.
 const NAMED: usize = 16;
 
-/// Shows the state of an operator. All clones show the same one.
+/// Shows the state of an operator. All clones show the state of the same operator.
 #[derive(Clone)]
 pub struct Probe {
     context: Arc<Context>,
@@ -26,7 +26,7 @@ impl Probe {
         Self { context, queue }
     }
 
-    /// Checks that every kind is watched and that every policy is loaded. The error lists what is missing.
+    /// Checks that every kind is watched and that every policy is loaded. The error lists the missing parts.
     pub fn ready(&self) -> Result<(), Vec<String>> {
         let Some(snapshot) = self.context.runner.catalogue.load() else {
             return Err(vec![self.context.runner.catalogue.missing().unwrap_or_default()]);
@@ -37,7 +37,8 @@ impl Probe {
         if unwatched.is_empty() { self.context.access.watch.follows_all() } else { Err(unwatched) }
     }
 
-    /// Returns the first few places whose policy is still being loaded, by kind. The operator does not wait for them.
+    /// Returns the first kinds and namespaces whose policies are still being loaded. The operator does not wait for
+    /// these policies.
     pub fn loading(&self) -> Vec<String> {
         let Some(snapshot) = self.context.runner.catalogue.load() else { return Vec::new() };
         let places = snapshot
@@ -47,7 +48,7 @@ impl Probe {
         places.take(NAMED).collect()
     }
 
-    /// Returns the listed namespaces that the operator may not read. It does not wait for them.
+    /// Returns the listed namespaces that the operator may not read. The operator does not wait for these namespaces.
     pub fn barred(&self) -> BTreeSet<String> {
         self.context.access.watch.barred()
     }
@@ -57,8 +58,8 @@ impl Probe {
         self.context.access.watch.denied()
     }
 
-    /// Returns what the last pass over an object saw, planned and decided. The error says why the operator has no
-    /// record. `kind` is any name of the kind.
+    /// Returns the record of the last pass over an object: what the pass saw, planned and decided. The error is the
+    /// reason why the operator has no record. `kind` may be any name of the kind.
     pub async fn explain(&self, kind: &str, namespace: &str, name: &str) -> Result<Value, String> {
         let unknown = || format!("the operator has no record of {kind} {namespace}/{name}");
         let snapshot = self.context.runner.catalogue.load().ok_or_else(unknown)?;

@@ -16,8 +16,9 @@ use crate::{
 pub(super) fn cover(context: &Context) {
     if let Some(snapshot) = context.runner.catalogue.load() {
         let mut coverage = coverage(&snapshot);
-        // Objects of a kind that lost its policy get a status that says so, also objects that are created later. A kind
-        // that a policy claims in another version has the same objects, so it did not lose its policy.
+        // Keep watching kinds that lost their policy: the status of their objects must report this, also for objects
+        // that are created later. If a policy claims another version of a kind, it answers for the same objects, so
+        // such a kind did not lose its policy.
         let (covered, remembered) = (context.access.watch.coverage(), context.runner.catalogue.remembered());
         for of in covered.primaries().map(|(of, _)| of).chain(&remembered).filter(|of| !is_answered(&snapshot, of)) {
             coverage.keep(of);
@@ -49,7 +50,7 @@ fn coverage(snapshot: &Snapshot) -> Coverage {
 
 /// Follows the swaps of the catalogue.
 pub(super) async fn follow(context: Arc<Context>, queue: Queue, mut revisions: watch::Receiver<u64>) {
-    // The watch queues every object at startup, so the first snapshot needs nothing.
+    // The watch queues every object at startup, so the first snapshot needs no other action.
     let mut before = context.runner.catalogue.load();
     loop {
         if revisions.changed().await.is_err() {

@@ -1,5 +1,5 @@
-//! Workers take an object from the queue, run a pass, and queue the object again. A panic or an error in a pass does
-//! not end a worker.
+//! Runs the workers. A worker takes an object from the queue, runs a pass, and queues the object again. A panic or an
+//! error in a pass does not end the worker.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -14,7 +14,8 @@ use crate::{
     watch::ObjectKey,
 };
 
-/// The maximum delay of the one object that retries for all objects with missing rights.
+/// The retry delay of one object, if many objects wait for missing rights. This object shows when the rights are
+/// granted.
 const RIGHTS_PROBE_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Runs passes until the queue is closed.
@@ -54,7 +55,8 @@ pub(super) async fn work(context: Arc<Context>, queue: Queue, deadline: Duration
             Next::After(wait) => {
                 queue.succeeded(&key);
                 queue.add_after(&key, wait);
-                // A waiting pass sent no request to the API server, so it does not show that the rights are there.
+                // A waiting pass sent no request to the API server, so it does not show that the operator has the
+                // rights.
                 if ended.result != PassResult::Waiting {
                     context.access.watch.was_let_in(&key);
                 }
@@ -75,7 +77,7 @@ pub(super) async fn work(context: Arc<Context>, queue: Queue, deadline: Duration
     }
 }
 
-/// Writes the reason for an unfinished pass into the object's status. If this panics too, the pass is tried again.
+/// Writes the reason for an unfinished pass into the object's status. If this panics too, logs the panic.
 async fn report(context: &Context, key: &ObjectKey, why: PassFailed) {
     let Context { access, declared_fields, memories, .. } = context;
     let reported = publish_failure(access, declared_fields, memories, key, why);

@@ -18,7 +18,7 @@ impl PackageError {
         Self { config_map: config_map.into(), problem: Box::new(problem) }
     }
 
-    /// Returns whether another ConfigMap can solve the problem. It may be applied later.
+    /// Returns whether another ConfigMap can solve the problem. A user may apply this ConfigMap later.
     pub fn is_incomplete(&self) -> bool {
         matches!(*self.problem, Problem::MissingChunk { .. } | Problem::OtherChunks { .. })
     }
@@ -49,7 +49,7 @@ pub enum Problem {
     /// Several keys contain or list a component.
     #[error("has {}: keep one of them", .0.join(" and "))]
     SeveralComponents(Vec<&'static str>),
-    /// A text under `binaryData`, or bytes under `data`.
+    /// A key that belongs under `data` is under `binaryData`, or the reverse.
     #[error("`{key}` must be under {field}: `kubectl create configmap --from-file` and `policy pack` put it there")]
     WrongField {
         /// The key.
@@ -57,13 +57,13 @@ pub enum Problem {
         /// The right field.
         field: &'static str,
     },
-    /// A key that resembles one of a package.
+    /// A key resembles a key of a package.
     #[error("`{key}` is not a key of a policy \
              package{}", hint.map(|near| format!(": did you mean `{near}`?")).unwrap_or_default())]
     UnknownKey {
         /// The key.
         key: String,
-        /// The key that was probably meant.
+        /// The key that the user probably meant.
         hint: Option<&'static str>,
     },
     /// The policy file is invalid.
@@ -75,18 +75,18 @@ pub enum Problem {
     /// The package has neither a component nor settings.
     #[error("has neither a component nor `settings` in policy.yaml: add one of them")]
     Nothing,
-    /// A field that requires a component.
+    /// The policy file has a field that requires a component, and the package has no component.
     #[error(
         "policy.yaml has `{0}`, which needs a component, but the package has none: add policy.wasm.gz, or remove the \
          field"
     )]
     WithoutComponent(&'static str),
-    /// A component in chunks without the digest of the whole.
+    /// The component is in chunks, and the policy file has no digest of the whole component.
     #[error(
         "policy.yaml has no `sha256`: a component in chunks needs the digest of the whole; `policy pack` writes it"
     )]
     NotPinned,
-    /// A line of the list of chunks is not a valid name, or repeats one.
+    /// A line in the list of chunks is not a valid name, or repeats a name.
     #[error("`policy.chunks`, line {line}: `{name}` {problem}: write the name of one ConfigMap a line, in order")]
     BadChunkName {
         /// The number of the line, from 1.
@@ -120,7 +120,7 @@ pub enum Problem {
         /// The index in the chunk's annotation.
         annotated: Option<String>,
     },
-    /// The chunks exist, but their content is not the pinned one.
+    /// The chunks exist, but their content does not have the pinned digest.
     #[error(
         "its chunks have the digest {found}, but policy.yaml pins {wanted}: apply the index and all its chunks again"
     )]
@@ -139,16 +139,16 @@ pub enum Problem {
         bytes: usize,
         /// The maximum.
         limit: usize,
-        /// How to solve this.
+        /// The remedy.
         remedy: &'static str,
     },
-    /// The name cannot be the name of ConfigMaps.
+    /// The name is not valid for ConfigMaps.
     #[error("is not a name for a policy's ConfigMaps: use at most 200 lower-case letters, digits, dots and hyphens")]
     BadName,
     /// The component cannot be packed.
     #[error(transparent)]
     Component(#[from] LoadError),
-    /// The policy file cannot be serialized.
+    /// The policy file cannot be written as text.
     #[error("policy.yaml cannot be written: {0}")]
     NotWritten(String),
 }

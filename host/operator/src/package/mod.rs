@@ -1,9 +1,10 @@
 //! The format of a package in ConfigMaps.
 //!
-//! An index has the label [`LABEL`] and a `policy.yaml`. The component is in the same ConfigMap, optionally gzipped. If
-//! one ConfigMap is too small for it, it is in chunks in ConfigMaps of their own. A package without a component changes
-//! the settings of the policy that it names. Everything here is a pure function of ConfigMaps: the catalogue and the
-//! command line read and write them, and [`kaos_policy::gate`] checks the component.
+//! The index of a package is a ConfigMap with the label [`LABEL`] and a `policy.yaml`. The component is in the same
+//! ConfigMap, optionally gzipped. If the component is too large for one ConfigMap, it is split into chunks, each in a
+//! separate ConfigMap. A package without a component changes the settings of the policy that the package names. All
+//! functions here are pure functions of ConfigMaps. The catalogue and the command line read and write the ConfigMaps,
+//! and [`kaos_policy::gate`] checks the component.
 
 mod error;
 mod read;
@@ -30,7 +31,7 @@ pub use write::{Packed, pack};
 pub const LABEL: &str = "kaos.tools/policy";
 /// The value of the label on a chunk. Any other value marks an index.
 pub const CHUNK: &str = "chunk";
-/// The value of the label that the operator writes on an index.
+/// The value of the label on an index that this program writes.
 pub const INDEX: &str = "package";
 /// The annotation of a chunk with the name of its index.
 pub const INDEX_ANNOTATION: &str = "kaos.tools/policy-index";
@@ -46,33 +47,34 @@ pub const CHUNKS: &str = "policy.chunks";
 /// The key of the bytes of a chunk.
 pub const PART: &str = "part";
 
-/// A package: a policy, or settings for one.
+/// A package: a policy, or settings for a policy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Package {
-    /// The name of its index.
+    /// The name of the package's index.
     pub name: String,
-    /// The namespace of its ConfigMaps.
+    /// The namespace of the package's ConfigMaps.
     pub namespace: String,
-    /// Its `policy.yaml`.
+    /// The `policy.yaml` of the package.
     pub file: PolicyFile,
     /// The component, possibly gzipped. `None` in a package of settings.
     pub component: Option<Vec<u8>>,
 }
 
 impl Package {
-    /// Returns the digest of the package. It depends only on the policy file and the component, not on chunks,
-    /// compression or formatting. A component that cannot be unpacked within the gate's bounds counts with its raw
+    /// Returns the digest of the package. The digest depends only on the policy file and the component, not on chunks,
+    /// compression or formatting. If a component cannot be unpacked within the gate's bounds, the digest uses its raw
     /// bytes.
     pub fn digest(&self) -> Digest {
         let component = self.component_digest();
         let mut file = self.file.clone();
-        // A correct pin adds nothing to the component's digest. A wrong pin makes the package a different one.
+        // Leave out a correct pin: it adds nothing to the component's digest. A package with a wrong pin has another
+        // digest.
         let packed = self.component.as_deref().map(Digest::of);
         file.sha256 = file.sha256.filter(|pin| Some(*pin) != component && Some(*pin) != packed);
         Digest::of_json(&json!({"file": file, "component": component}))
     }
 
-    /// Returns whether the package contains only settings, and they are for this policy.
+    /// Returns whether the package contains only settings, and the settings are for this policy.
     pub fn is_settings_for(&self, policy: &str) -> bool {
         self.component.is_none() && self.file.name.as_deref() == Some(policy)
     }
@@ -84,7 +86,7 @@ impl Package {
     }
 }
 
-/// Returns the name of a ConfigMap for errors.
+/// Returns the namespace and the name of a ConfigMap, for error messages.
 fn shown(config_map: &ConfigMap) -> String {
     let metadata = &config_map.metadata;
     let (namespace, name) = (metadata.namespace.as_deref(), metadata.name.as_deref().unwrap_or_default());

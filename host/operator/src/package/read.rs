@@ -11,24 +11,27 @@ use kaos_policy::{
 
 use super::{CHUNK, CHUNKS, COMPONENT, FILE, GZIPPED, INDEX_ANNOTATION, LABEL, PART, PackageError, Problem, shown};
 
-/// The maximum bytes of `policy.yaml`: it is kept together with the component in ConfigMaps of a mebibyte.
+/// The maximum size of `policy.yaml` in bytes. The operator stores this file together with the component in a
+/// ConfigMap, and a ConfigMap may have one mebibyte.
 const WORDS: usize = 256 << 10;
-/// The maximum number of chunks. Each is read separately, and a tenth of this number holds the largest component.
+/// The maximum number of chunks. A limit is needed because the operator reads each chunk separately. The largest
+/// component needs a tenth of this number.
 pub(super) const MOST_CHUNKS: usize = 100;
 
 const ANY_COMPONENT: &str = "write policy.wasm or policy.wasm.gz, or remove the key to ship only settings";
 
-/// Returns whether a ConfigMap is the index of a package, by its metadata.
+/// Returns whether the metadata is from the index of a package.
 pub fn is_index(metadata: &ObjectMeta) -> bool {
     label(metadata).is_some_and(|value| value != CHUNK)
 }
 
-/// Returns whether a ConfigMap is a chunk of a component, by its metadata.
+/// Returns whether the metadata is from a chunk of a component.
 pub fn is_chunk(metadata: &ObjectMeta) -> bool {
     label(metadata) == Some(CHUNK)
 }
 
-/// Returns the names of the chunks that an index lists, in order. Returns none if its component is not in chunks.
+/// Returns the names of the chunks that an index lists, in order. Returns an empty list if the component is not in
+/// chunks.
 pub fn chunk_names(index: &ConfigMap) -> Result<Vec<String>, PackageError> {
     listed(index).map_err(|problem| PackageError::new(shown(index), problem))
 }
@@ -55,7 +58,7 @@ pub(super) fn keys(index: &ConfigMap) -> Result<(), Problem> {
         }
     }
     let known = [FILE, COMPONENT, GZIPPED, CHUNKS];
-    // A misspelled key must not count as a missing one.
+    // Report a misspelled key: otherwise the package would be read as if the key were missing.
     if let Some(key) = texts.union(&bytes).find(|key| key.starts_with("policy") && !known.contains(key)) {
         return Err(Problem::UnknownKey { key: (*key).to_owned(), hint: nearest(key, known) });
     }
@@ -117,7 +120,7 @@ fn listed(index: &ConfigMap) -> Result<Vec<String>, Problem> {
     Ok(names)
 }
 
-/// Returns the bytes of a chunk, if it belongs to the index.
+/// Returns the bytes of a chunk. Fails if the chunk belongs to another index.
 pub(super) fn part<'a>(index: &ConfigMap, chunk: &'a ConfigMap) -> Result<&'a [u8], Problem> {
     let (of, annotated) = (index.metadata.name.as_deref(), annotated(chunk));
     if annotated.is_none() || annotated != of {
@@ -133,8 +136,8 @@ pub(super) fn part<'a>(index: &ConfigMap, chunk: &'a ConfigMap) -> Result<&'a [u
     }
 }
 
-/// Checks a policy file without a component: it must name the policy whose settings it changes, and must not contain
-/// fields that require a component.
+/// Checks the policy file of a package without a component. The file must name the policy whose settings it changes,
+/// and must not contain fields that require a component.
 pub(super) fn settings_alone(file: &PolicyFile) -> Result<(), Problem> {
     let PolicyFile { name, version, sha256, scope: _, settings, limits, grants, on_refusal: _ } = file;
     for (present, field) in [

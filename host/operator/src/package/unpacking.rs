@@ -15,7 +15,7 @@ use super::{
     shown,
 };
 
-/// Returns the package of an index. `chunk` returns ConfigMaps of the same namespace by name.
+/// Returns the package of an index. `chunk` returns the ConfigMap of a given name in the same namespace.
 pub fn unpack<C: Borrow<ConfigMap>>(
     index: &ConfigMap,
     chunk: impl Fn(&str) -> Option<C>,
@@ -49,26 +49,26 @@ where
     Ok(unpacking.package())
 }
 
-/// A package whose index was read.
+/// A package that is being read: the index is complete, and the chunks are being added.
 struct Unpacking<'a> {
     index: &'a ConfigMap,
     file: PolicyFile,
-    /// The chunks of its component, if it is in chunks.
+    /// The chunks of the component; `None` if the component is not in chunks.
     chunks: Option<ReadChunks>,
 }
 
 /// The chunks of a component that were read so far.
 struct ReadChunks {
     names: Vec<String>,
-    /// The number of chunks that were added.
+    /// The number of chunks that were read.
     added: usize,
     bytes: Vec<u8>,
-    /// The pinned digest.
+    /// The digest that the policy file pins.
     wanted: Digest,
 }
 
 impl<'a> Unpacking<'a> {
-    /// Starts with an index.
+    /// Reads the index.
     fn of(index: &'a ConfigMap) -> Result<Self, PackageError> {
         let wrong = |problem| PackageError::new(shown(index), problem);
         keys(index).map_err(wrong)?;
@@ -83,7 +83,7 @@ impl<'a> Unpacking<'a> {
         Ok(Self { index, file, chunks })
     }
 
-    /// Returns the name of the next chunk, if there is one.
+    /// Returns the name of the next chunk; `None` if all chunks were read.
     fn awaits(&self) -> Option<&str> {
         self.chunks.as_ref()?.awaited()
     }
@@ -103,7 +103,7 @@ impl<'a> Unpacking<'a> {
         Ok(())
     }
 
-    /// Returns the package.
+    /// Returns the package, after all chunks were added.
     fn package(self) -> Result<Package, PackageError> {
         let Self { index, file, chunks } = self;
         let wrong = |problem| PackageError::new(shown(index), problem);
@@ -139,7 +139,8 @@ impl ReadChunks {
         if Digest::of(&bytes) == wanted {
             return Ok(bytes);
         }
-        // A pin may also be the digest of the unpacked component. Damaged gzip counts as other bytes.
+        // The pin may also be the digest of the unpacked component. Damaged gzip is treated as ordinary bytes, which
+        // have another digest.
         let found = unpacked(&bytes, &Bounds::default())
             .map_or_else(|_| Digest::of(&bytes), |component| Digest::of(&component));
         if found == wanted { Ok(bytes) } else { Err(Problem::OtherChunks { found, wanted }) }

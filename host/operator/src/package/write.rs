@@ -1,7 +1,8 @@
 //! Writes a policy into ConfigMaps.
 //!
-//! The same policy always becomes the same bytes. The name of a chunk depends on its content, and a chunk never
-//! changes. An update creates new chunks in addition to the old ones, and then one write of the index switches to them.
+//! The same policy always results in the same bytes. The name of a chunk depends on its content, and a chunk never
+//! changes. An update creates new chunks in addition to the old chunks. Then one write of the index switches to the new
+//! chunks.
 
 use std::{collections::BTreeMap, io::Write};
 
@@ -18,9 +19,10 @@ use serde_json::Value;
 use super::{CHUNK, CHUNKS, FILE, GZIPPED, INDEX, INDEX_ANNOTATION, LABEL, PART, PackageError, Problem, read};
 use crate::yaml;
 
-/// The bytes of a component in one ConfigMap. A ConfigMap may have a mebibyte, so this leaves room for annotations.
+/// The maximum number of bytes of a component in one ConfigMap. A ConfigMap may have one mebibyte, so this leaves room
+/// for annotations.
 pub(super) const ROOM: usize = 900_000;
-/// The maximum length of an index name. The names of chunks are longer.
+/// The maximum length of an index name. This limit leaves room for the names of chunks, which are longer.
 const LONGEST_NAME: usize = 200;
 
 /// The ConfigMaps of a package.
@@ -28,19 +30,20 @@ const LONGEST_NAME: usize = 200;
 pub struct Packed {
     /// The index.
     pub index: ConfigMap,
-    /// The chunks of the component, if one ConfigMap is too small for it.
+    /// The chunks of the component; empty if the component fits into the index.
     pub chunks: Vec<ConfigMap>,
 }
 
 impl Packed {
-    /// Returns all ConfigMaps in the order in which to write them: the index last, so that it never waits for chunks.
+    /// Returns all ConfigMaps in the order in which to write them. The index comes last, so that its chunks exist
+    /// before it.
     pub fn config_maps(&self) -> impl Iterator<Item = &ConfigMap> {
         self.chunks.iter().chain(std::iter::once(&self.index))
     }
 }
 
-/// Packs a policy into ConfigMaps: gzips the component, cuts it into chunks if necessary, and pins it in the policy
-/// file.
+/// Packs a policy into ConfigMaps: gzips the component, splits it into chunks if necessary, and pins its digest in the
+/// policy file.
 pub fn pack(name: &str, namespace: &str, file: &PolicyFile, component: Option<&[u8]>) -> Result<Packed, PackageError> {
     package(name, namespace, file, component)
         .map_err(|problem| PackageError::new(format!("{namespace}/{name}"), problem))
@@ -77,7 +80,7 @@ fn package(name: &str, namespace: &str, file: &PolicyFile, component: Option<&[u
     Ok(Packed { index: place.index([(FILE, text), (CHUNKS, names)], None), chunks })
 }
 
-/// Serializes the policy file without empty fields. Keeps `settings` exactly as they are.
+/// Serializes the policy file without empty fields. Keeps `settings` unchanged.
 fn written(file: &PolicyFile) -> Result<String, Problem> {
     let failed = |error: &dyn std::fmt::Display| Problem::NotWritten(error.to_string());
     let mut value = serde_json::to_value(file).map_err(|error| failed(&error))?;
@@ -116,7 +119,7 @@ fn is_void(value: &Value) -> bool {
     }
 }
 
-/// Compresses bytes, always with the same result: the header has no time and no file name.
+/// Compresses bytes. The same bytes always have the same result, because the header has no time and no file name.
 fn gzip(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(bytes)?;

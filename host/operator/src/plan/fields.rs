@@ -1,4 +1,4 @@
-//! Compares two manifests field by field. Secret values are compared but never shown.
+//! Compares two manifests field by field. Compares secret values too, but never shows them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,16 +16,16 @@ use crate::{
 pub struct Field {
     /// The path of the field. Named items of a list appear with their names.
     pub path: String,
-    /// The value before; none if the field was missing.
+    /// The value before the change; `None` if the field was missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Value>,
-    /// The value after; none if the field is missing.
+    /// The value after the change; `None` if the field is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Value>,
 }
 
-/// Returns the fields in which two manifests of one object differ. Leaves out digests and hashes, which only follow
-/// from other fields.
+/// Returns the fields in which two manifests of one object differ. Leaves out digests and hashes, because they are
+/// computed from other fields.
 pub fn fields(before: &Value, after: &Value) -> Vec<Field> {
     let mut walk = Walk { found: Vec::new(), path: Vec::new(), secret: before["kind"] == "Secret" };
     walk.values(before, after);
@@ -75,7 +75,8 @@ impl<'a> Walk<'a> {
         for name in names.iter().chain(new_names.iter().filter(|name| !was.contains_key(*name))) {
             self.step(FieldStep::Named(name), was.get(name).copied(), is.get(name).copied());
         }
-        // The order of variables decides what `$(NAME)` means. Compare the order of items that are on both sides.
+        // Compare the order of items that are on both sides, because the order of variables decides what `$(NAME)`
+        // means.
         let order = |these: &[&'a str], others: &BTreeMap<&str, &Value>| -> Vec<&'a str> {
             these.iter().copied().filter(|name| others.contains_key(name)).collect()
         };
@@ -105,7 +106,7 @@ impl<'a> Walk<'a> {
         self.found.push(Field { path: self.shown(), before: shown(before), after: shown(after) });
     }
 
-    /// Whether the current value is secret: the data of a Secret, and values with the name of a secret.
+    /// Returns whether the current value is secret: it is data of a Secret, or its name shows that it is secret.
     fn is_hidden(&self) -> bool {
         let keys: Vec<&str> = self
             .path
@@ -116,7 +117,7 @@ impl<'a> Walk<'a> {
             })
             .collect();
         let of_secret = self.secret && matches!(keys.first(), Some(&("data" | "stringData" | "binaryData")));
-        // `env[API_KEY].value`, `data["api-key"]`. A reference to a Secret is not secret.
+        // For example `env[API_KEY].value` or `data["api-key"]`. A reference to a Secret is not secret.
         let by_name = match keys.as_slice() {
             [.., "env", name, "value"] | ["data" | "stringData", name] => masking::is_secret(name),
             _ => false,
@@ -155,7 +156,7 @@ fn masked(value: &Value) -> Value {
     }
 }
 
-/// Returns the names of a list's items, if each has a distinct name.
+/// Returns the names of a list's items. Returns `None` unless every item has a distinct name.
 fn names(items: &[Value]) -> Option<Vec<&str>> {
     let names: Vec<&str> = items.iter().map(|item| item.get("name")?.as_str()).collect::<Option<_>>()?;
     let distinct: BTreeSet<_> = names.iter().collect();

@@ -1,17 +1,17 @@
-//! Knows the immutable fields of common types. So a plan can report a change that an API server would refuse, without a
-//! request to one.
+//! Lists the immutable fields of common types. With this list, a plan can report a change that an API server would
+//! refuse, without a request to an API server.
 
 use serde_json::Value;
 
 use crate::reconcile::never_changes;
 
-/// The immutable fields of a type: these, or the whole spec except these.
+/// The immutable fields of a type: the listed fields, or all fields of the spec except the listed fields.
 enum Fixed {
     These(&'static [&'static str]),
     AllBut(&'static [&'static str]),
 }
 
-/// The fields of a `StatefulSet`'s spec that Kubernetes 1.36 lets change.
+/// The fields of a `StatefulSet`'s spec that Kubernetes 1.36 allows to change.
 const STATEFUL_SET: [&str; 7] = [
     "minReadySeconds",
     "ordinals",
@@ -22,7 +22,7 @@ const STATEFUL_SET: [&str; 7] = [
     "updateStrategy",
 ];
 
-/// Returns why an API server would refuse a change of an object, and what to do. Returns none if no immutable field
+/// Returns why an API server would refuse a change of an object, and the remedy. Returns `None` if no immutable field
 /// changes.
 pub fn refused(before: &Value, after: &Value) -> Option<String> {
     let changed = changed(before, after);
@@ -55,7 +55,7 @@ fn changed(before: &Value, after: &Value) -> Vec<String> {
     fields.into_iter().map(|field| format!("spec.{field}")).collect()
 }
 
-/// Whether a field differs, with the API server's defaults for fields that are not set.
+/// Returns whether a field differs, after the API server's defaults are set.
 fn differs(old: &Value, new: &Value, field: &str) -> bool {
     let value = |of: &Value| match (field, &of[field]) {
         ("podManagementPolicy", Value::Null) => "OrderedReady".into(),

@@ -1,7 +1,7 @@
 //! Compares the results of two sets of policies for each object.
 //!
-//! Decides nothing itself: both sides render the same objects as `render` does. The caller gathers the objects and
-//! displays the differences.
+//! Both sides render the same objects in the same way as `render`. The caller gathers the objects and displays the
+//! differences.
 
 mod fields;
 mod immutable;
@@ -30,14 +30,14 @@ pub use side::{Said, Side};
 
 use crate::offline::{Answering, Entry, StoredObjects, World};
 
-/// The results for one object before and after.
+/// The results for one object before and after a change.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Difference {
     /// The object.
     pub object: Reference,
-    /// The result before; none if no policy answered for it.
+    /// The result before the change; `None` if no policy answered for the object.
     pub before: Option<Side>,
-    /// The result after; none if no policy answers for it.
+    /// The result after the change; `None` if no policy answers for the object.
     pub after: Option<Side>,
     /// The children that differ.
     pub children: Vec<Child>,
@@ -51,12 +51,12 @@ pub struct Child {
     /// The kind of difference.
     #[serde(flatten)]
     pub change: Change,
-    /// Whether its pods are replaced.
+    /// Whether the change replaces the pods of the child.
     pub rolls: bool,
-    /// The reason why the API server refuses the change: its own answer, or a rule that this program knows.
+    /// The reason why the API server refuses the change: the server's own answer, or a rule that this program knows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
-    /// The manifest after the change; none if the child is deleted.
+    /// The manifest after the change; `None` if the child is deleted.
     #[serde(skip)]
     pub manifest: Option<Value>,
 }
@@ -74,13 +74,13 @@ pub enum Change {
 }
 
 impl Difference {
-    /// Whether anything other than the fuel differs.
+    /// Returns whether anything other than the fuel differs.
     pub fn is_change(&self) -> bool {
         let said = |side: &Option<Side>| side.as_ref().map(|side| side.said.clone());
         !self.children.is_empty() || said(&self.before) != said(&self.after)
     }
 
-    /// Whether the change makes a policy fail on the object, or makes the API server refuse a child.
+    /// Returns whether a policy fails on the object only after the change, or the API server refuses a child.
     pub fn is_failure(&self) -> bool {
         let failed = |side: &Option<Side>| matches!(side, Some(Side { said: Said::Failed(_), .. }));
         (failed(&self.after) && !failed(&self.before)) || self.children.iter().any(|child| child.refused.is_some())
@@ -90,10 +90,10 @@ impl Difference {
 /// All differences, and the needs of the passes.
 #[derive(Debug, Clone, Default)]
 pub struct Comparison {
-    /// One difference for each object with different policies or settings on the two sides, in the order of the
+    /// One difference for each object whose policies or settings differ between the two sides, in the order of the
     /// objects.
     pub differences: Vec<Difference>,
-    /// Every object that a pass needed.
+    /// The needs of all passes.
     pub needs: BTreeSet<Target>,
 }
 
@@ -152,7 +152,7 @@ fn difference(object: &Value, before: Option<Arc<Entry>>, after: Option<Arc<Entr
     };
     let children = match (planned(&before), planned(&after)) {
         (old, Some(new)) => children(&old.unwrap_or_default(), &new),
-        // Without a plan, existing children stay as they are.
+        // Without a plan, the operator does not change existing children.
         (_, None) => Vec::new(),
     };
     let side = |entry: Option<Arc<Entry>>| entry.map(|entry| Side::of(&entry));

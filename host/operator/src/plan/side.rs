@@ -1,4 +1,4 @@
-//! The result for one object on one side.
+//! The result for one object on one side of a comparison.
 
 use kaos_policy::{
     policy::PolicyId,
@@ -14,7 +14,7 @@ use crate::offline::Entry;
 pub struct Side {
     /// The policy that answered.
     pub policy: PolicyId,
-    /// The overlays on it.
+    /// The overlays that apply on top of this policy.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub overlays: Vec<PolicyId>,
     /// The fuel of the pass.

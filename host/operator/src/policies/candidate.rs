@@ -1,4 +1,4 @@
-//! Components before the gate, each with its `policy.yaml`.
+//! Reads components with their `policy.yaml`, for the gate.
 
 use std::{io, path::Path};
 
@@ -13,9 +13,9 @@ use crate::{
 /// A component with its `policy.yaml`, before the gate.
 #[derive(Debug, Clone)]
 pub struct Candidate {
-    /// Where the component comes from.
+    /// The origin of the component.
     pub origin: ComponentOrigin,
-    /// The component and its policy file. Without a file, an empty one that grants nothing.
+    /// The component and its policy file. If the file does not exist, an empty policy file, which grants nothing.
     pub inner: gate::Candidate,
 }
 
@@ -50,13 +50,13 @@ impl Candidate {
     }
 }
 
-/// Returns whether a file with this name exists. Does not follow a link: a link without a target still exists.
+/// Returns whether a file with this name exists. Does not follow links, so a link without a target exists too.
 fn is_there(path: &Path) -> bool {
     !path.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-/// Reads a policy file. Returns an empty one if the file does not exist. An unusable file is an error: with an empty
-/// policy file instead, the policy would hold in the whole cluster.
+/// Reads a policy file. Returns an empty policy file if the file does not exist. An unusable file is an error: with an
+/// empty policy file instead, the policy would apply in the whole cluster.
 fn file_at(path: &Path) -> Result<PolicyFile, PolicyError> {
     if !is_there(path) {
         return Ok(PolicyFile::default());
@@ -64,7 +64,8 @@ fn file_at(path: &Path) -> Result<PolicyFile, PolicyError> {
     let named = || path.display().to_string();
     let text = reading::text(path, SETTINGS)?;
     if text.trim().is_empty() {
-        // A shell creates an empty file for redirected output before the command writes to it.
+        // The file may be empty because a shell creates an empty file for redirected output before the command writes
+        // to it.
         return Err(PolicyError::Empty { path: named() });
     }
     PolicyFile::parse(&text).map_err(|source| PolicyError::File { path: named(), source })

@@ -25,7 +25,7 @@ pub enum PolicyError {
         /// The file.
         path: String,
     },
-    /// A policy file has a name that is not read.
+    /// A policy file has a name under which the program does not read it.
     #[error("{path}: is not read: put these fields into a policy.yaml next to the component, in a folder of its own")]
     Misnamed {
         /// The file.
@@ -34,7 +34,7 @@ pub enum PolicyError {
     /// The gate refused a component.
     #[error("{origin}: {source}")]
     Rejected {
-        /// Where the component comes from.
+        /// The origin of the component.
         origin: ComponentOrigin,
         /// The reason.
         source: Box<gate::LoadError>,
@@ -46,7 +46,7 @@ pub enum PolicyError {
         of: ResourceType,
         /// The first of the two policies.
         first: ComponentOrigin,
-        /// The second one.
+        /// The second of the two policies.
         second: ComponentOrigin,
     },
     /// An overlay claims a kind that no other policy claims.

@@ -1,4 +1,4 @@
-//! Turns components into policies that can be evaluated. Runs the gate without a cluster.
+//! Loads policies: runs the gate for components, without a cluster.
 
 use std::{
     ffi::OsString,
@@ -33,11 +33,11 @@ use crate::{
 /// A policy that passed the gate.
 #[derive(Debug, Clone)]
 pub struct Loaded {
-    /// Where it comes from.
+    /// The origin of the component.
     pub origin: ComponentOrigin,
     /// The policy.
     pub policy: Arc<Policy>,
-    /// The settings of its policy file. Null if it has none.
+    /// The settings of the policy file. Null if the policy file has no settings.
     pub settings: Value,
 }
 
@@ -46,7 +46,7 @@ pub fn sample_cluster() -> Cluster {
     Cluster::default()
 }
 
-/// Loads policies: the engine that runs them, and the facts of the cluster for their samples.
+/// Loads policies. Contains the engine that runs the policies, and the facts of the cluster for the policies' samples.
 #[derive(Debug)]
 pub struct Loader {
     engine: Engine,
@@ -67,38 +67,38 @@ impl Loader {
         Ok(Self { engine, cluster, clock, built_in, in_children: false, cache: None, newer: AtomicBool::new(false) })
     }
 
-    /// Compiles embedded components in child processes too, if the binary does not contain their code. A process that
-    /// runs for months should not keep the memory that a compiler needs.
+    /// Makes the loader compile embedded components in child processes too, if the binary does not contain their code.
+    /// A process that runs for months should not keep the memory that a compiler needs.
     #[must_use]
     pub fn in_children(self) -> Self {
         Self { in_children: true, ..self }
     }
 
-    /// Creates a loader for a short run, in which compilation takes most of the time. It takes the code that an earlier
-    /// run compiled from the user's cache directory. It compiles everything if there is no such directory, or if the
-    /// directory cannot be trusted or written.
+    /// Creates a loader for a short run, in which compilation takes most of the time. The loader reuses code that an
+    /// earlier run compiled, from the user's cache directory. If this directory does not exist, is not trustworthy or
+    /// cannot be written, the loader compiles everything.
     pub fn cached(cluster: Cluster) -> Result<Self, EngineError> {
         let cache = cache_directory(|name| std::env::var_os(name)).and_then(|place| Cache::open(place).ok());
         Ok(Self { cache, ..Self::new(cluster)? })
     }
 
-    /// Expects from now on that the API server is newer than this program.
+    /// Tells the loader that the API server is newer than this program.
     pub(crate) fn expect_newer(&self) {
         self.newer.store(true, Ordering::Relaxed);
     }
 
-    /// Returns the facts about the API server that are known.
+    /// Returns the known facts about the API server.
     pub(crate) fn server(&self) -> Known {
         Known { is_newer: self.newer.load(Ordering::Relaxed) }
     }
 
-    /// Loads the embedded policies and those of files, in this order.
+    /// Loads the embedded policies and the policies from files, in this order.
     pub fn load(&self, files: &[PathBuf]) -> Result<Vec<Loaded>, PolicyError> {
         let mut candidates = Candidate::embedded()?;
         for file in files {
             candidates.push(Candidate::read(file)?);
         }
-        // Compilation takes most of the time of a short run, so it runs in parallel.
+        // Compile in parallel, because compilation takes most of the time of a short run.
         thread::scope(|scope| {
             let admitted: Vec<_> =
                 candidates.into_iter().map(|candidate| scope.spawn(|| self.admit(candidate))).collect();
@@ -119,7 +119,7 @@ impl Loader {
     }
 
     /// Runs the whole gate. Compiles embedded components in this process, unless [`Self::in_children`] was called.
-    /// Always compiles components from files in a child process.
+    /// Components from files are always compiled in a child process.
     pub fn check(&self, candidate: &Candidate) -> Check {
         let compiler = self.compiler(&candidate.origin, this_program());
         let gate = Gate {
@@ -158,21 +158,22 @@ impl Loader {
     }
 }
 
-/// Returns the path of the running program. On Linux this is a link that leads to the program also after an upgrade has
-/// replaced or deleted its file.
+/// Returns the path of the running program. On Linux, this path is a link to the program, and stays valid after an
+/// upgrade has replaced or deleted the program's file.
 fn this_program() -> io::Result<PathBuf> {
     let link = Path::new("/proc/self/exe");
     if link.exists() { Ok(link.to_owned()) } else { std::env::current_exe() }
 }
 
-/// Returns the directory for compiled code, by the XDG rules. Returns `None` without a home directory.
+/// Returns the directory for compiled code according to the XDG rules. Returns `None` without a home directory.
 fn cache_directory(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let place = |name| variable(name).map(PathBuf::from).filter(|place| place.is_absolute());
     let caches = place("XDG_CACHE_HOME").or_else(|| Some(place("HOME")?.join(".cache")))?;
     Some(caches.join("kaos-operator"))
 }
 
-/// The compiler if the path of this program is unknown. It refuses to compile, because it cannot start a child process.
+/// The compiler for the case that the path of this program is unknown. This compiler refuses to compile, because it
+/// cannot start a child process.
 struct NoProgram(String);
 
 impl Compile for NoProgram {

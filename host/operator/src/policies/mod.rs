@@ -1,4 +1,5 @@
-//! The policies that answer offline: the embedded ones, and the ones that the user names, which take precedence.
+//! Loads and selects the policies that answer without a cluster: the embedded policies, and the policies that the user
+//! names. The user's policies take precedence.
 
 mod candidate;
 mod compile_child;

@@ -7,7 +7,7 @@ use std::{fmt, path::PathBuf};
 pub enum ComponentOrigin {
     /// The binary.
     Embedded,
-    /// A file, as the user named it.
+    /// A file, with the path that the user gave.
     File(PathBuf),
 }
 

@@ -1,9 +1,9 @@
 //! Presets: the defaults of a version of KAOS, as settings of the policies.
 //!
-//! A preset is a file of settings, with a section for each policy. Its values are weaker than all others except the
-//! policies' own defaults. The chart writes the chosen preset into the ConfigMap [`COMPATIBILITY`], which the operator's
-//! pods mount. The same files are embedded here, so that verbs can use them without a cluster. `deploy/generate` copies
-//! them into the chart.
+//! A preset is a file of settings, with a section for each policy. A preset is weaker than all other settings layers
+//! except the policies' own defaults. The chart writes the chosen preset into the ConfigMap [`COMPATIBILITY`], and the
+//! operator's pods mount this ConfigMap. The binary also embeds the preset files, so that verbs can use them without a
+//! cluster. `deploy/generate` copies the files into the chart.
 
 use std::path::Path;
 
@@ -13,7 +13,8 @@ use serde_json::Value;
 
 use crate::input::{self, InputError};
 
-/// The ConfigMap with the preset that the chart chose. It has one key: the name of the preset and `.yaml`.
+/// The ConfigMap into which the chart writes the preset. The ConfigMap has one key: the name of the preset plus
+/// `.yaml`.
 pub const COMPATIBILITY: &str = "kaos-operator-compatibility";
 
 /// The embedded presets: their names and texts.
@@ -23,22 +24,22 @@ pub const ALL: [(&str, &str); 2] =
 /// A preset.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Preset {
-    /// Its name.
+    /// The name of the preset.
     pub name: String,
-    /// Its settings: a section for each policy.
+    /// The settings of the preset: a section for each policy.
     pub sections: Value,
 }
 
-/// A preset cannot be used.
+/// Why a preset cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PresetError {
-    /// There is neither a preset of this name nor a file.
+    /// Neither a preset nor a file of this name exists.
     #[error("there is no preset and no file {0}: the presets are {names}", names = names())]
     Unknown(String),
     /// The file cannot be read.
     #[error(transparent)]
     File(#[from] InputError),
-    /// The text is no YAML.
+    /// The text is not YAML.
     #[error("the preset {name} is not YAML: {why}")]
     NotYaml {
         /// The preset.
@@ -46,10 +47,10 @@ pub enum PresetError {
         /// The parser's message.
         why: String,
     },
-    /// The text has another form.
+    /// The text does not consist of a section for each policy.
     #[error("the preset {0} has no section for a policy: write the settings of each policy below its name")]
     NoSections(String),
-    /// The ConfigMap has no preset, or several.
+    /// The ConfigMap has no preset, or several presets.
     #[error("ConfigMap {COMPATIBILITY} has {0} keys that end in .yaml: leave one")]
     Keys(usize),
 }
@@ -59,7 +60,7 @@ fn names() -> String {
 }
 
 impl Preset {
-    /// Returns an embedded preset by its name, otherwise the preset in a file.
+    /// Returns the embedded preset of this name. If no such preset exists, reads the preset from the file of this name.
     pub fn named(name: &str) -> Result<Self, PresetError> {
         if let Some((name, text)) = ALL.iter().find(|(known, _)| *known == name) {
             return Self::parsed(name, text);
@@ -124,7 +125,7 @@ mod tests {
         policies.iter().map(|loaded| (&*loaded.policy.id().name, loaded.policy.schema())).collect()
     }
 
-    /// The path of each value, without the entries of runtimes, of which a version may have more.
+    /// Collects the path of each value. Leaves out the entries of runtimes, because a version may have more runtimes.
     fn paths(value: &Value, at: &str, into: &mut BTreeSet<String>) {
         match value.as_object().filter(|fields| !fields.is_empty() && !at.ends_with(".runtimes")) {
             Some(fields) => fields.iter().for_each(|(name, value)| paths(value, &format!("{at}.{name}"), into)),
@@ -162,7 +163,7 @@ mod tests {
         for (policy, schema) in schemas(&policies) {
             let mut settings =
                 schema.resolve(policy, &Preset::named("kaos-0.1").unwrap().layers()).unwrap().tree().clone();
-            // Descriptions are for people.
+            // Remove the descriptions, which are only for people.
             let runtimes = settings.get_mut("runtimes").and_then(Value::as_object_mut);
             for runtime in runtimes.into_iter().flat_map(|all| all.values_mut()) {
                 runtime.as_object_mut().unwrap().remove("description");

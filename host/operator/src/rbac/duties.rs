@@ -7,20 +7,20 @@ use super::Scope;
 /// The options of the operator that decide its rights.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Duties {
-    /// The namespaces that it works in.
+    /// The namespaces in which the operator works.
     pub scope: Scope,
-    /// The namespace that it runs in.
+    /// The namespace in which the operator runs.
     pub operator_namespace: String,
-    /// Whether it reads Secrets.
+    /// Whether the operator reads Secrets.
     pub secrets: bool,
     /// Whether replicas elect a leader.
     pub leader_election: bool,
-    /// Whether namespaces other than its own may have policies.
+    /// Whether namespaces other than the operator's may have policies.
     pub namespace_policies: bool,
 }
 
 impl Duties {
-    /// Returns the namespaces that get a Role each. `None` if the operator gets a `ClusterRole`.
+    /// Returns the namespaces that get a Role each. Returns `None` if the operator gets a `ClusterRole` instead.
     pub(crate) fn namespaces(&self) -> Option<&BTreeSet<String>> {
         match &self.scope {
             Scope::All => None,

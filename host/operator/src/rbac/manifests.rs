@@ -1,4 +1,4 @@
-//! The manifests that grant the rights to the operator's service account.
+//! Builds the manifests that grant the rights to the operator's service account.
 
 use serde_json::{Value, json};
 
@@ -8,8 +8,8 @@ const API: &str = "rbac.authorization.k8s.io";
 /// The label of a `ClusterRole` whose rules are aggregated into the operator's own role.
 pub const AGGREGATED: &str = "rbac.kaos.tools/aggregate-to-operator";
 
-/// Returns all manifests, in the order in which to apply them. `name` is the name of the service account, and the start
-/// of all other names.
+/// Returns all manifests, in the order in which to apply them. `name` is the name of the service account, and the
+/// prefix of all other names.
 pub fn manifests(rights: &Rights, duties: &Duties, name: &str) -> Vec<Value> {
     let home = duties.operator_namespace.as_str();
     let account = json!({
@@ -30,9 +30,9 @@ pub fn manifests(rights: &Rights, duties: &Duties, name: &str) -> Vec<Value> {
     objects
 }
 
-/// Returns the manifests with the additional rights for one policy's claims, for an existing operator. With a
-/// `ClusterRole`, the label aggregates it into the operator's own role. With Roles in each namespace, the manifests
-/// bind them to `account`, the operator's service account.
+/// Returns the manifests with the additional rights for one policy's claims, for an existing operator. If the operator
+/// has a `ClusterRole`, a label aggregates the rules of the new `ClusterRole` into the existing one. If the operator
+/// has Roles in each namespace, the manifests bind the new Roles to `account`, the operator's service account.
 pub fn further(rights: &Rights, duties: &Duties, name: &str, account: &str) -> Vec<Value> {
     let home = duties.operator_namespace.as_str();
     let mut objects = Vec::new();
@@ -57,8 +57,8 @@ pub fn further(rights: &Rights, duties: &Duties, name: &str, account: &str) -> V
     objects
 }
 
-/// Returns a Role and its binding in a namespace, or a `ClusterRole` and its binding. Returns nothing if there are no
-/// rules.
+/// Returns a Role and its binding in a namespace, or a `ClusterRole` and its binding. Returns no manifests if there are
+/// no rules.
 fn grant(name: &str, namespace: Option<&str>, rules: &[Rule], (account, home): (&str, &str)) -> Vec<Value> {
     if rules.is_empty() {
         return Vec::new();

@@ -1,8 +1,9 @@
-//! The least rights that the operator needs: the host's rights, and the rights that the claims of its policies require.
+//! Computes the minimal rights that the operator needs: the rights of the host, and the rights that the claims of its
+//! policies require.
 //!
-//! `rules` computes the rules, and `manifests` puts them into objects. Both are pure, so the chart contains the same
-//! rules that `kaos-operator rbac` prints. The plural of a type comes from its embedded CRD, or else from the usual
-//! rules of English.
+//! `rules` computes the rules, and `manifests` writes them into Kubernetes objects. Both are pure, so the chart
+//! contains the same rules that `kaos-operator rbac` prints. The plural of a type comes from its embedded CRD, or
+//! otherwise from the usual rules of English.
 
 mod duties;
 mod manifests;

@@ -1,4 +1,4 @@
-//! One rule, and a collection of rights that becomes rules.
+//! Defines a rule, and turns a collection of rights into rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 pub struct Rule {
     /// The API group. Empty for the core group.
     pub group: String,
-    /// Plurals, and subresources as `plural/subresource`.
+    /// The plurals of the resources, and subresources as `plural/subresource`.
     pub resources: BTreeSet<String>,
     /// The names of the objects. Empty for all objects.
     pub names: BTreeSet<String>,
@@ -18,7 +18,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Returns the rule in the form of a Role.
+    /// Returns the rule as a Role contains it.
     pub fn manifest(&self) -> Value {
         let Self { group, resources, names, verbs } = self;
         let mut rule = json!({"apiGroups": [group], "resources": resources, "verbs": verbs});
@@ -29,7 +29,7 @@ impl Rule {
     }
 }
 
-/// An API group, a resource, and the names of the objects. No names stand for all objects.
+/// An API group, a resource, and the names of the objects. An empty set of names means all objects.
 type NamedResource = (String, String, BTreeSet<String>);
 
 /// Rights, before they become rules.
@@ -51,7 +51,7 @@ impl Collected {
         self.0.entry((group.to_owned(), resource.into(), names)).or_default().extend(verbs);
     }
 
-    /// Removes the rights that `others` contains already.
+    /// Removes the rights that `others` already contains.
     pub(super) fn leave_out(&mut self, others: &Self) {
         let gives = |right: &NamedResource, verb: &str| {
             others.0.iter().any(|(other, verbs)| is_within(right, other) && verbs.contains(verb))

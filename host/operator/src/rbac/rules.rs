@@ -14,20 +14,20 @@ use crate::{config_maps::FITTED_CONFIG, definitions::embedded, leader_election};
 
 /// The verbs for watching objects.
 const FOLLOW: &[&str] = &["get", "list", "watch"];
-/// The verbs for managing children. The API server requires `create` when an apply finds no object.
+/// The verbs for managing children. The API server requires `create` for an apply of an object that does not exist.
 const KEEP: &[&str] = &["create", "delete", "get", "list", "patch", "watch"];
 
 /// All rights, by namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rights {
-    /// In each namespace that the operator works in, or in all.
+    /// The rights in each namespace in which the operator works, or in all namespaces.
     pub working: Vec<Rule>,
-    /// In the namespace that the operator runs in.
+    /// The rights in the namespace in which the operator runs.
     pub operator: Vec<Rule>,
 }
 
 impl Rights {
-    /// Returns the rules in the form of Roles, without the Roles.
+    /// Returns the rules as Roles contain them, without the Roles.
     pub fn rules(&self) -> Value {
         let of = |rules: &[Rule]| rules.iter().map(Rule::manifest).collect::<Vec<Value>>();
         json!({"working": of(&self.working), "operator": of(&self.operator)})
@@ -38,8 +38,8 @@ impl Rights {
 pub fn rules(policies: &[&Policy], duties: &Duties) -> Rights {
     let (mut working, mut operator) = (Collected::default(), Collected::default());
     let everywhere = duties.namespaces().is_none();
-    // Events about objects. Events about policies are in the operator's namespace and need `patch`, because a repeated
-    // one increases a counter.
+    // For Events about objects. Events about policies are in the operator's namespace, and also require the verb
+    // `patch`, because a repeated Event increases a counter.
     working.add("events.k8s.io", "events", &["create"]);
     if everywhere {
         // The watch on CRDs shows new and deleted types, and the schema of their status. With Roles only, the operator
@@ -47,7 +47,7 @@ pub fn rules(policies: &[&Policy], duties: &Duties) -> Rights {
         working.add("apiextensions.k8s.io", "customresourcedefinitions", FOLLOW);
     }
     if duties.secrets {
-        // A change of a ConfigMap or Secret that pods refer to rolls the pods.
+        // The operator watches both types, because pods restart when a ConfigMap or Secret that they refer to changes.
         working.add("", "configmaps", FOLLOW);
         working.add("", "secrets", FOLLOW);
     }
@@ -58,9 +58,9 @@ pub fn rules(policies: &[&Policy], duties: &Duties) -> Rights {
         operator.add_named("coordination.k8s.io", "leases", name, &["get", "update"]);
     }
     operator.add("events.k8s.io", "events", &["create", "patch"]);
-    // For installed policies: their ConfigMaps, the ConfigMaps with the kept bytes, and the PolicyRevisions.
+    // For installed policies: their ConfigMaps, the ConfigMaps with the stored bytes, and the PolicyRevisions.
     operator.add("", "configmaps", &["create", "get", "list", "watch"]);
-    // The operator keeps the last settings that fitted for the next process. `kaos-operator release` deletes them.
+    // For the last good settings, which the operator stores for the next process. `kaos-operator release` deletes them.
     operator.add_named("", "configmaps", [FITTED_CONFIG.to_owned()].into(), &["delete", "patch"]);
     operator.add(kaos_crds::GROUP, "policyrevisions", &["create", "delete", "get", "list", "watch"]);
     operator.add(kaos_crds::GROUP, "policyrevisions/status", &["patch"]);

@@ -1,5 +1,5 @@
-//! Access to the cluster for the steps that act: the API server and the watch. The watch learns the answer of every write
-//! at once, so that no pass acts on an older state.
+//! The access to the API server and the watch, for the steps of a pass that write. The watch gets the answer of every
+//! write immediately, so that no pass acts on an older state.
 
 use std::sync::Arc;
 
@@ -45,13 +45,14 @@ impl Access {
         Calls::namespaced(&self.client, &served.resource, namespace)
     }
 
-    /// Reads a child from the API server. `None` if it does not exist.
+    /// Reads a child from the API server. Returns `None` if the child does not exist.
     pub(crate) async fn read(&self, child: &Reference) -> Result<Option<Value>, CallError> {
         let served = self.served(&child.of())?;
         self.calls(&served, child.namespace.as_deref().unwrap_or_default()).get(&child.name).await
     }
 
-    /// Reads the pass's object from the API server. `None` if it is gone or replaced.
+    /// Reads the pass's object from the API server. Returns `None` if the object is gone, or if another object has
+    /// replaced it.
     pub(crate) async fn read_again(&self, served: &Served, object: &Value) -> Result<Option<Value>, CallError> {
         let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
         let live = self.calls(served, text("namespace")).get(text("name")).await?;
@@ -73,8 +74,9 @@ impl Access {
         Ok(())
     }
 
-    /// Deletes the object with this UID, at this version if one is given. Returns whether it is gone at once. If not, it
-    /// waits for finalizers, including those of the garbage collector.
+    /// Deletes the object with this UID. If a version is given, only deletes the object at this version. Returns
+    /// whether the object is gone immediately. Otherwise the object waits for finalizers, including the finalizers of
+    /// the garbage collector.
     pub(crate) async fn delete(
         &self,
         which: &Reference,
@@ -117,8 +119,8 @@ fn reference(object: &Value) -> ObjectReference {
     }
 }
 
-/// Makes a final error transient. Patches test their preconditions, and the server's error does not tell whether a test
-/// failed. If one did, the object has changed, and the retry starts from the new object.
+/// Makes a final error transient. Patches test their preconditions, and the server's error does not show whether such a
+/// test failed. If a test failed, the object has changed, and the retry starts from the new object.
 fn may_pass(error: CallError) -> CallError {
     let class = if error.is_final() { Class::Transient(None) } else { error.class };
     CallError { class, ..error }

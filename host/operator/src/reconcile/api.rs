@@ -1,4 +1,5 @@
-//! The calls of a pass, as plain requests, because manifests and answers are JSON.
+//! The API calls of a pass. The calls are plain HTTP requests without typed objects, because manifests and answers are
+//! JSON.
 
 use kaos_policy::{contract::Reference, stamp::MANAGER};
 use kube::{
@@ -13,14 +14,14 @@ use serde_json::{Value, json};
 
 use super::error::{CallError, Class};
 
-/// A version that no object has: a store starts with it, before the first object. An apply with this version creates a
-/// missing object and conflicts with every existing one.
+/// A version that no object has: a store starts with this version, before the first object. An apply with this version
+/// creates a missing object, and conflicts with every existing object.
 const BEFORE_ALL: &str = "1";
 
 /// The server's prefix for messages of admission webhooks.
 const WEBHOOK: &str = "admission webhook ";
 
-/// Calls on objects of one type in one namespace.
+/// The API calls for objects of one type in one namespace.
 pub(crate) struct Calls<'a> {
     client: &'a Client,
     path: String,
@@ -33,21 +34,21 @@ type CallResult = Result<Value, CallError>;
 type Built = Result<http::Request<Vec<u8>>, kube::core::request::Error>;
 
 impl<'a> Calls<'a> {
-    /// Calls on objects of a namespaced type.
+    /// Returns the calls for objects of a namespaced type.
     pub(crate) fn namespaced(client: &'a Client, resource: &ApiResource, namespace: &str) -> Self {
         let path = DynamicObject::url_path(resource, Some(namespace));
         let (kind, plural) = (resource.kind.clone(), resource.plural.clone());
         Self { client, path, kind, plural, namespace: namespace.to_owned() }
     }
 
-    /// Calls on objects of a cluster-scoped type.
+    /// Returns the calls for objects of a cluster-scoped type.
     pub(crate) fn cluster(client: &'a Client, resource: &ApiResource) -> Self {
         let path = DynamicObject::url_path(resource, None);
         let (kind, plural) = (resource.kind.clone(), resource.plural.clone());
         Self { client, path, kind, plural, namespace: String::new() }
     }
 
-    /// Reads the object with its managed fields. `None` if it does not exist.
+    /// Reads the object with its managed fields. Returns `None` if the object does not exist.
     pub(crate) async fn get(&self, name: &str) -> Result<Option<Value>, CallError> {
         let request = Request::new(&self.path).get(name, &GetParams::default());
         match self.send("get", name, request).await {
@@ -56,7 +57,7 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// Reads another document of the API server. `None` if the server does not serve it.
+    /// Reads another document of the API server. Returns `None` if the server does not serve the document.
     pub(crate) async fn document(&self, path: &str) -> Result<Option<Value>, CallError> {
         let request = http::Request::get(path).body(Vec::new()).map_err(kube::core::request::Error::BuildRequest);
         match self.send("read", path, request).await {
@@ -65,8 +66,9 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// Applies to the object with this UID, server-side and in our name. `None` if it is gone; an object that replaced
-    /// it stays unchanged. The caller has checked ownership, so the apply takes over fields of others.
+    /// Sends a server-side apply with the operator's field manager to the object with this UID. Returns `None` if the
+    /// object is gone. If another object has replaced it, the other object stays unchanged. The caller checked the
+    /// ownership before, so the apply takes over fields of other managers.
     pub(crate) async fn apply(
         &self,
         name: &str,
@@ -77,12 +79,14 @@ impl<'a> Calls<'a> {
         self.apply_if(name, body, ("uid", uid), dry_run).await
     }
 
-    /// Creates an object by server-side apply in our name. `None` if it exists already, and then it stays unchanged.
+    /// Creates an object with a server-side apply and the operator's field manager. Returns `None` if the object
+    /// already exists; the object then stays unchanged.
     pub(crate) async fn apply_new(&self, name: &str, body: &Value, dry_run: bool) -> Result<Option<Value>, CallError> {
         self.apply_if(name, body, ("resourceVersion", BEFORE_ALL), dry_run).await
     }
 
-    /// Applies server-side to the object with this value in its metadata. `None` if there is no such object.
+    /// Sends a server-side apply to the object with this value in its metadata. Returns `None` if no such object
+    /// exists.
     async fn apply_if(
         &self,
         name: &str,
@@ -101,13 +105,13 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// Applies the status in our name, server-side.
+    /// Sends a server-side apply of the status with the operator's field manager.
     pub(crate) async fn apply_status(&self, name: &str, body: &Value) -> CallResult {
         let request = Request::new(&self.path).patch_subresource("status", name, &applying(false), &Patch::Apply(body));
         self.send("apply status of", name, request).await
     }
 
-    /// Sends a JSON patch. Its `operations` test their preconditions.
+    /// Sends a JSON patch. The `operations` contain tests of their preconditions.
     pub(crate) async fn patch(&self, name: &str, operations: &Value) -> CallResult {
         let request = json_patch(operations).and_then(|patch| {
             let parameters = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
@@ -116,7 +120,7 @@ impl<'a> Calls<'a> {
         self.send("patch", name, request).await
     }
 
-    /// Replaces the managed fields, unless the object has changed since it was read.
+    /// Replaces the managed fields, unless the object changed after the operator read it.
     pub(crate) async fn manage(&self, read: &Value, entries: &[Value]) -> CallResult {
         let metadata = &read["metadata"];
         let operations = json!([
@@ -126,8 +130,8 @@ impl<'a> Calls<'a> {
         self.patch(metadata["name"].as_str().unwrap_or_default(), &operations).await
     }
 
-    /// Deletes the object with this UID, at this version if one is given. Returns the object if it waits for
-    /// finalizers.
+    /// Deletes the object with this UID. If a version is given, only deletes the object at this version. Returns the
+    /// object if it waits for finalizers.
     pub(crate) async fn delete(
         &self,
         name: &str,
@@ -143,7 +147,7 @@ impl<'a> Calls<'a> {
         };
         match self.send("delete", name, Request::new(&self.path).delete(name, &parameters)).await {
             Err(error) if error.class == Class::Gone => Ok(None),
-            // The server answers with a `Status` if the object is gone at once.
+            // If the object is gone immediately, the server answers with a `Status` and not with the object.
             answer => answer.map(|answer| Some(answer).filter(|object| object["metadata"]["uid"] == uid)),
         }
     }
@@ -158,8 +162,8 @@ impl<'a> Calls<'a> {
     }
 }
 
-/// Whether the server's error is about the object itself: it exists already, has another version, or has another UID.
-/// Quotas and admission webhooks answer 409 and 422 too, for other reasons and with causes of their own.
+/// Returns whether the server's error is about the object itself: it already exists, has another version, or has
+/// another UID. Quotas and admission webhooks also answer 409 and 422, for other reasons and with other causes.
 fn is_another(status: &kube::core::Status, plural: &str, name: &str) -> bool {
     let Some(details) = status.details.as_ref().filter(|details| details.name == name) else { return false };
     if status.message.starts_with(WEBHOOK) {
@@ -180,7 +184,8 @@ fn verb(dry_run: bool) -> &'static str {
     if dry_run { "try" } else { "apply" }
 }
 
-/// Names in requests come from the server or have passed the guard.
+/// Returns the request. Names in requests come from the server or passed the guard, so a request can only be invalid
+/// because of a bug.
 fn built(what: impl Fn() -> String, request: Built) -> Result<http::Request<Vec<u8>>, CallError> {
     request.map_err(|error| CallError { what: what(), class: Class::Permanent, message: error.to_string() })
 }
@@ -189,8 +194,8 @@ fn json_patch(operations: &Value) -> Result<json_patch::Patch, kube::core::reque
     serde_json::from_value(operations.clone()).map_err(kube::core::request::Error::SerializeBody)
 }
 
-/// Returns the operations that remove a finalizer. `None` if the object does not have it. They test its position, so
-/// that they remove no other finalizer.
+/// Returns the operations that remove a finalizer. Returns `None` if the object does not have this finalizer. The
+/// operations test the position of the finalizer, so that they remove no other finalizer.
 pub(crate) fn without_finalizer(object: &Value, finalizer: &str) -> Option<Value> {
     let finalizers = object["metadata"]["finalizers"].as_array()?;
     let at = finalizers.iter().position(|held| held == finalizer)?;
@@ -205,14 +210,14 @@ pub(crate) fn with_finalizer(object: &Value, finalizer: &str) -> Value {
         let uid = json!({"op": "test", "path": "/metadata/uid", "value": metadata["uid"]});
         json!([uid, {"op": "add", "path": "/metadata/finalizers/-", "value": finalizer}])
     } else {
-        // An add operation replaces an existing member, and another finalizer may have appeared meanwhile. So the
-        // version is tested.
+        // Test the version: an add operation replaces an existing member, and another client may have added a finalizer
+        // in the meantime.
         json!([unchanged(metadata), {"op": "add", "path": "/metadata/finalizers", "value": [finalizer]}])
     }
 }
 
-/// Returns the operations that add an annotation. The object must come from the server: the watch strips some
-/// annotations, and the patch would delete those.
+/// Returns the operations that add an annotation. The object must come from the server: the watch removes some
+/// annotations from its copy, and the patch would delete these annotations.
 pub(crate) fn with_annotation(object: &Value, name: &str, value: &str) -> Value {
     let metadata = &object["metadata"];
     let annotation = if metadata["annotations"].is_object() {
@@ -224,12 +229,12 @@ pub(crate) fn with_annotation(object: &Value, name: &str, value: &str) -> Value 
     json!([unchanged(metadata), annotation])
 }
 
-/// The operation that fails if the object has changed: the server rejects an outdated version with a conflict.
+/// Returns an operation that fails if the object has changed: the server rejects an outdated version with a conflict.
 fn unchanged(metadata: &Value) -> Value {
     json!({"op": "replace", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"]})
 }
 
-/// The child's name in messages.
+/// Returns the child's kind and name, for messages.
 pub(crate) fn named(reference: &Reference) -> String {
     format!("{} {}", reference.kind, reference.name)
 }

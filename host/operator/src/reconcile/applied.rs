@@ -1,4 +1,5 @@
-//! The result of the acting part of a pass. Only its constructors make one, and only from one comes a status.
+//! The result of the steps of a pass that write to the cluster. Only the constructors in this file can create this
+//! result, and code can compose a status only from this result.
 
 use std::time::Duration;
 
@@ -12,19 +13,19 @@ use super::{
 };
 use crate::{hashing::hash, status::Hindrance};
 
-/// The result of a pass, before its status.
+/// The result of a pass, before the status is composed.
 pub(crate) struct Applied {
     pub(crate) outcome: Outcome,
     /// The reason to report for [`Outcome::Failed`].
     pub(crate) hindrance: Hindrance,
     pub(crate) children: ChildrenResult,
-    /// Time until the next look, if a short wait is in progress.
+    /// The time until the next pass, if the object waits for a short time.
     pub(crate) again: Option<Duration>,
-    /// Whether the pass wrote anything.
+    /// Whether the pass wrote an object.
     pub(crate) wrote: bool,
-    /// Whether it is unknown if the API server accepts the plan.
+    /// Whether the operator does not know if the API server accepts the plan.
     pub(crate) is_open: bool,
-    /// Why the pass did not finish, if so.
+    /// Why the pass did not finish; `None` if it finished.
     unfinished: Option<PassFailed>,
 }
 
@@ -39,19 +40,21 @@ impl Applied {
         Self { outcome, hindrance, children, again: None, wrote, is_open: false, unfinished: None }
     }
 
-    /// A call before the children failed.
+    /// Returns the result if a call before the apply of the children failed.
     pub(super) fn stopped_by(error: CallError) -> Self {
         let mut children = ChildrenResult::default();
         children.failed(error);
         Self::of(children)
     }
 
-    /// The dry run failed, so it is unknown whether the API server accepts the plan.
+    /// Returns the result if the dry run failed, so that the operator does not know whether the API server accepts the
+    /// plan.
     pub(super) fn open(error: CallError) -> Self {
         Self { is_open: true, ..Self::stopped_by(error) }
     }
 
-    /// The API server rejects the plan as a whole. The retries follow those of a rejected child.
+    /// Returns the result if the API server rejects the plan as a whole. The delays of the retries are the same as for
+    /// a rejected child.
     pub(super) fn refused(error: CallError, plan: &[Value], memory: &mut Memory, longest: Duration) -> Self {
         let before = memory.children.rejected_plan.as_ref();
         let rejected = Rejected::new(hash(plan), &error, before, longest, Instant::now());
@@ -61,24 +64,25 @@ impl Applied {
         Self::of(children)
     }
 
-    /// There is no plan to execute now. `error` only leads to a retry: the outcome explains the missing plan.
+    /// Returns the result if the pass has no plan to execute now. `error` only causes a retry: `outcome` explains why
+    /// the plan is missing.
     pub(super) fn held(outcome: Outcome, hindrance: Hindrance, error: Option<CallError>) -> Self {
         let children = ChildrenResult { error, ..ChildrenResult::default() };
         Self { outcome, hindrance, ..Self::of(children) }
     }
 
-    /// The pass did not finish.
+    /// Returns the result of a pass that did not finish.
     pub(super) fn unfinished(why: PassFailed) -> Self {
         let outcome = Outcome::Failed(why.condition().2);
         Self { outcome, unfinished: Some(why), ..Self::of(ChildrenResult::default()) }
     }
 
-    /// Why the pass did not finish, if so.
+    /// Returns why the pass did not finish; `None` if it finished.
     pub(super) fn why_unfinished(&self) -> Option<&PassFailed> {
         self.unfinished.as_ref()
     }
 
-    /// A result of these parts.
+    /// Returns a result with these parts.
     #[cfg(test)]
     pub(super) fn stub(outcome: Outcome, children: ChildrenResult, again: Option<Duration>) -> Self {
         Self { outcome, again, ..Self::of(children) }

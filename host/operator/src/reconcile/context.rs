@@ -1,4 +1,4 @@
-//! The services that passes share. Each step gets the ones that it uses.
+//! The services that passes share. Each step gets only the services that it uses.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -13,17 +13,17 @@ use crate::{catalogue::Answers, metrics::Tally};
 /// The options of a pass; part of the operator's options.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
-    /// Time until the next look at an object without events.
+    /// The time until the next pass over an object without events.
     pub(crate) resync: Duration,
-    /// Maximum time that cleanup may hold an object.
+    /// The maximum time for which cleanup may delay the deletion of an object.
     pub(crate) cleanup: Duration,
 }
 
 /// The services that passes share.
 pub(crate) struct Context {
-    /// For steps that think.
+    /// Runs policies, for the steps without I/O.
     pub(crate) runner: PolicyRunner,
-    /// For steps that act.
+    /// The access to the cluster, for the steps with I/O.
     pub(crate) access: Access,
     pub(crate) memories: Memories,
     pub(crate) sync_gate: SyncGate,
@@ -32,7 +32,7 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// The number of objects of each kind that wait for their first pass with the current policy.
+    /// Returns the number of objects of each kind that wait for their first pass with the current policy.
     pub(crate) fn awaiting_policy(&self) -> Vec<(ResourceType, usize)> {
         let Some(snapshot) = self.runner.catalogue.load() else { return Vec::new() };
         let awaiting = |(of, answers): (&ResourceType, &Answers)| {
@@ -42,7 +42,7 @@ impl Context {
         snapshot.kinds().map(awaiting).collect()
     }
 
-    /// The counts of objects by state, for each kind. A kind with a policy counts even without objects.
+    /// Returns the numbers of objects by state, for each kind. Includes kinds with a policy and without objects.
     pub(crate) fn tallies(&self) -> BTreeMap<ResourceType, Tally> {
         let mut tallies = self.memories.tallies();
         if let Some(snapshot) = self.runner.catalogue.load() {

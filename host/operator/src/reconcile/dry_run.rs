@@ -1,5 +1,5 @@
-//! Dry run of an installed policy's plan. The API server may refuse a part of it, and then the operator applies none of
-//! it.
+//! Sends an installed policy's plan to the API server as a dry run. If the server refuses a part of the plan, the
+//! operator does not apply any part of it.
 
 use kaos_policy::{contract::Reference, render::Rendered};
 use serde_json::Value;
@@ -18,8 +18,9 @@ use crate::reconcile::{
     subject::Subject,
 };
 
-/// Runs a dry run of every write of the plan. Returns the API server's refusal; after an error the answer stays
-/// open. Skips default policies and plans that passed before.
+/// Runs a dry run of every write of the plan. Returns the API server's refusal. If the dry run fails for another
+/// reason, the operator does not know whether the server accepts the plan. Skips default policies, and plans that
+/// already passed.
 pub(crate) async fn rehearse(
     access: &Access,
     subject: &Subject<'_>,
@@ -57,8 +58,8 @@ pub(crate) async fn rehearse(
     Ok(None)
 }
 
-/// Runs a dry run for one child that would change. Returns the child found instead, if the sight was wrong. Then
-/// the caller tries again with that child.
+/// Runs a dry run for one child if the child would change. If the cluster has another child than expected, returns that
+/// child, and the caller tries again with it.
 async fn attempt(
     access: &Access,
     subject: &Subject<'_>,

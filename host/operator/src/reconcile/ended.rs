@@ -1,4 +1,4 @@
-//! The result of a pass, and the time of the next look at its object.
+//! The result of a pass, and the time of the next pass over its object.
 
 use std::time::Duration;
 
@@ -11,19 +11,19 @@ use super::{
 };
 use crate::metrics::PassResult;
 
-/// Time until the next look at something that no watch covers.
+/// The time until the next pass, if the object waits for a change that no watch reports.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_mins(1);
 
 /// When the queue takes an object again, unless an event comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Only on an event. The object is gone, or the watch will report.
+    /// Only on an event: the object is gone, or the watch will report a change.
     Never,
     /// After this time.
     After(Duration),
-    /// After a backoff that grows with each failure, and at least this time.
+    /// After a backoff that grows with each failure, but at least after this time.
     Retry(Option<Duration>),
-    /// After a backoff that grows with each failure, or as soon as rights return.
+    /// After a backoff that grows with each failure, or as soon as the operator gets rights back.
     Denied,
 }
 
@@ -35,7 +35,8 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    /// The end of a pass whose call failed. `resync` is the time until the next look at an object without events.
+    /// Returns the end of a pass whose call failed. `resync` is the time until the next pass over an object without
+    /// events.
     pub(super) fn by(error: &CallError, resync: Duration) -> Self {
         let (result, next) = match error.class {
             Class::Permanent => (PassResult::Failed, Next::After(resync)),
@@ -46,8 +47,8 @@ impl Ended {
         Self { result, next }
     }
 
-    /// The end of a pass by its outcome. If an object of another owner has the name of a child, `follows` returns
-    /// whether the watch will report when the name becomes free.
+    /// Returns the end of a pass, by its outcome. If an object of another owner has the name of a child, `follows`
+    /// returns whether the watch will report when the name becomes free.
     pub(super) fn at(applied: &Applied, resync: Duration, now: Instant, follows: impl Fn(&Reference) -> bool) -> Self {
         let Applied { outcome, children, again, .. } = applied;
         if let Some(error) = children.passing_error() {

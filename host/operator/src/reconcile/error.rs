@@ -1,4 +1,4 @@
-//! Errors of calls to the API server, and their consequences.
+//! The errors of calls to the API server, and their effects on the pass.
 
 use std::time::Duration;
 
@@ -6,17 +6,18 @@ use kaos_policy::cut::{NOTE, cut};
 
 use crate::error_text::{is_misfit, told};
 
-/// Number of API server failures in a row from which the status shows them. A shorter series is not worth reporting.
+/// The number of consecutive API server failures after which the status shows them. Fewer failures are not worth
+/// reporting.
 pub(crate) const SHOWN_FROM: u32 = 3;
 
-/// The consequence of a failed call for the pass.
+/// The effect of a failed call on the pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
     /// The object, its namespace or its type does not exist.
     Gone,
     /// The operator lacks a right, which an administrator may grant later.
     Forbidden,
-    /// A retry may succeed. Holds the wait that the server asked for.
+    /// A retry may succeed. Contains the delay that the server asked for.
     Transient(Option<Duration>),
     /// The server rejects the content, and will reject it again.
     Permanent,
@@ -29,7 +30,7 @@ pub(crate) struct CallError {
     /// The call, such as `apply Service t/a`.
     pub(crate) what: String,
     pub(crate) class: Class,
-    /// The server's message, or the reason why there was none.
+    /// The server's message, or the reason why the server did not answer.
     pub(crate) message: String,
 }
 
@@ -39,22 +40,23 @@ impl CallError {
             kube::Error::Api(status) => class_of(status),
             _ => Class::Transient(None),
         };
-        // A server may quote whole objects.
+        // Cut the message, because a server may quote whole objects.
         Self { what, class, message: cut(&told(error), NOTE).into_owned() }
     }
 
-    /// Whether a retry without a change cannot succeed.
+    /// Returns whether a retry without a change cannot succeed.
     pub(crate) fn is_final(&self) -> bool {
         self.class == Class::Permanent
     }
 
-    /// Whether to report the last of `failures` failures in a row. A passing error is reported only if it lasts.
+    /// Returns whether to report the last of `failures` consecutive failures. A transient error is reported only if it
+    /// lasts.
     pub(crate) fn is_shown(&self, failures: u32) -> bool {
         let passing = matches!(self.class, Class::Transient(_) | Class::Gone);
         !passing || failures >= SHOWN_FROM
     }
 
-    /// Whether the applied manifest does not fit the schema.
+    /// Returns whether the error says that the applied manifest does not fit the schema.
     pub(crate) fn is_misfit(&self) -> bool {
         is_misfit(&self.message)
     }
@@ -67,7 +69,7 @@ fn class_of(status: &kube::core::Status) -> Class {
         details.is_some_and(|details| details.causes.iter().any(|cause| cause.reason == "NamespaceTerminating"));
     match status.code {
         404 => Class::Gone,
-        // The namespace is being deleted, and the object with it.
+        // The namespace is being deleted together with the object.
         403 if terminating => Class::Gone,
         401 | 403 => Class::Forbidden,
         400 | 405 | 406 | 413 | 415 | 422 => Class::Permanent,

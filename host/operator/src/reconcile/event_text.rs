@@ -1,9 +1,9 @@
 //! The text of an Event about an object.
 
-/// The content of an Event: a transition of a condition, or the result of a cleanup.
+/// The content of an Event: a change of a condition, or the result of a step such as the cleanup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EventText {
-    /// The condition's current reason.
+    /// The reason of the Event, such as the condition's current reason.
     pub(crate) reason: String,
     pub(crate) message: String,
     /// Whether the Event is a warning.

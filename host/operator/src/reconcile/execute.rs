@@ -1,7 +1,7 @@
 //! Executes a plan, up to the first failed call or closed plan gate.
 //!
-//! First the finalizers, then the children, then the deletion of unplanned children. A failed call ends the execution
-//! but not the pass, which still writes the status.
+//! The order is: finalizers, children, deletion of unplanned children. A failed call ends the execution, but the pass
+//! still writes the status.
 
 use std::time::Duration;
 
@@ -63,7 +63,7 @@ pub(crate) async fn execute(
     applied
 }
 
-/// Removes the retired finalizers. Returns whether it wrote.
+/// Removes the retired finalizers. Returns whether it wrote the object.
 async fn retire_finalizers(access: &Access, subject: &mut Subject<'_>, memory: &Memory) -> Result<bool, CallError> {
     let retired = Finalizers::on(subject, memory).retired;
     retire(access, &subject.served, &mut subject.object, &retired).await
@@ -96,8 +96,8 @@ fn hold_back(
     outcome.map(|outcome| (outcome, hindrance))
 }
 
-/// Sets the finalizer, applies the children, and deletes unplanned children. Sets `again` if a short wait is in
-/// progress.
+/// Sets the finalizer, applies the children, and deletes unplanned children. Sets `again` if the object waits for a
+/// short time.
 async fn carry_out(
     access: &Access,
     rules: &Rules,
@@ -115,8 +115,8 @@ async fn carry_out(
     memory.children.rejected_plan = None;
     let mut children = apply_all(access, rules.resync, subject, plan, &mut memory.children).await;
     access.watch.contest(subject.key, &memory.children.conflicts);
-    // Never prune while a fallback serves: it does not know the failed revision's children, and a deleted volume claim
-    // is gone for good.
+    // Never prune while a fallback serves: the fallback does not know the failed revision's children, and the data of a
+    // deleted volume claim is lost.
     if children.in_full() && !subject.selected.stands_in() {
         *again = clean(access, subject, plan, &mut children).await;
     }
@@ -124,8 +124,8 @@ async fn carry_out(
     Applied::of(children)
 }
 
-/// Deletes the children that are not in the plan, except those that stay for a while. Returns the time until the next
-/// look at those.
+/// Deletes the children that are not in the plan, except children that stay for a while. Returns the time until the
+/// next look at these children.
 async fn clean(
     access: &Access,
     subject: &Subject<'_>,
@@ -145,8 +145,9 @@ async fn clean(
     again
 }
 
-/// Sets `ours` as the only finalizer of this operator on the object, or removes them all. While a fallback serves, the
-/// failed revision's finalizer stays, as its children do. Returns whether it wrote.
+/// Sets `ours` as the only finalizer of this operator on the object. If `ours` is `None`, removes all its finalizers.
+/// While a fallback serves, the failed revision's finalizer stays, because its children stay too. Returns whether it
+/// wrote the object.
 async fn set_finalizer(
     access: &Access,
     subject: &mut Subject<'_>,

@@ -1,4 +1,4 @@
-//! Inputs, plan and decisions of an object's last pass, computed again on request.
+//! Explains an object on request: computes its inputs and its plan again, and adds the decisions of its last pass.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::watch::ObjectKey;
 
-/// Returns the object's inputs, plan and decisions. `None` if the object does not exist or has no policy.
+/// Returns the object's inputs, plan and decisions. Returns `None` if the object does not exist or has no policy.
 pub(crate) async fn explain(runner: &PolicyRunner, key: &ObjectKey) -> Option<Value> {
     let object = runner.watch.object(key)?;
     let memory = runner.memories.look(key);
@@ -20,7 +20,7 @@ pub(crate) async fn explain(runner: &PolicyRunner, key: &ObjectKey) -> Option<Va
     let mut answer = json!({ "status": object["status"], "last": memory.as_ref().map(last) });
     match runner.renderer(&selected.descent.kind) {
         Err(errors) => answer["error"] = json!(errors.to_string()),
-        // A policy runs here too, so it takes its turn among the passes.
+        // This step also runs a policy, so it takes turns with the passes.
         Ok(renderer) => match render(runner, &object, &renderer, selected.descent.kind.is_local()).await {
             Err(error) => answer["error"] = json!(error.to_string()),
             Ok((rendered, _)) => {

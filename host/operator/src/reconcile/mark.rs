@@ -1,4 +1,4 @@
-//! Hashes that show a pass whether something changed.
+//! Hashes with which a pass detects changes.
 
 use kaos_policy::contract::Reference;
 
@@ -7,7 +7,7 @@ use crate::hashing::hash;
 /// A hash for comparison only.
 pub(crate) type Mark = u64;
 
-/// The mark of a child's identity.
+/// Returns the mark of a child's identity.
 pub(crate) fn child_mark(child: &Reference) -> Mark {
     hash((&child.api_version, &child.kind, &child.name))
 }

@@ -1,4 +1,4 @@
-//! The operator's memory of each object between passes. It is small, and a restart may lose all of it.
+//! The operator's memory of each object between passes. The memory is small, and no harm is done if a restart loses it.
 
 use std::{
     collections::BTreeMap,
@@ -26,7 +26,7 @@ pub(crate) struct Memory {
     pub(crate) children: ChildrenMemory,
     pub(crate) finalizers: FinalizersMemory,
     pub(crate) status: StatusMemory,
-    /// Number of passes in a row that the API server failed.
+    /// The number of consecutive passes in which the API server failed.
     pub(crate) failures: u32,
     /// The reason why the expected policy does not serve the object, from the last pass that wrote a status.
     pub(crate) unserved: Option<Unserved>,
@@ -35,22 +35,22 @@ pub(crate) struct Memory {
     pub(crate) last: Option<Last>,
 }
 
-/// The last read digest of each reference, or `None` for a missing object.
+/// The digest of each referenced object at its last read; `None` for a missing object.
 pub(crate) type Read = BTreeMap<Reference, Option<String>>;
 
-/// The memory of how the plan came about.
+/// The memory of the plan and its inputs.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PlanMemory {
-    /// A hash of the needs that the watch follows.
+    /// A hash of the needs that the watch follows now.
     pub(crate) followed: Option<Mark>,
-    /// While a fallback serves: the needs of every policy that was asked, because the next pass asks each of them
+    /// While a fallback serves: the needs of every asked policy, because the next pass asks each of these policies
     /// again.
     pub(crate) needed: Vec<Need>,
-    /// The content that the pods of the plan refer to, as last read.
+    /// The last read digests of the ConfigMaps and Secrets to which the plan's pods refer.
     pub(crate) read: Read,
     /// The plan that passed its dry run.
     pub(crate) rehearsed: Option<Mark>,
-    /// Since when the first plan has been waiting for objects that it names.
+    /// The time since which the first plan has been waiting for objects that it names.
     pub(crate) waits_since: Option<Instant>,
 }
 
@@ -66,11 +66,11 @@ pub(crate) struct FinalizersMemory {
 /// The memory of the status.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StatusMemory {
-    /// A status that differs from the computed one although the operator cannot or need not change it.
+    /// The mark of a status that differs from the computed status, if the operator cannot or need not change it.
     pub(crate) settled: Option<Mark>,
-    /// Whether this process wrote the status. If so, nothing in it is left to take over.
+    /// Whether this process wrote the status. After such a write, the takeover of the status is done.
     pub(crate) is_ours: bool,
-    /// Since when some children have been waiting for their controllers.
+    /// The time since which some children have been waiting for their controllers.
     pub(crate) unobserved_since: Option<Instant>,
     /// The readiness in the last written status.
     pub(crate) ready: Option<Readiness>,
@@ -82,17 +82,17 @@ pub(crate) struct Last {
     pub(crate) at: jiff::Timestamp,
     pub(crate) policy: PolicyId,
     pub(crate) outcome: Box<str>,
-    /// The decisions about children, except where there was nothing to do.
+    /// The decisions about children, except for children that already matched the plan.
     pub(crate) decisions: Box<[Box<str>]>,
 }
 
-/// The memories of all objects. Clones share them.
+/// The memories of all objects. All clones share the same memories.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Memories(Arc<Mutex<BTreeMap<ObjectKey, Memory>>>);
 
 impl Memories {
-    /// Returns a copy of an object's memory. An object that replaced another one starts with an empty memory. Only one
-    /// pass at a time uses it.
+    /// Returns a copy of an object's memory. An object that replaced another object of the same name starts with an
+    /// empty memory. A copy is safe, because only one pass at a time works on an object.
     pub(crate) fn take(&self, key: &ObjectKey, uid: &str) -> Memory {
         let known = lock(&self.0).get(key).filter(|memory| memory.uid == uid).cloned();
         known.unwrap_or_else(|| Memory { uid: uid.to_owned(), ..Memory::default() })
@@ -102,20 +102,20 @@ impl Memories {
         lock(&self.0).insert(key.clone(), memory);
     }
 
-    /// Invalidates the stored needs of an object, because the watch is about to get other needs. They stay invalid even
-    /// if the pass is aborted.
+    /// Invalidates the stored needs of an object, because the watch is about to get other needs. The stored needs stay
+    /// invalid even if the pass is aborted.
     pub(crate) fn doubt_needs(&self, key: &ObjectKey) {
         if let Some(memory) = lock(&self.0).get_mut(key) {
             memory.plan.followed = None;
         }
     }
 
-    /// Returns a copy, for the explain page.
+    /// Returns a copy of an object's memory, for the explain page.
     pub(crate) fn look(&self, key: &ObjectKey) -> Option<Memory> {
         lock(&self.0).get(key).cloned()
     }
 
-    /// Number of objects of a type whose last pass came after this swap of policies.
+    /// Returns the number of objects of a type whose last pass came after this swap of policies.
     pub(crate) fn made_since(&self, of: &ResourceType, swap: u64) -> usize {
         lock(&self.0)
             .iter()
@@ -123,7 +123,7 @@ impl Memories {
             .count()
     }
 
-    /// The counts of objects by state, for each type.
+    /// Returns the numbers of objects by state, for each type.
     pub(crate) fn tallies(&self) -> BTreeMap<ResourceType, Tally> {
         let memories = lock(&self.0);
         let mut tallies: BTreeMap<&ResourceType, Tally> = BTreeMap::new();

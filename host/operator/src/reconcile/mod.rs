@@ -1,28 +1,29 @@
-//! One pass: makes the cluster match the policy's plan, and writes the result to the object's status.
+//! Runs a pass over one object: makes the cluster match the policy's plan, and writes the result to the object's
+//! status.
 //!
 //! | step | module |
 //! |---|---|
-//! | all steps in order | `pass` |
-//! | which policies answer, and their fallbacks | `select` |
-//! | needs and plan; plan gates; dry run; all until a policy takes the object | `resolve`, `dry_run`, `prepare` |
-//! | execution of the plan, and its result | `execute`, `applied` |
-//! | the children: decision, apply, prune | `children` |
-//! | finalizers, and objects that are being deleted | `deletion` |
-//! | the status | `status` |
-//! | which revisions serve the object, and which fail on it | `ledger` |
-//! | when to look again; a pass that did not finish | `ended`, `pass_failed` |
+//! | runs all steps in order | `pass` |
+//! | chooses the policies that answer, and their fallbacks | `select` |
+//! | resolves needs and plan; checks plan gates; sends the dry run; repeats this until a policy accepts the object | `resolve`, `dry_run`, `prepare` |
+//! | executes the plan, and returns the result | `execute`, `applied` |
+//! | decides about children, applies and prunes them | `children` |
+//! | handles finalizers, and objects that are being deleted | `deletion` |
+//! | computes and writes the status | `status` |
+//! | records which revisions serve the object, and which fail on it | `ledger` |
+//! | computes when the next pass must run; reports a pass that did not finish | `ended`, `pass_failed` |
 //!
 //! | service | module |
 //! |---|---|
 //! | all services; the object of a pass, with its policies | `context`, `subject`, `selected` |
-//! | runs policies, for the steps that think | `policy_runner` |
-//! | API server, watch and Events, for the steps that act | `access`, `api`, `error`, `event_text` |
+//! | runs policies, for the steps without I/O | `policy_runner` |
+//! | API server, watch and Events, for the steps with I/O | `access`, `api`, `error`, `event_text` |
 //! | memory between passes; hashes for comparison | `memory`, `mark` |
-//! | the wait for the first lists of the children's types | `sync_gate` |
-//! | which passes a shutdown waits for | `shutdown` |
-//! | the last pass of an object, for the explain page | `explain` |
+//! | lets passes wait for the first lists of the children's types | `sync_gate` |
+//! | ends passes at a shutdown | `shutdown` |
+//! | explains an object, for the explain page | `explain` |
 //!
-//! [`crate::queue`] decides which object is next and when. [`crate::watch`] knows what exists in the cluster.
+//! [`crate::queue`] decides which object is next, and when. [`crate::watch`] stores the objects of the cluster.
 
 mod access;
 mod api;

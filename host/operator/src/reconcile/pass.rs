@@ -1,4 +1,5 @@
-//! The driver of a pass: all steps in order. The steps that think have no client. The steps that act have one.
+//! The driver of a pass: runs all steps in order. Steps that only compute have no client. Steps that send requests have
+//! a client.
 
 use std::sync::Arc;
 
@@ -29,10 +30,10 @@ use crate::{
     watch::ObjectKey,
 };
 
-/// Runs one pass over an object. An error leads to a retry and to nothing else.
+/// Runs one pass over an object. An error only causes a retry.
 pub(crate) async fn pass(context: &Context, key: &ObjectKey) -> Ended {
     let Context { runner, access, memories, sync_gate, .. } = context;
-    // The queue wakes all objects once every list is complete.
+    // The queue wakes all objects when every list is complete.
     let unlisted = access.watch.unlisted(&key.of);
     if unlisted.contains(&key.of) || sync_gate.holds(&key.of, !unlisted.is_empty()) {
         tracing::debug!(object = %key, ?unlisted, "the pass waits for the first lists");
@@ -41,12 +42,12 @@ pub(crate) async fn pass(context: &Context, key: &ObjectKey) -> Ended {
     let Some(object) = access.watch.object(key) else { return gone(context, key) };
     let is_loading = runner.catalogue.load().is_some_and(|snapshot| snapshot.is_loading(&object));
     if is_loading && !is_going(&object) {
-        // The swap that brings the policy wakes the object.
+        // The swap that installs the policy wakes the object.
         return Ended { result: PassResult::Waiting, next: Next::After(LOOK_AGAIN) };
     }
     let mut memory = memories.take(key, object["metadata"]["uid"].as_str().unwrap_or_default());
-    // 1. Select (no client): the policies of the object's place, or the pinned one. A policy that is being loaded does
-    //    not hold up a deletion.
+    // 1. Select (no client): chooses the policies of the object's place, or the pinned policy. A policy that is being
+    //    loaded does not delay a deletion.
     let selected = if is_loading { None } else { select(&runner.catalogue, key, &object) };
     let ended = match selected {
         Some(selected) => {
@@ -62,25 +63,27 @@ pub(crate) async fn pass(context: &Context, key: &ObjectKey) -> Ended {
     keep(context, key, ended, memory)
 }
 
-/// The steps of a pass over an object that a policy answers for.
+/// Runs the steps of a pass over an object that has a policy.
 async fn steps(context: &Context, subject: &mut Subject<'_>, memory: &mut Memory) -> Result<Ended, CallError> {
     let Context { runner, access, declared_fields, rules, .. } = context;
-    // 2. Delete (client): an object that is being deleted is only cleaned up.
+    // 2. Delete (client): if the object is being deleted, the pass only does the cleanup.
     if is_going(&subject.object) {
         return deletion::end(runner, access, rules, subject, memory).await;
     }
-    // 3. Resolve (no client): needs and plan. Rehearse (client): a dry run of an installed policy's plan.
+    // 3. Resolve (no client): computes needs and plan. Rehearse (client): sends a dry run of an installed policy's
+    //    plan.
     let mut prepared = match prepare(runner, access, subject, memory).await {
         Ok(prepared) => prepared,
         Err(ended) => return Ok(ended),
     };
-    // 4. Execute (client): finalizers, gates, children, prune.
+    // 4. Execute (client): handles finalizers and plan gates, applies the children, and prunes.
     let applied: Applied = execute(access, &runner.catalogue, rules, subject, &mut prepared, memory).await;
-    // 5. Judge (no client): which revisions serve the object, and which fail on it.
+    // 5. Judge (no client): records which revisions serve the object, and which fail on it.
     record(&runner.catalogue, subject, &applied);
-    // 6. End (no client): when to look again.
+    // 6. End (no client): computes when the next pass must run.
     let ended = Ended::at(&applied, rules.resync, Instant::now(), |name| access.watch.follows(name));
-    // 7. Report (no client for the status, client for its write). A failure that may be over at the retry stays quiet.
+    // 7. Report: composes the status (no client), and writes it (client). Does not report a failure that may be over at
+    //    the retry.
     let is_quiet = remember(access, subject, &prepared, &applied, memory);
     let mut wrote = applied.wrote;
     if !is_quiet {
@@ -93,7 +96,7 @@ async fn steps(context: &Context, subject: &mut Subject<'_>, memory: &mut Memory
     Ok(if is_changed { Ended { result: PassResult::Changed, ..ended } } else { ended })
 }
 
-/// The pass of an object without a policy.
+/// Runs the pass over an object without a policy.
 async fn unserved(
     context: &Context,
     key: &ObjectKey,
@@ -106,7 +109,7 @@ async fn unserved(
         memory.unserved = Some(Unserved::NoPolicy);
     }
     if is_going(object) {
-        // If no policy is loaded in time, cleans up as for an object whose policy is gone.
+        // If no policy is loaded in time, do the cleanup as for an object whose policy is gone.
         return deletion::end_unserved(access, rules, key, object, memory).await;
     }
     memories.put(key, memory.clone());
@@ -115,7 +118,7 @@ async fn unserved(
     Ok(Ended { result: PassResult::Waiting, next: Next::Never })
 }
 
-/// Ends the pass and keeps its memory.
+/// Ends the pass, and stores its memory.
 fn keep(context: &Context, key: &ObjectKey, ended: Result<Ended, CallError>, mut memory: Memory) -> Ended {
     let ended = ended.unwrap_or_else(|error| {
         memory.failures = memory.failures.saturating_add(1);

@@ -1,4 +1,4 @@
-//! The reasons why a pass did not finish, as conditions.
+//! The reasons why a pass did not finish, and their conditions.
 
 use std::time::Duration;
 
@@ -9,14 +9,15 @@ use crate::status::conditions::{ACCEPTED, APPLIED, reason};
 pub(crate) enum PassFailed {
     /// No policy answers for the object.
     NoPolicy,
-    /// The pass exceeded this time.
+    /// The pass exceeded this time limit.
     Late(Duration),
     /// The pass panicked with this message.
     Panicked(String),
 }
 
 impl PassFailed {
-    /// Whether the object stays as it is until a person acts. A late pass may be in time the next time.
+    /// Returns whether the object stays unchanged until a person acts. The next pass after a late pass may finish in
+    /// time.
     pub(crate) fn is_lasting(&self) -> bool {
         match self {
             Self::NoPolicy | Self::Panicked(_) => true,
@@ -24,7 +25,7 @@ impl PassFailed {
         }
     }
 
-    /// Returns the condition that reports it: type, reason and message.
+    /// Returns the condition that reports the reason: its type, reason and message.
     pub(crate) fn condition(&self) -> (&'static str, &'static str, String) {
         match self {
             Self::NoPolicy => (

@@ -1,4 +1,4 @@
-//! Runs policies for the steps that think: selection, rendering, assessment. It has no client.
+//! Runs policies for the steps without I/O: selection, rendering, assessment. The runner has no client.
 
 use std::sync::Arc;
 
@@ -20,10 +20,10 @@ pub(crate) struct PolicyRunner {
     pub(crate) watch: Watch,
     pub(crate) memories: Memories,
     pub(crate) metrics: Arc<Metrics>,
-    /// Whether a change of a referenced ConfigMap or Secret restarts pods.
+    /// Whether a change of a referenced ConfigMap or Secret restarts the pods.
     pub(crate) hashes_references: bool,
     pub(crate) processors: Processors,
-    /// Cancelled when the operator shuts down.
+    /// Becomes cancelled when the operator shuts down.
     pub(crate) stopping: CancellationToken,
 }
 
@@ -33,7 +33,7 @@ impl PolicyRunner {
         self.renderers.of(kind, |of| self.watch.served(of).is_some())
     }
 
-    /// Runs CPU-bound work: policies.
+    /// Runs a policy or other CPU-bound work.
     pub(crate) async fn compute<T: Send + 'static>(
         &self,
         is_local: bool,

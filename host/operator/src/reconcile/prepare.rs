@@ -1,5 +1,5 @@
-//! Prepares a plan for its execution: asks the policies, and rehearses the plan of an installed policy. If the API server
-//! refuses the plan, the predecessor answers.
+//! Prepares a plan for its execution: asks the policies, and sends the plan of an installed policy as a dry run. If the
+//! API server refuses the plan, the predecessor answers.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::metrics::PassResult;
 pub(crate) enum Stopped {
     /// The dry run failed, so the operator does not know whether the API server accepts the plan.
     Open(CallError),
-    /// The API server refuses the plan, and no other policy takes the object.
+    /// The API server refuses the plan, and no other policy accepts the object.
     Refused(CallError),
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Prepared {
     pub(crate) stopped: Option<Stopped>,
 }
 
-/// Prepares a plan. The error is the end of the pass.
+/// Prepares a plan. An error contains the end of the pass.
 pub(crate) async fn prepare(
     runner: &PolicyRunner,
     access: &Access,
@@ -55,7 +55,7 @@ pub(crate) async fn prepare(
     Ok(prepared)
 }
 
-/// Asks the policies until the API server accepts a plan or no other policy is left.
+/// Asks the policies until the API server accepts a plan, or no other policy is left.
 async fn find_plan(
     runner: &PolicyRunner,
     access: &Access,
@@ -63,7 +63,8 @@ async fn find_plan(
     memory: &mut Memory,
 ) -> Result<Prepared, Ended> {
     let waits = |result| Ended { result, next: Next::After(LOOK_AGAIN) };
-    // The newest policy whose plan the API server refuses. The status reports it if no other policy takes the object.
+    // The answer of the newest policy whose plan the API server refuses. The status reports this refusal if no other
+    // policy accepts the object.
     let mut refused: Option<Prepared> = None;
     loop {
         let (renderer, rendered) = match ask(runner, subject.key, &subject.object, &mut subject.selected, memory).await

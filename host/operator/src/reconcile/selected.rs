@@ -1,4 +1,4 @@
-//! The policies that were chosen for the object of a pass.
+//! The policies that the pass chose for its object.
 
 use crate::catalogue::{Descent, Without};
 
@@ -6,16 +6,17 @@ use crate::catalogue::{Descent, Without};
 #[derive(Debug, Clone)]
 pub(crate) struct Selected {
     pub(crate) descent: Descent,
-    /// The swap that brought the policies.
+    /// The number of the swap that installed these policies.
     pub(crate) since: u64,
     /// Whether the object pins its policy.
     pub(crate) chosen: bool,
-    /// Set if the object pins a policy that it cannot have. Its children stay as they are.
+    /// The message for an object that pins a policy that it cannot have; `None` otherwise. The operator does not change
+    /// the children of such an object.
     pub(crate) unknown_pin: Option<String>,
 }
 
 impl Selected {
-    /// The message to the user about a fallback and its reason.
+    /// Returns the message to the user about a fallback and its reason; `None` without a fallback.
     pub(crate) fn fallback(&self) -> Option<String> {
         let told =
             |Without { revision, how, .. }: &Without| format!("policy revision {revision} does not answer: {how}");
@@ -23,7 +24,7 @@ impl Selected {
         (!told.is_empty()).then(|| told.join("; "))
     }
 
-    /// Whether a fallback answers for this object.
+    /// Returns whether a fallback answers for this object.
     pub(crate) fn stands_in(&self) -> bool {
         !self.descent.without.is_empty()
     }

@@ -1,21 +1,21 @@
-//! Passes during shutdown. A pass that writes is finished; a pass that only computes is aborted.
+//! Ends passes during a shutdown. A pass that writes may finish; a pass that only computes is aborted.
 //!
-//! The next operator asks for the answer of a policy again. A slow policy, or a long line for a processor, must not
-//! hold up the shutdown for the time that writes get.
+//! The next operator asks the policy again, so the answer of an aborted pass is not needed. A slow policy, or a long
+//! wait for a processor, must not delay the shutdown until the time limit for writes.
 
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-/// Time that computing gets once the shutdown has begun.
+/// The time that a computation has to finish after the shutdown has begun.
 const COMPUTE_GRACE: Duration = Duration::from_millis(500);
 
 tokio::task_local! {
-    /// Cancelled when this task's pass is aborted.
+    /// Becomes cancelled when this task's pass is aborted.
     static GIVEN_UP: CancellationToken;
 }
 
-/// Runs a pass. Returns `None` if it is aborted.
+/// Runs a pass. Returns `None` if the pass is aborted.
 pub(crate) async fn unless_given_up<T>(pass: impl Future<Output = T>) -> Option<T> {
     let given_up = CancellationToken::new();
     tokio::select! {
@@ -25,7 +25,7 @@ pub(crate) async fn unless_given_up<T>(pass: impl Future<Output = T>) -> Option<
     }
 }
 
-/// Awaits a computation. Aborts the pass that waits for it if the operator shuts down meanwhile.
+/// Awaits a computation. If the operator shuts down before the computation ends, aborts the pass that waits for it.
 pub(super) async fn computed<T>(stopping: &CancellationToken, computing: impl Future<Output = T>) -> T {
     let ends = async {
         stopping.cancelled().await;

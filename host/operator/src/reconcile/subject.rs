@@ -1,4 +1,4 @@
-//! The object of a pass, with everything that the pass knows about it.
+//! The object of a pass, with the facts that the pass knows about it.
 
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) selected: Selected,
     pub(crate) object: Arc<Value>,
     pub(crate) uid: String,
-    /// The generation that the pass handles. The answers to our own writes may have a newer one, without a plan yet.
+    /// The generation that the pass handles. The answers to the operator's own writes may have a newer generation, for
+    /// which no plan exists yet.
     pub(crate) generation: i64,
 }
 

@@ -1,5 +1,5 @@
-//! The sync gate. Passes wait for the first lists of the children's types, because an unlisted child looks like a
-//! missing one. The wait is limited, so that one type that cannot be listed does not block a whole kind.
+//! The sync gate: passes wait for the first lists of the children's types, because an unlisted child looks like a
+//! missing child. The wait is limited, so that a type that cannot be listed does not block all objects of a kind.
 
 use std::{collections::BTreeMap, sync::Mutex, time::Duration};
 
@@ -8,15 +8,15 @@ use tokio::time::Instant;
 
 use crate::locking::lock;
 
-/// Maximum wait for the passes of a kind. Shorter than the maximum cleanup time of an object.
+/// The maximum wait for the passes of a kind. This time is shorter than the maximum cleanup time of an object.
 const LONGEST_WAIT: Duration = Duration::from_mins(2);
 
-/// When the wait began, by kind.
+/// The start of the wait, by kind.
 #[derive(Debug, Default)]
 pub(crate) struct SyncGate(Mutex<BTreeMap<ResourceType, Instant>>);
 
 impl SyncGate {
-    /// Whether passes of a kind wait. `is_missing`: some type is not listed yet.
+    /// Returns whether passes of a kind must wait. `is_missing` is true if a type is not listed yet.
     pub(crate) fn holds(&self, of: &ResourceType, is_missing: bool) -> bool {
         let mut since = lock(&self.0);
         if !is_missing {

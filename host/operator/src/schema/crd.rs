@@ -1,4 +1,4 @@
-//! A CustomResourceDefinition, with the parts that offline admission needs.
+//! A CRD, with the parts that offline admission needs.
 
 use jsonschema::{Validator, error::ValidationErrorKind, paths::LocationSegment};
 use kaos_policy::objections::{Objection, objections};
@@ -87,7 +87,7 @@ impl Version {
         }
     }
 
-    /// Returns the violations of the schema by an object, sorted by path.
+    /// Returns the fields of an object that violate the schema, sorted by path.
     pub(super) fn violations(&self, object: &Value) -> Vec<Finding> {
         let errors: Vec<_> = self.validator.iter_errors(object).collect();
         let mut findings: Vec<_> = errors.iter().flat_map(objections).map(|objection| finding(&objection)).collect();
@@ -114,7 +114,7 @@ fn finding(objection: &Objection<'_>) -> Finding {
         segments.push(property.as_str().unwrap_or_default().to_owned());
         "missing: the kind's schema requires it".to_owned()
     } else {
-        // The message does not show the value, which may be a password, or long.
+        // The message does not contain the value, because the value may be a password, or long.
         let came = objection.came().map(|came| format!(", but is {came}")).unwrap_or_default();
         let empty = error.instance().is_null().then_some("an empty field is null: leave it out");
         let remedy = empty.or(remedy.as_deref()).map(|remedy| format!(": {remedy}")).unwrap_or_default();

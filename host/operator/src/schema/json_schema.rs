@@ -43,7 +43,7 @@ fn translate(schema: &Value) -> Value {
         };
         result.insert(keyword.clone(), translated);
     }
-    // In OpenAPI 3.0 these two are flags for the limit of the same schema.
+    // In OpenAPI 3.0, these two fields are flags that change the meaning of the limit in the same schema.
     for (flag, limit, exclusive) in
         [("exclusiveMinimum", "minimum", "exclusiveMinimum"), ("exclusiveMaximum", "maximum", "exclusiveMaximum")]
     {

@@ -1,7 +1,7 @@
-//! Checks an object offline, as an API server would: against the schema of its CRD.
+//! Checks an object offline against the schema of its CRD, as an API server does.
 //!
-//! Admission drops and reports unknown fields, fills in defaults, drops nulls without a meaning, and validates the
-//! rest. It does not evaluate CEL rules: policies refuse the same objects.
+//! Admission drops and reports unknown fields, sets defaults, drops nulls that have no meaning, and validates all other
+//! fields. It does not evaluate CEL rules, because policies refuse the same objects.
 
 mod crd;
 mod json_schema;
@@ -22,9 +22,9 @@ pub(crate) use path::{Segment, path};
 /// The result of admission.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Admission {
-    /// Unknown fields that were dropped.
+    /// The dropped unknown fields.
     pub unknown: Vec<Finding>,
-    /// The reasons for which the API server would refuse the object.
+    /// The reasons why the API server would refuse the object.
     pub violations: Vec<Finding>,
 }
 
@@ -44,7 +44,7 @@ impl KnownCrds {
         Ok(catalogue)
     }
 
-    /// Adds a CRD. Replaces one with the same group and kind.
+    /// Adds a CRD. Replaces an existing CRD with the same group and kind.
     pub fn add(&mut self, crd: Crd) {
         self.by_type.insert((crd.group.clone(), crd.kind.clone()), crd);
     }
@@ -54,8 +54,8 @@ impl KnownCrds {
         self.by_type.keys().filter(move |(of, _)| of == group).map(|(_, kind)| kind.as_str())
     }
 
-    /// Changes and checks an object as an API server does before it stores the object. Leaves an object without a CRD
-    /// unchanged. Ignores `status`, because the server does not accept it from users.
+    /// Changes and checks an object as an API server does before the server stores the object. Leaves an object without
+    /// a CRD unchanged. Ignores `status`, because the server does not accept it from users.
     pub fn admit(&self, group: &str, kind: &str, object: &mut Value) -> Admission {
         let Some(crd) = self.by_type.get(&(group.to_owned(), kind.to_owned())) else { return Admission::default() };
         let api_version = object["apiVersion"].as_str().unwrap_or_default();
@@ -266,7 +266,7 @@ mod tests {
         assert!(embedded_status_of(&ResourceType::new("example.org/v1", "Kite")).is_none());
     }
 
-    /// Returns any embedded kind. The host knows no kind by name.
+    /// Returns any embedded kind, because the host must not contain names of kinds.
     fn kaos_kind() -> String {
         embedded().next().unwrap()["spec"]["names"]["kind"].as_str().unwrap().to_owned()
     }

@@ -11,7 +11,7 @@ pub struct Finding {
     pub message: String,
 }
 
-/// Formats a path: `spec.items[2].name`, and `metadata.labels["a.b/c"]` for a key with special characters.
+/// Formats a path, such as `spec.items[2].name`. A key with special characters is quoted: `metadata.labels["a.b/c"]`.
 pub(crate) fn path<'a>(segments: impl IntoIterator<Item = Segment<'a>>) -> String {
     let mut path = String::new();
     for segment in segments {

@@ -1,5 +1,5 @@
-//! Applies a structural schema to an object before validation: removes unknown fields, fills in defaults, and removes
-//! nulls without a meaning.
+//! Applies a structural schema to an object before validation: removes unknown fields, sets defaults, and removes nulls
+//! that have no meaning.
 
 use std::collections::HashSet;
 
@@ -80,8 +80,8 @@ fn prune_at(
     }
 }
 
-/// Fills in the schema's defaults for missing fields, and for nulls without a meaning. Removes such a null if there is
-/// no default.
+/// Sets the schema's defaults for missing fields, and for nulls that have no meaning. Removes such a null if the field
+/// has no default.
 pub(super) fn default(schema: &Value, value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| default(&schema["items"], item)),

@@ -1,4 +1,4 @@
-//! Addresses to listen on, as flags write them.
+//! Parses the addresses to listen on from flags.
 
 use std::{
     fmt, io,
@@ -54,8 +54,8 @@ impl fmt::Display for BindAddress {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LocalAddress(BindAddress);
 
-/// The error for an address that is invalid or not on loopback. Callers on other machines would see the content of
-/// objects.
+/// The error for an address that is invalid or not on loopback. On any other address, callers on other machines would
+/// see the content of objects.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not a loopback address, but these pages show the content of objects: use 127.0.0.1:PORT and kubectl \
@@ -64,7 +64,7 @@ pub struct LocalAddress(BindAddress);
 pub struct LocalAddressError(String);
 
 impl LocalAddress {
-    /// A port of `127.0.0.1`.
+    /// Returns a port of `127.0.0.1`.
     pub const fn on_loopback(port: u16) -> Self {
         Self(BindAddress::One(SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))))
     }
@@ -101,13 +101,13 @@ impl From<LocalAddress> for BindAddress {
 }
 
 impl BindAddress {
-    /// Starts to listen. `None` for [`Off`](Self::Off).
+    /// Starts to listen. Returns `None` for [`Off`](Self::Off).
     pub(super) async fn bind(self) -> io::Result<Option<TcpListener>> {
         match self {
             Self::Off => Ok(None),
             Self::One(address) => TcpListener::bind(address).await.map(Some),
             Self::Everywhere(port) => match TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).await {
-                // A machine without IPv6.
+                // The machine may have no IPv6. Try IPv4.
                 Err(error) if error.kind() != io::ErrorKind::AddrInUse => {
                     TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).await.map(Some)
                 }

@@ -1,4 +1,5 @@
-//! Connections of callers, limited in time and number. So idle callers cost little, and do not block others.
+//! Handles the connections of callers, with limits for their time and their number. So idle callers cost little, and do
+//! not block other callers.
 
 use std::{
     pin::{Pin, pin},
@@ -24,16 +25,17 @@ use tokio_util::sync::CancellationToken;
 
 use super::replaced::{Open, Stage, replaced};
 
-/// Limits for callers.
+/// The limits for callers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
-    /// Time that a caller gets for each request, from the connection or from the previous answer on.
+    /// The time that a caller has for each request, starting at the connection or at the previous answer.
     pub(super) asking: Duration,
-    /// Maximum age of a connection. A request in progress is still answered.
+    /// The maximum age of a connection. The server still answers a request in progress.
     pub(super) lifetime: Duration,
-    /// Time for that last answer, also during shutdown.
+    /// The time limit for the last answer of a connection, also during a shutdown.
     pub(super) ending: Duration,
-    /// Maximum number of connections. A new one replaces another one, see [`super::replaced`].
+    /// The maximum number of connections. Above the maximum, a new connection replaces another one, see
+    /// [`super::replaced`].
     pub(super) most: usize,
 }
 
@@ -48,16 +50,16 @@ impl Default for Bounds {
     }
 }
 
-/// Pause after the system could not accept a connection.
+/// The delay after the system could not accept a connection.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Answers requests until `stop`, then completes the ones in progress.
+/// Answers requests until `stop` is cancelled. Then completes the requests in progress.
 pub(super) async fn answer(listener: TcpListener, routes: Router, bounds: Bounds, stop: CancellationToken) {
     let mut connections = JoinSet::new();
     let mut oldest_first: Vec<Open> = Vec::new();
     while let Some(accepted) = stop.run_until_cancelled(listener.accept()).await {
         let Ok((stream, address)) = accepted else {
-            // Usually there are no free file descriptors, and an immediate retry would fail too.
+            // Usually no file descriptor is free, so an immediate retry would fail too.
             sleep(PAUSE).await;
             continue;
         };
@@ -66,7 +68,8 @@ pub(super) async fn answer(listener: TcpListener, routes: Router, bounds: Bounds
         if oldest_first.len() >= bounds.most {
             match replaced(&oldest_first) {
                 Some(at) => oldest_first.remove(at).task.abort(),
-                // The operator answers on all of them, and the new caller may try again.
+                // The server is answering a request on every connection. Drop the new connection; the caller may try
+                // again.
                 None => continue,
             }
         }
@@ -91,7 +94,7 @@ async fn connection(stream: TcpStream, routes: Router, bounds: Bounds, stop: Can
         }
     });
     let mut connection = pin!(server.serve_connection(TokioIo::new(stream), observed));
-    // An error of one connection does not concern the server.
+    // Ignore an error of one connection: the other connections continue.
     tokio::select! {
         _ = connection.as_mut() => return,
         () = stop.cancelled() => {}

@@ -1,7 +1,7 @@
-//! The operator's HTTP server: liveness, readiness, metrics, and for callers on the same machine an explanation of each
-//! object.
+//! The operator's HTTP server. The server answers requests for liveness, readiness and metrics. For callers on the same
+//! machine, the server also explains each object.
 //!
-//! It decides nothing. Readiness and explanations come from the operator through [`Report`].
+//! Readiness and explanations come from the operator through [`Report`].
 
 mod address;
 mod connections;
@@ -32,7 +32,7 @@ pub struct ServeError {
     source: io::Error,
 }
 
-/// A group of pages. Each has its own flag for the address.
+/// A group of pages. Each group has its own flag for the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pages {
     /// The metrics.
@@ -72,10 +72,10 @@ struct Listening {
 }
 
 impl Listeners {
-    /// Listens on all addresses. Several groups of pages may share one.
+    /// Listens on all addresses. Several groups of pages may share an address.
     ///
-    /// The explanations are for callers on this machine only. The listening address ensures that. The caller's address
-    /// does not, because sidecars forward remote requests from a local address.
+    /// The explanations are only for callers on this machine. The address on which the server listens ensures this. The
+    /// caller's address would not, because sidecars forward remote requests from a local address.
     pub async fn bind(metrics: BindAddress, health: BindAddress, debug: LocalAddress) -> Result<Self, ServeError> {
         let mut open: BTreeMap<BindAddress, Listening> = BTreeMap::new();
         for (pages, address) in [(Pages::Metrics, metrics), (Pages::Health, health), (Pages::Debug, debug.into())] {
@@ -86,7 +86,7 @@ impl Listeners {
             match address.bind().await {
                 Ok(Some(listener)) => drop(open.insert(address, Listening { listener, pages: vec![pages] })),
                 Ok(None) => {}
-                // The address is the default, and the operator works without these pages.
+                // Only log the error: the user did not choose this address, and the operator works without these pages.
                 Err(error) if pages == Pages::Debug && debug == LocalAddress::default() => {
                     let flag = pages.flag();
                     tracing::warn!(%address, %error, "cannot serve /debug/objects: choose another --{flag}, or 0");
@@ -97,13 +97,13 @@ impl Listeners {
         Ok(Self(open))
     }
 
-    /// Returns the address of these pages, if they are served.
+    /// Returns the address of these pages; `None` if the server does not serve them.
     pub fn address(&self, pages: Pages) -> Option<SocketAddr> {
         let served = self.0.values().find(|listening| listening.pages.contains(&pages))?;
         served.listener.local_addr().ok()
     }
 
-    /// Answers requests until `stop`, then completes the ones in progress.
+    /// Answers requests until `stop` is cancelled. Then completes the requests in progress.
     pub async fn serve(self, metrics: Arc<Metrics>, report: Arc<dyn Report>, stop: CancellationToken) {
         self.serve_within(Bounds::default(), metrics, report, stop).await;
     }

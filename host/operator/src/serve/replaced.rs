@@ -1,8 +1,8 @@
-//! Chooses the connection that a new one replaces, once there are as many as allowed.
+//! Chooses the connection that a new connection replaces when the maximum number of connections is reached.
 //!
-//! A flood of connections from one place must not close the connection of a probe. So the caller with the most
-//! connections loses one: first a connection without a request, the oldest first, then one that is idle after an answer.
-//! A connection whose request is being answered stays.
+//! A flood of connections from one caller must not close the connection of a probe. So the caller with the most
+//! connections loses one of them. Connections that never had a request go first, the oldest first. Connections that are
+//! idle after an answer go next. A connection whose request is being answered stays.
 
 use std::{
     collections::BTreeMap,
@@ -15,17 +15,17 @@ use std::{
 
 use tokio::task::AbortHandle;
 
-/// How far the requests of a connection got.
+/// The progress of the requests of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Stage {
-    /// Number of whole requests that arrived.
+    /// The number of complete requests that arrived.
     asked: AtomicU64,
-    /// Number of them that have their answer.
+    /// The number of answered requests.
     answered: AtomicU64,
 }
 
 impl Stage {
-    /// Takes in a request. It is being answered until the returned value is dropped.
+    /// Counts a new request. The request is being answered until the returned value is dropped.
     pub(super) fn answering(self: &Arc<Self>) -> Answering {
         self.asked.fetch_add(1, Relaxed);
         Answering(Arc::clone(self))
@@ -54,7 +54,8 @@ pub(super) struct Open {
     pub(super) task: AbortHandle,
 }
 
-/// Returns the position of the connection to close. `None` if requests of all of them are being answered.
+/// Returns the position of the connection to close. Returns `None` if the server is answering a request on every
+/// connection.
 pub(super) fn replaced(oldest_first: &[Open]) -> Option<usize> {
     let mut of_caller: BTreeMap<IpAddr, usize> = BTreeMap::new();
     for open in oldest_first {

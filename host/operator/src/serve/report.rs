@@ -5,9 +5,9 @@ use serde_json::Value;
 
 /// The source of the pages.
 pub trait Report: Send + Sync + 'static {
-    /// Returns a word about readiness, or the missing parts, one a line.
+    /// Returns a text about readiness. If the operator is not ready, returns the missing parts, one in each line.
     fn ready(&self) -> Result<String, Vec<String>>;
 
-    /// Returns the last inputs, plan and decisions of an object, or the reason why there are none.
+    /// Returns the last inputs, plan and decisions of an object, or the reason why the operator has none.
     fn explain(&self, kind: String, namespace: String, name: String) -> BoxFuture<'static, Result<Value, String>>;
 }

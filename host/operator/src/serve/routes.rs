@@ -19,7 +19,7 @@ use kaos_policy::printable::{printable, printable_json};
 use super::Report;
 use crate::metrics::{self, Metrics};
 
-/// `/livez` and `/readyz`. The Go operator calls the first one `/healthz`.
+/// Returns the routes `/livez` and `/readyz`. In the Go operator, the route for liveness is `/healthz`.
 pub(super) fn health(report: Arc<dyn Report>) -> Router {
     let ready = async move || match report.ready() {
         Ok(word) => (StatusCode::OK, printable(&word).into_owned() + "\n"),
@@ -32,7 +32,7 @@ pub(super) fn health(report: Arc<dyn Report>) -> Router {
     Router::new().route("/livez", get(live)).route("/healthz", get(live)).route("/readyz", get(ready))
 }
 
-/// `/metrics`.
+/// Returns the route `/metrics`.
 pub(super) fn metrics(metrics: Arc<Metrics>) -> Router {
     let page = async move || match metrics.encode() {
         Ok(text) => ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response(),
@@ -41,7 +41,8 @@ pub(super) fn metrics(metrics: Arc<Metrics>) -> Router {
     Router::new().route("/metrics", get(page))
 }
 
-/// `/debug/objects/<kind>/<namespace>/<name>`, for callers on this machine. Serve it on loopback only.
+/// Returns the route `/debug/objects/<kind>/<namespace>/<name>`, for callers on this machine. The caller must serve it
+/// only on loopback.
 pub(super) fn debug(report: Arc<dyn Report>) -> Router {
     let object = async move |Path((kind, namespace, name)): Path<(String, String, String)>| match report
         .explain(kind, namespace, name)
@@ -58,7 +59,7 @@ pub(super) fn debug(report: Arc<dyn Report>) -> Router {
         .route_layer(middleware::from_fn(asked_by_local_name))
 }
 
-/// Blocks web pages whose host name was changed to point at this machine (DNS rebinding).
+/// Blocks requests of web pages whose host name was changed to point to this machine (DNS rebinding).
 async fn asked_by_local_name(request: Request, next: Next) -> Response {
     let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
     if host.is_none_or(is_local) {

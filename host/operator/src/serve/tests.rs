@@ -14,7 +14,7 @@ use super::*;
 
 struct Known;
 
-/// The page of an object that takes until the test says so.
+/// A page that the server answers only when the test allows it.
 static SLOW: Slow = Slow { asked: Notify::const_new(), answer: Notify::const_new() };
 
 struct Slow {
@@ -61,7 +61,8 @@ async fn bind(metrics: &str, health: &str, debug: &str) -> Result<Listeners, Ser
     Listeners::bind(parse(metrics), parse(health), debug.parse().expect("a local address")).await
 }
 
-/// Runs a server at the addresses of metrics, health and debug pages. Calls `look` with those that are served.
+/// Runs a server at the addresses of metrics, health and debug pages. Calls `look` with the addresses of the pages that
+/// are served.
 async fn served(addresses: [&str; 3], look: impl AsyncFnOnce(Vec<SocketAddr>)) {
     served_within(Bounds::default(), addresses, look).await;
 }
@@ -162,7 +163,7 @@ const SHORT: Bounds = Bounds {
     most: 8,
 };
 
-/// Opens a connection and sends this text.
+/// Opens a connection and sends a text.
 async fn saying(address: SocketAddr, text: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).await.expect("somebody listens");
     stream.write_all(text.as_bytes()).await.expect("it is sent");
@@ -173,7 +174,7 @@ async fn saying(address: SocketAddr, text: &str) -> TcpStream {
 async fn closed(mut stream: TcpStream) -> String {
     let mut said = Vec::new();
     let read = tokio::time::timeout(Duration::from_secs(20), stream.read_to_end(&mut said)).await;
-    // Unread input may turn the close into a reset.
+    // Ignore a read error: unread input may turn the close into a reset.
     drop(read.expect("the connection is closed"));
     String::from_utf8_lossy(&said).into_owned()
 }
@@ -225,7 +226,7 @@ async fn a_flood_of_connections_does_not_close_the_connection_of_another_caller(
         for _ in 0..100 {
             flood.push(saying(at[0], "").await);
         }
-        // The flood arrived: its oldest connection is closed.
+        // Wait until the flood has arrived: then its oldest connection is closed.
         closed(flood.remove(0)).await;
         probe.write_all(WHOLE.as_bytes()).await.expect("it is sent");
         let mut answer = [0; 12];

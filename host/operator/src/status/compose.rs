@@ -18,7 +18,7 @@ use super::progress::{is_progress, progress};
 /// The host's own facts about an object, in addition to the policy's report.
 #[derive(Debug, Clone, Copy)]
 pub struct Standing<'a> {
-    /// How far the pass got.
+    /// The outcome of the pass.
     pub outcome: &'a Outcome,
     /// The reason to report for [`Outcome::Failed`].
     pub hindrance: Hindrance,
@@ -26,11 +26,11 @@ pub struct Standing<'a> {
     pub missing: &'a [Reference],
     /// The generation that the pass worked on.
     pub generation: i64,
-    /// The last generation that was applied in full.
+    /// The last generation that was applied completely.
     pub applied_generation: Option<i64>,
-    /// The existing status. Its fields stay if this pass cannot compute them.
+    /// The existing status. A field keeps its existing value if this pass cannot compute the field.
     pub before: Option<&'a Value>,
-    /// Why another policy answers than expected, if so.
+    /// Why a fallback answers; `None` without a fallback.
     pub fallback: Option<&'a str>,
 }
 
@@ -45,8 +45,8 @@ pub fn compose(
     let why = if matches!(outcome, Outcome::Refused(_)) { &accepted.message } else { &applied.message };
     let is_behind = *outcome != Outcome::Applied && applied_generation != Some(generation);
     let is_ready;
-    // The generation whose pods `Ready` describes: `Ready` must not claim the newest generation while an older one
-    // runs.
+    // The generation whose pods `Ready` describes: while pods of an older generation run, `Ready` must not be about the
+    // newest generation.
     let mut of_pods = generation;
     let mut own = Vec::new();
     let mut status = match assessed {
@@ -77,7 +77,8 @@ pub fn compose(
             status.insert("phase".to_owned(), "Failed".into());
             status.insert("ready".to_owned(), false.into());
             status.insert("message".to_owned(), cut(&failure.to_string(), STATUS).into());
-            // A policy that fails on the children fails on them again. If it made no plan, `Applied` says why.
+            // If the policy fails on the live children, it will fail on them again, so this is lasting. If the policy
+            // failed before it made a plan, the condition `Applied` shows the reason.
             let unavailable = ready(false, &Outcome::Failed(String::new()), failure.to_string());
             let is_lasting = !matches!(rendered.verdict, Verdict::Failed(_));
             is_ready = Condition { is_lasting, ..unavailable };
@@ -117,7 +118,8 @@ pub fn missing(rendered: &Rendered, lookup: &dyn Lookup) -> Vec<Reference> {
     required.filter_map(|need| absent(&need.target)).collect()
 }
 
-/// Replaces reason and message of `Ready` with the policy's own, if both say that it is false.
+/// Replaces the reason and the message of a false `Ready` with the reason and the message of the policy's own condition
+/// `Ready`, if the policy's condition is false too.
 fn in_its_words(is_ready: Condition, own: &[kaos_policy::contract::Condition]) -> Condition {
     let theirs = own.iter().find(|own| own.type_ == is_ready.of && own.status == is_ready.status);
     match theirs.filter(|theirs| is_ready.status == Truth::No && !theirs.reason.is_empty()) {
@@ -254,7 +256,7 @@ fn ready(ready: bool, outcome: &Outcome, message: String) -> Condition {
     Condition { of: conditions::READY, status, reason: reason.into(), message, is_lasting: false }
 }
 
-/// Returns the phase of an object whose pods serve an older spec than the newest.
+/// Returns the phase of an object whose pods still serve an older spec.
 fn waiting_or_failed(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Gated | Outcome::Refused(Refusal::Waiting(_)) => "Waiting",
@@ -262,7 +264,7 @@ fn waiting_or_failed(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// Adds the paths of violations to a policy's message, unless it contains them.
+/// Adds the paths of violations to a policy's message, unless the message contains them.
 fn with_paths(rendered: &Rendered, message: String) -> String {
     match &rendered.verdict {
         Verdict::Refused(Refusal::Invalid(violations))

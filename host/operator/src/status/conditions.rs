@@ -1,4 +1,4 @@
-//! The conditions that every kind has: their types, their reasons, and their written form.
+//! The conditions that every kind has: their types, their reasons, and how they are written into the status.
 
 use std::borrow::Cow;
 
@@ -13,16 +13,18 @@ use serde_json::{Value, json};
 pub(crate) const ACCEPTED: &str = "Accepted";
 /// Whether all referenced objects exist.
 pub(crate) const RESOLVED: &str = "Resolved";
-/// Whether the children are as planned.
+/// Whether the children match the plan.
 pub(crate) const APPLIED: &str = "Applied";
 /// Whether the object serves.
 pub(crate) const READY: &str = "Ready";
-/// Whether an older policy answers than expected. The only condition that is bad when it is true.
+/// Whether a fallback answers. This is the only condition that reports a problem when it is true.
 pub(crate) const POLICY_FALLBACK: &str = "PolicyFallback";
 
-/// Whether the operator progresses or waits. Absent otherwise. Tools such as Flux and kpt know this type.
+/// True while the operator works on the object or waits. Otherwise the status does not contain this condition. Tools
+/// such as Flux and kpt know this type.
 pub(crate) const RECONCILING: &str = "Reconciling";
-/// Whether the object needs a person. Absent otherwise. Tools such as Flux and kpt know this type.
+/// True if a person must act. Otherwise the status does not contain this condition. Tools such as Flux and kpt know
+/// this type.
 pub(crate) const STALLED: &str = "Stalled";
 
 /// The reasons of these conditions.
@@ -36,7 +38,7 @@ pub(crate) mod reason {
     pub(crate) const RESOLVED: &str = "Resolved";
     pub(crate) const NOT_FOUND: &str = "NotFound";
     pub(crate) const NOT_PERMITTED: &str = "NotPermitted";
-    /// The object has more needs than the operator watches in its namespace.
+    /// The object has more needs than the operator can watch in the object's namespace.
     pub(crate) const TOO_MANY_NEEDS: &str = "TooManyNeeds";
     pub(crate) const APPLIED: &str = "Applied";
     pub(crate) const GATED: &str = "Gated";
@@ -64,7 +66,7 @@ pub(super) struct Condition {
 /// Why the children differ from the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hindrance {
-    /// A child is not written yet, and the operator tries again by itself.
+    /// The operator could not write a child yet, and tries again without a request.
     Retried,
     /// The API server refused a child, and will refuse it again.
     ApplyFailed,
@@ -87,7 +89,8 @@ impl Hindrance {
         }
     }
 
-    /// Whether the hindrance stays until a person acts. A pinned policy may be part of the same apply as the object.
+    /// Returns whether the hindrance stays until a person acts. `PolicyNotFound` is not lasting, because a user may
+    /// apply the pinned policy together with the object.
     pub(super) fn is_lasting(self) -> bool {
         match self {
             Self::Retried | Self::PolicyNotFound => false,

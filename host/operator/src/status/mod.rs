@@ -1,4 +1,4 @@
-//! The content of an object's `status`, for passes and for previews without a cluster. No I/O.
+//! Composes the content of an object's `status`, for passes and for previews without a cluster. This code has no I/O.
 //!
 //! | content | module |
 //! |---|---|
@@ -7,7 +7,7 @@
 //! | `Reconciling` and `Stalled`, from the other conditions | `progress` |
 //! | the status after a pass that did not finish | `unfinished` |
 //!
-//! The writer of the status adds transition times, since they depend on the previous status.
+//! The writer of the status adds transition times, because they depend on the previous status.
 
 mod compose;
 pub(crate) mod conditions;
@@ -21,8 +21,8 @@ pub use compose::{Standing, compose, missing};
 pub use conditions::Hindrance;
 pub(crate) use unfinished::amend;
 
-/// Whether no operator has written this status yet. The definitions give a new object a status of their own, which an
-/// earlier operator may have completed.
+/// Returns whether no operator has written this status yet. The CRDs give a default status to a new object. An operator
+/// that writes the status adds other fields to this default.
 pub(crate) fn is_unwritten(status: &Value) -> bool {
     let is_default = |(field, value): (&String, &Value)| match field.as_str() {
         "observedGeneration" => value.as_i64() == Some(NOT_OBSERVED),

@@ -1,21 +1,23 @@
-//! The conditions `Reconciling` and `Stalled`. Tools that know no kind of ours decide by them whether to wait for an
-//! object or to give up: Flux, Helm's `--wait`, kpt. At most one of the two is present, and it is true.
+//! Computes the conditions `Reconciling` and `Stalled`. Flux, Helm's `--wait` and kpt do not know the kinds of KAOS:
+//! they use these two conditions to decide whether to wait for an object or to give up. At most one of the two
+//! conditions is present, and its status is `True`.
 //!
-//! Both follow from the other conditions, so they change only together with one of those.
+//! Both conditions follow from the other conditions, so they change only together with another condition.
 
 use kaos_policy::contract::Truth;
 use serde_json::Value;
 
 use super::conditions::{APPLIED, Condition, RECONCILING, RESOLVED, STALLED, written};
 
-/// Whether the host alone sets conditions of this type, although not every object has one.
+/// Returns whether a type is `Reconciling` or `Stalled`. Only the host sets these conditions.
 pub(super) fn is_progress(of: &str) -> bool {
     of == RECONCILING || of == STALLED
 }
 
-/// Returns the condition of an object with these common conditions. Returns `None` if the object is as it should be.
+/// Returns `Reconciling` or `Stalled` for an object with these common conditions. Returns `None` if the object needs
+/// neither of them.
 ///
-/// A missing dependency of an object that serves delays nothing, so `Resolved` alone does not count.
+/// If only `Resolved` is not true, returns `None`: a missing dependency does not delay an object that serves.
 pub(super) fn progress(common: &[Condition], generation: i64) -> Option<Value> {
     let is_open = |condition: &&Condition| condition.status != Truth::Yes;
     if !common.iter().any(|condition| is_open(&condition) && condition.of != RESOLVED) {
@@ -23,7 +25,7 @@ pub(super) fn progress(common: &[Condition], generation: i64) -> Option<Value> {
     }
     let is_applied = common.iter().any(|condition| condition.of == APPLIED && condition.status == Truth::Yes);
     let stalls = |condition: &&Condition| condition.is_lasting && !(is_applied && condition.of == RESOLVED);
-    // The later condition is the more specific one.
+    // Prefer the last stalling condition, because later conditions are more specific.
     let stalled = common.iter().rev().filter(is_open).find(stalls);
     let why = stalled.or_else(|| common.iter().find(is_open))?;
     Some(one(&why.reason, &why.message, stalled.is_some(), generation))
@@ -42,7 +44,8 @@ mod tests {
         *,
     };
 
-    /// A condition with this reason: `+` is true, `-` false, `!` false until a person acts.
+    /// Returns a condition with this reason. The first character is its status: `+` is true, `-` is false, and `!` is
+    /// false until a person acts.
     fn condition(of: &'static str, told: &str) -> Condition {
         let (sign, reason) = told.split_at(1);
         let status = if sign == "+" { Truth::Yes } else { Truth::No };

@@ -1,5 +1,5 @@
-//! Composes the status of an object whose pass did not finish. The rest of the status stays, because the operator knows
-//! nothing better.
+//! Composes the status of an object whose pass did not finish. All other parts of the live status stay, because this
+//! pass computed no new values.
 
 use kaos_policy::contract::Truth;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use super::{
     progress::{is_progress, one},
 };
 
-/// Returns the live status with a false condition of type `of`, which is lasting if only a person can help.
+/// Returns the live status with a false condition of type `of`. `is_lasting` is true if a person must act.
 pub(crate) fn amend(object: &Value, of: &str, why: &str, message: &str, is_lasting: bool) -> Value {
     let mut status = if object["status"].is_object() { object["status"].clone() } else { json!({"ready": false}) };
     let generation = object["metadata"]["generation"].as_i64().unwrap_or(1);
@@ -23,7 +23,7 @@ pub(crate) fn amend(object: &Value, of: &str, why: &str, message: &str, is_lasti
         }
     };
     set(of, Truth::No, why);
-    // Readiness of the same generation stays. Readiness of a new generation is unknown.
+    // Keep the readiness of the same generation. The readiness of a new generation is unknown.
     if status["observedGeneration"] != generation {
         set(READY, Truth::Unknown, reason::UNAVAILABLE);
     }

@@ -1,4 +1,5 @@
-//! A kind for tests with its policy: a Deployment, a Service, and a `ConfigMap` if the spec asks for one.
+//! A kind for tests, and its policy. The children are a Deployment, a Service, and a `ConfigMap` if the spec asks for
+//! one.
 
 use std::{
     collections::BTreeMap,
@@ -103,7 +104,7 @@ fn needs(subject: &Subject) -> Vec<Need> {
         .collect()
 }
 
-/// Names of translated objects, with the thread of each call.
+/// The names of translated objects, with the thread of each call.
 pub(crate) static TRANSLATED: Mutex<Vec<(String, ThreadId)>> = Mutex::new(Vec::new());
 
 fn translate(subject: &Subject, _: Vec<EnvVar>) -> Result<Plan, Refusal> {

@@ -1,5 +1,5 @@
-//! Tests the operator on an embedded cluster, with a policy of one kind compiled into this process. These are quick
-//! checks for every change; the complete suites are in `tests/suites`.
+//! Tests the operator on an embedded cluster, with a policy that is compiled into this process. These are quick checks
+//! for every change; the complete suites are in `tests/suites`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod kite;
@@ -246,8 +246,8 @@ async fn child_that_the_api_server_refuses_is_reported_and_rarely_retried() {
     stage.until_condition("a", "Applied", "ApplyFailed").await;
     stage.rest().await;
     stage.cluster.journal().clear();
-    // The rule that refused the child may have been fixed, so the operator retries after 2, 4 and 8 more minutes. It
-    // emits no further Event.
+    // An administrator may have corrected the rule that refused the child, so the operator retries after 2, 4 and 8
+    // more minutes. The retries cause no further Events.
     tokio::time::sleep(std::time::Duration::from_mins(20)).await;
     assert_eq!(stage.requests(Verb::is_write), ["patch deployments kite-a"; 3]);
     stage.apply(&kite::object("a", &json!({"image": "x", "replicas": 1}))).await;

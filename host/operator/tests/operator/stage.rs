@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::kite;
 
-/// Start of the simulated time.
+/// The start of the simulated time.
 const START: &str = "2026-01-01T00:00:00Z";
 
 pub(crate) struct Stage {
@@ -35,7 +35,7 @@ impl Stage {
         Self::start_on(Compute::Inline).await
     }
 
-    /// Like `start`, with another place for policies to run.
+    /// Like `start`, but `compute` decides where policies run.
     pub(crate) async fn start_on(compute: Compute) -> Self {
         let cluster = Cluster::builder().clock(TokioClock::starting_at(START.parse().unwrap())).start();
         cluster.add_user("user", "user");
@@ -51,7 +51,7 @@ impl Stage {
     pub(crate) async fn start_operator(&mut self) {
         let options = Options {
             compute: self.compute,
-            // A remembered answer would not run the policy.
+            // Disable the cache for answers: with a cached answer, the policy would not run.
             memo: if self.compute == Compute::Pool { 0 } else { Options::default().memo },
             clock: Clock::starting_at(START.parse().unwrap()),
             workers: 2,
@@ -192,8 +192,8 @@ impl Stage {
         of_operator.map(text).collect()
     }
 
-    /// Makes the children look as the Go operator left them: without our labels and annotations, with its own hash, its
-    /// own field manager, and a field that is no longer planned.
+    /// Makes the children look like children of the Go operator: without this operator's labels and annotations, with
+    /// the Go operator's hash and field manager, and with a field that is no longer planned.
     pub(crate) async fn make_it_look_earlier(&self, name: &str) {
         for (group, plural) in [("", "configmaps"), ("", "services"), ("apps", "deployments")] {
             let api = self.child_api(group, plural);

@@ -10,7 +10,7 @@ use kaos_policy::{
     limits::Limits,
 };
 
-/// The policy, and the functions that have stalled already.
+/// The policy, and the functions that already stalled.
 pub(crate) struct Stalling(pub(crate) Native, pub(crate) Mutex<BTreeSet<Verb>>);
 
 struct Opened<'a> {

@@ -1,8 +1,8 @@
-//! Checks that `render` predicts what a running operator does. A seed draws objects, pins, namespaces, packages and
-//! settings of every layer. The test compares the operator's children and statuses with `render` on a dump of the
+//! Checks that `render` predicts the behaviour of a running operator. A seed draws objects, pins, namespaces, packages
+//! and settings of every layer. The test compares the operator's children and statuses with `render` on a dump of the
 //! cluster. It also compares a plan on the dump with a plan on the cluster.
 //!
-//! `KAOS_SEED` selects a single seed, `KAOS_ROUNDS` the number of seeds.
+//! `KAOS_SEED` selects a single seed, and `KAOS_ROUNDS` sets the number of seeds.
 
 use std::{collections::BTreeMap, process::Stdio, time::Duration};
 
@@ -19,9 +19,9 @@ use crate::{
     support::{Ran, binary, finish},
 };
 
-/// Default number of seeds.
+/// The default number of seeds.
 const ROUNDS: u64 = 4;
-/// Group and plural of the dumped types.
+/// The group and the plural of each dumped type.
 const DUMPED: [(&str, &str); 7] = [
     ("kaos.tools", "modelapis"),
     ("kaos.tools", "mcpservers"),
@@ -41,7 +41,7 @@ impl Drop for Process {
     }
 }
 
-/// A cluster with an operator that a seed configured.
+/// A cluster with an operator whose options come from a seed.
 struct Play<'a> {
     stage: &'a Stage,
     drawn: &'a Drawn,
@@ -109,7 +109,7 @@ impl Play<'_> {
         objects
     }
 
-    /// Waits until every object has a current status and nothing changes any more.
+    /// Waits until every object has a current status and the cluster no longer changes.
     async fn settled(&self) {
         let is_told = |object: &Value| object["status"]["observedGeneration"] == object["metadata"]["generation"];
         let is_decided = |revision: &Value| {
@@ -147,8 +147,8 @@ impl Play<'_> {
         finish(&mut command, "")
     }
 
-    /// Compares the output of `render` with the cluster. Returns the number of objects that were applied and that were
-    /// not, and the number of packages that serve.
+    /// Compares the output of `render` with the cluster. Returns three numbers: applied objects, objects that are not
+    /// applied, and packages that serve.
     async fn compare(&self, round: u32) -> [usize; 3] {
         let dump = self.dump();
         let text: Vec<String> = dump.iter().map(Value::to_string).collect();
@@ -177,7 +177,7 @@ impl Play<'_> {
                 wrong.push(format!("{play}: {kind} {name}\noperator: {live:#}\nrender: {said:#}"));
             }
             let (live, said) = (children(&dump, &metadata["uid"]), digests(entry["manifests"].as_array().unwrap()));
-            // If an object is not applied, its children stay as they were.
+            // If an object is not applied, its children stay unchanged.
             if is_applied && live != said {
                 wrong.push(format!("{play}: {kind} {name}\noperator: {live:#?}\nrender: {said:#?}"));
             }
@@ -192,7 +192,7 @@ impl Play<'_> {
         counts
     }
 
-    /// Checks that exactly those packages serve for which `render` prints no warning.
+    /// Checks that a package serves exactly if `render` prints no warning about it.
     fn packages(&self, play: &str, stderr: &str) -> usize {
         let revisions = self.stage.cluster.objects("kaos.tools", "policyrevisions");
         let mut serving = 0;
@@ -216,7 +216,7 @@ impl Play<'_> {
 
     /// Checks that a plan on the dump equals a plan on the cluster.
     async fn plans_alike(&self, play: &str, file: &str) {
-        // A plan knows neither the flags of the operator nor the settings in its environment.
+        // Skip other operators: a plan knows neither the flags of the operator nor the settings in its environment.
         if !self.drawn.is_plain() {
             return;
         }
@@ -231,8 +231,8 @@ impl Play<'_> {
     }
 }
 
-/// Removes the fuel from a plan. It differs because files do not say which types a cluster serves, and policies see
-/// that list.
+/// Removes the fuel from a plan. The fuel differs, because policies see the list of served types, and files do not
+/// contain this list.
 fn without_fuel(mut plan: Value) -> Value {
     match &mut plan {
         Value::Object(fields) => {

@@ -18,11 +18,11 @@ pub(crate) struct Drawn {
     rng: Rng,
     /// The values of `--set`.
     set: Vec<String>,
-    /// The content of the `--settings` file, if there is one.
+    /// The content of the `--settings` file; `None` without the flag.
     file: Option<String>,
     /// The environment variables of the process.
     pub(crate) environment: Vec<(String, String)>,
-    /// Whether namespaces may have policies of their own.
+    /// Whether tenants may install policies in their namespaces.
     in_namespaces: bool,
     /// The objects that a user applies: the operator's ConfigMap, packages, objects and their dependencies.
     pub(crate) objects: Vec<Value>,
@@ -33,7 +33,7 @@ impl Drawn {
         let rng = Rng::with_seed(seed);
         let (set, environment, objects) = (Vec::new(), Vec::new(), Vec::new());
         let mut drawn = Self { rng, set, file: None, environment, in_namespaces: false, objects };
-        // Half of the operators start without settings, since only those can be compared with a plan.
+        // Half of the operators start without settings, because only these operators can be compared with a plan.
         if drawn.rng.bool() {
             drawn.set = drawn.some(&[
                 "logLevel=DEBUG",
@@ -51,7 +51,7 @@ impl Drawn {
         drawn
     }
 
-    /// Draws the operator's ConfigMap, packages and objects again. They replace objects of the same name.
+    /// Draws the operator's ConfigMap, packages and objects again. The new objects replace objects of the same name.
     pub(crate) fn change(&mut self) {
         let mut objects: Vec<Value> = NAMESPACES.iter().flat_map(|namespace| dependencies(namespace)).collect();
         objects.push(self.config());
@@ -62,7 +62,7 @@ impl Drawn {
         for number in 0..2 {
             objects.push(self.other(number));
         }
-        // Other objects stay unchanged.
+        // Objects with other names stay unchanged.
         let is_same = |one: &Value, other: &Value| {
             let of = |object: &Value| {
                 [&object["kind"], &object["metadata"]["namespace"], &object["metadata"]["name"]].map(Value::to_string)
@@ -74,13 +74,13 @@ impl Drawn {
         self.objects = kept.chain(objects.iter().cloned()).collect();
     }
 
-    /// Returns the packages that count.
+    /// Returns the packages that the operator reads.
     pub(crate) fn packages(&self) -> impl Iterator<Item = &Value> {
         let counts = |package: &&Value| self.in_namespaces || package["metadata"]["namespace"] == HOME;
         self.objects.iter().filter(|object| !object["metadata"]["labels"]["kaos.tools/policy"].is_null()).filter(counts)
     }
 
-    /// Whether the operator starts without settings of its own.
+    /// Returns whether the operator starts without settings in flags, files or the environment.
     pub(crate) fn is_plain(&self) -> bool {
         self.set.is_empty() && self.file.is_none() && self.environment.is_empty()
     }
@@ -89,7 +89,7 @@ impl Drawn {
         if self.in_namespaces { vec!["--namespace-policies"] } else { Vec::new() }
     }
 
-    /// Returns the operator's flags that `render` has too.
+    /// Returns the operator's flags that `render` also has.
     pub(crate) fn arguments(&self, folder: &Folder) -> Vec<String> {
         let mut arguments: Vec<String> = self.set.iter().flat_map(|set| ["--set".to_owned(), set.clone()]).collect();
         if let Some(file) = &self.file {
@@ -126,7 +126,7 @@ impl Drawn {
         json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
     }
 
-    /// Draws packages of settings for different places, valid and invalid ones, and sometimes a policy.
+    /// Draws valid and invalid packages of settings for different scopes, and sometimes a policy.
     fn drawn_packages(&mut self) -> Vec<Value> {
         let (image, level) = (self.rng.u32(1..9), self.one(&["DEBUG", "TRACE"]));
         let everywhere = format!("{{name: agent, settings: {{image: 'everywhere/agent:{image}'}}}}");
@@ -136,7 +136,7 @@ impl Drawn {
             settings(HOME, "everywhere", &everywhere),
             settings(HOME, "scoped", &scoped),
             settings("blue", "own", &own),
-            // An operator refuses the next four.
+            // An operator refuses the next four packages.
             settings(HOME, "broken", "{name: agent, settings: {resources: {limit: {memory: 1Gi}}}}"),
             settings(HOME, "unknown", "{name: nobody, settings: {image: x}}"),
             settings("team", "elsewhere", "{name: agent, scope: {namespaces: [blue]}, settings: {logLevel: INFO}}"),
@@ -185,7 +185,8 @@ impl Drawn {
         object("ModelAPI", namespace, "drawn", pin, &spec)
     }
 
-    /// Draws a pin, or none: existing and unknown policies, of this kind and of others, by name, version or digest.
+    /// Draws a pin or `None`. The pin names an existing or unknown policy, for this kind or another kind, by name,
+    /// version or digest.
     fn pin(&mut self) -> Option<String> {
         let own = kaos_operator::embedded::DEFAULTS.iter().find(|it| it.manifest.contains("name: agent\n")).unwrap();
         let digest = kaos_policy::digest::Digest::of(own.component);
@@ -209,7 +210,7 @@ fn owned((name, value): (&str, &str)) -> (String, String) {
     (name.to_owned(), value.to_owned())
 }
 
-/// Returns the objects that Agents need, with one ModelAPI that is broken.
+/// Returns the objects that Agents need, including one broken ModelAPI.
 fn dependencies(namespace: &str) -> [Value; 4] {
     let proxy = json!({"mode": "Proxy", "proxyConfig": {"models": ["*"]}});
     let broken = json!({"mode": "Hosted"});
@@ -235,7 +236,7 @@ fn settings(namespace: &str, name: &str, file: &str) -> Value {
     package(namespace, name, &PolicyFile::parse(file).unwrap(), None)
 }
 
-/// Returns a package with the default policy of Agents, with other bytes and the given scope.
+/// Returns a package with the default policy of Agents, but with other bytes and the given scope.
 fn policy(scope: &str) -> Value {
     let mut edition = edition(1, "{}");
     if !scope.is_empty() {

@@ -1,4 +1,4 @@
-//! Tests a `render` whose reader goes away or that is interrupted.
+//! Tests a `render` whose reader closes the output, and a `render` that is interrupted.
 
 use std::{
     io::{BufRead, BufReader},

@@ -1,4 +1,4 @@
-//! Tests objects of the operator itself in the input: its settings, and the registries of runtimes.
+//! Tests the operator's own ConfigMaps in the input: its settings, and the registries of runtimes.
 
 use super::{Folder, LLM, READY, render};
 
@@ -63,7 +63,7 @@ fn server_with_a_known_runtime_needs_no_registry() {
         conditions.into_iter().find(|condition| condition["type"] == "Resolved").unwrap()
     };
     assert_eq!(resolved("python-string", 0)["status"], "True");
-    // For a runtime that the settings do not know, the policy needs the registry.
+    // If the settings do not contain a runtime, the policy needs the registry.
     let missing = resolved("mine", 1);
     assert_eq!((&missing["status"], &missing["reason"]), (&"False".into(), &"NotFound".into()));
     assert!(missing["message"].as_str().unwrap().contains("kaos-mcp-runtimes"), "{missing}");

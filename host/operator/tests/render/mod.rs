@@ -122,7 +122,7 @@ fn plan_gates_are_listed_and_do_not_change_the_manifests() {
     assert_eq!(waiting[1]["gates"][0]["on"]["name"], "llm");
     assert_eq!(waiting[0]["gates"], serde_json::json!([]));
 
-    // All planned children exist now, so the plan gate no longer counts.
+    // All planned children exist now, so the plan gate no longer holds back the plan.
     let there: Vec<String> =
         waiting[1]["manifests"].as_array().expect("a list").iter().map(|it| format!("---\n{it}\n")).collect();
     let ran = render(&format!("{input}{}", there.concat()), &["-o", "json"]);

@@ -1,4 +1,4 @@
-//! Tests that `render` refuses what an API server would refuse, and names the field of the object or the setting.
+//! Tests that `render` refuses the same objects as an API server, and names the field of the object or the setting.
 
 use super::{Folder, LLM, READY, render, writer};
 
@@ -47,7 +47,7 @@ fn render_names_setting_and_file_of_an_invalid_pod_field() {
     let folder = Folder::new("taken");
     let settings = folder.write("settings.yaml", "agent: {resources: {limit: {memory: 1Gi}}}\n");
     let ran = render(&with("waitForDependencies: false"), &["--settings", &settings]);
-    // The operator does not start with such settings either.
+    // Settings with this error are invalid input (exit code 2): the operator would not start with them.
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
     let field = "containers[0].resources.limit: Kubernetes 1.36 has no field \"limit\" here: did you mean limits?";
     let from = format!("it comes from the setting agent.resources.limit (file {settings})");

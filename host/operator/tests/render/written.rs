@@ -1,4 +1,4 @@
-//! Tests that manifests are parsed as kubectl and the API server parse them.
+//! Tests that `render` parses manifests as kubectl and the API server do.
 
 use super::{LLM, READY, render, writer};
 

@@ -27,12 +27,12 @@ impl Ran {
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_kaos-operator");
 
 /// Returns the binary as a command, with an environment that contains no settings. All runs share one cache of compiled
-/// code, as for a user.
+/// code, like the runs of one user.
 pub(crate) fn binary() -> Command {
     isolated(PROGRAM)
 }
 
-/// Returns a program as a command, with an environment as of [`binary`].
+/// Returns a program as a command, with the same environment as [`binary`].
 pub(crate) fn isolated(program: &str) -> Command {
     let mut command = Command::new(program);
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -49,7 +49,7 @@ pub(crate) fn finish(command: &mut Command, stdin: &str) -> Ran {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
     let mut input = child.stdin.take().expect("a pipe");
     let text = stdin.to_owned();
-    // In a thread, since a long input and a long output would block each other.
+    // Write the input in a thread: otherwise a long input and a long output would block each other.
     let writer = std::thread::spawn(move || drop(input.write_all(text.as_bytes())));
     let output = child.wait_with_output().expect("the binary ends");
     writer.join().expect("the input is written");
@@ -81,8 +81,8 @@ pub(crate) fn full() -> Stdio {
     std::fs::File::options().write(true).open("/dev/full").expect("a full device").into()
 }
 
-/// Whether child processes start with a signal ignored. A shell without job control lets background jobs ignore
-/// interrupts, `nohup` ignores hangups, and children inherit both.
+/// Returns whether child processes start with a signal ignored. A shell without job control makes background jobs
+/// ignore interrupts, and `nohup` makes a program ignore hangups. Children inherit both.
 pub(crate) fn ignores(signal: u32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -23,16 +23,16 @@ use crate::{
     support::binary,
 };
 
-/// Number of Agents that are created, edited and deleted.
+/// The number of Agents that the test creates, edits and deletes.
 const AGENTS: usize = 40;
-/// Pause between two edits.
+/// The delay between two edits.
 const PACE: Duration = Duration::from_millis(100);
-/// Edits for each swap of settings, and swaps of settings for each swap of the policy.
+/// The number of edits between two swaps of settings, and the number of such swaps between two swaps of the policy.
 const SWAPS: (u32, u32) = (20, 8);
-/// Number of measurements.
+/// The number of measurements.
 const POINTS: u32 = 40;
-/// Allowed growth from the second to the last quarter of the time: this share, plus this many MiB. Histories fill up in
-/// the first minutes, so a run of less than ten minutes proves little.
+/// The allowed growth of the memory from the second to the last quarter of the time: this share, plus this many MiB.
+/// Histories fill up in the first minutes, so a run of less than ten minutes proves little.
 const BOUND: (f64, f64) = (0.10, 8.0);
 
 /// A running demo.
@@ -86,7 +86,7 @@ impl Demo {
         Api::namespaced_with(self.client.clone(), &text(&object["metadata"]["namespace"]), &resource)
     }
 
-    /// Makes one edit, and at regular steps a swap.
+    /// Makes one edit. At regular steps, also makes a swap.
     async fn act(&self, step: u32, rng: &mut Rng) {
         let agent = agent(rng.usize(..AGENTS), rng.u32(..));
         if rng.u8(..10) == 0 {

@@ -1,4 +1,4 @@
-//! A cluster for verbs that need one. The test writes the operator's records in advance.
+//! A cluster for tests of verbs that need a cluster. The tests write the operator's records themselves.
 // Each test executable uses only a part of this file.
 #![allow(dead_code)]
 
@@ -65,7 +65,7 @@ impl Stage {
         self.folder.write("settings.yaml", format!("image: {image}\n"))
     }
 
-    /// Writes the record of a package and its kept bytes, as an operator would.
+    /// Writes the record of a package and its stored bytes, as an operator would.
     pub(crate) fn revision(&self, name: &str, package: &Package, age: u32, status: &Value) {
         self.record(name, package, age, status);
         let mut kept = pack(name, HOME, &package.file, package.component.as_deref()).unwrap().index;
@@ -110,7 +110,7 @@ impl Process {
         Self::start(binary(), stage)
     }
 
-    /// Starts an operator on the stage's cluster from a copy of the binary. Returns the path of the copy, too.
+    /// Starts an operator on the stage's cluster from a copy of the binary. Also returns the path of the copy.
     pub(crate) fn operator_from_copy(stage: &Stage) -> (Self, String) {
         let program = format!("{}/operator", stage.folder.path());
         std::fs::copy(PROGRAM, &program).unwrap();

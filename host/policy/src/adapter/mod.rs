@@ -1,12 +1,12 @@
 //! Converts between the types of a released version of the contract and the host's own types.
 //!
 //! Each released version has one module. The conversions are a macro over a module of generated types, because each
-//! version has two such modules. The engine generates one for components, and the guest SDK one for policies that are
-//! compiled into a test.
+//! version has two such modules. The engine generates one for components. The guest SDK generates the other one for
+//! policies that are compiled into a test.
 
 pub(crate) mod v0_1;
 
-/// Defines functions that convert between the host's types and the types generated for version 0.1 of the contract.
+/// Defines functions that convert between the host's types and the generated types of version 0.1 of the contract.
 /// `descriptor`, `needs`, `env`, `plan`, `refusal` and `report` convert to the host's types; `to_subject`, `to_founds`,
 /// `to_env` and `to_observation` convert from them.
 #[macro_export]
@@ -263,8 +263,8 @@ macro_rules! adapt_v0_1 {
     };
 }
 
-/// Makes a [`crate::code::Native`] of a policy that is compiled into this process: `native_code!(path to the guest SDK,
-/// type of the policy)`. For tests and benches that compare the policy with its component.
+/// Creates a [`crate::code::Native`] from a policy that is compiled into this process: `native_code!(path to the guest
+/// SDK, type of the policy)`. Tests and benches use it to compare the policy with its component.
 #[macro_export]
 macro_rules! native_code {
     ($sdk:ident, $policy:ty) => {{

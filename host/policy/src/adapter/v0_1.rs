@@ -16,7 +16,7 @@ pub(crate) mod overlay {
     });
 }
 
-/// The conversions.
+/// The conversions between these types and the host's types.
 #[allow(missing_docs, unreachable_pub, dead_code, clippy::pedantic)]
 pub(crate) mod convert {
     crate::adapt_v0_1!(crate::adapter::v0_1::policy::kaos::policy::types);

@@ -1,4 +1,4 @@
-//! A policy compiled into this process, without sandbox and limits. For tests and benches.
+//! A policy that is compiled into this process, without sandbox and limits, for tests and benches.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -9,7 +9,8 @@ use crate::{
     limits::Limits,
 };
 
-/// The functions of a policy. [`crate::native_code!`] makes it from a type of the guest SDK.
+/// The functions of a policy. [`crate::native_code!`] creates this struct from a type that implements the guest SDK's
+/// `Policy`.
 #[derive(Clone, Copy)]
 pub struct Native {
     /// `meta.describe`
@@ -86,7 +87,7 @@ impl Sandbox for Opened {
     }
 }
 
-/// Turns a panic into a failure, like a trap of a component.
+/// Converts a panic to a failure, as the engine does with a trap of a component.
 fn caught<T>(verb: Verb, call: impl FnOnce() -> T) -> Result<T, Failure> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
         let reason = panic

@@ -1,4 +1,5 @@
-//! The compile child: the same binary under a hidden subcommand. Limits its own resources before it reads a byte.
+//! The compile child: the same binary with a hidden subcommand. The child limits its own resources before it reads a
+//! byte.
 //!
 //! After the inspection, the child writes its result as a line of JSON. After the compilation, it writes the code. So
 //! the parent can tell whether the inspection or the compilation took too long.
@@ -22,7 +23,7 @@ use crate::{
     inspect::{Bounds, InspectError, Inspection, inspect},
 };
 
-/// The child did not understand its arguments or could not limit itself.
+/// The child did not understand its arguments or could not set its limits.
 const UNUSABLE: u8 = 64;
 /// The compiler refused the component. The reason is on standard error.
 const REFUSED: u8 = 65;
@@ -30,21 +31,21 @@ const REFUSED: u8 = 65;
 const UNFIT: u8 = 66;
 /// The interval at which the parent checks whether the child has ended.
 const LOOK: Duration = Duration::from_millis(5);
-/// The most bytes of the child's standard error that are read.
+/// The maximum number of bytes that the parent reads of the child's standard error.
 const COMPLAINT: u64 = 4 << 10;
-/// The most bytes of the inspection's line.
+/// The maximum length of the line with the inspection's result, in bytes.
 const HEADER: u64 = 4 << 20;
-/// The most threads that compile. Each takes address space, which is limited in the child.
+/// The maximum number of compiler threads. Each thread takes address space, and the child's address space is limited.
 const THREADS: usize = 4;
 
-/// The child's findings about a component before compilation.
+/// The result of inspecting a component, which the child sends before the compilation.
 #[derive(Serialize, Deserialize)]
 struct Header {
     inspection: Inspection,
     inspecting: Duration,
 }
 
-/// Runs a program that ends in [`compile_child_main`].
+/// Compiles in a child process: runs a program that calls [`compile_child_main`].
 pub struct ChildCompiler<C> {
     program: PathBuf,
     arguments: Vec<OsString>,
@@ -54,7 +55,8 @@ pub struct ChildCompiler<C> {
 }
 
 impl<C: Clock> ChildCompiler<C> {
-    /// `program` with `arguments` must pass all further arguments to [`compile_child_main`].
+    /// Creates a compiler that runs `program` with `arguments`. The program must pass all further arguments to
+    /// [`compile_child_main`].
     pub fn new(program: PathBuf, arguments: Vec<OsString>, limits: CompileLimits, clock: C) -> Self {
         let threads = thread::available_parallelism().map_or(1, |most| most.get().min(THREADS));
         Self { program, arguments, limits, threads, clock }
@@ -73,7 +75,7 @@ impl<C: Clock> ChildCompiler<C> {
             .spawn()
     }
 
-    /// Waits until the child ends, its time is up, or the result is no longer wanted.
+    /// Waits until the child ends, its time is up, or the caller no longer needs the result.
     fn wait(&self, child: &mut Running, is_wanted: &dyn Fn() -> bool) -> Result<ExitStatus, CompileError> {
         let start = self.clock.now();
         loop {
@@ -116,10 +118,10 @@ impl<C: Clock> ChildCompiler<C> {
         Ok(Compilation { inspection, inspecting, code })
     }
 
-    /// The reason why the child was ended.
+    /// Returns the error for a child that ended without a result.
     fn ended_by(&self, status: ExitStatus, was_inspected: bool) -> CompileError {
         match status.signal().and_then(rustix::process::Signal::from_named_raw) {
-            // The kernel sends this signal when the processor time is used up.
+            // The kernel sends this signal when the child has used up its processor time.
             Some(rustix::process::Signal::XCPU) if was_inspected => {
                 CompileError::TookTooLong { seconds: self.limits.cpu_seconds }
             }
@@ -136,7 +138,7 @@ fn not_run(error: &std::io::Error) -> CompileError {
     CompileError::NotRun(error.to_string())
 }
 
-/// A running child, which is killed on drop. Readers of its pipes wait until it ends.
+/// A running child. Dropping it kills the child. Readers of its pipes wait until the child ends.
 struct Running(Child);
 
 impl Drop for Running {
@@ -153,13 +155,13 @@ impl<C: Clock> Compile for ChildCompiler<C> {
         let (stdin, stdout, stderr) = (child.0.stdin.take(), child.0.stdout.take(), child.0.stderr.take());
         let component = order.component;
         thread::scope(|scope| {
-            // A child that ends early closes its pipe. Its exit status gives the reason.
+            // A child that ends early closes its pipe. Ignore the error here: the exit status gives the reason.
             scope.spawn(|| stdin.map(|mut stdin| stdin.write_all(component)));
-            // One byte beyond the limit shows that the code is too large.
+            // Read one byte more than the limit, to detect code that is too large.
             let told = scope.spawn(|| read(stdout, self.limits.code.saturating_add(HEADER)));
             let complaint = scope.spawn(|| read(stderr, COMPLAINT));
             let status = self.wait(&mut child, order.is_wanted);
-            // Drop the child before joining the readers: they end when the child does.
+            // Drop the child before joining the readers: they end only when the child ends.
             drop(child);
             let told = told.join().unwrap_or_default();
             let complaint = String::from_utf8_lossy(&complaint.join().unwrap_or_default()).trim().to_owned();
@@ -178,9 +180,9 @@ fn read(pipe: Option<impl Read>, limit: u64) -> Vec<u8> {
     bytes
 }
 
-/// The hidden subcommand. Limits the process as `arguments` say: bytes of memory, seconds of processor time for the
-/// inspection and in total, and bounds of a component. Then inspects and compiles the component on standard input, and
-/// writes the inspection and the code to standard output.
+/// Runs the hidden subcommand. `arguments` contain the limits: bytes of memory, seconds of processor time for the
+/// inspection and in total, and the bounds of a component. Applies the limits to this process. Then inspects and
+/// compiles the component on standard input, and writes the inspection and the code to standard output.
 pub fn compile_child_main(arguments: &[OsString]) -> ExitCode {
     match compile(arguments) {
         Ok(code) => code,

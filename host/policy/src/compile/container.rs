@@ -2,24 +2,26 @@
 
 use std::fs;
 
-/// The variable with the limit in bytes, which the chart fills by the downward API. The limit of a pod is in the control
-/// group above the container's own, which a container with a namespace of control groups cannot read.
+/// The environment variable with the limit in bytes. The chart sets it by the downward API. The control group above the
+/// container's own group contains the limit of a pod. A container with its own cgroup namespace cannot read that group.
 const VARIABLE: &str = "OPERATOR_MEMORY_LIMIT";
-/// The folder of control groups, version 2. The root group of a machine has no limit file.
+/// The folder of control groups of version 2. The root group of a machine has no limit file.
 const UNIFIED: &str = "/sys/fs/cgroup";
-/// The limit of the group itself, for version 1 of control groups.
+/// The file with the limit of the group itself, for version 1 of control groups.
 const LEGACY: &str = "/sys/fs/cgroup/memory/memory.limit_in_bytes";
-/// The statistics for version 1. They have the lowest limit of the group and of all groups above it.
+/// The file with the statistics for version 1, and the name of the line in it. The line shows the lowest limit of the
+/// group and of all groups above it.
 const LEGACY_ALL: (&str, &str) = ("/sys/fs/cgroup/memory/memory.stat", "hierarchical_memory_limit");
-/// The path of this process's own group, where it is visible.
+/// The file that shows the path of this process's own group.
 const OWN: &str = "/proc/self/cgroup";
 
-/// The bytes of memory that this container may use, by all limits that are visible to it. `None` if there is none.
+/// Returns the number of bytes that this container may use: the lowest of all limits that are visible to it. Returns
+/// `None` if no limit is visible.
 pub fn memory() -> Option<u64> {
     lowest(|file| fs::read_to_string(file).ok(), std::env::var(VARIABLE).ok().as_deref())
 }
 
-/// The lowest of the limits in the control group files and in the variable.
+/// Returns the lowest of the limits in the control group files and in the variable.
 fn lowest(read: impl Fn(&str) -> Option<String>, variable: Option<&str>) -> Option<u64> {
     let number = |text: &str| text.trim().parse::<u64>().ok().filter(|bytes| *bytes > 0);
     let groups = groups(read(OWN).as_deref().unwrap_or_default());
@@ -30,11 +32,11 @@ fn lowest(read: impl Fn(&str) -> Option<String>, variable: Option<&str>) -> Opti
     limits.chain(all).chain(variable.and_then(number)).min()
 }
 
-/// The path of the process's own group of version 2, and of all groups above it.
+/// Returns the path of the process's own group of version 2, and the paths of all groups above it.
 fn groups(own: &str) -> Vec<String> {
     let mut groups = vec![String::new()];
     let own = own.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or_default();
-    // A path that leads out of the namespace is not visible below the folder.
+    // Stop at `..`: such a path leads out of the namespace, and the group is not visible below the folder.
     for name in own.split('/').filter(|name| !name.is_empty()).take_while(|name| *name != "..") {
         let above = groups.last().cloned().unwrap_or_default();
         groups.push(format!("{above}/{name}"));
@@ -46,7 +48,7 @@ fn groups(own: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// The limit with these files and this variable.
+    /// Returns the limit for these files and this variable.
     fn of(files: &[(&str, &str)], variable: Option<&str>) -> Option<u64> {
         let read = |file: &str| files.iter().find(|(name, _)| *name == file).map(|(_, content)| (*content).to_owned());
         lowest(read, variable)

@@ -6,9 +6,10 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::container;
 
-/// The address space of a child before it compiles anything: the program's file. Nearly none of it is in memory.
+/// The address space of a child before it compiles anything: the program's file. Hardly any of this address space is in
+/// memory.
 const PROGRAM: u64 = 40 << 20;
-/// The child's nice value. If processors are short, the child gets a tenth of the operator's share.
+/// The child's nice value. If no processor is free, the child gets a tenth of the operator's share.
 const NICE: i32 = 10;
 
 /// The limits of one compile step.
@@ -22,20 +23,20 @@ pub struct CompileLimits {
     pub inspect_seconds: u64,
     /// Wall-clock time, for a machine without a free processor.
     pub wall: Duration,
-    /// Bytes of the compiled code, which the parent reads into its memory.
+    /// Bytes of the compiled code. The parent reads the code into its memory.
     pub code: u64,
 }
 
 impl Default for CompileLimits {
     fn default() -> Self {
-        // Code has about three times the bytes of its component.
+        // Compiled code is about three times as large as its component.
         Self { memory: 1 << 30, cpu_seconds: 30, inspect_seconds: 5, wall: Duration::from_mins(2), code: 32 << 20 }
     }
 }
 
 impl CompileLimits {
-    /// The default limits, lowered if a container has less memory. If a child took more memory than there is, the
-    /// kernel would end the whole container with the operator in it.
+    /// The default limits, lowered if a container has less memory. If the child used more memory than the container
+    /// has, the kernel would kill the whole container, and so the operator.
     pub fn of_this_container() -> Self {
         Self::default().within(container::memory())
     }
@@ -45,39 +46,39 @@ impl CompileLimits {
         Self { memory: container.map_or(self.memory, |bytes| self.memory.min(bytes / 2 + PROGRAM)), ..self }
     }
 
-    /// Seconds of processor time for the inspection.
+    /// Returns the seconds of processor time for the inspection.
     pub(super) fn inspecting(&self) -> u64 {
         self.inspect_seconds.min(self.cpu_seconds)
     }
 
-    /// The arguments that pass the limits to the child.
+    /// Returns the arguments that pass the limits to the child.
     pub(super) fn arguments(&self) -> [OsString; 3] {
         [self.memory, self.inspecting(), self.cpu_seconds].map(|limit| limit.to_string().into())
     }
 
-    /// Applies the limits to this process. It cannot raise them again, except the time for compilation. The operator's
-    /// passes get priority.
+    /// Applies the limits to this process. The process cannot raise them again, except the time for compilation. Also
+    /// lowers the process's priority below the operator's passes.
     pub(super) fn confine(memory: u64, inspecting: u64, cpu_seconds: u64) -> io::Result<()> {
-        // If the system refuses, the child only competes with the operator.
+        // If the system refuses the nice value, the child competes with the operator for processors.
         let _ = rustix::process::nice(NICE);
         let at_most = |resource, value: u64| between(resource, value, value);
         at_most(Resource::Core, 0)?;
         at_most(Resource::Fsize, 0)?;
-        // At the soft limit the kernel sends a signal that has no other cause. At the hard limit it sends the same
-        // signal as when memory is short. One second between the limits tells the two apart.
+        // At the soft limit, the kernel sends a signal that has no other cause. At the hard limit, it sends the same
+        // signal as when memory runs out. With one second between the limits, the parent can tell both causes apart.
         between(Resource::Cpu, inspecting, cpu_seconds.saturating_add(1))?;
         at_most(Resource::As, memory)?;
         Ok(())
     }
 
-    /// Extends the processor time to the total after the inspection.
+    /// Raises the limit of processor time from the inspection's share to the total.
     pub(super) fn go_on(cpu_seconds: u64) -> io::Result<()> {
         between(Resource::Cpu, cpu_seconds, cpu_seconds.saturating_add(1))
     }
 }
 
 fn between(resource: Resource, soft: u64, hard: u64) -> io::Result<()> {
-    // The operator may run under a lower hard limit, which a process cannot raise.
+    // The operator may run with a lower hard limit. A process cannot raise its hard limit.
     let hard = getrlimit(resource).maximum.map_or(hard, |maximum| maximum.min(hard));
     Ok(setrlimit(resource, Rlimit { current: Some(soft.min(hard)), maximum: Some(hard) })?)
 }

@@ -15,7 +15,7 @@ pub struct KeySelector {
     pub optional: bool,
 }
 
-/// The source of a variable's value at run time.
+/// The source from which Kubernetes takes a variable's value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum EnvSource {
@@ -27,7 +27,7 @@ pub enum EnvSource {
     ConfigMapKey(KeySelector),
     /// A field of the pod.
     FieldPath(String),
-    /// Any other `valueFrom`, in the form of Kubernetes.
+    /// Any other `valueFrom`, as the JSON that Kubernetes expects.
     Other(Json),
 }
 
@@ -83,17 +83,18 @@ pub struct Blocker {
 pub struct Plan {
     /// The manifests of the children.
     pub manifests: Vec<Json>,
-    /// The plan gates: they hold back the first apply until the plan was applied once in full.
+    /// The plan gates: they hold back the first apply of the plan. After one complete apply, the host only reports
+    /// them, unless `gates_hold` is set.
     pub gates: Vec<Blocker>,
     /// The final mapping, after all merges.
     pub env: Vec<EnvVar>,
     /// Messages for the user.
     pub notes: Vec<Note>,
-    /// The finalizer for the object, instead of the claim's.
+    /// The finalizer for the object. It replaces the finalizer of the claim.
     pub finalizer: Option<String>,
     /// The names of PersistentVolumeClaims in the plan that outlive the object.
     pub kept: Vec<String>,
-    /// Whether the gates also hold back changes to running workloads.
+    /// Whether the gates also hold back later changes to workloads that already run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gates_hold: bool,
     /// A JSON object for data that the contract has no field for.
@@ -109,15 +110,16 @@ pub struct Violation {
     pub message: String,
 }
 
-/// The policy cannot make a plan. The children stay as they are.
+/// A policy's answer without a plan. The operator leaves the children as they are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Refusal {
-    /// The object is invalid, until it changes.
+    /// The object is invalid. Only a change of the object can resolve this.
     Invalid(Vec<Violation>),
     /// The policy waits until one of these objects appears or changes.
     Waiting(Vec<Blocker>),
-    /// The cluster or the policy does not support the object, until one of them changes.
+    /// The cluster or the policy does not support the object. Only a change of the cluster or the policy can resolve
+    /// this.
     Unsupported(String),
 }
 
@@ -132,7 +134,7 @@ impl Refusal {
     }
 }
 
-/// The result of a pass when the policy assesses it.
+/// The result of a pass, as the policy sees it when it assesses the children.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Outcome {
@@ -142,7 +144,7 @@ pub enum Outcome {
     Gated,
     /// The policy refused, so there is no plan.
     Refused(Refusal),
-    /// The message of the API server or the guard.
+    /// The pass failed, with the message of the API server or the guard.
     Failed(String),
 }
 

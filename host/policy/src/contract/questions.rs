@@ -7,7 +7,7 @@ use super::Json;
 
 /// The API group of KAOS's own kinds.
 const KAOS: &str = "kaos.tools";
-/// See [`Claim::client_finalizer`].
+/// The finalizer that [`Claim::client_finalizer`] returns.
 const CLIENT_FINALIZER: &str = "kaos.tools/oidc-client-finalizer";
 
 /// A sample: an object as a user would write it, and the other objects in the cluster.
@@ -29,7 +29,7 @@ pub struct Claim {
     pub primary: ResourceType,
     /// Types that plans may contain.
     pub emits: Vec<ResourceType>,
-    /// Types that needs may name.
+    /// Types that the policy's needs may name.
     pub reads: Vec<ResourceType>,
     /// Types that the policy uses only if the cluster serves them.
     pub wishes: Vec<ResourceType>,
@@ -49,8 +49,8 @@ impl Claim {
         (self.primary.group() == KAOS).then(|| format!("{KAOS}/{}-finalizer", kind.to_ascii_lowercase()))
     }
 
-    /// The finalizer of KAOS 0.8 for the object's client at an identity provider. Only that operator can delete the
-    /// client, so the finalizer stays until the object is deleted. `None` for kinds of other groups.
+    /// The finalizer of KAOS 0.8 for the object's client at an identity provider. Only KAOS 0.8 can delete the client,
+    /// so the finalizer stays until the object is deleted. `None` for kinds of other groups.
     pub fn client_finalizer(&self) -> Option<&'static str> {
         (self.primary.group() == KAOS).then_some(CLIENT_FINALIZER)
     }
@@ -73,13 +73,13 @@ pub struct Descriptor {
 }
 
 impl Descriptor {
-    /// The claim on a kind, if there is one.
+    /// Returns the claim on a kind; `None` if the policy does not claim the kind.
     pub fn claim(&self, primary: &ResourceType) -> Option<&Claim> {
         self.claims.iter().find(|claim| claim.primary == *primary)
     }
 }
 
-/// Everything that a policy may know when it answers.
+/// The input of a policy: everything that it may use for its answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
     /// The object without status, managedFields and resourceVersion.
@@ -95,7 +95,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Adds the answers to new needs.
+    /// Adds the answers to a round of needs.
     pub fn add(&mut self, found: &[Found]) {
         self.found.extend_from_slice(found);
         self.found.sort_by(|one, other| one.id.cmp(&other.id));
@@ -110,7 +110,7 @@ pub struct Cluster {
     pub domain: String,
     /// The operator's namespace.
     pub operator_namespace: String,
-    /// The types that the cluster serves. A policy sees only those that its claim wishes for.
+    /// The types that the cluster serves. A policy sees only the types that its claim wishes for.
     pub served: Vec<ResourceType>,
 }
 
@@ -123,14 +123,15 @@ impl Default for Cluster {
     }
 }
 
-/// One read that the host makes for a policy. The host watches the target from then on.
+/// A reference to objects that the policy must see. The host reads the objects for the policy, and watches the target
+/// from then on.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Need {
-    /// The policy's own name for the need.
+    /// The name that the policy gave the need.
     pub id: String,
     /// The objects to read.
     pub target: Target,
-    /// Whether the policy answers in full without the object.
+    /// Whether the policy can make its complete plan without the object.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub optional: bool,
 }
@@ -148,12 +149,12 @@ pub struct Found {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Answer {
-    /// The objects that exist; empty if there are none yet.
+    /// The existing objects; empty if no object exists yet.
     Objects(Vec<Json>),
     /// Facts of a Secret. A policy never sees the content.
     Secret(SecretFacts),
     /// The cluster does not serve this type now.
     Unserved,
-    /// The reason why the object may not be read.
+    /// The operator may not read the object. The text gives the reason.
     Forbidden(String),
 }

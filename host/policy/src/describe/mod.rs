@@ -15,11 +15,11 @@ use crate::{
 
 pub use power::{is_built_in, is_cluster_power};
 
-/// The most claims of one policy.
+/// The maximum number of claims of one policy.
 const CLAIMS: usize = 32;
-/// The most types in one list of a claim, and the most samples.
+/// The maximum number of types in one list of a claim, and of samples.
 const LISTED: usize = 64;
-/// The most bytes of a version, which is part of every object's status.
+/// The maximum length of a version in bytes. The status of every object contains the version.
 const VERSION: usize = 128;
 
 /// A reason why a description is invalid.
@@ -49,120 +49,121 @@ pub enum DescribeError {
     /// The policy claims no kind.
     #[error("it claims no kind: a policy must claim at least one")]
     NoClaims,
-    /// The policy claims one kind twice, so it is unclear which claim counts.
+    /// The policy claims one kind twice, so it is unclear which claim applies.
     #[error("it claims {0} twice: claim each kind once")]
     ClaimedTwice(ResourceType),
     /// A list is too long.
     #[error("{what} has {count} entries: at most {limit}")]
     TooMany {
-        /// The list.
+        /// The name of the list.
         what: String,
         /// The number of entries.
         count: usize,
-        /// The most entries allowed.
+        /// The maximum number of entries.
         limit: usize,
     },
     /// A type is invalid.
     #[error("{path} `{of}` is not a type: {reason}")]
     NotAType {
-        /// The list of the claim.
+        /// The path of the list with the type in the claim.
         path: String,
         /// The type in the description.
         of: ResourceType,
         /// The reason why it is invalid.
         reason: &'static str,
     },
-    /// A claim spells a served kind with other capitals. No object has that kind, and lower-case names of kinds could
-    /// mean either.
+    /// A claim spells a served kind with other capitals. No object has the kind of the claim. A name of a kind in lower
+    /// case could mean either spelling.
     #[error("{path} names {of}, but the cluster serves {served}: write the kind like this")]
     OtherCapitals {
-        /// The list of the claim.
+        /// The path of the list with the type in the claim.
         path: String,
         /// The type in the description.
         of: ResourceType,
         /// The kind as the cluster serves it.
         served: String,
     },
-    /// A claim names a type with power over the cluster.
+    /// A claim names a type whose objects have power over the cluster.
     #[error(
         "{path} names {of}, which is cluster-scoped, grants rights or redirects traffic: no policy may claim or emit it"
     )]
     ClusterPower {
-        /// The list of the claim.
+        /// The path of the list with the type in the claim.
         path: String,
-        /// The type.
+        /// The type in the list.
         of: ResourceType,
     },
-    /// The policy claims a kind of Kubernetes itself. Its objects, Secrets among them, are not made for policies.
+    /// The policy claims a kind of Kubernetes itself, such as Secrets. Objects of such a kind are not meant for
+    /// policies.
     #[error("{path} names {of}, which is part of Kubernetes: claim a kind of your own group")]
     BuiltIn {
-        /// The list of the claim.
+        /// The path of the list with the type in the claim.
         path: String,
-        /// The type.
+        /// The type in the list.
         of: ResourceType,
     },
-    /// The policy emits a kind that it claims: one object could create others without end.
+    /// The policy emits a kind that it claims: one object could create more objects without end.
     #[error(
         "{path} names {of}, a kind that the policy answers for: a policy must not emit objects that a policy answers \
          for"
     )]
     EmitsClaimed {
-        /// The list of the claim.
+        /// The path of the list with the type in the claim.
         path: String,
-        /// The type.
+        /// The type in the list.
         of: ResourceType,
     },
     /// An `extra` has a member that this host does not know.
     #[error("{path}: {}", extra::not_known(.key))]
     UnknownMember {
-        /// The `extra`.
+        /// The path of the `extra`.
         path: String,
-        /// The member.
+        /// The name of the member.
         key: String,
     },
     /// The claim wishes for a type that it neither emits nor reads.
     #[error("{path} wishes for {of}, which is neither in emits nor in reads")]
     IdleWish {
-        /// The claim.
+        /// The path of the claim.
         path: String,
-        /// The type.
+        /// The type in the list.
         of: ResourceType,
     },
-    /// An overlay emits manifests.
+    /// An overlay declares that it emits types.
     #[error("{0} emits manifests, but an environment overlay must not emit any")]
     OverlayEmits(String),
     /// A text is not a finalizer.
     #[error("{path} `{finalizer}` is not a finalizer: write it as domain/name")]
     Finalizer {
-        /// The claim.
+        /// The path of the claim.
         path: String,
-        /// The text.
+        /// The text that is not a finalizer.
         finalizer: String,
     },
-    /// A finalizer belongs to others.
+    /// A finalizer is outside the group of the claimed kind, and no grant lists it.
     #[error(
         "{path} `{finalizer}` is not of the claimed kind's group {group}: list it in grants.finalizers of policy.yaml"
     )]
     ForeignFinalizer {
-        /// The claim.
+        /// The path of the claim.
         path: String,
         /// The finalizer.
         finalizer: String,
         /// The group of the claimed kind.
         group: String,
     },
-    /// A claim has no samples, so the gate can evaluate nothing.
+    /// A claim has no samples, so the gate cannot evaluate the policy.
     #[error("{0} has no samples: the gate must see at least one plan")]
     NoSamples(String),
-    /// A text has more values than the host reads.
+    /// A text has more JSON values than the host accepts.
     #[error("{path} has more than {limit} JSON values: use fewer, or longer texts")]
     TooManyValues {
-        /// The text, or several texts that are counted together.
+        /// The path of the text, or of several texts that are counted together.
         path: String,
-        /// The most values allowed.
+        /// The maximum number of values.
         limit: usize,
     },
-    /// A text that must be a JSON object is none.
+    /// A text must be a JSON object but is not.
     #[error("{0} is not a JSON object")]
     NotAnObject(String),
     /// The settings schema is invalid.
@@ -205,9 +206,9 @@ pub fn check(descriptor: &Descriptor, world: World, file: &PolicyFile) -> Result
     Ok(Schema::parse(settings_schema)?)
 }
 
-/// Returns a type that one of these claims emits although another claim answers for it, with the emitting claim. Two
-/// policies that are valid alone can feed each other for ever. So the catalogue asks this for all claims that would
-/// serve together.
+/// Finds a type that one of these claims emits although another claim answers for the type. Returns the emitting claim
+/// and the type. Two policies can each be valid, but create objects for each other without end. So the catalogue calls
+/// this function with all claims that would serve together.
 pub fn emitted_primary<'a>(claims: &[&'a Claim]) -> Option<(&'a Claim, &'a ResourceType)> {
     let primaries: BTreeSet<_> = claims.iter().map(|claim| claim.primary.group_kind()).collect();
     claims.iter().find_map(|claim| {
@@ -216,7 +217,7 @@ pub fn emitted_primary<'a>(claims: &[&'a Claim]) -> Option<(&'a Claim, &'a Resou
     })
 }
 
-/// Checks that claims spell the served kinds as the cluster does.
+/// Checks that claims spell the kinds with the same capitals as the cluster.
 pub fn check_capitals(claims: &[Claim], served: &[ResourceType]) -> Result<(), DescribeError> {
     for (i, Claim { primary, emits, reads, wishes, .. }) in claims.iter().enumerate() {
         let primary = std::slice::from_ref(primary);
@@ -300,7 +301,7 @@ fn bounded(what: &str, count: usize, limit: usize) -> Result<(), DescribeError> 
     Ok(())
 }
 
-/// The texts of a sample, which are counted together.
+/// Returns the texts of a sample whose values are counted together.
 fn texts(sample: &Sample) -> impl Iterator<Item = &str> + Clone {
     std::iter::once(&sample.object).chain(&sample.beside).map(String::as_str)
 }
@@ -320,7 +321,7 @@ fn object(path: &str, text: &str) -> Result<(), DescribeError> {
     }
 }
 
-/// Checks an `extra`, which has no members in this version of the contract.
+/// Checks an `extra`. It must be an object without members, because this version of the contract defines no members.
 fn nothing_extra(path: &str, text: &str) -> Result<(), DescribeError> {
     object(path, text)?;
     match extra::unknown(text) {
@@ -347,19 +348,19 @@ fn is_type(path: &str, of: &ResourceType) -> Result<(), DescribeError> {
     Ok(())
 }
 
-/// Whether a policy can have this name.
+/// Returns whether a text is a valid name of a policy.
 pub fn is_policy_name(name: &str) -> bool {
     name.len() <= 40 && name.starts_with(|c: char| c.is_ascii_lowercase()) && crate::names::is_label(name)
 }
 
-/// Whether a text is a finalizer with a domain.
+/// Returns whether a text is a valid finalizer with a domain.
 pub(crate) fn is_finalizer(name: &str) -> bool {
     name.split_once('/').is_some_and(|(domain, name)| {
         crate::names::is_subdomain(domain) && crate::names::is_label_value(name) && !name.is_empty()
     })
 }
 
-/// Whether a finalizer belongs to a group or to a domain below it.
+/// Returns whether a finalizer's domain is an API group or a subdomain of the group.
 pub(crate) fn is_of_group(finalizer: &str, group: &str) -> bool {
     let domain = finalizer.split_once('/').map_or("", |(domain, _)| domain);
     domain.strip_suffix(group).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))

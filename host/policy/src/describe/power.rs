@@ -1,17 +1,18 @@
-//! Tells from a type's name which power its objects have.
+//! Determines from a type's name how much power its objects have.
 
 use crate::contract::ResourceType;
 
-/// Whether a type is part of Kubernetes: in the core group, in a group without a domain, or in one of the project's own
-/// groups. A policy sees all objects of a kind that it claims, and only their own controllers may answer for objects of
-/// these types.
+/// Returns whether a type is part of Kubernetes: in the core group, in a group without a domain, or in one of the
+/// Kubernetes project's own groups. No policy may claim such a type: a policy would see all objects of the type, and
+/// only Kubernetes' own controllers may act on these objects.
 pub fn is_built_in(of: &ResourceType) -> bool {
     let group = of.group();
     let owned = |domain: &str| group == domain || group.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'));
     !group.contains('.') || owned("k8s.io") || owned("kubernetes.io")
 }
 
-/// Whether objects of a type are cluster-scoped, grant rights, or redirect traffic of others, judged by the name.
+/// Returns whether objects of a type are cluster-scoped, grant rights, or redirect traffic of other users. The name of
+/// the type decides.
 pub fn is_cluster_power(of: &ResourceType) -> bool {
     const GROUPS: [&str; 10] = [
         "rbac.authorization.k8s.io",
@@ -39,7 +40,7 @@ pub fn is_cluster_power(of: &ResourceType) -> bool {
         "StorageVersion",
         "PodSecurityPolicy",
         "PolicyRevision",
-        // These two open one namespace to others.
+        // The next two kinds give other namespaces access to a namespace.
         "ReferenceGrant",
         "AccessGrant",
         "VolumeSnapshotClass",

@@ -1,4 +1,4 @@
-//! Compiled code of components that are part of this program's file.
+//! Compiled code of components that the build included in this program's file.
 #![allow(unsafe_code)]
 
 use std::io::{Read as _, Write as _};
@@ -9,8 +9,8 @@ use super::{Compiled, Engine, EngineError};
 use crate::digest::Digest;
 
 /// Compiled code of a built-in component: the fingerprint of the engine that compiled it, then the code, packed with
-/// gzip. Packed code saves memory: unread pages of the program's file take none, and unpacked code has three times as
-/// many pages.
+/// gzip. Packed code saves memory: it has a third of the pages, and pages of the program's file that no code has read
+/// take no memory.
 #[derive(Debug, Clone, Copy)]
 pub struct BuiltIn {
     component: Digest,
@@ -18,7 +18,7 @@ pub struct BuiltIn {
 }
 
 impl BuiltIn {
-    /// Compiles a component for a build to include. The code runs on every machine of this architecture.
+    /// Compiles a component, so that a build can include the code. The code runs on every machine of this architecture.
     pub fn make(component: &[u8]) -> Result<Vec<u8>, EngineError> {
         let engine = Engine::portable()?;
         let code = engine.compile(component)?;
@@ -29,7 +29,7 @@ impl BuiltIn {
             .map_err(|error| EngineError::Precompiled(error.to_string()))
     }
 
-    /// The code of the component with this digest.
+    /// Returns the code of the component with this digest.
     ///
     /// # Safety
     ///
@@ -39,13 +39,13 @@ impl BuiltIn {
         Self { component, made }
     }
 
-    /// Whether the engine accepts the code. It rejects code of another version or with other options, and code that
-    /// uses features which the processor lacks.
+    /// Checks that the engine accepts the code. The engine rejects code of another version or with other options, and
+    /// code that uses features of another processor.
     pub fn fits(self, engine: &Engine) -> Result<(), EngineError> {
         self.unpacked()?.load(&engine.inner).map(drop)
     }
 
-    /// The code, if it was compiled from this component.
+    /// Returns the code if it was compiled from this component.
     pub(crate) fn of(self, component: &Digest) -> Option<Compiled> {
         if self.component == *component { self.unpacked().ok() } else { None }
     }
@@ -53,7 +53,7 @@ impl BuiltIn {
     fn unpacked(self) -> Result<Compiled, EngineError> {
         let of_another = |why: &str| EngineError::Precompiled(why.to_owned());
         let (maker, packed) = self.made.split_first_chunk().ok_or_else(|| of_another("it is cut off"))?;
-        // wasmtime compares only the first number of its version and not every option, so compare the whole
+        // wasmtime compares only the first number of its version and only some options. So compare the whole
         // fingerprint.
         if Engine::portable()?.fingerprint().bytes() != maker {
             return Err(of_another("another version compiled it, or with other options"));

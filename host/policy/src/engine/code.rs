@@ -1,4 +1,4 @@
-//! Implements [`Code`] for components: each sandbox gets a fresh store and instance.
+//! Implements [`Code`] for components. Each sandbox gets a fresh store and instance.
 
 use wasmtime::{
     Store,
@@ -35,7 +35,7 @@ enum Instance {
 struct WasmSandbox {
     store: Store<State>,
     instance: Instance,
-    /// The pass that began.
+    /// The pass, after it began.
     pass: Option<ResourceAny>,
     limits: Limits,
 }

@@ -1,20 +1,21 @@
-//! Loads compiled code. This is the only unsafe code of this crate, apart from the promise that [`super::BuiltIn`]
-//! requires.
+//! Loads compiled code. This file contains the only unsafe code of this crate, apart from the constructor of
+//! [`super::BuiltIn`].
 //!
-//! Compiled code is machine code, and wasmtime checks it only lightly: the author of the bytes controls this process.
-//! So the bytes come from three sources only, and only the functions that name them can make a [`Compiled`]:
+//! Compiled code is machine code, and wasmtime checks it only lightly: the author of the bytes could control this
+//! process. So the bytes come from three sources only. Each source has one function that creates a [`Compiled`]:
 //!
-//! - the compile step ([`crate::compile`]). It runs this same binary on a component that the gate validated, and reads
-//!   the code from a pipe that no other process writes to;
-//! - the cache ([`crate::cache`]) of the command line. Each entry carries a keyed hash of its bytes, of the component's
-//!   digest and of the engine's fingerprint. Only the user can read the key. An entry is mapped into memory after its
-//!   hash was verified. Only the user can replace it after that, and the user could as well replace this program;
-//! - this program's own file ([`super::BuiltIn`]). The build included code that an earlier step of the build had
+//! - The compile step ([`crate::compile`]). It runs this same binary on a component that the inspection accepted, and
+//!   reads the code from a pipe that no other process writes to.
+//! - The cache ([`crate::cache`]) of the command line. Each entry carries a keyed hash of its bytes, of the component's
+//!   digest and of the engine's fingerprint. Only the user can read the key. The cache verifies the hash before
+//!   wasmtime maps the entry into memory. After that, only the user can replace the entry, and this user could also
+//!   replace this program.
+//! - This program's own file ([`super::BuiltIn`]). The build included code that an earlier step of the build had
 //!   compiled.
 //!
-//! Bytes of a ConfigMap, a file or a flag never become a [`Compiled`]: the gate refuses compiled code first of all.
-//! wasmtime itself checks the first number of its version and most options. The engine's fingerprint covers all of
-//! them, and is stored with code that another process will load.
+//! Bytes of a ConfigMap, a file or a flag never become a [`Compiled`]: the inspection refuses compiled code before any
+//! other check. By itself, wasmtime checks only the first number of its version, and not every option. The engine's
+//! fingerprint covers the whole version and all options. It is stored with code that another process will load.
 #![allow(unsafe_code)]
 
 use std::path::PathBuf;
@@ -33,24 +34,24 @@ enum CodeOrigin {
 }
 
 impl Compiled {
-    /// The code from the compile step.
+    /// Takes the code from the compile step.
     pub(crate) fn from_compile_step(code: Vec<u8>) -> Self {
         Self(CodeOrigin::CompileStep(code))
     }
 
-    /// An entry whose hash the cache verified.
+    /// Takes a cache entry whose hash the cache verified.
     pub(crate) fn from_authenticated_cache(entry: PathBuf) -> Self {
         Self(CodeOrigin::Cache(entry))
     }
 
-    /// The code from this program's own file.
+    /// Takes the code from this program's own file.
     pub(super) fn from_build(code: Vec<u8>) -> Self {
         Self(CodeOrigin::Build(code))
     }
 
     pub(super) fn load(&self, engine: &wasmtime::Engine) -> Result<Component, EngineError> {
-        // SAFETY: the module's documentation shows that `Engine::compile` made this code and that nothing changed it
-        // since.
+        // SAFETY: the module's documentation shows that `Engine::compile` made this code and that no other program
+        // changed it since.
         let loaded = unsafe {
             match &self.0 {
                 CodeOrigin::CompileStep(code) | CodeOrigin::Build(code) => Component::deserialize(engine, code),

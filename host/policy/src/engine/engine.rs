@@ -5,14 +5,14 @@ use wasmtime::component::{Component, Linker};
 use super::{EngineError, WasmCode, compiled::Compiled, config, state::State, ticks};
 use crate::code::World;
 
-/// Compiles, loads and instantiates components. Cheap to clone.
+/// Compiles, loads and instantiates components. A clone shares the same wasmtime engine.
 #[derive(Clone)]
 pub struct Engine {
     pub(super) inner: wasmtime::Engine,
 }
 
 impl Engine {
-    /// An engine that runs policies. Reserves memory for a fixed number of sandboxes.
+    /// Creates an engine that runs policies. Reserves memory for a fixed number of sandboxes.
     pub fn new() -> Result<Self, EngineError> {
         let engine = Self::with(&config::running())?;
         ticks::start(&engine.inner)
@@ -20,24 +20,25 @@ impl Engine {
         Ok(engine)
     }
 
-    /// The most sandboxes that can be open at once.
+    /// The maximum number of sandboxes that can be open at the same time.
     pub const SANDBOXES: usize = config::SANDBOXES as usize;
 
-    /// Advances the clock that ends sandboxes after too many ticks. A thread of the engine ticks at long intervals.
+    /// Advances the engine's count of ticks. A sandbox ends after too many ticks. A thread of the engine calls this
+    /// function at long intervals.
     pub fn tick(&self) {
         self.inner.increment_epoch();
     }
 
-    /// An engine that only compiles and reserves no memory.
+    /// Creates an engine that only compiles and reserves no memory.
     pub fn compiling() -> Result<Self, EngineError> {
         Self::with(&config::compiling())
     }
 
-    /// An engine that only compiles, for every machine of this architecture: its code uses only features that all
-    /// processors have.
+    /// Creates an engine that only compiles. Its code runs on every machine of this architecture, because it uses only
+    /// features that all processors have.
     pub fn portable() -> Result<Self, EngineError> {
         let mut config = config::compiling();
-        // Naming a target turns off the detection of this processor's features, also for the host's own target.
+        // Set a target, even the host's own: this turns off the detection of this processor's features.
         let system = if cfg!(target_os = "macos") { "darwin" } else { std::env::consts::OS };
         let target = format!("{}-unknown-{system}", std::env::consts::ARCH);
         config.target(&target).map_err(|error| EngineError::Start(format!("{target}: {error:#}")))?;
@@ -54,7 +55,7 @@ impl Engine {
         self.inner.precompile_component(component).map_err(|error| EngineError::Compile(format!("{error:#}")))
     }
 
-    /// A digest of everything that compiled code depends on except the component: version, machine, options.
+    /// Returns a digest of everything except the component that affects compiled code: version, machine, options.
     pub fn fingerprint(&self) -> crate::digest::Digest {
         config::fingerprint(&self.inner)
     }

@@ -1,18 +1,18 @@
-//! Reads the message that a component wrote before it trapped: the record that the SDK makes of a panic.
+//! Reads the message of a panic that a component wrote to its memory before it trapped. The SDK writes this record.
 //!
-//! A trapped component cannot be called. wasmtime provides its memory in a core dump, and the mark locates the record
-//! there. The policy controls the whole text.
+//! The host cannot call a trapped component. wasmtime provides the component's memory in a core dump, and a mark shows
+//! where the record begins. The text is untrusted, because the policy controls all of it.
 
 use wasmtime::{Store, WasmCoreDump};
 
 use super::state::State;
 
-/// The beginning of the record, aligned to its own length.
+/// The mark at the beginning of the record, aligned to its own length.
 const MARK: [u8; 16] = *b"kaos:last-words:";
-/// The most bytes of the text that are reported.
+/// The maximum length of a reported text, in bytes.
 const MOST: usize = 1000;
 
-/// The text on one line, if there is a record.
+/// Returns the text on one line; `None` if the memory contains no record.
 pub(super) fn of(store: &Store<State>, error: &wasmtime::Error) -> Option<String> {
     let dump = error.downcast_ref::<WasmCoreDump>()?;
     dump.memories().iter().find_map(|memory| read(memory.data(store)))

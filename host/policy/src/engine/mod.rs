@@ -1,5 +1,5 @@
 //! A narrow wrapper around wasmtime with only the features that policies need: no WASI, no host functions and no text
-//! format. Fuel limits the work, not time. A time limit applies only if a sandbox gets no processor.
+//! format. Fuel limits the work of a sandbox, not its time. A time limit applies only if a sandbox gets no processor.
 
 mod built_in;
 mod code;

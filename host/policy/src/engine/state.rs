@@ -1,11 +1,11 @@
-//! The host's data for a sandbox: its memory limit, and a denied request for memory.
+//! The host's data for a sandbox: its memory limit, and a request for memory that was denied.
 
 use wasmtime::{ResourceLimiter, Store, error::bail};
 
 use super::{config, ticks};
 use crate::limits::Limits;
 
-/// The most entries of one table.
+/// The maximum number of entries in one table.
 const TABLE: usize = 20_000;
 
 /// The data of one store.
@@ -36,10 +36,10 @@ impl State {
 }
 
 impl ResourceLimiter for State {
-    /// Ends the pass instead of reporting the failure to the component. Components handle missing memory differently,
-    /// and a typed error tells more than an abort.
+    /// Ends the pass when the component asks for too much memory. The host does not report the failure to the
+    /// component: components handle it in different ways, and a typed error is clearer than an abort.
     ///
-    /// The limit applies to the sum of all memories of a composed component.
+    /// The limit applies to the total size of all memories of a component.
     fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
         let all = self.memory.saturating_add(desired.saturating_sub(current));
         if all > self.memory_limit {

@@ -1,15 +1,16 @@
-//! Ends a sandbox that gets no processor: time passes, but the sandbox uses no fuel.
+//! Ends a sandbox that gets no processor. Such a sandbox uses no fuel, so the fuel limit cannot end it.
 //!
 //! Only fuel limits a policy's work. This deadline limits how long a stalled machine can keep a sandbox and its turn to
-//! compute. It is so long that no policy reaches it on its own.
+//! compute. The deadline is so long that no policy on a working machine reaches it.
 
 use std::{io, thread, time::Duration};
 
 /// The time between two ticks.
 const TICK: Duration = Duration::from_secs(5);
-/// The most ticks that a sandbox may live.
+/// The maximum number of ticks that a sandbox may live.
 pub(super) const MOST: u64 = 36;
-/// The time limit of a sandbox. A pass uses up its fuel within seconds, or within a minute on a tenth of a processor.
+/// The time limit of a sandbox. A pass uses up its fuel within seconds. With a tenth of a processor, it takes up to a
+/// minute.
 pub(super) const DEADLINE: Duration = Duration::from_secs(TICK.as_secs() * MOST);
 
 /// Starts a thread that ticks until the engine is dropped.
@@ -18,7 +19,7 @@ pub(super) fn start(engine: &wasmtime::Engine) -> io::Result<()> {
     let tick = move || {
         while let Some(engine) = engine.upgrade() {
             engine.increment_epoch();
-            // Drop the engine before sleeping; otherwise it would live for another tick.
+            // Drop the engine before sleeping. Otherwise this thread would keep the engine for another tick.
             drop(engine);
             thread::sleep(TICK);
         }

@@ -10,7 +10,7 @@ use crate::{
     limits::Limits,
 };
 
-/// wasmtime's message for an answer that is too large. The type of that error is not public.
+/// The message of wasmtime's error for an answer that is too large. wasmtime does not export the type of this error.
 const ANSWER_TOO_LARGE: &str = "fuel allocated for hostcalls has been exhausted";
 
 pub(super) fn failure(store: &Store<State>, limits: &Limits, verb: Verb, error: &wasmtime::Error) -> Failure {

@@ -1,4 +1,5 @@
-//! The policy below an overlay while the gate evaluates the overlay's samples. Needs nothing and plans nothing.
+//! The policy below an overlay while the gate evaluates the overlay's samples. This policy needs no objects, and its
+//! plans are empty.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use crate::{
     policy::Policy,
 };
 
-/// Claims one kind, and plans nothing for it.
+/// Claims one kind and answers with empty plans.
 #[derive(Clone)]
 pub(super) struct Beneath(Claim);
 
@@ -24,7 +25,7 @@ impl Beneath {
 
     fn descriptor(&self) -> Descriptor {
         Descriptor {
-            // No policy may give itself a name with parentheses.
+            // No other policy can have this name, because names of policies contain no parentheses.
             name: "(beneath)".to_owned(),
             version: "0.0.0".to_owned(),
             claims: vec![self.0.clone()],
@@ -61,7 +62,7 @@ impl Sandbox for Beneath {
         Ok(Ok(base))
     }
 
-    /// Drops the mapping: an empty plan has no pod for it.
+    /// Drops the mapping: an empty plan has no pod for the variables.
     fn translate(&mut self, _: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure> {
         let extra = "{}".to_owned();
         Ok(Ok(Plan {

@@ -1,5 +1,5 @@
-//! Evaluates a policy's own samples: they must give the same answer twice, stay within the limits, pass the guard and
-//! end in a plan.
+//! Evaluates a policy's own samples. The policy must give the same answer twice, stay within the limits, pass the
+//! guard, and return a plan for at least one sample of each kind.
 
 use std::{
     cell::{Cell, RefCell},
@@ -21,19 +21,20 @@ use crate::{
     settings::Layer,
 };
 
-/// The fuel of all samples together, counted in full passes. An ordinary sample takes less than a hundredth of a pass,
-/// and the gate asks for each answer six times.
+/// The maximum fuel of all samples together, as a number of passes with full fuel. An ordinary sample takes less than a
+/// hundredth of a pass, and the gate asks for each answer six times.
 const PASSES: u64 = 20;
-/// The fuel that counts for a step of checking settings in a sample's annotations. Both take about 0.2 µs.
+/// The fuel that the gate adds for a step of checking settings in a sample's annotations. Such a step and this amount
+/// of fuel both take about 0.2 µs.
 const STEP: u64 = 100;
 
-/// The result of the samples, in text for people.
+/// The result of evaluating the samples, as texts for people.
 pub(super) struct Told {
     /// The number of samples that end in a plan.
     pub(super) outcome: String,
     /// The fields of the policy's reports that the host ignores, if there are any.
     pub(super) dropped: Option<String>,
-    /// The finding that only a newer API server may accept, if there is one.
+    /// A finding that only a newer API server may accept, if there is one.
     pub(super) newer: Option<String>,
 }
 
@@ -47,7 +48,7 @@ pub(super) struct Terms<'a> {
     pub(super) server: &'a dyn Server,
 }
 
-/// Evaluates every sample of every claim. Takes a turn for each time that a policy answers.
+/// Evaluates every sample of every claim. Waits for a turn before each evaluation.
 pub(super) fn run(policy: &Arc<Policy>, settings: &[Layer], terms: &Terms<'_>) -> Result<Told, LoadError> {
     let (mut samples, mut plans) = (0, 0);
     let dropped = RefCell::new(BTreeSet::new());
@@ -102,8 +103,8 @@ pub(super) fn run(policy: &Arc<Policy>, settings: &[Layer], terms: &Terms<'_>) -
     Ok(Told { outcome, dropped, newer })
 }
 
-/// Renders the samples once with these settings, on the fuel of one pass. Returns an error for an invalid plan. A
-/// refused sample is no error: it may show an object that the policy must refuse.
+/// Renders the samples once with these settings. All samples together may use the fuel of one pass. Returns an error
+/// for an invalid plan. A refused sample is not an error: it may show an object that the policy must refuse.
 pub(super) fn with_settings(
     policy: &Arc<Policy>,
     settings: &[Layer],
@@ -113,7 +114,7 @@ pub(super) fn with_settings(
     let (used, dropped, checks) = (Cell::new(0), RefCell::new(BTreeSet::new()), Cell::new(Checks::Fields));
     for claim in &policy.descriptor().claims {
         for sample in &claim.samples {
-            // Stop when the fuel is used up: passes limit the fuel of real objects themselves.
+            // Stop when the fuel is used up: for real objects, each pass has its own fuel limit.
             if used.get() >= policy.limits().fuel {
                 return Ok(());
             }
@@ -136,9 +137,9 @@ struct Case<'a> {
     sample: &'a Sample,
     /// The fuel of all samples so far.
     used: &'a Cell<u64>,
-    /// The fields in reports so far that only the host writes.
+    /// The fields that the reports so far contain although only the host may write them.
     dropped: &'a RefCell<BTreeSet<&'static str>>,
-    /// The checks of the sample's manifests.
+    /// The level of the checks of the sample's manifests.
     checks: &'a Cell<Checks>,
 }
 
@@ -147,13 +148,13 @@ impl Case<'_> {
         self.used.set(self.used.get().saturating_add(fuel));
     }
 
-    /// Spends the fuel of a pass, and of the check of the settings in the sample's annotations.
+    /// Adds the fuel of a pass, and fuel for the check of the settings in the sample's annotations.
     fn spend_all(&self, rendered: &Rendered) {
         let steps = u64::try_from(rendered.steps).unwrap_or(u64::MAX);
         self.spend(rendered.fuel.saturating_add(steps.saturating_mul(STEP)));
     }
 
-    /// Returns `None` if the sample ends in a plan, and the refusal if it ends in one.
+    /// Returns `None` if the policy returns a plan for the sample, and otherwise its refusal.
     fn evaluate(&self, settings: &[Layer], cluster: &Cluster) -> Result<Option<Refusal>, LoadError> {
         let (renderer, object) = (self.renderer(settings, cluster)?, self.object()?);
         let (first, second) = (self.render(&renderer, &object)?, self.render(&renderer, &object)?);
@@ -189,7 +190,7 @@ impl Case<'_> {
     }
 
     /// Turns off the check of field names if the error may be about a field of a newer API server, and the server is
-    /// newer. Returns whether it did. Fails if the server does not report its version.
+    /// newer. Returns whether the check is off now. Fails if the server does not report its version.
     fn leaves_fields(&self, error: &LoadError, server: &dyn Server) -> Result<bool, LoadError> {
         let may_be_fields = matches!(error, LoadError::FailsSample { failure: Failure::Guard(_), .. });
         if !may_be_fields || self.checks.get() != Checks::Fields {
@@ -258,14 +259,14 @@ impl Case<'_> {
         Err(LoadError::NotDeterministic { kind, sample, what })
     }
 
-    /// Asks one sandbox every question twice. A pass never does this. But the number of calls in a pass depends on its
+    /// Asks one sandbox every question twice. A pass never does this. But the number of calls in a pass depends on the
     /// rounds of needs, so a policy that counts calls could give different answers.
     fn keeps_no_state(&self, rendered: &Rendered) -> Result<(), LoadError> {
         if self.policy.world() != World::Policy {
             return Ok(());
         }
         let _turn = self.turn()?;
-        // Twice the work may take twice the fuel, and a component need not free memory.
+        // Asking twice may take twice the fuel and the memory, because a component need not free memory.
         let limits = self.policy.limits().doubled();
         let mut sandbox = self.policy.code().open(&limits).map_err(|failure| self.fails(failure))?;
         let mut twice = || -> Result<Option<Verb>, Failure> {
@@ -293,7 +294,7 @@ impl Case<'_> {
         }
     }
 
-    /// Asks for a report without children, as for every new object.
+    /// Asks the policy for a report without children. Every new object gets such a report.
     fn assesses(&self, renderer: &Renderer, first: &Rendered) -> Result<(), LoadError> {
         if self.policy.world() != World::Policy {
             return Ok(());

@@ -17,18 +17,18 @@ use crate::{
 /// A reason why bytes are not a policy.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum LoadError {
-    /// The bytes are too many.
+    /// The number of bytes is above the limit.
     #[error("it has {bytes} bytes, at most {limit}: strip debug information and build with opt-level s")]
     TooLarge {
         /// The number of bytes.
         bytes: usize,
-        /// The most bytes allowed.
+        /// The maximum number of bytes.
         limit: usize,
     },
-    /// The bytes unpack to more than the limit.
+    /// The unpacked bytes are above the limit.
     #[error("it unpacks to more than {limit} bytes")]
     UnpacksTooLarge {
-        /// The most bytes allowed.
+        /// The maximum number of bytes.
         limit: usize,
     },
     /// The bytes begin like gzip but are damaged.
@@ -42,7 +42,7 @@ pub enum LoadError {
         /// The pinned digest.
         wanted: Digest,
     },
-    /// The bytes are not a component of this contract, or exceed a bound.
+    /// The bytes are not a component of this contract, or the component exceeds a bound.
     #[error(transparent)]
     Inspect(#[from] InspectError),
     /// The component does not compile.
@@ -54,7 +54,7 @@ pub enum LoadError {
     /// The component cannot be instantiated.
     #[error("trial instantiation: {0}")]
     Instantiate(Failure),
-    /// The component does not describe itself.
+    /// The policy fails when the host asks for its description.
     #[error("describe: {0}")]
     Silent(Failure),
     /// The component's description is invalid.
@@ -89,10 +89,10 @@ pub enum LoadError {
     Unanswered {
         /// The failure.
         error: Box<LoadError>,
-        /// The reason why there is no answer.
+        /// The reason why the version is unknown.
         why: String,
     },
-    /// The policy answers the same question differently.
+    /// The policy answers the same question in different ways.
     #[error("sample {sample} of {kind}: two passes differ in their {what}: a policy is a pure function")]
     NotDeterministic {
         /// The claimed kind.
@@ -119,10 +119,10 @@ pub enum LoadError {
     SamplesTooCostly {
         /// The fuel that all samples may use.
         allowed: u64,
-        /// The first sample that was not evaluated.
+        /// The first sample that the gate did not evaluate.
         before: String,
     },
-    /// No sample ends in a plan.
+    /// The policy returns no plan for any sample of a claim.
     #[error("no sample of {kind} ends in a plan; the last one was refused: {}", cut(&Refused::of(refusal).to_string(), NOTE))]
     NoPlan {
         /// The claimed kind.
@@ -133,7 +133,7 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// The reason in one word.
+    /// Returns the reason in one word.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::TooLarge { .. } => "TooLarge",
@@ -157,12 +157,12 @@ impl LoadError {
         }
     }
 
-    /// Whether the same bytes would fail the same way again.
+    /// Returns whether the same bytes would fail for the same reason again.
     pub fn is_lasting(&self) -> bool {
         match self {
             Self::Compile(error) => error.is_lasting(),
             Self::Unanswered { .. } => false,
-            // The bytes decide what a component exports; other engine errors come from this machine.
+            // The exports depend only on the bytes. All other errors of the engine depend on this machine.
             Self::Engine(error) => matches!(error, EngineError::World { .. }),
             Self::Instantiate(failure) | Self::Silent(failure) | Self::FailsSample { failure, .. } => {
                 !failure.says_nothing_of_the_object()
@@ -171,7 +171,7 @@ impl LoadError {
         }
     }
 
-    /// The gate's step that found the error.
+    /// Returns the step of the gate that found the error.
     pub fn step(&self) -> Step {
         match self {
             Self::TooLarge { .. } => Step::Size,

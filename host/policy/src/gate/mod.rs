@@ -1,6 +1,6 @@
 //! The gate: turns the bytes of a package into a policy, or returns the reason why they are not a policy.
 //!
-//! The steps are ordered from cheap to costly. Each step uses only bytes that the earlier steps accepted.
+//! The steps are ordered from cheap to costly. Each step reads only bytes that the earlier steps accepted.
 
 mod beneath;
 mod bytes;
@@ -37,14 +37,14 @@ use crate::{
     settings::{Layer, Origin},
 };
 
-/// A component with its `policy.yaml`, before the gate checked them.
+/// A component with its `policy.yaml`, before the gate checks them.
 #[derive(Debug, Clone, Default)]
 pub struct Candidate {
     /// The component, gzipped or not.
     pub bytes: Vec<u8>,
     /// The `policy.yaml`.
     pub file: PolicyFile,
-    /// The origin of the settings in `file`, for messages. By default a ConfigMap with the policy's name.
+    /// The origin of the settings in `file`, for messages. If absent, a ConfigMap with the policy's name.
     pub settings_from: Option<Origin>,
 }
 
@@ -55,22 +55,22 @@ pub struct Taken {
     pub step: Step,
     /// The duration.
     pub time: Duration,
-    /// The finding, for people. For the last step of a failed check: the error.
+    /// The finding, as a text for people. For the last step of a failed check, the error.
     pub outcome: String,
     /// Whether the step passed.
     pub passed: bool,
 }
 
-/// Every step up to the first failed one, and the result.
+/// A check of a candidate: every step up to the first failed one, and the result.
 #[derive(Debug)]
 pub struct Check {
     /// The steps, in order.
     pub steps: Vec<Taken>,
-    /// The inspection of the bytes, if they were inspected and are a policy's.
+    /// The result of the inspection, if the bytes passed it.
     pub inspection: Option<Inspection>,
-    /// The policy as described by the component, if the description is valid; also if a later step failed.
+    /// The policy as its component describes it, if the description is valid. Also set if a later step failed.
     pub described: Option<Arc<Policy>>,
-    /// The policy, or the reason why there is none.
+    /// The policy, or the reason why the candidate is not a policy.
     pub result: Result<Arc<Policy>, LoadError>,
 }
 
@@ -88,20 +88,20 @@ pub struct Gate<'a> {
     pub bounds: Bounds,
     /// The limits of a pass. A policy's own limits may not exceed them.
     pub limits: Limits,
-    /// Kinds that the cluster certainly serves. Claims must use their spelling.
+    /// Kinds that every such cluster serves. Claims must spell these kinds in the same way.
     pub kinds: &'a [ResourceType],
-    /// Facts of the cluster, for the samples.
+    /// Facts of the cluster that the samples are evaluated with.
     pub cluster: Cluster,
     /// Measures the time of the steps.
     pub clock: &'a dyn Clock,
     /// Decides when the gate may compute.
     pub turns: &'a dyn Turns,
-    /// The API server for the policy's plans.
+    /// The API server to which the operator will send the policy's plans.
     pub server: &'a dyn Server,
 }
 
-/// Checks that the policy's plans for its own samples are valid with these settings. Kubernetes may refuse a value that
-/// the settings schema accepts.
+/// Checks that the policy's plans for its own samples are valid with these settings. The settings schema alone is not
+/// enough: it may accept a value that Kubernetes refuses.
 pub fn try_settings(
     policy: &Arc<Policy>,
     settings: &[Layer],
@@ -112,12 +112,12 @@ pub fn try_settings(
 }
 
 impl Gate<'_> {
-    /// Creates a policy from a candidate.
+    /// Checks a candidate, and returns the policy.
     pub fn load(&self, candidate: &Candidate) -> Result<Arc<Policy>, LoadError> {
         self.check(candidate).result
     }
 
-    /// Creates a policy from a candidate, and reports every step.
+    /// Checks a candidate, and returns the policy together with all steps.
     pub fn check(&self, candidate: &Candidate) -> Check {
         let (steps, began) = (Vec::new(), self.clock.now());
         let mut run = Run { gate: self, steps, began, inspection: None, described: None };
@@ -130,7 +130,7 @@ impl Gate<'_> {
     }
 }
 
-/// A running check.
+/// A check that is in progress.
 struct Run<'a> {
     gate: &'a Gate<'a>,
     steps: Vec<Taken>,
@@ -195,7 +195,7 @@ impl Run<'_> {
         let (world, mut outcome) = (inspection.world, format!("{} bytes of code", code.len()));
         self.inspected(inspection, Some(inspecting));
         if let Some(cache) = cache {
-            // A cache that cannot be written only makes the next start slower.
+            // Continue without a cache entry: the only effect is that the next start takes longer.
             if let Err(error) = cache.store(&digest, &fingerprint, &code) {
                 outcome = format!("{outcome}, not cached: {error}");
             }
@@ -204,7 +204,7 @@ impl Run<'_> {
         Ok(engine.load(&Compiled::from_compile_step(code), world)?)
     }
 
-    /// Records a passed inspection with its duration; if the duration is unknown, the time since the last step.
+    /// Records a passed inspection with its duration. If the duration is unknown, records the time since the last step.
     fn inspected(&mut self, inspection: Inspection, time: Option<Duration>) {
         let outcome = format!("world {}, contract {}", inspection.world.name(), inspection.contract);
         let now = self.gate.clock.now();
@@ -228,8 +228,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The settings that the package contains. The cluster's settings are left out: the policy's author did not write
-    /// them.
+    /// Returns the settings that the package contains, without the cluster's settings, because the policy's author did
+    /// not write those.
     fn layers(policy: &Policy, candidate: &Candidate) -> Vec<Layer> {
         let name = &policy.id().name;
         let tree = Some(&candidate.file.settings).filter(|tree| !tree.is_null()).cloned();

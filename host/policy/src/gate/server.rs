@@ -1,19 +1,19 @@
 //! The version of the API server that receives the plans. This program knows the fields of one version of Kubernetes,
-//! and a newer one may have more.
+//! and newer versions may have more fields.
 
 use crate::kubernetes::VERSION;
 
-/// The API server that a policy is checked for.
+/// The API server for whose version the gate checks a policy.
 pub trait Server {
-    /// Returns whether the server may have fields that this program does not know, or why the server did not report its
-    /// version. The gate asks only if the answer matters.
+    /// Returns whether the server may have fields that this program does not know. The error says why the server did
+    /// not report its version. The gate calls this function only if the answer matters.
     fn is_newer(&self) -> Result<bool, String>;
 }
 
-/// A server whose version was determined before. By default, the version counts as known to this program.
+/// A server whose version is already known. By default, this program knows all fields of the server's version.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Known {
-    /// Whether the server is newer than the version that this program knows.
+    /// Whether the server's version is newer than the version that this program knows.
     pub is_newer: bool,
 }
 
@@ -23,8 +23,8 @@ impl Server for Known {
     }
 }
 
-/// Returns whether a server that reports this version may have fields that this program does not know. An unreadable
-/// version counts as newer.
+/// Returns whether a server that reports this version may have fields that this program does not know. Treats an
+/// unreadable version as newer.
 pub fn is_newer(major: &str, minor: &str) -> bool {
     let number = |text: &str| {
         let digits: String = text.chars().take_while(char::is_ascii_digit).collect();

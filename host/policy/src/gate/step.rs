@@ -6,17 +6,17 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Step {
-    /// The bytes are within the limit.
+    /// The number of bytes is within the limit.
     Size,
-    /// The unpacked bytes are within the limit.
+    /// The size of the unpacked bytes is within the limit.
     Decompress,
-    /// The digest is the pinned one.
+    /// The digest equals the pinned digest.
     Digest,
     /// The bytes are a component of this contract, without imports and within the bounds.
     Inspect,
     /// The component compiles within its time and memory.
     Compile,
-    /// The code fits its world and can be instantiated.
+    /// The code has the exports of its world and can be instantiated.
     Instantiate,
     /// The component's description is valid.
     Describe,

@@ -1,24 +1,24 @@
-//! Decides when a check may compute. Evaluating a candidate's samples can take as long as twenty passes. In a program
-//! that also runs passes, checks and passes take turns.
+//! Decides when a check may compute. The evaluation of a candidate's samples can take as long as twenty passes. In a
+//! program that also runs passes, checks and passes take turns.
 
 use std::any::Any;
 
 use super::LoadError;
 use crate::compile::CompileError;
 
-/// A turn. It ends when it is dropped.
+/// A turn. Dropping it ends the turn.
 pub type Turn = Box<dyn Any>;
 
-/// Makes checks take turns with all other computation, and ends checks that are no longer wanted.
+/// Makes checks take turns with all other computation, and ends checks that the caller no longer needs.
 pub trait Turns {
-    /// Waits for the next turn, which is for one sandbox. Returns `None` if the check is to end.
+    /// Waits for the next turn. In one turn, one sandbox may run. Returns `None` if the check must end.
     fn next(&self) -> Option<Turn>;
 
-    /// Whether the check is to end.
+    /// Returns whether the check must end.
     fn is_over(&self) -> bool;
 }
 
-/// Gives every turn at once and ends no check: for programs that compute nothing else.
+/// Gives every turn immediately and never ends a check. For programs that compute nothing else.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AtOnce;
 
@@ -32,7 +32,7 @@ impl Turns for AtOnce {
     }
 }
 
-/// Waits until a sandbox may run. Returns an error if the check is no longer wanted.
+/// Waits until a sandbox may run. Returns an error if the check must end.
 pub(super) fn next(turns: &dyn Turns) -> Result<Turn, LoadError> {
     turns.next().ok_or(LoadError::Compile(CompileError::Unwanted))
 }

@@ -1,4 +1,4 @@
-//! Finds annotations that raise privilege like a field: on pods and pod templates anywhere in a manifest, and on
+//! Finds annotations that raise privilege as a field does: on pods and pod templates anywhere in a manifest, and on
 //! ServiceAccounts.
 
 use serde_json::{Map, Value};
@@ -12,7 +12,7 @@ use crate::{
 
 const APPARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 const SECCOMP: [&str; 2] = ["seccomp.security.alpha.kubernetes.io/", "container.seccomp.security.alpha.kubernetes.io/"];
-/// Annotations that give a pod a role of a cloud provider. An agent on the node or a webhook reads them.
+/// Annotations that give a pod a role of a cloud provider. An agent on the node or a webhook reads these annotations.
 const CLOUD_ROLES: [&str; 4] = [
     "iam.amazonaws.com/role",
     "eks.amazonaws.com/role-arn",
@@ -20,7 +20,7 @@ const CLOUD_ROLES: [&str; 4] = [
     "azure.workload.identity/client-id",
 ];
 
-/// Every annotation of a manifest that raises privilege.
+/// Returns every annotation of a manifest that raises privilege.
 pub(super) fn of_manifest(manifest: &Value) -> Vec<Raised<'_>> {
     let mut raised = Vec::new();
     for (at, template) in pods::templates(manifest) {

@@ -1,5 +1,5 @@
-//! Finds where an object asks for a privilege that users may not raise: in its spec, or in a setting from an
-//! annotation.
+//! Finds the place where an object asks for a privilege although the operator does not let users raise privileges. The
+//! place is in the object's spec, or in a setting from an annotation.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{pods, settings::Origin};
 
-/// The path of the field that asks for the privilege; `spec` if no single field is found.
+/// Returns the path of the field that asks for the privilege; `spec` if no single field has the value.
 pub(super) fn place(raised: &Raised<'_>, rules: &Rules<'_>) -> String {
     let mut search = RaiseSearch { raised, best: None };
     search.walk(&rules.object["spec"], None, &mut vec![PathStep::Name("spec".to_owned())]);
@@ -31,7 +31,7 @@ fn says(raised: &Raised<'_>, settings: &Value) -> bool {
 
 struct RaiseSearch<'a> {
     raised: &'a Raised<'a>,
-    /// Whether the field is in the container that has the privilege, and the field's path.
+    /// The best match so far: whether the field is in the container that has the privilege, and the field's path.
     best: Option<(bool, Vec<PathStep>)>,
 }
 
@@ -84,7 +84,7 @@ fn at<'a>(value: &'a Value, names: &[&str]) -> &'a Value {
     names.iter().fold(value, |value, name| &value[*name])
 }
 
-/// Whether the two values share a part. A planned value may be merged from two places in the object.
+/// Returns whether both values have a part in common. A policy may merge a planned value from two places of the object.
 fn is_part(said: &Value, planned: &Value) -> bool {
     match (said, planned) {
         (Value::Object(said), Value::Object(planned)) => {

@@ -1,13 +1,12 @@
-//! Collects the breaches of an answer, up to a limit: a reader learns no more from a thousand breaches than from
-//! twenty, and a thousand cost more. Paths and messages are cut, so a value of several megabytes is not repeated in
-//! full.
+//! Collects the breaches of an answer, up to a limit. More breaches would not help the reader. Paths and messages are
+//! cut, so that a message does not repeat a value of several megabytes.
 
 use std::fmt::Display;
 
 use super::{Breach, Rule};
 use crate::cut::{NOTE, cut};
 
-/// The most breaches that are reported for one answer.
+/// The maximum number of breaches that are reported for one answer.
 pub(super) const TOLD: usize = 20;
 
 /// The breaches found so far.
@@ -23,7 +22,7 @@ impl Breaches {
         }
     }
 
-    /// Whether the list is full, so that a further search is wasted work.
+    /// Returns whether the list is full, so that the caller can stop searching.
     pub(super) fn is_full(&self) -> bool {
         self.0.len() >= TOLD
     }

@@ -1,5 +1,5 @@
-//! Limits the privileges that installed settings may raise: only privileges that the operator's flags allow in grants.
-//! Settings are in the same file as grants, so a cap on grants alone would have no effect.
+//! Limits the privileges that the settings of installed packages may raise, to the privileges that the operator's flags
+//! allow in grants. The same file contains settings and grants, so a limit on grants alone would have no effect.
 
 use std::collections::BTreeSet;
 
@@ -7,16 +7,16 @@ use serde_json::Value;
 
 use crate::manifest::Privilege;
 
-/// The privileges that settings of packages and of the operator's own ConfigMap may raise at most.
+/// The limit on the privileges that settings of packages and of the operator's own ConfigMap may raise.
 pub(crate) struct Cap<'a> {
     /// The privileges that these settings may raise.
     pub(crate) listed: &'a BTreeSet<Privilege>,
-    /// The settings from the process's own flags. The cap does not apply to them.
+    /// The settings from the process's own flags. The limit does not apply to these settings.
     pub(crate) flags: Value,
 }
 
 impl Cap<'_> {
-    /// Whether a privilege is outside the cap.
+    /// Returns whether these settings may not raise a privilege.
     pub(super) fn is_beyond(&self, privilege: Privilege) -> bool {
         !self.listed.contains(&privilege)
     }

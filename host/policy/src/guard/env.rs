@@ -1,4 +1,4 @@
-//! Compares the plan's mapping of variables with the `env` of the containers in the manifests.
+//! Compares the variables in the plan's mapping with the `env` of the containers in the manifests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -109,14 +109,14 @@ fn source(source: &EnvSource) -> Option<Value> {
     })
 }
 
-/// Converts an entry of a manifest to the same form.
+/// Converts the source in a manifest's entry to the same form.
 fn carried_source(entry: &Value) -> Option<Value> {
     let value_from = entry.get("valueFrom").filter(|value| !value.is_null());
     match (entry.get("value").filter(|value| !value.is_null()), value_from) {
         (None, None) => Some(json!({ "value": "" })),
         (Some(Value::String(value)), None) => Some(json!({ "value": value })),
         (None, Some(Value::Object(from))) => Some(normal(json!({ "valueFrom": from }))),
-        // An empty `value` next to `valueFrom` counts as no value.
+        // If an entry has `valueFrom` and an empty `value`, ignore the `value`.
         (Some(Value::String(value)), Some(Value::Object(from))) if value.is_empty() => {
             Some(normal(json!({ "valueFrom": from })))
         }

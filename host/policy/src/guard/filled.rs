@@ -1,15 +1,16 @@
-//! Lists a manifest's PersistentVolumeClaims and their data sources. If a PersistentVolumeClaim names another one or a
-//! snapshot, it copies that content. So the guard treats the name like a mount.
+//! Lists the PersistentVolumeClaims in a manifest and their data sources. A PersistentVolumeClaim can name another
+//! claim or a snapshot, and copies its content. So the guard treats such a name like a mount.
 
 use serde_json::Value;
 
 use crate::json::list;
 
-/// The fields of a PersistentVolumeClaim that name its data source.
+/// The fields with which a PersistentVolumeClaim names its data source.
 pub(super) const SOURCES: [&str; 2] = ["dataSource", "dataSourceRef"];
 
-/// The specs of a manifest's PersistentVolumeClaims, with their paths: a PersistentVolumeClaim itself, an item of
-/// `volumeClaimTemplates` as in a `StatefulSet`, or an ephemeral volume of a pod. `pods` are the manifest's pod specs.
+/// Returns the specs of a manifest's PersistentVolumeClaims, with their paths. The manifest may be a
+/// PersistentVolumeClaim itself. Other manifests contain them in `volumeClaimTemplates`, as a `StatefulSet` does, or in
+/// ephemeral volumes of pods. `pods` are the manifest's pod specs.
 pub(super) fn claims<'a>(manifest: &'a Value, pods: &[(String, &'a Value)]) -> Vec<(String, &'a Value)> {
     let mut claims = Vec::new();
     if manifest["apiVersion"] == "v1" && manifest["kind"] == "PersistentVolumeClaim" {
@@ -29,7 +30,7 @@ pub(super) fn claims<'a>(manifest: &'a Value, pods: &[(String, &'a Value)]) -> V
     claims
 }
 
-/// Whether a data source is another PersistentVolumeClaim.
+/// Returns whether a data source is another PersistentVolumeClaim.
 pub(super) fn is_claim(source: &Value) -> bool {
     source["kind"] == "PersistentVolumeClaim" && source["apiGroup"].as_str().unwrap_or_default().is_empty()
 }

@@ -1,5 +1,5 @@
 //! Checks the finalizer that a plan asks for. The operator adds it to the object and removes it when the children are
-//! gone. The operator removes a finalizer by its name, so the name must not belong to another controller.
+//! gone. The operator finds the finalizer by its name, so the name must not belong to another controller.
 
 use serde_json::Value;
 
@@ -13,8 +13,8 @@ use crate::{
 /// The path of the finalizer in a plan.
 const PATH: &str = "finalizer";
 
-/// Adds a breach if the finalizer may belong to another controller. Returns a violation instead if a namespace's
-/// settings name the finalizer: the author of those settings has to correct it, not the policy's author.
+/// Adds a breach if the finalizer may belong to another controller. If a namespace's settings name the finalizer,
+/// returns a violation instead: the author of those settings must correct it, not the policy's author.
 pub(super) fn check(finalizer: Option<&str>, rules: &Rules<'_>, breaches: &mut Breaches) -> Option<Violation> {
     let finalizer = finalizer?;
     let shown = cut(finalizer, VALUE);
@@ -46,7 +46,7 @@ pub(super) fn check(finalizer: Option<&str>, rules: &Rules<'_>, breaches: &mut B
     of_a_namespace
 }
 
-/// Whether settings name a finalizer, in a field with `finalizer` in its name.
+/// Returns whether settings contain a finalizer in a field with `finalizer` in its name.
 fn is_named(settings: &Value, finalizer: &str) -> bool {
     match settings {
         Value::Object(fields) => fields.iter().any(|(name, value)| {

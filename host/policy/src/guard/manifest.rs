@@ -10,10 +10,10 @@ use crate::{
     names::{is_label, is_subdomain},
 };
 
-/// The most characters of a name that a message shows.
+/// The maximum number of characters of a name in a message.
 const NAME: usize = 253;
 
-/// Names a manifest for messages.
+/// Returns a path for messages that names a manifest by its index, kind and name.
 pub(super) fn path(index: usize, manifest: &Value) -> String {
     let short = |text: &str| text.chars().take(NAME).collect::<String>();
     match (manifest["kind"].as_str(), manifest["metadata"]["name"].as_str()) {

@@ -15,14 +15,15 @@ use crate::{
 
 /// The metadata fields that a policy may set.
 const METADATA: [&str; 4] = ["name", "namespace", "labels", "annotations"];
-/// The metadata fields that a policy may set in a template. Code generators emit an empty `creationTimestamp`.
+/// The metadata fields that a policy may set in a template. `creationTimestamp` is in the list because code generators
+/// emit it with no value.
 const TEMPLATE: [&str; 4] = ["name", "labels", "annotations", "creationTimestamp"];
-/// Labels and annotations that the host interprets. A policy must not set them in the host's name.
+/// Labels and annotations that the host itself writes or interprets. A policy must not set them.
 const RESERVED: [&str; 5] =
     [APPLIED_DIGEST, POD_SPEC_HASH, HASH_STANDS_FOR, "kaos.tools/policy", "kaos.tools/policy-revision"];
-/// The most bytes of all annotations of one object: Kubernetes' own limit.
+/// The maximum size of all annotations of one object, in bytes. Kubernetes has the same limit.
 const ANNOTATIONS: usize = 256 << 10;
-/// The most characters of a field's name in a path.
+/// The maximum number of characters of a field's name in a path.
 const NAME: usize = 64;
 
 /// Checks the metadata of a manifest and of every template in it.
@@ -38,7 +39,8 @@ pub(super) fn check(path: &str, manifest: &Value, breaches: &mut Breaches) {
     }
 }
 
-/// Checks templates: every value with `metadata` and `spec`, at any depth. Pod specs contain none.
+/// Checks templates: every value with `metadata` and `spec`, at any depth. Does not search pod specs, because they
+/// contain no templates.
 fn templates(path: &str, value: &Value, at: &mut String, breaches: &mut Breaches) {
     match value {
         Value::Object(fields) => {

@@ -1,27 +1,30 @@
 //! The guard: checks a policy's needs and answers before the host acts on them.
 //!
-//! The guard corrects nothing and drops nothing. A breach names the rule and the path, and voids the whole answer.
+//! The guard never corrects or drops a part of an answer. Each breach names the rule and the path. One breach voids the
+//! whole answer.
 //!
-//! The guard checks everything that reaches beyond the object's own namespace, pods and rights:
+//! The guard checks all parts of a plan that affect more than the object's own namespace, pods and rights:
 //!
 //! - types, namespaces and names outside of the claim;
 //! - power over nodes and other ServiceAccounts;
-//! - Secrets and PersistentVolumeClaims that neither the user nor the settings named ([`Rule::NamedReferences`]);
+//! - Secrets and PersistentVolumeClaims whose names are neither in the user's spec nor in the settings
+//!   ([`Rule::NamedReferences`]);
 //! - Services that clients outside of the cluster can reach;
 //! - volumes and devices of other users, and tokens that other services trust;
 //! - metadata that the host or a controller acts on, also inside of templates;
 //! - finalizers of other controllers.
 //!
-//! The guard deliberately leaves the following to the policy, or to better means of the cluster:
+//! The guard deliberately does not check the following. The policy is responsible for them, or the cluster has better
+//! means:
 //!
 //! - images and commands (admission, image policies);
 //! - `tolerations`, affinity, resources and `replicas` (quotas);
 //! - ConfigMaps by name, labels and selectors, NetworkPolicies of the namespace;
 //! - hosts of routes, and the addresses that a load balancer may get;
 //! - pod annotations of add-ons, except security profiles and cloud roles;
-//! - references inside of custom resources, except in their pod specs: the operator's rights decide which types a
+//! - references inside of custom resources, except in their pod specs: the operator's rights limit the types that a
 //!   policy may emit;
-//! - PersistentVolumeClaims that a `StatefulSet` finds by name: only the name shows which object they belong to.
+//! - PersistentVolumeClaims that a `StatefulSet` finds by name: only the name shows the object that owns them.
 
 mod annotated;
 mod asked;

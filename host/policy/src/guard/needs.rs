@@ -11,15 +11,15 @@ use crate::{
     names::{is_key, is_label_value, is_subdomain},
 };
 
-/// The most characters of a need's id. Any kind, namespace and name fit in it.
+/// The maximum number of characters of a need's id. Any combination of a kind, a namespace and a name fits.
 const ID: usize = 512;
 
-/// The most characters of a label that a message shows.
+/// The maximum number of characters of a label in a message.
 const SHOWN: usize = 128;
-/// The most labels of one selector. All of them become part of a request to the API server.
+/// The maximum number of labels of one selector. A request to the API server contains all of them.
 const LABELS: usize = 32;
 
-/// Checks the needs of one round, with their namespaces filled in. `known` has the needs of earlier rounds.
+/// Checks the needs of one round. Their namespaces are filled in. `known` contains the needs of earlier rounds.
 pub(crate) fn needs(needs: &[Need], known: &BTreeMap<String, Target>, claim: &Claim, limits: &Limits) -> Vec<Breach> {
     let mut breaches = Breaches::default();
     let mut seen = BTreeSet::new();
@@ -78,7 +78,8 @@ fn unusable_name(target: &Target) -> Option<&str> {
     name.filter(|name| !usable(name)).or_else(|| target.namespace().filter(|namespace| !is_subdomain(namespace)))
 }
 
-/// Whether a policy may look up a target: always in the object's own namespace, elsewhere only by grant.
+/// Returns whether a policy may look up a target. Targets in the object's own namespace are always allowed. Other
+/// targets need a grant.
 pub(crate) fn may_read(
     target: &Target,
     cluster_scoped: bool,

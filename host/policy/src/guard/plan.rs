@@ -1,7 +1,7 @@
-//! Checks a whole plan: limits, shapes and duplicates first, then each manifest and the mapping.
+//! Checks a whole plan: first limits, shapes and duplicates, then each manifest and the mapping.
 //!
-//! A value that does not fit its field voids the answer, like every breach. If the user wrote that value, the answer
-//! becomes a refusal that names the place in the object.
+//! A value whose type does not match its field voids the answer, like every breach. But if the user wrote that value,
+//! the guard replaces the answer by a refusal that names the place in the object.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ use crate::{
     pods,
 };
 
-/// Returns the parsed manifests of a plan that breaks no rule.
+/// Checks a plan, and returns its parsed manifests.
 pub(crate) fn plan(plan: &Plan, rules: &Rules<'_>) -> Result<Vec<Value>, Stop> {
     let mut breaches = Breaches::default();
     if plan.manifests.len() > rules.limits.manifests {
@@ -39,7 +39,7 @@ pub(crate) fn plan(plan: &Plan, rules: &Rules<'_>) -> Result<Vec<Value>, Stop> {
         return Err(Stop::Policy(Failure::Guard(breaches.into_vec())));
     }
     let manifests = parse(plan).map_err(Stop::Policy)?;
-    // Check shapes first: a value of a wrong type makes every other rule report confusing breaches.
+    // Check shapes first: if a value has a wrong type, the other rules report confusing breaches.
     let violations = shapes(&manifests, rules.object, &mut breaches);
     if !violations.is_empty() {
         return Err(Stop::User(violations));
@@ -73,7 +73,7 @@ pub(crate) fn plan(plan: &Plan, rules: &Rules<'_>) -> Result<Vec<Value>, Stop> {
     }
 }
 
-/// Checks the parts of a report that are not for the object's status.
+/// Checks the parts of a report that do not go into the object's status.
 pub(crate) fn report(report: &Report) -> Result<(), Failure> {
     let mut breaches = Breaches::default();
     if json::is_bounded(std::iter::once(report.extra.as_str())) {
@@ -85,11 +85,11 @@ pub(crate) fn report(report: &Report) -> Result<(), Failure> {
     if breaches.is_empty() { Ok(()) } else { Err(Failure::Guard(breaches)) }
 }
 
-/// Reports values that do not fit their fields: as violations if the user wrote them, otherwise as breaches.
+/// Reports values whose type does not match their field: as violations if the user wrote them, otherwise as breaches.
 fn shapes(manifests: &[Value], object: &Value, breaches: &mut Breaches) -> Vec<Violation> {
     let mut violations: Vec<Violation> = Vec::new();
     for (i, manifest) in manifests.iter().enumerate() {
-        // `of_the_user` walks the whole object for each value, so look at a few misfits only.
+        // Check only a few misfits, because `of_the_user` walks the whole object for each value.
         for misfit in misfits(manifest).into_iter().take(TOLD) {
             if let Some(path) = words::of_the_user(object, &misfit.path, misfit.value) {
                 let kind = manifest["kind"].as_str().unwrap_or_default();
@@ -120,7 +120,7 @@ fn bounds(path: &str, specs: &[(String, &Value)], limits: &Limits, breaches: &mu
     }
 }
 
-/// Every JSON text in a plan that the guard parses.
+/// Returns every JSON text in a plan that the guard parses.
 fn texts(plan: &Plan) -> impl Iterator<Item = &str> + Clone {
     fn other(variable: &EnvVar) -> Option<&str> {
         if let EnvSource::Other(text) = &variable.source { Some(text.as_str()) } else { None }
@@ -141,7 +141,7 @@ fn parse(plan: &Plan) -> Result<Vec<Value>, Failure> {
     Ok(manifests)
 }
 
-/// Adds a breach unless an `extra` is an object without members, since this version of the contract has none.
+/// Adds a breach unless an `extra` is an object without members. This version of the contract defines no members.
 fn nothing_extra(text: &str, breaches: &mut Breaches) {
     if !matches!(serde_json::from_str(text), Ok(Value::Object(_))) {
         breaches.add(Rule::JsonObjects, "extra", "must be a JSON object, {} when there is nothing to say");

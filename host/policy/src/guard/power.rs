@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use crate::manifest::Privilege;
 
-/// The names that lead to a value. The first name may come from the manifest, such as the type of a volume.
+/// The path to a value: the first name, and the names below it. The first name may come from the manifest, such as the
+/// type of a volume.
 pub(super) type Field<'a> = (&'a str, &'static [&'static str]);
 
 /// A field of a manifest that raises privilege.
@@ -15,7 +16,7 @@ pub(super) struct Raised<'a> {
     pub(super) path: String,
     pub(super) field: Field<'a>,
     pub(super) value: &'a Value,
-    /// The container with the field; `None` if the field belongs to the pod or to another object.
+    /// The container that has the field; `None` if the field belongs to the pod or to another object.
     pub(super) container: Option<Container<'a>>,
 }
 
@@ -23,6 +24,7 @@ pub(super) struct Raised<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Container<'a> {
     pub(super) name: &'a str,
-    /// Whether it is the pod's first container. A value for no container in particular applies to the first one.
+    /// Whether this is the pod's first container. A value that is written for no particular container applies to the
+    /// first one.
     pub(super) is_main: bool,
 }

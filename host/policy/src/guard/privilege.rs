@@ -1,5 +1,5 @@
-//! Checks fields that give more power than a pod has by default. Three sources may allow such a field: the user's own
-//! spec, if the operator lets users raise privileges; the operator's settings; or a grant.
+//! Checks fields that give more power than a pod has by default. Three sources can allow such a field: the operator's
+//! settings, a grant, and the user's own spec. The spec can do so only if the operator lets users raise privileges.
 
 use serde_json::Value;
 
@@ -23,8 +23,9 @@ pub(super) struct Seen<'a> {
     pub(super) specs: Vec<(String, &'a Value)>,
 }
 
-/// Adds a breach for every raised privilege that no permitted source allows. Returns violations for values that a user,
-/// or a namespace's settings, wrote without permission: their author has to correct them, not the policy's author.
+/// Adds a breach for every raised privilege that no source allows. If a user's spec or a namespace's settings contain
+/// the value without permission, returns a violation instead. The value's author must correct it, not the policy's
+/// author.
 pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Breaches) -> Vec<Violation> {
     let mut violations = Vec::new();
     let granted = |raised: &Raised<'_>| {
@@ -49,7 +50,8 @@ pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Bre
     let user: &[&Value] = if is_forbidden { &[] } else { &own };
     let said = Said::about(&asked, user, rules.settings);
     let said_by_flags = rules.cap.map(|cap| Said::about(&asked, user, &cap.flags));
-    // The values that would be allowed if users could raise privileges, without and with the cap.
+    // The values that would be allowed if users could raise privileges: with all settings, and with the settings that
+    // the cap does not limit.
     let settings = rules.cap.map_or(rules.settings, |cap| &cap.flags);
     let with_user =
         is_forbidden.then(|| [rules.settings, settings].map(|settings| Said::about(&asked, &own, settings)));
@@ -87,7 +89,7 @@ pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Bre
     violations
 }
 
-/// The violation for a value that a user wrote although users may raise no privileges.
+/// Returns the violation for a privileged value of a user, for operators that do not let users raise privileges.
 fn of_the_user(raised: &Raised<'_>, rules: &Rules<'_>) -> Violation {
     let message = format!(
         "asks for privilege {}, but the operator's --user-privileges=refused forbids this to objects: remove it, or \
@@ -98,7 +100,7 @@ fn of_the_user(raised: &Raised<'_>, rules: &Rules<'_>) -> Violation {
     Violation { path: asked::place(raised, rules), message }
 }
 
-/// The violation for a value that comes from a namespace's settings, with the place where it was set.
+/// Returns the violation for a privileged value from a namespace's settings, with the setting's place.
 fn of_a_namespace(raised: &Raised<'_>, rules: &Rules<'_>) -> Option<Violation> {
     rules.layers.iter().find_map(|(policy, settings)| {
         settings.of_namespaces().find_map(|(path, source, value)| {
@@ -113,7 +115,7 @@ fn of_a_namespace(raised: &Raised<'_>, rules: &Rules<'_>) -> Option<Violation> {
     })
 }
 
-/// Whether the plan has a ServiceAccount of this name.
+/// Returns whether the plan contains a ServiceAccount of this name.
 fn is_planned(plan: &[Seen<'_>], name: &Value) -> bool {
     plan.iter().any(|Seen { manifest, .. }| {
         let of = ResourceType::of_object(manifest);
@@ -121,8 +123,8 @@ fn is_planned(plan: &[Seen<'_>], name: &Value) -> bool {
     })
 }
 
-/// Rejects a Secret that the cluster would fill with a ServiceAccount's token: a pod that mounts the token acts as that
-/// ServiceAccount.
+/// Rejects a Secret that Kubernetes would fill with a ServiceAccount's token. A pod that mounts such a token acts as
+/// that ServiceAccount.
 fn tokens(path: &str, manifest: &Value, rules: &Rules<'_>, breaches: &mut Breaches) {
     const TYPES: [&str; 2] = ["kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token"];
     const ACCOUNT: &str = "kubernetes.io/service-account.name";

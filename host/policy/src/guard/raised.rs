@@ -27,7 +27,7 @@ const CONTAINER: [RaisedFields; 2] = [
     (Privilege::Privileged, "securityContext", &["privileged"]),
     (Privilege::AllowPrivilegeEscalation, "securityContext", &["allowPrivilegeEscalation"]),
 ];
-/// Hosts that the kubelet calls for a container's probes and hooks.
+/// Fields with hosts that the kubelet calls for a container's probes and hooks.
 const HOSTS: [RaisedFields; 10] = [
     (Privilege::ProbeHosts, "livenessProbe", &["httpGet", "host"]),
     (Privilege::ProbeHosts, "livenessProbe", &["tcpSocket", "host"]),
@@ -40,8 +40,8 @@ const HOSTS: [RaisedFields; 10] = [
     (Privilege::ProbeHosts, "lifecycle", &["preStop", "httpGet", "host"]),
     (Privilege::ProbeHosts, "lifecycle", &["preStop", "tcpSocket", "host"]),
 ];
-/// Volume types that expose no data of other users or of the node. Volumes of Secrets and PersistentVolumeClaims are
-/// checked by name instead.
+/// Volume types that expose no data of other users or of the node. For volumes of Secrets and PersistentVolumeClaims,
+/// the guard checks the name instead.
 const VOLUMES: [&str; 8] =
     ["configMap", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "projected", "secret"];
 /// Sources of projected volumes that expose no data of other users. Tokens are for the pod's own ServiceAccount.
@@ -50,7 +50,7 @@ const PROJECTED: [&str; 4] = ["configMap", "downwardAPI", "secret", "serviceAcco
 const SERVICES: [(&str, Privilege); 2] =
     [("LoadBalancer", Privilege::LoadBalancers), ("NodePort", Privilege::NodePorts)];
 
-/// Everything in a manifest that raises privilege. `specs` are its pod specs.
+/// Returns every field and annotation in a manifest that raises privilege. `specs` are the manifest's pod specs.
 pub(super) fn of_manifest<'a>(manifest: &'a Value, specs: &[(String, &'a Value)]) -> Vec<Raised<'a>> {
     let mut raised = annotated::of_manifest(manifest);
     if ResourceType::of_object(manifest).is_service() {
@@ -88,7 +88,7 @@ fn of_service(spec: &Value) -> Vec<Raised<'_>> {
     raised
 }
 
-/// The volume that a PersistentVolumeClaim names: it may hold data of another user.
+/// Reports the field of a PersistentVolumeClaim that names a volume: the volume may hold data of another user.
 fn of_claim<'a>(at: &str, spec: &'a Value) -> Option<Raised<'a>> {
     let (field, value): (Field<'_>, _) = (("volumeName", &[]), &spec["volumeName"]);
     let raised = Raised { privilege: Privilege::VolumeName, path: path(at, field), field, value, container: None };
@@ -150,14 +150,14 @@ fn of_volume<'a>(at: &str, volume: &'a Value) -> Vec<Raised<'a>> {
         }
         let audience = &source["serviceAccountToken"]["audience"];
         if is_filled(audience) {
-            // Settings name the audience in `serviceAccount.audience`, not below a `serviceAccountToken`.
+            // Settings contain the audience at `serviceAccount.audience`, without the name `serviceAccountToken`.
             raise(Privilege::TokenAudiences, &format!("{at}.serviceAccountToken"), ("audience", &[]), audience);
         }
     }
     raised
 }
 
-/// The fields of a volume or a projected source with a type outside of `types`.
+/// Returns the fields of a volume or of a projected source that are not in `types`.
 fn beyond<'a>(of: &'a Value, types: &'static [&str]) -> impl Iterator<Item = (&'a str, &'a Value)> {
     let fields = of.as_object().into_iter().flatten().map(|(field, value)| (field.as_str(), value));
     fields.filter(|(field, value)| *field != "name" && !value.is_null() && !types.contains(field))
@@ -203,7 +203,7 @@ fn of_container<'a>(at: &str, container: &'a Value, is_main: bool) -> Vec<Raised
     raised
 }
 
-/// The privileged fields that the security contexts of pods and containers share.
+/// Returns the privileged fields that security contexts of pods and of containers have in common.
 fn of_security_context(context: &Value) -> Vec<(Privilege, Field<'static>, &Value)> {
     let mut raised: Vec<(_, Field<'static>, _)> = Vec::new();
     for profile in [&["seccompProfile", "type"], &["appArmorProfile", "type"]] {
@@ -235,7 +235,7 @@ fn of_security_context(context: &Value) -> Vec<(Privilege, Field<'static>, &Valu
     raised
 }
 
-/// The value of a field in an object; null if the field is missing.
+/// Returns the value of a field in an object; null if the field is missing.
 fn at_field<'a>(value: &'a Value, (first, rest): Field<'_>) -> &'a Value {
     rest.iter().fold(&value[first], |value, name| &value[*name])
 }
@@ -244,7 +244,7 @@ fn path(at: &str, (first, rest): Field<'_>) -> String {
     rest.iter().fold(format!("{at}.{first}"), |path, name| format!("{path}.{name}"))
 }
 
-/// Everything except `false` and null counts as on. The API server judges values of other types.
+/// Treats every value except `false` and null as on. The API server judges values of other types.
 fn is_on(value: &Value) -> bool {
     !value.is_null() && *value != false
 }

@@ -1,8 +1,8 @@
-//! Checks the Secrets and PersistentVolumeClaims that pods use. The user or the settings must name them, a grant must
-//! list them, or the same plan must contain them.
+//! Checks the Secrets and PersistentVolumeClaims that pods use. Each of them must be named in the user's spec or in the
+//! settings, listed in a grant, or part of the same plan.
 //!
-//! For the data source of a PersistentVolumeClaim, it is not enough that the plan contains it. The claim copies the
-//! data at once, and an object of another owner may have the planned name.
+//! For the data source of a PersistentVolumeClaim, being part of the same plan is not enough. The new claim copies the
+//! data at once, and an object of another owner may already have the planned name.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -21,14 +21,15 @@ use crate::{
 enum Kind {
     Secret,
     Claim,
-    /// A data source other than a PersistentVolumeClaim: a snapshot, or a type that an add-on can copy.
+    /// A data source other than a PersistentVolumeClaim: a snapshot, or another type from which an add-on can copy
+    /// data.
     Source,
 }
 
 impl Kind {
     const ALL: [Self; 3] = [Self::Secret, Self::Claim, Self::Source];
 
-    /// Whether a field of this name can hold a reference of this kind.
+    /// Returns whether a field with this name can contain a reference of this kind.
     fn is_plausible(self, field: &str) -> bool {
         let field = field.to_ascii_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| field.contains(word));
@@ -61,16 +62,16 @@ impl fmt::Display for Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Named<'a> {
     kind: Kind,
-    /// The object's namespace, if it is not the namespace of the policy's primary object.
+    /// The object's namespace, if it differs from the namespace of the policy's primary object.
     elsewhere: Option<&'a str>,
     name: &'a str,
 }
 
-/// A reference with its place in the plan.
+/// A reference, and the place in the plan that contains it.
 struct Used<'a, 'b> {
     /// The manifest's path.
     path: &'b String,
-    /// The path of the spec with the field; `None` if the field is at the top of the manifest.
+    /// The path of the spec that contains the field; `None` if the field is at the top of the manifest.
     at: Option<&'b String>,
     field: FieldPath,
     named: Named<'a>,
@@ -169,19 +170,19 @@ pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Bre
     }
 }
 
-/// The data source that a PersistentVolumeClaim names.
+/// Returns the data source that a PersistentVolumeClaim names.
 fn of_source<'a>(source: &'a Value, own: &str) -> Option<Named<'a>> {
     let name = source["name"].as_str().filter(|name| !name.is_empty())?;
     let kind = if filled::is_claim(source) { Kind::Claim } else { Kind::Source };
     Some(Named { kind, elsewhere: elsewhere(source, own), name })
 }
 
-/// The namespace of a reference, if it is not the object's own.
+/// Returns the namespace of a reference, if it differs from the object's own.
 fn elsewhere<'a>(reference: &'a Value, own: &str) -> Option<&'a str> {
     reference["namespace"].as_str().filter(|namespace| !namespace.is_empty() && *namespace != own)
 }
 
-/// The Secrets of a ServiceAccount. Every pod of the ServiceAccount gets them, although no pod spec names them.
+/// Finds the Secrets of a ServiceAccount. Every pod of the ServiceAccount gets them, although no pod spec names them.
 fn of_account<'a>(manifest: &'a Value, found: &mut impl FnMut(FieldPath, &'a str)) {
     if manifest["apiVersion"] != "v1" || manifest["kind"] != "ServiceAccount" {
         return;
@@ -195,7 +196,7 @@ fn of_account<'a>(manifest: &'a Value, found: &mut impl FnMut(FieldPath, &'a str
     }
 }
 
-/// Every Secret and PersistentVolumeClaim that a pod refers to, with the field.
+/// Finds every Secret and PersistentVolumeClaim that a pod refers to, and the field with the reference.
 fn of_pod<'a>(spec: &'a Value, found: &mut impl FnMut(Kind, FieldPath, &'a str)) {
     let mut note = |kind, within, item, field, name: &'a Value| {
         if let Some(name) = name.as_str().filter(|name| !name.is_empty()) {
@@ -228,8 +229,8 @@ fn of_pod<'a>(spec: &'a Value, found: &mut impl FnMut(Kind, FieldPath, &'a str))
     }
 }
 
-/// Collects every name that a reference can use. The field's name must suggest the kind; its value is a text, an object
-/// with `name`, or a list of these.
+/// Collects every name that the guard accepts in references. The name of the field must suggest the kind. The value
+/// must be a text, an object with `name`, or a list of these.
 fn names<'a>(value: &'a Value, own: &str, allowed: &mut BTreeSet<Named<'a>>) {
     match value {
         Value::Object(fields) => {

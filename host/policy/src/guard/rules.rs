@@ -1,4 +1,4 @@
-//! Collects everything that decides whether a plan may pass, and says who has to correct a plan that may not.
+//! The input of the guard for one plan, and the person who must correct a plan that the guard rejects.
 
 use serde_json::Value;
 
@@ -12,28 +12,28 @@ use crate::{
     settings::Effective,
 };
 
-/// Everything that decides what a plan may contain.
+/// The claim, grants, limits, object and settings that decide whether the guard accepts a plan.
 pub(crate) struct Rules<'a> {
     pub(crate) claim: &'a Claim,
     pub(crate) grants: &'a Grants,
-    /// The grants of the overlays, which change the mapping.
+    /// The grants of the overlays. Overlays change the mapping.
     pub(crate) overlay_grants: &'a [&'a Grants],
     pub(crate) limits: &'a Limits,
     pub(crate) owner: &'a ObjectRef,
-    /// The object as the user wrote it.
+    /// The object in the form that the user wrote.
     pub(crate) object: &'a Value,
     /// The settings from the object's annotations.
     pub(crate) annotated: &'a Value,
     /// The settings from the operator's owner.
     pub(crate) settings: &'a Value,
-    /// All settings, by the policy's name.
+    /// All effective settings, each with the name of its policy.
     pub(crate) layers: &'a [(&'a str, &'a Effective)],
     pub(crate) user_privileges: UserPrivileges,
-    /// The privileges that settings of packages may raise at most; all privileges if `None`.
+    /// The limit on the privileges that settings of packages may raise. `None`: they may raise all privileges.
     pub(crate) cap: Option<&'a Cap<'a>>,
 }
 
-/// The person who must correct a refused plan.
+/// The error for a plan, by the person who must correct it.
 pub(crate) enum Stop {
     /// The policy's author.
     Policy(Failure),

@@ -1,8 +1,8 @@
-//! Finds out who wrote a privileged value: indexes the values of the user's spec and of the settings, so that a check
-//! is a lookup.
+//! Finds out whether the user or the settings contain a privileged value. Builds an index of the values in the user's
+//! spec and in the settings, so that each check is one lookup.
 //!
-//! Values are compared leaf by leaf and without nulls. A policy may merge a manifest's value from two places of the
-//! spec and clean it.
+//! The index compares single leaves of a value, and ignores nulls. The reason is that a policy may merge a value from
+//! two places of the spec and remove nulls.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::power::{Field, Raised};
 use crate::{digest::canonical, pods};
 
-/// The target that a value was written for.
+/// The pod or container for which a value was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum For<'a> {
     /// The container with this name.
@@ -25,12 +25,12 @@ enum For<'a> {
 /// A part of a value: its key, and its canonical text.
 type Leaf<'a> = (&'a str, String);
 
-/// The values that the spec and the settings have for the fields that a plan raises.
+/// The values that the spec and the settings contain for the fields that a plan raises.
 #[derive(Debug)]
 pub(super) struct Said<'a>(BTreeSet<(Field<'a>, For<'a>, Leaf<'a>)>);
 
 impl<'a> Said<'a> {
-    /// Collects the values that the user's texts and the operator's settings have for some fields.
+    /// Collects the values of these fields in the user's texts and in the operator's settings.
     pub(super) fn about(raised: &[Raised<'a>], user: &[&'a Value], settings: &'a Value) -> Self {
         let mut wanted: BTreeMap<&str, BTreeSet<Field<'a>>> = BTreeMap::new();
         for Raised { field, .. } in raised {
@@ -44,9 +44,9 @@ impl<'a> Said<'a> {
         said
     }
 
-    /// Whether each part of the value was written for the container or pod with the field. A value that a user wrote
-    /// for one container allows nothing for another. A value for no container in particular applies to the main
-    /// container.
+    /// Returns whether the user or the settings contain each part of the value, for the container or pod with the
+    /// field. A value that a user wrote for one container allows nothing for another container. A value for no
+    /// particular container applies to the main container.
     pub(super) fn have(&self, raised: &Raised<'a>) -> bool {
         let heard =
             |whom: For<'a>, (key, text): &Leaf<'a>| self.0.contains(&(raised.field, whom, (*key, text.clone())));
@@ -87,7 +87,7 @@ impl<'a> Said<'a> {
     }
 }
 
-/// Whether `name` means the field `first`. A settings name may have a prefix: `podSecurityContext`.
+/// Returns whether `name` means the field `first`. In settings, the name may have a prefix: `podSecurityContext`.
 fn means(name: &str, first: &str, whom: For<'_>) -> bool {
     let with_a_word_before = || {
         let mut letters = first.chars();
@@ -97,7 +97,7 @@ fn means(name: &str, first: &str, whom: For<'_>) -> bool {
     name == first || (whom == For::Everyone && with_a_word_before())
 }
 
-/// The fields of an object, the items of a list, or the value itself.
+/// Returns the fields of an object, the items of a list, or a value of another type as a single leaf.
 fn leaves(value: &Value) -> Vec<Leaf<'_>> {
     let leaves: Vec<Leaf<'_>> = match value {
         Value::Object(fields) => {

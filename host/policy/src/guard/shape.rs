@@ -1,7 +1,8 @@
-//! Checks manifests of Kubernetes' own kinds against their types. Without this check, the API server would reject a
-//! wrong type, such as an object in place of a list. By then, the operator can no longer name the user's field.
+//! Compares manifests of Kubernetes' own kinds with the types of their fields. Without this check, the API server would
+//! reject a wrong type, such as an object in place of a list. The API server's error would not name the field that the
+//! user wrote.
 //!
-//! Only types are checked. Unknown fields pass, since a cluster may be newer than these types. The API server checks
+//! Checks only types. Accepts unknown fields, because a cluster may be newer than these types. The API server checks
 //! the meaning of values.
 
 use std::fmt;
@@ -11,18 +12,18 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::Segment;
 
-/// The most misfits of one manifest that are reported.
+/// The maximum number of misfits that are reported for one manifest.
 const TOLD: usize = 10;
-/// The most characters of a parser's own error message.
+/// The maximum length of a parser's own error message, in characters.
 const REASON: usize = 200;
 
-/// A value of a manifest that does not have the type of its field.
+/// A value in a manifest whose type does not match its field.
 pub(super) struct Misfit<'a> {
-    /// The names and indices that lead to the value.
+    /// The names and indices on the way to the value.
     pub(super) path: Vec<PathStep>,
     /// The value in the manifest.
     pub(super) value: &'a Value,
-    /// The value that the field accepts.
+    /// The types of the field and of the value, as a text.
     pub(super) message: String,
 }
 
@@ -33,10 +34,11 @@ pub(crate) enum PathStep {
     Index(usize),
 }
 
-/// The result of parsing a manifest as a type; an error has a path.
+/// The result of parsing a manifest as a type. An error contains a path.
 type Parsed = Result<(), serde_path_to_error::Error<serde_json::Error>>;
 
-/// Every value of a manifest that does not fit its kind. Empty for kinds that are not Kubernetes' own.
+/// Returns every value of a manifest whose type does not match its field. Returns no values for kinds of other
+/// projects.
 pub(super) fn misfits(manifest: &Value) -> Vec<Misfit<'_>> {
     let Some(parse) = parser(manifest) else { return Vec::new() };
     let mut misfits = Vec::new();
@@ -46,8 +48,8 @@ pub(super) fn misfits(manifest: &Value) -> Vec<Misfit<'_>> {
         let path = steps(error.path());
         let Some(value) = at(manifest, &path) else { break };
         misfits.push(Misfit { message: message(&error, value), value, path: path.clone() });
-        // Remove the value, so that the parser finds the next misfit. A list item cannot be removed: the items after it
-        // would move.
+        // Remove the value, so that the parser finds the next misfit. Stop at a list item: if the item were removed,
+        // the indices of the later items would change.
         let Some((PathStep::Name(name), above)) = path.split_last() else { break };
         let parent = at_mut(&mut rest, above).and_then(Value::as_object_mut);
         if parent.and_then(|parent| parent.remove(name)).is_none() {
@@ -91,7 +93,7 @@ fn steps(path: &serde_path_to_error::Path) -> Vec<PathStep> {
     let step = |segment: &Segment| match segment {
         Segment::Seq { index } => Some(PathStep::Index(*index)),
         Segment::Map { key } => Some(PathStep::Name(key.clone())),
-        // Stop at an unknown step: the value there is reported as a whole.
+        // Stop at an unknown step, and report the whole value above it.
         Segment::Enum { .. } | Segment::Unknown => None,
     };
     path.iter().map_while(step).collect()
@@ -111,7 +113,8 @@ fn at_mut<'a>(value: &'a mut Value, path: &[PathStep]) -> Option<&'a mut Value> 
     })
 }
 
-/// Says which type the field accepts and which one the value has. Leaves the value out, since it may be long or secret.
+/// Returns a message with the type that the field accepts and the type of the value. The message omits the value, which
+/// may be long or secret.
 fn message(error: &serde_path_to_error::Error<serde_json::Error>, value: &Value) -> String {
     let reason = error.inner().to_string();
     let Some((found, expected)) = reason.rsplit_once(", expected ") else {

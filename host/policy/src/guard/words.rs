@@ -1,15 +1,16 @@
-//! Finds out whether the user wrote a value of a manifest, and where in the object.
+//! Finds out whether the user wrote a value of a manifest, and where the value is in the object.
 //!
-//! The host does not know how a policy turns specs into manifests. The host can see that the object has the same value
-//! below the same names: `spec.template.spec.volumes` of a Deployment and `spec.podSpec.volumes`. A merged value
-//! differs from the user's, but an object that the user wrote in place of a list is still an object.
+//! The host does not know how a policy converts specs to manifests. But the host can find the same value below the same
+//! names in the object: `spec.template.spec.volumes` of a Deployment and `spec.podSpec.volumes`. If the policy merged
+//! the value, the values differ. Then the host compares only the types: an object that the user wrote in place of a
+//! list is still an object.
 
 use serde_json::Value;
 
 use super::shape::PathStep;
 
-/// The path in the object of the value that a manifest has at `path`. Prefers the same value; otherwise takes a list or
-/// an object that shares the most names with `path`.
+/// Returns the path in the object of the value that a manifest has at `path`. Prefers an equal value. If the object has
+/// no equal value, takes the list or object whose path shares the most names with `path`.
 pub(crate) fn of_the_user(object: &Value, path: &[PathStep], value: &Value) -> Option<Vec<PathStep>> {
     let mut search = Search { path, value, best: None };
     let mut here = vec![PathStep::Name("spec".to_owned())];
@@ -20,7 +21,7 @@ pub(crate) fn of_the_user(object: &Value, path: &[PathStep], value: &Value) -> O
 struct Search<'a> {
     path: &'a [PathStep],
     value: &'a Value,
-    /// Whether the value is the same and how many names the paths share; the path.
+    /// The best match so far: whether the value is equal, how many names the paths share, and the match's path.
     best: Option<((bool, usize), Vec<PathStep>)>,
 }
 
@@ -55,13 +56,15 @@ impl Search<'_> {
     }
 }
 
-/// Whether a policy may have read one number and written the other: a fraction may lose its last digit.
+/// Returns whether the two numbers may be the same number: a policy that reads and writes a fraction may change its
+/// last digit.
 fn is_same_fraction(one: &Value, other: &Value) -> bool {
     let fraction = |value: &Value| value.as_f64().filter(|_| value.is_f64());
     fraction(one).zip(fraction(other)).is_some_and(|(one, other)| (one - other).abs() <= one.abs() * 4.0 * f64::EPSILON)
 }
 
-/// The number of names that two paths share at their ends. List indices count as equal, since merging moves items.
+/// Returns how many names at the end of both paths are equal. Treats all list indices as equal, because merging moves
+/// items.
 fn shared_names(one: &[PathStep], other: &[PathStep]) -> usize {
     let alike = |(one, other): &(&PathStep, &PathStep)| match (one, other) {
         (PathStep::Name(one), PathStep::Name(other)) => one == other,

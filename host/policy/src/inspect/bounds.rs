@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::{MEMORIES, TABLES};
 
-/// The bounds of a component.
+/// The maximum values that a component may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// Bytes, packed and unpacked.
+    /// Bytes of the component, both packed and unpacked.
     pub bytes: usize,
-    /// Bytes of one function. Compile time grows faster than the size.
+    /// Bytes of one function. The compile time grows faster than the size of a function.
     pub function_bytes: u64,
     /// Functions in all modules.
     pub functions: u64,

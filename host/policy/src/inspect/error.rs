@@ -22,7 +22,7 @@ pub enum InspectError {
     /// The bytes are not WebAssembly.
     #[error("it is not WebAssembly")]
     NotWasm,
-    /// The bytes do not parse or do not validate.
+    /// The bytes cannot be parsed or are not valid.
     #[error("it is not a valid component: {reason} (at byte {offset})")]
     Malformed {
         /// The parser's message.
@@ -44,7 +44,7 @@ pub enum InspectError {
     /// The component uses another version of the contract.
     #[error("the policy speaks kaos:policy {speaks}, but this host speaks {HOST}")]
     WrongVersion {
-        /// The policy's version.
+        /// The version of the contract that the policy was built for.
         speaks: String,
     },
     /// The component imports WASI.
@@ -66,7 +66,7 @@ pub enum InspectError {
         part: Part,
         /// The number of parts.
         count: u64,
-        /// The most parts allowed.
+        /// The maximum number of parts.
         limit: u64,
     },
     /// A function is too large to compile in reasonable time.
@@ -76,7 +76,7 @@ pub enum InspectError {
         index: u32,
         /// The function's size.
         bytes: u64,
-        /// The largest size allowed.
+        /// The maximum size of a function.
         limit: u64,
     },
     /// A name of an import, export, field or case is too long: validation compares it many times.
@@ -86,13 +86,13 @@ pub enum InspectError {
         begins: String,
         /// The name's length.
         bytes: usize,
-        /// The longest length allowed.
+        /// The maximum length of a name.
         limit: usize,
     },
     /// Validation of the component's types takes too long.
     #[error("checking its types took longer than {seconds} s and was stopped: use fewer and smaller types")]
     TookTooLong {
-        /// The processor time that was used up.
+        /// The limit of processor time in seconds.
         seconds: u64,
     },
 }
@@ -140,7 +140,7 @@ impl fmt::Display for Part {
 }
 
 impl InspectError {
-    /// The reason in one word.
+    /// Returns the reason in one word.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Precompiled => "Precompiled",

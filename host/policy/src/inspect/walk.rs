@@ -8,7 +8,7 @@ use wasmparser::{
 
 use super::{Bounds, InspectError, Part, version::SECTION};
 
-/// The bytes of a name that is too long, as shown in a message.
+/// The length of the part of a long name that a message shows, in bytes.
 const BEGINNING: usize = 40;
 
 /// The counts and names collected during the walk.
@@ -30,7 +30,7 @@ pub(super) struct Walked {
     arguments: u64,
 }
 
-/// Reads the component up to the end, or to the first part that exceeds a bound.
+/// Reads the component up to its end, or up to the first part that exceeds a bound.
 pub(super) fn walk(component: &[u8], bounds: &Bounds) -> Result<Walked, InspectError> {
     let mut seen = Walked::default();
     for payload in Parser::new(0).parse_all(component) {
@@ -182,7 +182,7 @@ impl Walked {
         short(name, bounds)
     }
 
-    /// Each exported interface of the contract, with its version.
+    /// Returns each exported interface of the contract, with its version.
     pub(super) fn interfaces(&self) -> impl Iterator<Item = (&str, &str)> {
         self.exports.iter().filter_map(|name| name.strip_prefix("kaos:policy/")?.split_once('@'))
     }

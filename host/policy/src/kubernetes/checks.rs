@@ -1,4 +1,4 @@
-//! The levels of checking a manifest.
+//! The levels of checking a manifest for values that an API server would refuse.
 
 use serde::Serialize;
 
@@ -8,8 +8,9 @@ pub enum Checks {
     /// Checks nothing.
     #[default]
     Nothing,
-    /// Checks values only. A server that is newer than this program may have fields that the program does not know.
+    /// Checks values only. Does not check field names: a server that is newer than this program may have fields that
+    /// the program does not know.
     Values,
-    /// Checks values, and that the kind has every field.
+    /// Checks values, and also that the kind has every field of the manifest.
     Fields,
 }

@@ -6,7 +6,7 @@ use super::{
     quantity, scheduling,
 };
 
-/// Checks the template in a pod's ephemeral volume: the PersistentVolumeClaim that each pod gets.
+/// Checks the template in a pod's ephemeral volume. Each pod gets a PersistentVolumeClaim from the template.
 pub(super) fn template(at: &Place<'_>, found: &mut Findings) {
     if !at.is_there() {
         return found.add(at, "is required: the claim for each pod");

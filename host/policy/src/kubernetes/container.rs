@@ -28,7 +28,8 @@ pub(super) fn running(container: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Find
     restarts(container, found);
 }
 
-/// Checks an init container. It runs before the others, or together with them if its restart policy is `Always`.
+/// Checks an init container. An init container runs before the other containers. If its restart policy is `Always`, it
+/// also keeps running together with them.
 pub(super) fn before(container: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Findings) {
     common(container, pod, found);
     restarts(container, found);

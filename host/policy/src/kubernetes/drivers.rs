@@ -1,4 +1,4 @@
-//! Checks volumes of rare types, which use drivers and servers outside of the cluster.
+//! Checks volumes of rare types. These volumes need drivers or servers outside of the cluster.
 
 use super::{
     found::{Findings, shown},
@@ -63,7 +63,7 @@ pub(super) fn check(kind: &str, source: &Place<'_>, found: &mut Findings) {
     }
 }
 
-/// The texts that a volume type requires.
+/// Returns the text fields that a volume type requires.
 fn needed(kind: &str) -> &'static [&'static str] {
     match kind {
         "awsElasticBlockStore" | "cinder" | "portworxVolume" => &["volumeID"],

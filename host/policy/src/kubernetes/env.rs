@@ -2,7 +2,7 @@
 
 use super::{found::Findings, found::quoted, place::Place, quantity};
 
-/// The pod fields that a variable can take its value from.
+/// The pod fields from which a variable can take its value.
 const FIELDS: [&str; 9] = [
     "metadata.name",
     "metadata.namespace",
@@ -14,7 +14,7 @@ const FIELDS: [&str; 9] = [
     "status.podIP",
     "status.podIPs",
 ];
-/// The pod fields that a file can contain.
+/// The pod fields that a file of a volume can contain.
 const FILE_FIELDS: [&str; 5] =
     ["metadata.name", "metadata.namespace", "metadata.labels", "metadata.annotations", "metadata.uid"];
 const RESOURCES: [&str; 6] = [
@@ -106,7 +106,7 @@ fn key_of(reference: &Place<'_>, found: &mut Findings) {
     }
 }
 
-/// Checks a pod field for a file.
+/// Checks a pod field that a volume writes to a file.
 pub(super) fn file_field(at: &Place<'_>, found: &mut Findings) {
     pod_field(at, &FILE_FIELDS, found);
 }
@@ -120,7 +120,7 @@ fn pod_field(at: &Place<'_>, fields: &[&str], found: &mut Findings) {
     if !found.needs(&path, "the path of the field") {
         return;
     }
-    // An older name of the field that still works.
+    // `spec.host` is an older name of `spec.nodeName` that still works.
     if path.text() == "spec.host" {
         return;
     }
@@ -138,7 +138,7 @@ fn pod_field(at: &Place<'_>, fields: &[&str], found: &mut Findings) {
     }
 }
 
-/// Checks a resource of a container.
+/// Checks a reference to a resource of a container.
 pub(super) fn pod_resource(at: &Place<'_>, is_file: bool, found: &mut Findings) {
     if is_file && !found.needs(&at.field("containerName"), "the container's name") {
         return;

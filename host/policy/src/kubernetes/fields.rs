@@ -1,18 +1,18 @@
-//! Finds fields that a kind does not have, as an API server would. Knows the kinds that the default policies emit, in
-//! Kubernetes [`VERSION`]. Ignores other kinds.
+//! Finds fields that a kind does not have, as an API server would. Contains the kinds that the default policies emit,
+//! in Kubernetes [`VERSION`]. Ignores other kinds.
 //!
-//! `fields.txt` lists the fields of each type, one type a line. `name:Type` means that the field, or its items, have a
-//! type that is listed, too. `fields.py` generates the file.
+//! Each line of `fields.txt` lists the fields of one type. `name:Type` means that the value of the field, or each of
+//! its items, has the type `Type`. The file lists this type, too. `fields.py` generates the file.
 
 use std::{collections::HashMap, sync::LazyLock};
 
 use super::{found::Findings, found::quoted, place::Place};
 use crate::near::nearest;
 
-/// The version of Kubernetes whose fields are listed.
+/// The version of Kubernetes whose fields `fields.txt` lists.
 pub const VERSION: &str = "1.36";
 
-/// The fields of a type, with the type of each field that has fields itself.
+/// The fields of a type, and for each field with fields of its own the name of its type.
 type Fields = HashMap<&'static str, Option<&'static str>>;
 
 static TYPES: LazyLock<HashMap<&'static str, Fields>> = LazyLock::new(|| {
@@ -64,7 +64,7 @@ mod tests {
         assert!(TYPES.len() > 100, "{}", TYPES.len());
     }
 
-    /// Every operator keeps the table in memory.
+    /// The table must be small, because every operator keeps it in memory.
     #[test]
     fn the_table_is_small() {
         assert!(include_str!("fields.txt").len() < 16 << 10, "{}", include_str!("fields.txt").len());

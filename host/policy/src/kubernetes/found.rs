@@ -11,13 +11,13 @@ use crate::{
     names::{is_key, is_label, is_label_value, is_subdomain},
 };
 
-/// The most findings of one manifest that are reported.
+/// The maximum number of findings that are reported for one manifest.
 const TOLD: usize = 10;
 
 /// A value or field that an API server would refuse.
 #[derive(Debug)]
 pub(crate) struct Finding {
-    /// The names and indices that lead to the value.
+    /// The names and indices on the way to the value.
     pub(crate) path: Vec<PathStep>,
     /// The problem and the remedy.
     pub(crate) message: String,
@@ -36,7 +36,8 @@ impl Findings {
         Self { findings: Vec::new(), is_of_newest: checks == Checks::Fields }
     }
 
-    /// Whether to report values that Kubernetes 1.36 refuses although 1.30 or a later version accepts them.
+    /// Returns whether to report also values that only newer versions refuse: Kubernetes 1.36 refuses them, although
+    /// 1.30 or a later version accepts them.
     pub(super) fn is_of_newest(&self) -> bool {
         self.is_of_newest
     }
@@ -48,7 +49,7 @@ impl Findings {
         }
     }
 
-    /// Whether the collection is full, so that a further search is wasted work.
+    /// Returns whether the collection is full, so that the caller can stop searching.
     pub(super) fn is_full(&self) -> bool {
         self.findings.len() >= TOLD
     }
@@ -58,7 +59,7 @@ impl Findings {
         self.findings
     }
 
-    /// Requires a text that is not empty. Returns whether there is a finding.
+    /// Requires a text that is not empty. Returns whether the text is there.
     pub(super) fn needs(&mut self, at: &Place<'_>, what: &str) -> bool {
         let is_there = !at.text().is_empty();
         if !is_there {
@@ -67,21 +68,21 @@ impl Findings {
         is_there
     }
 
-    /// Checks that a text is one of `allowed`. Kubernetes fills in an empty text, so that passes.
+    /// Checks that a text is one of `allowed`. Accepts an empty text, because Kubernetes replaces it by a default.
     pub(super) fn one_of(&mut self, at: &Place<'_>, allowed: &[&str]) {
         if !at.text().is_empty() {
             self.exactly_one_of(at, allowed);
         }
     }
 
-    /// Checks that a value is one of `allowed`, for a field that Kubernetes does not fill in.
+    /// Checks that a value is one of `allowed`, for a field without a default.
     pub(super) fn exactly_one_of(&mut self, at: &Place<'_>, allowed: &[&str]) {
         if at.is_there() && !allowed.contains(&at.text()) {
             self.add(at, format!("{} is not one of {}", shown(at), allowed.join(", ")));
         }
     }
 
-    /// Checks that a number is at least `least`, if there is a number.
+    /// Checks that a number is at least `least`. Accepts an absent number.
     pub(super) fn at_least(&mut self, at: &Place<'_>, least: i64) {
         if at.number().is_some_and(|number| number < least) {
             self.add(at, format!("{} is too small: it must be at least {least}", shown(at)));
@@ -97,14 +98,14 @@ impl Findings {
         }
     }
 
-    /// Checks that a number is between `least` and `most`, if there is a number.
+    /// Checks that a number is between `least` and `most`. Accepts an absent number.
     pub(super) fn between(&mut self, at: &Place<'_>, least: i64, most: i64) {
         if at.number().is_some_and(|number| !(least..=most).contains(&number)) {
             self.add(at, format!("{} is not a number from {least} to {most}", shown(at)));
         }
     }
 
-    /// Checks that a text is a DNS label. Returns whether it is.
+    /// Checks that a text is a DNS label. Returns whether the text is a DNS label.
     pub(super) fn label(&mut self, at: &Place<'_>) -> bool {
         let is_one = is_label(at.text());
         if !is_one {
@@ -114,7 +115,7 @@ impl Findings {
         is_one
     }
 
-    /// Checks that a text is a name for objects.
+    /// Checks that a text is a valid name of an object.
     pub(super) fn name(&mut self, at: &Place<'_>) {
         if !is_subdomain(at.text()) {
             let rule = "write lower-case letters, digits and inner hyphens, optionally with dots between them";
@@ -122,14 +123,14 @@ impl Findings {
         }
     }
 
-    /// Checks that a text is a name for objects, if it is not empty.
+    /// Checks that a text is a valid name of an object, unless the text is empty.
     pub(super) fn name_if_any(&mut self, at: &Place<'_>) {
         if !at.text().is_empty() {
             self.name(at);
         }
     }
 
-    /// Checks a label key, or another name with the same rules.
+    /// Checks a key of a label, or another name with the same rules.
     pub(super) fn key(&mut self, at: &Place<'_>, key: &str) {
         if !is_key(key) {
             let rule = "write letters, digits and inner `-_.`, at most 63, optionally after a domain and a slash";
@@ -145,7 +146,7 @@ impl Findings {
         }
     }
 
-    /// Checks labels, keys and values.
+    /// Checks the keys and values of labels.
     pub(super) fn labels(&mut self, at: &Place<'_>) {
         for (key, value) in at.entries() {
             self.key(&value, key);
@@ -153,7 +154,7 @@ impl Findings {
         }
     }
 
-    /// Checks a port, given by its number or its name.
+    /// Checks a port, which may be a number or a name.
     pub(super) fn port(&mut self, at: &Place<'_>) {
         match at.value() {
             Value::String(name) => self.port_name(at, name),
@@ -190,14 +191,14 @@ impl Findings {
         }
     }
 
-    /// Checks the bits of a file's mode.
+    /// Checks the permission bits of a file.
     pub(super) fn mode(&mut self, at: &Place<'_>) {
         if at.number().is_some_and(|mode| !(0..=0o777).contains(&mode)) {
             self.add(at, format!("{} is not the mode of a file: write 0 to 511, or 0000 to 0777 in YAML", shown(at)));
         }
     }
 
-    /// Checks a relative path, if there is one.
+    /// Checks that a path is relative. Accepts an absent path.
     pub(super) fn path_below(&mut self, at: &Place<'_>) {
         if at.text().starts_with('/') {
             self.add(at, format!("{} is an absolute path: write one without the first slash", shown(at)));
@@ -205,7 +206,7 @@ impl Findings {
         self.no_way_up(at);
     }
 
-    /// Checks a relative path of a file that Kubernetes creates.
+    /// Checks the relative path of a file that Kubernetes creates.
     pub(super) fn new_path_below(&mut self, at: &Place<'_>) {
         self.path_below(at);
         if at.text().starts_with("..") && !at.text().starts_with("../") && at.text() != ".." {
@@ -213,15 +214,15 @@ impl Findings {
         }
     }
 
-    /// Checks that a path does not lead upwards.
+    /// Checks that a path does not contain `..`.
     pub(super) fn no_way_up(&mut self, at: &Place<'_>) {
         if at.text().split('/').any(|part| part == "..") {
             self.add(at, format!("{} leads upwards: remove `..`", shown(at)));
         }
     }
 
-    /// Checks that no two items of a list are equal in the fields that Kubernetes tells them apart by. `fields` has
-    /// each field's name and the value that stands for an absent one.
+    /// Checks that no two items of a list are equal in the fields by which Kubernetes identifies them. `fields`
+    /// contains the name of each field, and the value that replaces an absent one.
     pub(super) fn differ<'a>(&mut self, list: &Place<'a>, fields: &[(&'a str, &str)]) {
         let mut seen = HashSet::new();
         for item in list.items() {
@@ -243,7 +244,7 @@ impl Findings {
     }
 }
 
-/// Formats a value for a message.
+/// Formats the value at a place for a message.
 pub(super) fn shown(at: &Place<'_>) -> String {
     match at.value() {
         Value::String(text) => quoted(text),
@@ -251,7 +252,7 @@ pub(super) fn shown(at: &Place<'_>) -> String {
     }
 }
 
-/// Formats a text for a message, with unprintable characters escaped.
+/// Formats a text for a message, and escapes unprintable characters.
 pub(super) fn quoted(text: &str) -> String {
     format!("{:?}", cut(text, VALUE))
 }

@@ -1,10 +1,10 @@
-//! Finds what an API server would refuse in a manifest, without asking one: bad values in pods, workloads, Services and
-//! configuration, and fields that do not exist.
+//! Finds values and fields in a manifest that an API server would refuse, without a request to an API server. Checks
+//! the values in pods, workloads, Services and configuration, and the names of fields.
 //!
-//! The guard has let the manifest pass before, so its values have the types of their fields. Where older versions of
-//! Kubernetes are stricter than 1.36, the rules of 1.36 apply: every version refuses the values that are reported here.
-//! With [`Checks::Fields`], a few values are reported that only newer versions refuse. Facts that only a cluster knows
-//! are left to the server, such as quotas, webhooks and names that are taken.
+//! The guard checked the manifest before, so its values have the types of their fields. If older versions of Kubernetes
+//! are stricter than 1.36, the rules of 1.36 apply. So every version refuses the values that are reported here. There
+//! is one exception: with [`Checks::Fields`], the check also reports a few values that only newer versions refuse. The
+//! check ignores facts that only a cluster knows, such as quotas, webhooks and names that other objects have.
 
 mod checks;
 mod claim;
@@ -38,7 +38,7 @@ use found::Findings;
 pub(crate) use origin::{Origins, judge};
 use place::Place;
 
-/// Returns everything in a manifest that an API server would refuse.
+/// Returns all values and fields in a manifest that an API server would refuse.
 pub(crate) fn check(manifest: &Value, checks: Checks) -> Vec<Finding> {
     let (mut found, at) = (Findings::for_these(checks), Place::of(manifest));
     if checks == Checks::Nothing {

@@ -1,8 +1,8 @@
 //! Finds the origin of a value that an API server would refuse: a path in the user's object, a setting, or the policy
 //! itself.
 //!
-//! For a variable, the plan's mapping names the origin. For any other value, the host looks for the same value below
-//! the same names in the object and in the settings.
+//! For a variable, the plan's mapping contains the origin. For any other value, the host searches the object and the
+//! settings for the same value below the same names.
 
 use serde_json::{Value, json};
 
@@ -14,18 +14,18 @@ use crate::{
     settings::{Effective, Origin, Path},
 };
 
-/// The input of a plan.
+/// The places from which a value of a plan can come.
 pub(crate) struct Origins<'a> {
-    /// The object as the user wrote it.
+    /// The object in the form that the user wrote.
     pub(crate) object: &'a Value,
     /// The plan's mapping of variables.
     pub(crate) env: &'a [EnvVar],
-    /// The settings of each layer, by the policy's name.
+    /// The effective settings of each layer of the stack, with the name of the layer's policy.
     pub(crate) layers: &'a [(&'a str, &'a Effective)],
 }
 
-/// Lets manifests pass that an API server would accept. Otherwise reports the problems in the user's object. If there
-/// are none, the plan is the policy's failure.
+/// Accepts manifests that an API server would accept. Otherwise returns the problems in the user's object. If the
+/// object has no problem, the plan is a failure of the policy.
 pub(crate) fn judge(manifests: &[Value], checks: Checks, origins: &Origins<'_>) -> Result<(), Stop> {
     let (mut violations, mut breaches) = (Vec::new(), Vec::new());
     for (i, manifest) in manifests.iter().enumerate() {
@@ -60,7 +60,7 @@ pub(crate) fn judge(manifests: &[Value], checks: Checks, origins: &Origins<'_>) 
     }
 }
 
-/// The origin of a value that is not in the object's spec.
+/// The origin of a value that does not come from the object's spec.
 enum Given {
     /// The annotation with this key.
     Annotation(String),
@@ -69,10 +69,11 @@ enum Given {
 }
 
 impl Origins<'_> {
-    /// The path in the object of a manifest's value. For a missing value, the path where it would be.
+    /// Returns the path in the object of a manifest's value. For a missing value, returns the path where the value
+    /// would be.
     fn in_object(&self, manifest: &Value, path: &[PathStep], value: &Value) -> Option<String> {
         let variable = self.variable(manifest, path);
-        // An item of a list in the object: the mapping names it exactly.
+        // The variable comes from a list item in the object. The mapping contains the exact path of the item.
         if let Some((origin, rest)) = variable
             && origin.starts_with("spec.")
             && origin.ends_with(']')
@@ -90,7 +91,7 @@ impl Origins<'_> {
         told.or_else(|| variable.filter(|(origin, _)| origin.starts_with("spec.")).map(|(origin, _)| origin.to_owned()))
     }
 
-    /// The origin of the variable that a path leads into, and the rest of the path.
+    /// Returns the origin of the variable at the beginning of a path, and the rest of the path.
     fn variable<'p>(&self, manifest: &Value, path: &'p [PathStep]) -> Option<(&str, &'p [PathStep])> {
         let env = path.iter().position(|step| *step == PathStep::Name("env".to_owned()))?;
         let (above, rest) = (&path[..env], path.get(env + 2..)?);
@@ -100,7 +101,7 @@ impl Origins<'_> {
         Some((self.env.iter().find(is_it)?.origin.as_str(), rest))
     }
 
-    /// The origin of the same value below the same names in the settings.
+    /// Returns the setting or annotation that contains the same value below the same names.
     fn in_settings(&self, Finding { path, .. }: &Finding, value: &Value) -> Option<Given> {
         self.layers.iter().find_map(|(policy, settings)| {
             let tree = json!({"spec": settings.tree()});
@@ -120,13 +121,13 @@ fn name_of(step: &PathStep) -> Option<&str> {
     if let PathStep::Name(name) = step { Some(name) } else { None }
 }
 
-/// Appends steps to a path in text form.
+/// Appends steps to a path that is already a text.
 fn joined(path: &str, rest: &[PathStep]) -> String {
     let rest = written(rest);
     if rest.is_empty() { path.to_owned() } else { format!("{path}.{rest}") }
 }
 
-/// The value at a path; null if there is none.
+/// Returns the value at a path; null if the path does not exist.
 fn at<'a>(value: &'a Value, path: &[PathStep]) -> &'a Value {
     path.iter().fold(value, |value, step| match step {
         PathStep::Name(name) => &value[name],

@@ -1,4 +1,4 @@
-//! A place in a manifest: a value, and the names and indices that lead to it.
+//! A place in a manifest: a value, and the names and indices on the way to it.
 
 use std::rc::Rc;
 
@@ -8,14 +8,14 @@ use crate::guard::PathStep;
 
 static NULL: Value = Value::Null;
 
-/// A value of a manifest, with the way to it.
+/// A value of a manifest, and the way from the manifest's root to it.
 #[derive(Clone)]
 pub(super) struct Place<'a> {
     value: &'a Value,
     way: Option<Rc<Way<'a>>>,
 }
 
-/// The last step to a place, and the way before it.
+/// The last step to a place, and the way to the place above it.
 struct Way<'a> {
     step: Key<'a>,
     before: Option<Rc<Way<'a>>>,
@@ -28,7 +28,7 @@ enum Key<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// The manifest itself.
+    /// Returns the place of the manifest itself.
     pub(super) fn of(value: &'a Value) -> Self {
         Self { value, way: None }
     }
@@ -37,23 +37,23 @@ impl<'a> Place<'a> {
         Self { value, way: Some(Rc::new(Way { step, before: self.way.clone() })) }
     }
 
-    /// The place of a field. Its value is null if the object has no such field.
+    /// Returns the place of a field. The value is null if the object has no such field.
     pub(super) fn field(&self, name: &'a str) -> Self {
         self.next(Key::Name(name), self.value.get(name).unwrap_or(&NULL))
     }
 
-    /// The items of a list; empty if the value is no list.
+    /// Returns the items of a list. Returns no items if the value is not a list.
     pub(super) fn items(&self) -> impl Iterator<Item = Self> + use<'a> {
         let (here, items) = (self.clone(), self.value.as_array());
         items.into_iter().flatten().enumerate().map(move |(index, item)| here.next(Key::Index(index), item))
     }
 
-    /// The items of a field with a list.
+    /// Returns the items of the list in a field.
     pub(super) fn list(&self, name: &'a str) -> impl Iterator<Item = Self> + use<'a> {
         self.field(name).items()
     }
 
-    /// The entries of an object that are not null.
+    /// Returns the entries of an object whose values are not null.
     pub(super) fn entries(&self) -> impl Iterator<Item = (&'a str, Self)> + use<'a> {
         let (here, fields) = (self.clone(), self.value.as_object());
         let fields = fields.into_iter().flatten().filter(|(_, value)| !value.is_null());
@@ -70,24 +70,24 @@ impl<'a> Place<'a> {
         !self.value.is_null()
     }
 
-    /// The text at this place; empty if the value is no text.
+    /// Returns the text at this place. Returns an empty text if the value is not a text.
     pub(super) fn text(&self) -> &'a str {
         self.value.as_str().unwrap_or_default()
     }
 
-    /// The text of a field; empty if the value is no text.
+    /// Returns the text of a field. Returns an empty text if the value is not a text.
     pub(super) fn text_of(&self, name: &str) -> &'a str {
         self.value[name].as_str().unwrap_or_default()
     }
 
-    /// The whole number at this place. Accepts `1.0`, as Go does.
+    /// Returns the whole number at this place. Accepts `1.0`, as Go does.
     pub(super) fn number(&self) -> Option<i64> {
         let whole = |number: f64| number.fract() == 0.0 && number.abs() < 9.0e15;
         #[expect(clippy::cast_possible_truncation, reason = "the number is whole and small enough")]
         self.value.as_i64().or_else(|| self.value.as_f64().filter(|number| whole(*number)).map(|number| number as i64))
     }
 
-    /// The steps that lead to this place.
+    /// Returns the names and indices on the way to this place.
     pub(super) fn steps(&self) -> Vec<PathStep> {
         let (mut steps, mut way) = (Vec::new(), self.way.as_ref());
         while let Some(here) = way {

@@ -13,7 +13,7 @@ use crate::names::is_subdomain;
 /// The default termination grace period in seconds.
 const GRACE: i64 = 30;
 
-/// Checks a pod spec, either in a template or of a pod itself.
+/// Checks the pod spec of a template or of a pod.
 pub(super) fn check(spec: &Place<'_>, is_template: bool, found: &mut Findings) {
     let volumes = volumes::check(spec, found);
     let claims = spec.list("resourceClaims").map(|claim| claim.text_of("name")).collect();
@@ -58,7 +58,7 @@ fn containers(spec: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Findings) {
                 container::running(&container, pod, found);
             } else {
                 container::before(&container, pod, found);
-                // Init containers run one after the other, so they may use the same host ports.
+                // Init containers run one after another, so they may use the same host ports.
                 host_ports.clear();
             }
             let name = container.field("name");
@@ -76,13 +76,13 @@ fn containers(spec: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Findings) {
     }
 }
 
-/// Checks the names that a pod refers to.
+/// Checks the names of other objects in a pod spec.
 fn named(spec: &Place<'_>, found: &mut Findings) {
     for field in ["serviceAccountName", "nodeName", "priorityClassName"] {
         found.name_if_any(&spec.field(field));
     }
     if spec.text_of("serviceAccountName").is_empty() {
-        // The older name of the field.
+        // `serviceAccount` is an older name of `serviceAccountName`.
         found.name_if_any(&spec.field("serviceAccount"));
     }
     let runtime = spec.field("runtimeClassName");
@@ -155,7 +155,7 @@ fn network(spec: &Place<'_>, found: &mut Findings) {
     }
     for search in searches.items().filter(|search| search.text() != ".") {
         let text = search.text().strip_suffix('.').unwrap_or(search.text());
-        // Names of services may have underscores.
+        // Names of DNS services may contain underscores.
         if !is_subdomain(&text.replace('_', "a")) {
             found.name(&search);
         }
@@ -166,7 +166,7 @@ fn network(spec: &Place<'_>, found: &mut Findings) {
 }
 
 fn address(at: &Place<'_>, found: &mut Findings) {
-    // Older versions of Kubernetes accept leading zeros in fields that existed then.
+    // For fields that existed in older versions of Kubernetes, those versions accept leading zeros.
     let plain: Vec<&str> = at.text().split('.').map(|part| part.trim_start_matches('0')).collect();
     let plain: Vec<&str> = plain.into_iter().map(|part| if part.is_empty() { "0" } else { part }).collect();
     let is_one = at.text().parse::<IpAddr>().is_ok()

@@ -8,8 +8,8 @@ use super::{
     place::Place,
 };
 
-/// Parses a text or number to billionths, rounded up. Returns the largest number for an amount that is too large, and
-/// `None` for a value that is no amount.
+/// Parses a text or a number to billionths, rounded up. Returns the largest `i128` for an amount that is too large, and
+/// `None` for a value that is not an amount.
 pub(super) fn amount(value: &Value) -> Option<i128> {
     match value {
         Value::String(text) => nanos(text),
@@ -18,7 +18,7 @@ pub(super) fn amount(value: &Value) -> Option<i128> {
     }
 }
 
-/// Whether an amount is one of whole units.
+/// Returns whether an amount is a whole number.
 pub(super) fn is_whole(amount: i128) -> bool {
     amount % UNIT == 0
 }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::names::is_key;
 
-/// Checks the resources of a container. `claims` are the pod's resource claims.
+/// Checks the resources of a container. `claims` are the names of the pod's resource claims.
 pub(super) fn of_container(at: &Place<'_>, claims: &BTreeSet<&str>, found: &mut Findings) {
     check(at, &["cpu", "memory", "ephemeral-storage"], found);
     found.differ(&at.field("claims"), &[("name", "")]);
@@ -23,7 +23,7 @@ pub(super) fn of_container(at: &Place<'_>, claims: &BTreeSet<&str>, found: &mut 
     }
 }
 
-/// Checks the resources of a pod as a whole.
+/// Checks the resources that a pod declares for all its containers together.
 pub(super) fn of_pod(at: &Place<'_>, found: &mut Findings) {
     check(at, &["cpu", "memory"], found);
     for list in ["limits", "requests"] {
@@ -106,17 +106,17 @@ fn is_huge(name: &str) -> bool {
     name.starts_with("hugepages-")
 }
 
-/// Whether a resource is one of Kubernetes' own.
+/// Returns whether a resource is one of Kubernetes' own.
 fn is_native(name: &str) -> bool {
     !name.contains('/') || name.contains("kubernetes.io/")
 }
 
-/// Whether a resource is an extended one, such as a device.
+/// Returns whether a resource is an extended resource, such as a device.
 fn is_extended(name: &str) -> bool {
     !is_native(name) && !name.starts_with("requests.") && is_key(&format!("requests.{name}"))
 }
 
-/// Whether the limit may be higher than the request.
+/// Returns whether the limit of a resource may be higher than the request.
 fn may_exceed(name: &str) -> bool {
     is_native(name) && !is_huge(name)
 }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::names::is_label_value;
 
-/// Checks every field of a pod spec that decides where the pod runs.
+/// Checks every field of a pod spec that affects on which node the pod runs.
 pub(super) fn check(spec: &Place<'_>, found: &mut Findings) {
     found.labels(&spec.field("nodeSelector"));
     let affinity = spec.field("affinity");
@@ -65,7 +65,7 @@ fn node_term(term: &Place<'_>, is_required: bool, found: &mut Findings) {
     }
 }
 
-/// Checks an expression of a selector. `further` are operators beyond those of label selectors.
+/// Checks an expression of a selector. `further` are operators that label selectors do not have.
 fn selects(expression: &Place<'_>, further: &[&str], values_are_labels: bool, found: &mut Findings) {
     let (operator, values) = (expression.field("operator"), expression.field("values"));
     let count = values.items().count();
@@ -119,7 +119,7 @@ fn pod_term(term: &Place<'_>, found: &mut Findings) {
     label_keys(term, found);
 }
 
-/// Checks label keys that need a selector.
+/// Checks label keys, which are allowed only together with a selector.
 fn label_keys(at: &Place<'_>, found: &mut Findings) {
     let selector = at.field("labelSelector");
     for field in ["matchLabelKeys", "mismatchLabelKeys"] {

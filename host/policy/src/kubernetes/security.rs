@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{found::Findings, place::Place};
 
-/// The range of user and group ids.
+/// The valid range of user and group IDs.
 const IDS: (i64, i64) = (0, i32::MAX as i64);
 
 /// Checks the security context of a container.
@@ -82,7 +82,8 @@ fn common(at: &Place<'_>, found: &mut Findings) {
     }
 }
 
-/// Whether a name consists of words with lower-case letters, digits and inner `-_`, separated by dots or slashes.
+/// Returns whether a name consists of words with dots or slashes between them. Each word has lower-case letters, digits
+/// and inner `-_`.
 fn is_sysctl(name: &str) -> bool {
     let is_end = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let is_word = |word: &str| {
@@ -95,7 +96,7 @@ fn is_of_network(name: &str) -> bool {
     name.starts_with("net.")
 }
 
-/// Whether a kernel parameter belongs to the IPC namespace: shared memory, semaphores and message queues.
+/// Returns whether a kernel parameter belongs to the IPC namespace: shared memory, semaphores and message queues.
 fn is_of_memory(name: &str) -> bool {
     const NAMES: [&str; 9] =
         ["sem", "shmall", "shmmax", "shmmni", "shm_rmid_forced", "shm", "msgmax", "msgmnb", "msgmni"];

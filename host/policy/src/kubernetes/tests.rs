@@ -1,5 +1,5 @@
-//! Manifests that an API server refuses, with the path that the check reports. The suite `fields` tries the same on a
-//! real API server.
+//! Checks manifests that an API server refuses, and compares the path in each finding. The suite `fields` sends the
+//! same manifests to a real API server.
 
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ fn of_container(container: &Value) -> Vec<String> {
     told.iter().map(|line| line.replace("spec.template.spec.containers[0].", "")).collect()
 }
 
-/// Checks that each case is refused at this path and nowhere else.
+/// Checks that each case is refused at its path, and at no other path.
 fn each(of: impl Fn(&Value) -> Vec<String>, cases: &[(Value, &str)]) {
     for (fields, place) in cases {
         let told = of(fields);

@@ -14,7 +14,7 @@ use super::{
 pub(super) struct Volumes<'a> {
     /// All volumes.
     pub(super) all: BTreeSet<&'a str>,
-    /// The volumes that can be devices.
+    /// The volumes that a container can use as block devices.
     pub(super) devices: BTreeSet<&'a str>,
 }
 
@@ -76,7 +76,7 @@ fn of_kind(kind: &str, source: &Place<'_>, found: &mut Findings) {
     }
 }
 
-/// Checks a Secret or `ConfigMap` as files.
+/// Checks a Secret or `ConfigMap` that a volume contains as files.
 fn named<'a>(source: &Place<'a>, field: &'a str, what: &str, found: &mut Findings) {
     found.needs(&source.field(field), what);
     found.mode(&source.field("defaultMode"));
@@ -91,7 +91,7 @@ fn key_as_file(item: &Place<'_>, found: &mut Findings) {
     found.mode(&item.field("mode"));
 }
 
-/// Checks a field or resource of the pod as a file.
+/// Checks a field or resource of the pod that a volume contains as a file.
 fn file_of_pod(item: &Place<'_>, found: &mut Findings) {
     let path = item.field("path");
     found.needs(&path, "the name of the file");

@@ -42,7 +42,7 @@ fn numbers(spec: &Place<'_>, found: &mut Findings) {
     }
 }
 
-/// Checks that pods of a lasting workload are always restarted.
+/// Checks that the pods of a Deployment, `StatefulSet` or `DaemonSet` always restart.
 fn lasting(pod: &Place<'_>, found: &mut Findings) {
     let policy = pod.field("restartPolicy");
     if !matches!(policy.text(), "" | "Always") {
@@ -54,7 +54,7 @@ fn lasting(pod: &Place<'_>, found: &mut Findings) {
     }
 }
 
-/// Checks that the selector finds the pods of the template.
+/// Checks that the selector matches the labels of the template.
 fn labels(spec: &Place<'_>, found: &mut Findings) {
     let (selector, labels) = (spec.field("selector"), spec.field("template").field("metadata").field("labels"));
     let wanted = selector.field("matchLabels");

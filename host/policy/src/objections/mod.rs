@@ -1,8 +1,8 @@
-//! Turns errors of a JSON Schema validator into plain words: the allowed values, the type that was found, and a remedy.
-//! The value itself is left out, since it may be a secret.
+//! Translates errors of a JSON Schema validator into plain words: the allowed values, the type of the wrong value, and
+//! a remedy. The text never shows the value itself, which may be a secret.
 //!
-//! For alternatives (`anyOf`, `oneOf`), the error describes the alternative that was meant, or the values that all of
-//! them allow.
+//! For alternatives (`anyOf`, `oneOf`), the text describes the alternative that the author of the value probably meant,
+//! or lists the values that all alternatives allow.
 
 mod patterns;
 
@@ -26,12 +26,12 @@ pub struct Objection<'a> {
     pub error: &'a ValidationError<'a>,
     /// The rule for the value: `must be a text`.
     pub must: String,
-    /// A remedy that is more specific than correcting the value.
+    /// A remedy, if one is known that is more specific than "correct the value".
     pub remedy: Option<String>,
 }
 
 impl Objection<'_> {
-    /// The type that was found, if the type is wrong. Shows nothing of the value.
+    /// Returns the type of the value, if the type is wrong. Never shows the value itself.
     pub fn came(&self) -> Option<&'static str> {
         let (mut types, mut names) = (Vec::new(), Vec::new());
         wanted(self.error, &mut types, &mut names);
@@ -53,7 +53,7 @@ fn is_whole(value: &Value) -> bool {
     value.as_f64().is_some_and(|number| number.fract() == 0.0)
 }
 
-/// The problems of the innermost wrong values.
+/// Returns the problems of the innermost wrong values.
 pub fn objections<'a>(error: &'a ValidationError<'a>) -> Vec<Objection<'a>> {
     if let Some(branches) = alternatives(error) {
         let (mut values, mut nouns) = (Vec::new(), Vec::new());
@@ -84,7 +84,8 @@ fn is_same_place(one: &ValidationError<'_>, other: &ValidationError<'_>) -> bool
     one.instance_path().as_str() == other.instance_path().as_str()
 }
 
-/// Whether an alternative was not meant: it accepts only values of another type, or other listed values.
+/// Returns whether the value's author cannot have meant an alternative: it accepts only values of another type, or only
+/// other listed values.
 fn excludes(inner: &ValidationError<'_>, outer: &ValidationError<'_>) -> bool {
     is_same_place(inner, outer)
         && matches!(
@@ -93,7 +94,8 @@ fn excludes(inner: &ValidationError<'_>, outer: &ValidationError<'_>) -> bool {
         )
 }
 
-/// Collects what the alternatives allow, if each says so at the value's own path: listed values and named types.
+/// Collects the listed values and the names of the types that all alternatives accept. Returns `None` if an alternative
+/// has no such rule for the value as a whole.
 fn allowed(error: &ValidationError<'_>, values: &mut Vec<String>, nouns: &mut Vec<String>) -> Option<()> {
     for errors in alternatives(error)? {
         let here = || errors.iter().filter(|inner| is_same_place(inner, error));
@@ -123,7 +125,7 @@ fn one_of(values: &[String]) -> String {
     if let [only] = values { only.clone() } else { format!("one of {}", listed(values)) }
 }
 
-/// The complete list of accepted values, if the rule is such a list.
+/// Returns the complete list of accepted values, if the rule consists of such a list.
 fn exactly<'a>(error: &'a ValidationError<'_>) -> Option<Vec<&'a Value>> {
     static NULL: Value = Value::Null;
     match error.kind() {
@@ -138,7 +140,7 @@ fn shown(value: &Value) -> String {
     cut(&canonical(value), VALUE).into_owned()
 }
 
-/// A name for the accepted values, if they have one.
+/// Returns a name for the accepted values, if such a name exists.
 fn noun(error: &ValidationError<'_>) -> Option<String> {
     if let Some(values) = exactly(error) {
         return Some(one_of(&values.into_iter().map(shown).collect::<Vec<_>>()));
@@ -183,7 +185,7 @@ fn type_of(value: &Value) -> JsonType {
     }
 }
 
-/// Describes any other rule, as a sentence without its subject.
+/// Describes any other rule, as a sentence without a subject.
 fn rule(error: &ValidationError<'_>) -> String {
     let items = |limit: &u64, what: &str| format!("{limit} {what}{}", if *limit == 1 { "" } else { "s" });
     match error.kind() {
@@ -238,7 +240,7 @@ fn rule(error: &ValidationError<'_>) -> String {
     }
 }
 
-/// Suggests a remedy if the value resembles an accepted one.
+/// Suggests a remedy if the value resembles an accepted value.
 fn remedy(error: &ValidationError<'_>) -> Option<String> {
     let (mut types, mut names) = (Vec::new(), Vec::new());
     wanted(error, &mut types, &mut names);
@@ -255,7 +257,7 @@ fn remedy(error: &ValidationError<'_>) -> Option<String> {
             if (is_number && numbers) || (["true", "false"].contains(&text) && wants(JsonType::Boolean)) {
                 return Some("write it without quotes".to_owned());
             }
-            // Skip short texts: any text of one or two letters is similar to any other.
+            // Skip short texts: every text of one or two letters is similar to every other one.
             let near = nearest(text, names).filter(|near| *near != text && text.len() > 2);
             near.map(|near| format!("write {near}"))
         }
@@ -264,7 +266,7 @@ fn remedy(error: &ValidationError<'_>) -> Option<String> {
     }
 }
 
-/// Collects the types and texts that are accepted at an error's path.
+/// Collects the types and texts that the schema accepts at an error's path.
 fn wanted<'a>(error: &'a ValidationError<'_>, types: &mut Vec<JsonType>, names: &mut Vec<&'a str>) {
     names.extend(exactly(error).into_iter().flatten().filter_map(Value::as_str));
     match error.kind() {
@@ -286,7 +288,7 @@ mod tests {
 
     use super::*;
 
-    /// Each problem with a value: path, rule, found type, remedy.
+    /// Returns each problem with a value as a text: path, rule, type of the value, remedy.
     fn told(schema: &Value, value: &Value) -> Vec<String> {
         let validator = jsonschema::validator_for(schema).unwrap();
         let errors: Vec<_> = validator.iter_errors(value).collect();

@@ -1,12 +1,12 @@
-//! Describes regular expressions of Kubernetes' own rules in words, with an example. Most schemas use these and few
-//! others.
+//! Describes the regular expressions of Kubernetes' own rules in words, with an example. Most schemas use mainly these
+//! expressions.
 
-/// A name for the texts that a pattern accepts.
+/// Returns a name for the texts that a pattern accepts.
 pub(super) fn noun(pattern: &str) -> Option<&'static str> {
     NOUNS.iter().find(|(of, _)| *of == pattern).map(|(_, noun)| *noun)
 }
 
-/// The rule for texts that must not match a pattern.
+/// Returns the rule for texts that must not match a pattern.
 pub(super) fn not(pattern: &str) -> Option<&'static str> {
     (pattern == r"^(.*\.)?kaos\.tools/")
         .then_some("must not begin with kaos.tools/, which is reserved for the operator")

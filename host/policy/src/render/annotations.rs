@@ -1,4 +1,4 @@
-//! Applies the settings that an object's own annotations override.
+//! Applies the settings that an object overrides in its own annotations.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -11,8 +11,8 @@ use crate::{
     settings::{ANNOTATION_PREFIX, Path, SettingsError},
 };
 
-/// Puts the object's annotations over the settings of each layer, and adds the steps of that work. Returns violations
-/// for annotations that no layer knows and for values that do not fit.
+/// Applies the object's annotations to the settings of each layer. Adds the steps of this work to `steps`. Returns
+/// violations for annotations that no layer knows, and for values that do not fit.
 pub(super) fn annotate<'a>(
     object: &Value,
     base: &mut PassLayer<'a>,

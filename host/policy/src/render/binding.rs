@@ -1,5 +1,5 @@
-//! Binds a stack of policies to settings and to facts of the cluster: everything that decides an answer except the
-//! object.
+//! Binds a stack of policies to settings and to facts of the cluster. Together with an object, these determine an
+//! answer.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -10,14 +10,14 @@ use crate::{
     settings::Effective,
 };
 
-/// A policy and its settings.
+/// A policy of a stack, with its settings.
 #[derive(Clone)]
 pub(super) struct Bound {
     pub(super) policy: Arc<Policy>,
     pub(super) settings: Arc<Effective>,
 }
 
-/// A stack with its settings, the cluster's facts and the rules for answers.
+/// A stack with its settings, the facts of the cluster, and the rules for answers.
 pub(super) struct Binding {
     pub(super) base: Bound,
     pub(super) overlays: Vec<Bound>,
@@ -29,12 +29,12 @@ pub(super) struct Binding {
 }
 
 impl Binding {
-    /// Each layer's policy and settings, the lowest layer first.
+    /// Returns each layer's policy and settings, the lowest layer first.
     pub(super) fn layers(&self) -> impl Iterator<Item = (&Arc<Policy>, &Arc<Effective>)> {
         std::iter::once(&self.base).chain(&self.overlays).map(|bound| (&bound.policy, &bound.settings))
     }
 
-    /// Everything that decides answers, other than the policies and their settings.
+    /// Returns the inputs that affect answers, except the policies and their settings.
     pub(super) fn context(&self) -> Value {
         json!([self.cluster, self.user_privileges == UserPrivileges::Allowed, self.grantable, self.checks])
     }

@@ -1,4 +1,4 @@
-//! Shows a rendered object as one document, for `render -o json` and the operator's explanation.
+//! Shows a rendered object as one document, for `render -o json` and the operator's `explain`.
 
 use std::fmt;
 
@@ -31,7 +31,7 @@ pub struct Document<'a> {
 /// The reason why an object has no manifests.
 #[derive(Debug, Serialize)]
 pub struct Refused {
-    /// `Invalid`, `Waiting` or `Unsupported` if the policy refused; `Failed` if the policy failed.
+    /// `Invalid`, `Waiting` or `Unsupported` if the policy refused. `Failed` if the policy failed.
     pub reason: &'static str,
     /// One message for each problem.
     pub messages: Vec<Message>,
@@ -40,14 +40,15 @@ pub struct Refused {
 /// One problem.
 #[derive(Debug, Serialize)]
 pub struct Message {
-    /// The field with the problem, or the object that the policy waits for; empty for the object as a whole.
+    /// The field with the problem, or the object that the policy waits for. Empty if the problem concerns the whole
+    /// object.
     pub path: String,
     /// The problem and the remedy.
     pub message: String,
 }
 
 impl Refused {
-    /// Converts a policy's refusal.
+    /// Converts a policy's refusal to this form.
     pub fn of(refusal: &Refusal) -> Self {
         let message = |path: String, message: &str| Message { path, message: message.to_owned() };
         let messages = match refusal {
@@ -85,8 +86,8 @@ impl fmt::Display for Message {
 }
 
 impl Rendered {
-    /// Builds the document. The caller knows whether the plan's gates still hold back the first apply, and the status.
-    /// Gates that no longer hold anything back are left out.
+    /// Builds the document. The caller knows the status, and whether the plan's gates still hold back the first apply
+    /// (`is_gated`). If they do not, the document contains no gates.
     pub fn document<'a>(&'a self, is_gated: bool, status: &'a Value) -> Document<'a> {
         Document {
             object: self.object.reference(),
@@ -107,7 +108,7 @@ impl Rendered {
     }
 }
 
-/// A variable in the form of a Kubernetes `env` entry, with its container and its origin.
+/// Returns a variable in the form of a Kubernetes `env` entry, with its container and its origin.
 fn variable(variable: &EnvVar) -> Value {
     let EnvVar { container, name, source, origin } = variable;
     let mut shown = Map::new();
@@ -131,7 +132,7 @@ fn value_from(source: &EnvSource) -> Value {
         EnvSource::SecretKey(from) => json!({"secretKeyRef": selector(from)}),
         EnvSource::ConfigMapKey(from) => json!({"configMapKeyRef": selector(from)}),
         EnvSource::FieldPath(path) => json!({"fieldRef": {"fieldPath": path}}),
-        // The guard parsed the text before, so the fallback is never used.
+        // The guard has parsed this text before, so the parser never fails here.
         EnvSource::Other(text) => serde_json::from_str(text).unwrap_or_else(|_| text.as_str().into()),
     }
 }

@@ -1,4 +1,4 @@
-//! Reasons why a renderer does not accept an object.
+//! The reasons why a renderer does not accept an object.
 
 use super::ObjectError;
 use crate::contract::ResourceType;
@@ -9,10 +9,10 @@ pub enum RenderError {
     /// The value is not a Kubernetes object.
     #[error(transparent)]
     Object(#[from] ObjectError),
-    /// A layer does not claim the object's kind.
+    /// A layer's policy does not claim the object's kind.
     #[error("policy {policy} does not claim {of}")]
     NotClaimed {
-        /// The layer's name.
+        /// The name of the layer's policy.
         policy: String,
         /// The object's type.
         of: ResourceType,

@@ -1,4 +1,5 @@
-//! Resolves a layer's needs in rounds: checks each need, looks up its target, and shows the result to the policy.
+//! Resolves a layer's needs in rounds. In each round, it checks the new needs, looks up their targets, and shows the
+//! results to the policy.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use crate::{
     manifest::Grants,
 };
 
-/// Everything that decides which objects one layer may see.
+/// The claim, grants, limits and cluster view that decide which objects one layer may see.
 pub(super) struct View<'a> {
     pub(super) claim: &'a Claim,
     pub(super) grants: &'a Grants,
@@ -31,10 +32,10 @@ pub(crate) struct Asked {
 }
 
 impl View<'_> {
-    /// Begins a pass, asks the policy for needs until no new ones come, and fills the subject's `found`. Returns a
-    /// refusal if the found objects exceed the limits of [`Load`].
+    /// Begins a pass, asks the policy for needs until it has no new ones, and adds the answers to the subject's
+    /// `found`. Returns a refusal if the found objects exceed the limits of [`Load`].
     ///
-    /// `asked` holds the needs also after a failure, so that the operator can watch the objects.
+    /// Fills `asked` also if the policy fails, so that the operator can watch the objects.
     pub(super) fn resolve(
         &self,
         sandbox: &mut dyn Sandbox,
@@ -57,7 +58,7 @@ impl View<'_> {
             if needs.is_empty() {
                 return Ok(Ok(()));
             }
-            // Look up new needs only; keep the answers of earlier rounds.
+            // Look up only new needs, and keep the answers of earlier rounds.
             news = needs.iter().map(|need| self.found(need, &mut load)).collect();
             subject.add(&news);
             asked.needs.extend(needs.iter().cloned());
@@ -70,12 +71,12 @@ impl View<'_> {
         Err(Failure::TooManyRounds { limit: Limits::ROUNDS })
     }
 
-    /// Answers one need, within the room that earlier answers left.
+    /// Answers one need. `load` limits how much the answer may contain.
     pub(super) fn found(&self, need: &Need, load: &mut Load) -> Found {
         Found { id: need.id.clone(), answer: self.answer(&need.target, load) }
     }
 
-    /// Whether the policy may see a target. The operator does not watch a target that the policy may not see.
+    /// Returns whether the policy may see a target. The operator does not watch a target that the policy may not see.
     pub(super) fn may_see(&self, target: &Target) -> bool {
         self.permit(target).is_ok()
     }
@@ -90,7 +91,8 @@ impl View<'_> {
         if let Err(reason) = self.permit(target) {
             return Answer::Forbidden(reason);
         }
-        // The load is full, so the pass ends in a refusal: skip further lookups. Facts of a Secret are small.
+        // If the load is full, the pass ends in a refusal, so skip further lookups. Look up Secrets anyway, because
+        // their facts are small.
         if load.is_full() && !of.is_secret() {
             return Answer::Objects(Vec::new());
         }

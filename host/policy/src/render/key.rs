@@ -1,9 +1,9 @@
-//! The memo's keys for remembered answers.
+//! The keys with which the memo stores answers.
 
 use super::binding::Binding;
 use crate::{digest::Digest, settings::Effective};
 
-/// The key of a pass: everything that decides an answer before the first lookup.
+/// Returns the key of a pass: a digest of everything that determines its answer, except the objects that lookups find.
 pub(super) fn pass_key<'a>(binding: &Binding, settings: impl Iterator<Item = &'a Effective>, object: &str) -> Digest {
     let layers: Vec<_> =
         binding.layers().map(|(policy, _)| (policy.id().digest, policy.limits(), policy.grants())).collect();

@@ -1,4 +1,4 @@
-//! One layer of one pass.
+//! One layer of a stack in one pass.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::{
     settings::Effective,
 };
 
-/// One layer of one pass: its policy, its claim on the kind, and the settings for this object.
+/// A layer in one pass: its policy, its claim on the kind, and its settings for this object.
 pub(super) struct PassLayer<'a> {
     pub(super) bound: &'a Bound,
     pub(super) claim: &'a Claim,

@@ -1,8 +1,8 @@
 //! Limits the size of the objects that a policy sees in addition to the primary object.
 //!
-//! Reading these objects costs the policy fuel, and other users may have written them. Too many bytes would end the
-//! pass half-way, as if the policy were broken. So the pass ends here first, and waits for the object that is too
-//! large. At these limits, the default policies use two thirds of their fuel.
+//! Reading these objects costs the policy fuel, and other users may have written them. Too many bytes would use up the
+//! fuel in the middle of the pass, as if the policy were broken. So the host stops the pass first, and the object waits
+//! until the other object is smaller. At these limits, the default policies use two thirds of their fuel.
 
 use serde_json::Value;
 
@@ -15,12 +15,12 @@ use crate::{
     units::{bytes, count},
 };
 
-/// The reason for waiting for an object that is too large to be shown to a policy.
+/// The reason in the refusal if an object is too large for a policy.
 pub const TOO_LARGE: &str = "TooLarge";
-/// The most bytes of one object as JSON. An API server accepts less.
+/// The maximum size of one object as JSON, in bytes. An API server accepts only smaller objects.
 const BYTES: usize = 2 << 20;
-/// The most values of all objects together. [`MOST`] limits their bytes. One object has the same limits as the primary
-/// object.
+/// The maximum number of values of all objects together. [`MOST`] limits their bytes. Each single object has the same
+/// limits as the primary object.
 const ALL_VALUES: usize = 50_000;
 
 /// The objects that one layer has seen so far.
@@ -29,11 +29,11 @@ pub(super) struct Load {
     bytes: Total,
     values: Total,
     too_large: Vec<Blocker>,
-    /// The bytes examined, including objects that are too large to be shown.
+    /// The bytes of all objects examined so far, including objects that are too large for the policy.
     looked_at: usize,
 }
 
-/// A sum, and the object with the largest part of it.
+/// A sum over several objects, and the object with the largest part of it.
 #[derive(Debug, Default)]
 struct Total {
     sum: usize,
@@ -42,7 +42,8 @@ struct Total {
 }
 
 impl Load {
-    /// Returns the object's text for the policy: the whole object, or only its name if the object is too large.
+    /// Returns the object's text for the policy. If the object is too large, the text contains only its name and
+    /// identity.
     pub(super) fn object(&mut self, object: &Value) -> String {
         let (on, text) = (Reference::of_object(object), canonical(object));
         self.looked_at += text.len();
@@ -68,12 +69,12 @@ impl Load {
         if self.add(on, bytes, facts.keys.len()) { facts } else { SecretFacts { keys: Vec::new(), ..facts } }
     }
 
-    /// Whether to stop examining objects: the pass already has to wait for one of the examined objects.
+    /// Returns whether to stop examining objects: the examined objects already cause a refusal.
     pub(super) fn is_full(&self) -> bool {
         self.looked_at > MOST
     }
 
-    /// The refusal that names the objects to wait for; `None` if the policy sees everything whole.
+    /// Returns the refusal that names the objects to wait for; `None` if the policy sees all objects completely.
     pub(super) fn refusal(&self) -> Option<Refusal> {
         let mut too_large = self.too_large.clone();
         let values = |number: usize| format!("{} values", count(number));
@@ -96,7 +97,7 @@ impl Load {
         (!too_large.is_empty()).then_some(Refusal::Waiting(too_large))
     }
 
-    /// Counts an object. Returns whether there is room for it.
+    /// Adds an object to the sums. Returns whether the sums are within the limits.
     fn add(&mut self, on: &Reference, bytes: usize, values: usize) -> bool {
         self.bytes.add(on, bytes);
         self.values.add(on, values);
@@ -133,7 +134,7 @@ mod tests {
         (0..count).map(|n| (format!("f{n}"), json!(1))).collect::<serde_json::Map<_, _>>().into()
     }
 
-    /// The names of the objects that the policy sees whole or cut, and the blockers with their messages.
+    /// Returns the texts of these objects that a policy sees. Also returns the name and the message of each blocker.
     fn shown(objects: &[Value]) -> (Vec<String>, Vec<(String, String)>) {
         let mut load = Load::default();
         let texts = objects.iter().map(|object| load.object(object)).collect();

@@ -1,5 +1,5 @@
-//! Remembers answers that are still valid. The same policies, settings and inputs give the same bytes, so a resync of
-//! an unchanged object is a lookup.
+//! Stores answers and returns them while they are valid. The same policies, settings and inputs give the same bytes. So
+//! for a resync of an unchanged object, one lookup in the memo is enough.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,7 +15,7 @@ use crate::{
     digest::Digest,
 };
 
-/// A complete answer.
+/// A complete answer of a pass.
 #[derive(Debug, Clone)]
 pub(crate) struct MemoAnswer {
     pub(crate) fuel: u64,
@@ -24,7 +24,7 @@ pub(crate) struct MemoAnswer {
     pub(crate) verdict: Verdict,
 }
 
-/// An answer, with the findings that it depends on in addition to its key.
+/// A stored answer, and the found objects that it depends on in addition to its key.
 #[derive(Debug)]
 pub(crate) struct Remembered {
     /// The needs of each layer, the lowest layer first.
@@ -34,7 +34,7 @@ pub(crate) struct Remembered {
     pub(crate) answer: MemoAnswer,
 }
 
-/// A bounded store of answers, shared by all renderers.
+/// A store of answers with a limited size. All renderers share it.
 #[derive(Debug)]
 pub struct Memo {
     capacity: usize,
@@ -50,12 +50,13 @@ struct Entries {
 }
 
 impl Memo {
-    /// A memo of about this many bytes. The least recently used answers go first.
+    /// Creates a memo with a capacity of about this many bytes. If the memo is full, it removes the answers that were
+    /// not used for the longest time.
     pub fn new(bytes: usize) -> Self {
         Self { capacity: bytes, entries: Mutex::default() }
     }
 
-    /// The number of answers, and their approximate bytes.
+    /// Returns the number of answers, and their approximate size in bytes.
     pub fn size(&self) -> (usize, usize) {
         let entries = self.entries();
         (entries.by_key.len(), entries.bytes)
@@ -110,7 +111,7 @@ impl Entries {
     }
 }
 
-/// The approximate bytes of an answer.
+/// Returns the approximate size of an answer in bytes.
 fn weight(answer: &MemoAnswer) -> usize {
     let Subject { object, found, settings, .. } = &*answer.subject;
     let planned = match &answer.verdict {
@@ -122,14 +123,14 @@ fn weight(answer: &MemoAnswer) -> usize {
     1024 + object.len() + settings.len() + written(found) + planned
 }
 
-/// The length of a value as JSON text.
+/// Returns the length of a value as JSON text.
 fn written(it: &impl Serialize) -> usize {
     let mut length = Length(0);
     let _ = serde_json::to_writer(&mut length, it);
     length.0
 }
 
-/// Counts the bytes that are written.
+/// Counts the bytes that a serializer writes.
 struct Length(usize);
 
 impl io::Write for Length {
@@ -143,7 +144,7 @@ impl io::Write for Length {
     }
 }
 
-/// The digest of the objects that each layer found.
+/// Returns the digest of the objects that each layer found.
 pub(crate) fn digest_found(found: &[Vec<Found>]) -> Digest {
     Digest::of_written(&found)
 }

@@ -1,5 +1,4 @@
-//! Renders an object: the one function from an object to its plan, which the operator, the command line and the gate
-//! call.
+//! Renders an object: computes an object's plan. The operator, the command line and the gate call the same function.
 
 mod annotations;
 mod binding;

@@ -1,4 +1,4 @@
-//! Runs one pass: needs and map-env for each layer, then translate, guard and stamp.
+//! Runs one pass: `needs` and `map-env` of each layer, then `translate`, the guard and the stamp.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -27,7 +27,7 @@ use crate::{
     stamp,
 };
 
-/// Everything that stays the same during a pass.
+/// The inputs of a pass, which do not change during the pass.
 struct Pass<'a> {
     binding: &'a Binding,
     object: &'a Value,
@@ -43,7 +43,7 @@ struct Pass<'a> {
 struct Ledger {
     fuel: u64,
     asked: Vec<Asked>,
-    /// Whether a layer did not see every object that it needs.
+    /// Whether a layer did not see all objects that it needs.
     is_cut: bool,
 }
 
@@ -98,8 +98,9 @@ impl Pass<'_> {
         std::iter::once(self.base).chain(self.overlays)
     }
 
-    /// Returns the remembered answer if the policy would answer the same again. The needs follow from the object and
-    /// from the found objects. So equal findings for the same needs mean equal needs and an equal answer.
+    /// Returns the stored answer if the policy would give the same answer again. A policy computes its needs from the
+    /// object and from the found objects. So if the stored needs find equal objects, the policy has the same needs and
+    /// gives the same answer.
     fn recall(&self, memo: &Memo) -> (memo::MemoAnswer, bool) {
         let key = pass_key(self.binding, self.layers().map(|layer| &*layer.settings), self.text);
         if let Some(remembered) = memo.pass(&key) {
@@ -113,7 +114,7 @@ impl Pass<'_> {
             }
         }
         let (answer, ledger) = self.execute();
-        // Remember complete answers only: the sandbox ended well and saw every object that it needs.
+        // Store only complete answers: the policy did not fail, and it saw every object that it needs.
         if !ledger.is_cut && !matches!(answer.verdict, Verdict::Failed(_)) {
             memo.keep_pass(key, &answer, ledger.asked);
         }
@@ -158,7 +159,8 @@ impl Pass<'_> {
         }
     }
 
-    /// Runs needs and map-env of one layer. Records their fuel and findings in the ledger also if they fail.
+    /// Runs `needs` and `map-env` of one layer. Records the fuel and the found objects in the ledger, also if one of
+    /// the calls fails.
     fn map_env(
         &self,
         layer: &PassLayer<'_>,

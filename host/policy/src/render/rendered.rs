@@ -22,21 +22,21 @@ pub struct Rendered {
     pub overlays: Vec<PolicyId>,
     /// The fuel of all layers together. The same input takes the same fuel on every machine.
     pub fuel: u64,
-    /// Every need that the policies may see, with its namespace filled in and its id prefixed with the layer's name.
-    /// The operator watches these needs whatever the verdict is.
+    /// Every need whose objects the policies may see. The need's namespace is filled in, and the layer's name is the
+    /// prefix of its id. The operator watches these needs, whatever the verdict is.
     pub needs: Vec<Need>,
     /// The settings of each layer, the lowest layer first.
     pub settings: Vec<Arc<Effective>>,
-    /// The verdict.
+    /// The verdict of the pass.
     pub verdict: Verdict,
     pub(super) subject: Arc<Subject>,
     pub(super) recalled: bool,
-    /// The steps of checking the settings in the object's annotations. A step takes about 0.2 µs.
+    /// The number of steps for checking the settings in the object's annotations. A step takes about 0.2 µs.
     pub(crate) steps: usize,
 }
 
 impl Rendered {
-    /// The plan, if there is one.
+    /// Returns the plan, if there is one.
     pub fn planned(&self) -> Option<&Planned> {
         match &self.verdict {
             Verdict::Planned(planned) => Some(planned),
@@ -44,22 +44,22 @@ impl Rendered {
         }
     }
 
-    /// The manifests; empty without a plan.
+    /// Returns the manifests; empty without a plan.
     pub fn manifests(&self) -> &[Value] {
         self.planned().map_or(&[], |planned| &planned.manifests)
     }
 
-    /// The gates; empty without a plan.
+    /// Returns the gates; empty without a plan.
     pub fn gates(&self) -> &[Blocker] {
         self.planned().map_or(&[], |planned| &planned.gates)
     }
 
-    /// The mapping; empty without a plan.
+    /// Returns the mapping; empty without a plan.
     pub fn env(&self) -> &[EnvVar] {
         self.planned().map_or(&[], |planned| &planned.env)
     }
 
-    /// The policy that set a variable, and that policy's settings.
+    /// Returns the policy that set a variable, and this policy's settings.
     pub fn giver(&self, EnvVar { container, name, .. }: &EnvVar) -> Option<(&PolicyId, &Effective)> {
         let key = (container.clone(), name.clone());
         let at = self.planned().and_then(|planned| planned.overlaid.get(&key)).copied().unwrap_or_default();
@@ -67,12 +67,12 @@ impl Rendered {
         Some((policy, self.settings.get(at)?))
     }
 
-    /// The notes; empty without a plan.
+    /// Returns the notes; empty without a plan.
     pub fn notes(&self) -> &[Note] {
         self.planned().map_or(&[], |planned| &planned.notes)
     }
 
-    /// The refusal, if there is one.
+    /// Returns the refusal, if there is one.
     pub fn refused(&self) -> Option<&Refusal> {
         match &self.verdict {
             Verdict::Refused(refusal) => Some(refusal),
@@ -80,7 +80,7 @@ impl Rendered {
         }
     }
 
-    /// The failure, if there is one.
+    /// Returns the failure, if there is one.
     pub fn failed(&self) -> Option<&PolicyFailure> {
         match &self.verdict {
             Verdict::Failed(failure) => Some(failure),
@@ -88,12 +88,12 @@ impl Rendered {
         }
     }
 
-    /// The subject that the translating policy received.
+    /// Returns the subject that the translating policy received.
     pub fn subject(&self) -> &Subject {
         &self.subject
     }
 
-    /// Whether the answer came from the memo.
+    /// Returns whether the answer came from the memo.
     pub fn recalled(&self) -> bool {
         self.recalled
     }

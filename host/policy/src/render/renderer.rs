@@ -20,11 +20,11 @@ use crate::{
     settings::{Effective, Layer, SettingsErrors},
 };
 
-/// A stack of policies with their settings and the cluster's facts: everything but the object.
+/// A stack of policies with their settings and the facts of the cluster: all inputs of a pass except the object.
 pub struct Renderer(pub(super) Binding);
 
 impl Renderer {
-    /// Binds a stack to settings and facts. Resolves and checks the settings of each layer once for all objects.
+    /// Binds a stack to settings and facts. Resolves and checks the settings of each layer only once for all objects.
     pub fn new(stack: &Stack, settings: &[Layer], cluster: Cluster) -> Result<Self, SettingsErrors> {
         let bind = |policy: &Arc<Policy>| {
             let settings = policy.settings(settings)?;
@@ -37,7 +37,7 @@ impl Renderer {
         Ok(Self(Binding { base, overlays, cluster, user_privileges, grantable: None, checks, memo: None }))
     }
 
-    /// Stores answers in this memo, and recalls them from it.
+    /// Stores answers in this memo, and returns stored answers from it.
     #[must_use]
     pub fn with_memo(mut self, memo: Arc<Memo>) -> Self {
         self.0.memo = Some(memo);
@@ -59,14 +59,14 @@ impl Renderer {
         self
     }
 
-    /// Sets which errors in manifests the host finds before an API server refuses them; none by default.
+    /// Sets which errors in manifests the host reports before an API server would. By default, it reports none.
     #[must_use]
     pub fn with_checks(mut self, checks: Checks) -> Self {
         self.0.checks = checks;
         self
     }
 
-    /// Each layer's policy and settings, the lowest layer first.
+    /// Returns each layer's policy and settings, the lowest layer first.
     pub fn layers(&self) -> impl Iterator<Item = (&Arc<Policy>, &Arc<Effective>)> {
         self.0.layers()
     }

@@ -11,7 +11,7 @@ use crate::{
     json,
 };
 
-/// The status fields that only the host writes. A policy cannot set them through its report's `fields`.
+/// The status fields that only the host writes. The host ignores them in the `fields` of a policy's report.
 pub const HOST_FIELDS: [&str; 7] =
     ["phase", "ready", "message", "conditions", "observedGeneration", "appliedGeneration", "policy"];
 
@@ -27,7 +27,8 @@ pub struct Assessed {
 }
 
 impl Child {
-    /// A child as policies see it: live, without managedFields and resourceVersion, and without the values of a Secret.
+    /// Creates a child in the form that policies receive: the live object without managedFields and resourceVersion.
+    /// The values of a Secret are empty.
     pub fn new(identity: Reference, live: Option<&Value>) -> Self {
         let is_secret = identity.of().is_secret() || live.is_some_and(|live| ResourceType::of_object(live).is_secret());
         let live = live.map(|live| {
@@ -42,8 +43,9 @@ impl Child {
 }
 
 impl Renderer {
-    /// Asks the policy for a report on a rendered object, given the outcome of the apply and the live children. Opens a
-    /// sandbox of its own: I/O lies between the pass and its report, and a sandbox must not wait for I/O.
+    /// Asks the policy for a report on a rendered object. The input of the policy is the outcome of the apply and the
+    /// live children. Opens a new sandbox: the operator does I/O between the pass and the report, and a sandbox must
+    /// not wait for I/O.
     pub fn assess(
         &self,
         rendered: &Rendered,

@@ -1,5 +1,5 @@
-//! Hides the values of a Secret from policies, and keeps its keys. Another client may have filled a Secret that the
-//! policy's own plan brought.
+//! Hides the values of a Secret from policies, and keeps its keys. The Secret may be a child of the policy's own plan
+//! whose values another client wrote.
 
 use serde_json::Value;
 

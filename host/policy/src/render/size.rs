@@ -1,8 +1,8 @@
 //! Limits the size of an object before a policy sees it.
 //!
-//! Every pass has to read its object, and the fuel of a pass is limited. An object that is too large would end the pass
-//! half-way, as if the policy were broken. So the user gets a message first: the place, the size, the limit and a
-//! remedy. Policies limit their own work in addition.
+//! In every pass, the policy must read its object, and the fuel of a pass is limited. An object that is too large would
+//! use up the fuel in the middle of the pass, as if the policy were broken. So the host checks the size first, and the
+//! user gets a message with the place, the size, the limit and a remedy. In addition, policies limit their own work.
 
 use serde_json::{Value, json};
 
@@ -12,11 +12,12 @@ use crate::{
     units::{bytes, count as grouped},
 };
 
-/// The most values in an object: texts, numbers, lists and objects. Ten thousand variables are thirty thousand values.
+/// The maximum number of values in an object: texts, numbers, lists and objects. Ten thousand variables are thirty
+/// thousand values.
 const VALUES: usize = 40_000;
-/// The most fields of one JSON object within the object.
+/// The maximum number of fields of one JSON object within the object.
 const FIELDS: usize = 10_000;
-/// The bytes from which on a message calls an object large. Ordinary objects have some kilobytes.
+/// The minimum size in bytes for which a message calls an object large. Ordinary objects have a few kilobytes.
 const LARGE: usize = 64 << 10;
 
 /// Refuses an object that is too large, and names the largest part.
@@ -43,8 +44,8 @@ pub(super) fn check(object: &Value) -> Result<(), Violation> {
 
 const REMEDY: &str = "split the object, or move long content to ConfigMaps or Secrets";
 
-/// Describes the largest part of the texts that a policy reads, with a remedy; `None` if no text is large. `text` is
-/// the primary object, `found` are the other objects that the policy sees.
+/// Describes the largest part of the texts that a policy reads, with a remedy. Returns `None` if no text is large.
+/// `text` is the primary object, and `found` contains the other objects that the policy sees.
 pub(super) fn largest(text: &str, found: &[Found]) -> Option<String> {
     let shown = found.iter().flat_map(|found| match &found.answer {
         Answer::Objects(objects) => objects.as_slice(),
@@ -65,7 +66,7 @@ pub(super) fn largest(text: &str, found: &[Found]) -> Option<String> {
     Some(format!("{path} of {on}, which the policy sees, has {size} in {values} values: make it shorter"))
 }
 
-/// The approximate bytes of a value as text.
+/// Returns the approximate size of a value as text, in bytes.
 fn weight(value: &Value) -> usize {
     match value {
         Value::Array(items) => items.iter().map(|item| weight(item) + 1).sum(),
@@ -75,7 +76,7 @@ fn weight(value: &Value) -> usize {
     }
 }
 
-/// The identity of an object without its content.
+/// Returns the name and the identity of an object, without its content.
 pub(super) fn name_alone(object: &Value) -> Value {
     let metadata = &object["metadata"];
     json!({
@@ -96,7 +97,7 @@ fn below(value: &Value) -> Vec<(PathStep, &Value)> {
     }
 }
 
-/// The number of values in a value, including itself.
+/// Returns the number of values in a value, including the value itself.
 pub(super) fn values(value: &Value) -> usize {
     1 + match value {
         Value::Array(items) => items.iter().map(values).sum(),
@@ -118,7 +119,7 @@ fn most_fields(value: &Value) -> usize {
     below.unwrap_or_default().max(fields(value))
 }
 
-/// The first part with too many fields.
+/// Returns the first part with too many fields, and its path.
 fn widest(value: &Value) -> Option<(Vec<PathStep>, &Value)> {
     if fields(value) > FIELDS {
         return Some((Vec::new(), value));
@@ -130,7 +131,7 @@ fn widest(value: &Value) -> Option<(Vec<PathStep>, &Value)> {
     })
 }
 
-/// The innermost part that has more than half of the whole weight.
+/// Returns the innermost part that has more than half of the whole weight, and its path.
 fn heaviest(object: &Value, weigh: fn(&Value) -> usize) -> (Vec<PathStep>, &Value) {
     let half = weigh(object) / 2;
     let (mut path, mut here) = (Vec::new(), object);

@@ -15,32 +15,34 @@ use crate::{
 /// The verdict of a pass.
 #[derive(Debug, Clone)]
 pub enum Verdict {
-    /// The policy made a plan, and the guard let it pass.
+    /// The policy returned a plan, and the guard accepted the plan.
     Planned(Arc<Planned>),
-    /// A policy says that it can make no plan.
+    /// A policy refused: it returned a reason instead of a plan.
     Refused(Refusal),
-    /// A policy failed. The children stay as they are.
+    /// A policy failed. The operator leaves the children as they are.
     Failed(PolicyFailure),
 }
 
-/// A plan that the guard let pass.
+/// A plan that the guard accepted.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Planned {
     /// The stamped manifests in the policy's order, exactly as the host applies them.
     pub manifests: Vec<Value>,
-    /// The gates that hold back the first apply, until the plan was applied once in full.
+    /// The plan gates. They hold back the first apply. After one complete apply, they have no effect, unless
+    /// `gates_hold` is set.
     pub gates: Vec<Blocker>,
     /// The plan's mapping of variables.
     pub env: Vec<EnvVar>,
-    /// The variables that overlays set, by container and name, with the number of the overlay; 1 is the lowest.
+    /// The variables that overlays set, by container and name. The value is the number of the overlay; 1 is the lowest
+    /// overlay.
     #[serde(skip)]
     pub overlaid: BTreeMap<(String, String), usize>,
     /// Messages for the user.
     pub notes: Vec<Note>,
-    /// The finalizer that the plan asks for, instead of the claim's.
+    /// The finalizer that the plan asks for. It replaces the finalizer of the claim.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finalizer: Option<String>,
-    /// Whether the gates also hold back changes to running workloads.
+    /// Whether the gates also hold back later changes to workloads that already run.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub gates_hold: bool,
 }
@@ -49,16 +51,16 @@ pub struct Planned {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("policy {policy}: {failure}{}", .largest.as_ref().map(|largest| format!(": {largest}")).unwrap_or_default())]
 pub struct PolicyFailure {
-    /// The policy of the layer that failed.
+    /// The identity of the policy that failed.
     pub policy: PolicyId,
     /// The failure.
     pub failure: Box<Failure>,
-    /// The largest part of the policy's input, if the failure is about size and the part is large.
+    /// The largest part of the policy's input. Set only if a size limit caused the failure and the part is large.
     pub largest: Option<String>,
 }
 
 impl PolicyFailure {
-    /// A failure of a policy that read this object and these found objects.
+    /// Creates a failure of a policy that read this object and these found objects.
     pub(super) fn new(policy: &PolicyId, failure: Failure, object: &str, found: &[Found]) -> Self {
         let largest = if failure.is_of_size() { size::largest(object, found) } else { None };
         Self { policy: policy.clone(), failure: Box::new(failure), largest }

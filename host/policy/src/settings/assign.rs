@@ -9,8 +9,8 @@ use super::{
 };
 use crate::near::nearest;
 
-/// Converts `--set` arguments to layers. `policies` are all policies, by name. A path may begin with a policy's name;
-/// otherwise it applies to each policy with this setting.
+/// Converts `--set` arguments to layers. `policies` are all policies, by name. If a path begins with a policy's name,
+/// it applies to this policy. Otherwise it applies to every policy with this setting.
 pub fn assignments(arguments: &[String], policies: &[(&str, &Schema)]) -> Result<Vec<Layer>, SettingsErrors> {
     let mut layers = Vec::new();
     let mut errors = Vec::new();
@@ -40,8 +40,8 @@ pub fn assignments(arguments: &[String], policies: &[(&str, &Schema)]) -> Result
     if errors.is_empty() { Ok(layers) } else { Err(SettingsErrors(errors)) }
 }
 
-/// Converts a settings file to layers. The file has an object for each policy under the policy's name, and next to
-/// these objects settings for every policy that has them. Values under a policy's name win.
+/// Converts a settings file to layers. For each policy, the file may contain an object under the policy's name. The
+/// other settings in the file apply to every policy that has them. Values under a policy's name win.
 pub fn file(name: &str, document: &Value, policies: &[(&str, &Schema)]) -> Result<Vec<Layer>, SettingsErrors> {
     let source = Source { origin: Origin::File(name.to_owned()), via: None };
     let wrong = |(path, message): (Path, String)| {
@@ -61,7 +61,7 @@ pub fn file(name: &str, document: &Value, policies: &[(&str, &Schema)]) -> Resul
     let strangers = leaves.iter().filter(|(path, _)| !policies.iter().any(|(_, schema)| takes(schema, path)));
     let mut errors: Vec<_> = strangers.map(|(path, _)| wrong(stranger(path, policies))).collect();
     if !errors.is_empty() {
-        // Several leaves may lie below one unknown name.
+        // Several leaves may be below the same unknown name.
         errors.dedup();
         return Err(SettingsErrors(errors));
     }
@@ -78,7 +78,7 @@ pub fn file(name: &str, document: &Value, policies: &[(&str, &Schema)]) -> Resul
     Ok(shared.chain(sections).collect())
 }
 
-/// Collects the values that are no objects, and empty objects, with their paths.
+/// Collects all values with their paths, except objects that are not empty.
 fn flatten<'a>(path: &Path, value: &'a Value, leaves: &mut Vec<(Path, &'a Value)>) {
     match value.as_object().filter(|object| !object.is_empty()) {
         Some(object) => {
@@ -90,18 +90,19 @@ fn flatten<'a>(path: &Path, value: &'a Value, leaves: &mut Vec<(Path, &'a Value)
     }
 }
 
-/// Whether a policy takes a value at this path. The policy has this setting, or its schema leaves the content of an
-/// outer setting open. Validation happens after all layers are merged.
+/// Returns whether a policy accepts a value at this path: the policy has this setting, or its schema allows any content
+/// for an outer setting. The value itself is validated later, after all layers are merged.
 fn takes(schema: &Schema, path: &Path) -> bool {
     let known = path.prefixes().take_while(|prefix| schema.has(prefix)).last();
     known.is_some_and(|known| known == *path || schema.names(&known).is_empty())
 }
 
-/// The outermost part of a path that no policy has, and a suggestion.
+/// Returns the outermost part of a path that no policy has, and a message with a suggestion.
 fn stranger(path: &Path, policies: &[(&str, &Schema)]) -> (Path, String) {
     let first = path.names().first().map(String::as_str).unwrap_or_default();
     let own: Vec<_> = policies.iter().filter(|(policy, _)| *policy == first).copied().collect();
-    // Below a policy's name, only that policy's settings count. A policy may have the name of a setting.
+    // If the path begins with a policy's name, search only the settings of this policy. A policy and a setting may have
+    // the same name.
     let (base, among) =
         if own.is_empty() { (Path::default(), policies) } else { (Path::default().then(first), &own[..]) };
     let rest = if own.is_empty() { path.clone() } else { path.tail() };
@@ -120,8 +121,8 @@ fn stranger(path: &Path, policies: &[(&str, &Schema)]) -> (Path, String) {
         None if names.is_empty() => "does not exist, and this place has no settings: remove it".to_owned(),
         None if names.len() <= LISTED => format!("does not exist: use one of {}", listed(&names)),
         None => {
-            // `policy inspect` shows only installed policies: no file holds the built-in ones. So name the reference
-            // page, too.
+            // `policy inspect` shows only installed policies, because no file contains the built-in ones. So the
+            // message also names the reference page.
             let count = names.len();
             let all = "docs/reference/settings.md, or the output of `policy inspect`";
             format!("does not exist, and none of the {count} is similar: see {all}")

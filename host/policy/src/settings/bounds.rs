@@ -1,21 +1,22 @@
-//! Limits the expanded size of a schema before a validator is built.
+//! Limits the expanded size of a schema before the host builds a validator.
 //!
-//! A validator contains the target of a `$ref` as often as the schema refers to it. A few kilobytes of nested
-//! references can expand beyond any machine's memory, and a long chain of references can overflow the stack. So this
-//! module walks the schema with every `$ref` expanded, and stops at the limits.
+//! A validator contains a copy of the target for each `$ref` in the schema. A few kilobytes of nested references can
+//! expand beyond any machine's memory, and a long chain of references can overflow the stack. So this module walks the
+//! schema with every `$ref` expanded, and stops at the limits.
 
 use serde_json::{Map, Value};
 
 use super::SchemaError;
 use crate::cut::{VALUE, cut};
 
-/// The most bytes of a schema.
+/// The maximum size of a schema in bytes.
 const BYTES: usize = 256 << 10;
-/// The most values in a schema with each `$ref` expanded. The largest schema of the default policies has seven hundred.
+/// The maximum number of values in a schema with each `$ref` expanded. The largest schema of the default policies has
+/// seven hundred values.
 const VALUES: usize = 20_000;
-/// The most levels of a schema with each `$ref` expanded.
+/// The maximum depth of a schema with each `$ref` expanded.
 const LEVELS: usize = 64;
-/// Keywords that refer in other ways, or that change the meaning of a `$ref`.
+/// Keywords for other kinds of references, and keywords that change the meaning of a `$ref`.
 const FOREIGN: [&str; 6] = ["$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$schema"];
 
 /// Refuses a text that is too long to parse.
@@ -26,18 +27,18 @@ pub(super) fn length(text: &str) -> Result<(), SchemaError> {
     Ok(())
 }
 
-/// Refuses a schema that expands beyond the limits, or that refers to anything but a part of itself.
+/// Refuses a schema that expands beyond the limits, or that contains a reference to anything but a part of itself.
 pub(super) fn check(root: &Value) -> Result<(), SchemaError> {
     BoundsWalk { root, left: VALUES, path: Vec::new(), references: Vec::new() }.value(root, 0)
 }
 
-/// Writes a place in a schema, for messages.
+/// Formats a place in a schema for messages.
 pub(super) fn located(path: &[&str]) -> String {
     cut(&format!("#/{}", path.join("/")), VALUE).into_owned()
 }
 
-/// How often a validator may check the values in a part of a schema. For `unevaluated…` keywords, the validator runs
-/// the rest of the part again to find the values that are left over.
+/// Returns how often a validator may check the values in a part of a schema. For `unevaluated…` keywords, the validator
+/// runs the other keywords of the part again to find the remaining values.
 pub(super) fn times(part: &Map<String, Value>) -> usize {
     if part.contains_key("unevaluatedProperties") || part.contains_key("unevaluatedItems") { 3 } else { 1 }
 }
@@ -47,7 +48,7 @@ struct BoundsWalk<'a> {
     root: &'a Value,
     left: usize,
     path: Vec<&'a str>,
-    /// The targets of the references that lead to this place.
+    /// The targets of the references on the way to this place.
     references: Vec<&'a str>,
 }
 
@@ -86,7 +87,7 @@ impl<'a> BoundsWalk<'a> {
 
     fn follow(&mut self, target: &'a str, level: usize) -> Result<(), SchemaError> {
         let root = self.root;
-        // Refuse escapes with `%`: a reader that decodes them may find another part.
+        // Refuse `%` in references: a reader that decodes `%` escapes may find another part of the schema.
         let found = target.strip_prefix('#').filter(|way| !way.contains('%')).and_then(|way| root.pointer(way));
         let Some(found) = found else {
             return Err(SchemaError::Reference { path: self.here(), target: cut(target, VALUE).into_owned() });
@@ -100,7 +101,7 @@ impl<'a> BoundsWalk<'a> {
         Ok(())
     }
 
-    /// Whether a field only names the schema's JSON Schema version or its own id.
+    /// Returns whether a field only names the JSON Schema version or the schema's own id.
     fn says_what_it_is(&self, name: &str) -> bool {
         ["$schema", "$id"].contains(&name) && self.path.len() == 1
     }
@@ -121,7 +122,7 @@ mod tests {
         Schema::parse(&schema.to_string()).unwrap_err()
     }
 
-    /// A chain of `count` definitions, each built from the next one.
+    /// Returns a chain of `count` definitions. Each definition is built from the next one.
     fn row(count: usize, of_next: impl Fn(Value) -> Value) -> Value {
         let mut definitions: Map<String, Value> =
             (0..count).map(|n| (format!("d{n}"), of_next(json!({"$ref": format!("#/$defs/d{}", n + 1)})))).collect();

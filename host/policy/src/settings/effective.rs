@@ -1,4 +1,4 @@
-//! Effective settings, with the layer that gave each value.
+//! Effective settings. Each value has its source, the layer that set it.
 
 use std::collections::BTreeMap;
 
@@ -21,28 +21,29 @@ pub struct Effective {
 }
 
 impl Effective {
-    /// The settings as one object.
+    /// Returns the settings as one object.
     pub fn tree(&self) -> &Value {
         &self.tree
     }
 
-    /// The settings as JSON text with sorted keys, as the policy receives them.
+    /// Returns the settings as JSON text with sorted keys, in the form that the policy receives.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Each value's path and source, sorted by path.
+    /// Returns each value's path and source, sorted by path.
     pub fn sources(&self) -> impl Iterator<Item = (&Path, &Source)> {
         self.sources.iter()
     }
 
-    /// The digest of the values and their sources. The source counts, since the guard may allow or reject a value by
-    /// its source.
+    /// Returns the digest of the values and their sources. The digest includes the sources, because the guard may allow
+    /// or reject a value by its source.
     pub(crate) fn digest(&self) -> Digest {
         self.digest
     }
 
-    /// The values from the operator's owner: without the schema's defaults, a namespace's settings and annotations.
+    /// Returns the values that the operator's owner set. Leaves out the schema's defaults, settings of namespaces, and
+    /// annotations.
     pub(crate) fn of_operator(&self) -> Value {
         self.given_by(|origin| match origin {
             Origin::Preset(_)
@@ -56,23 +57,25 @@ impl Effective {
         })
     }
 
-    /// The values from the process's own flags. The environment is left out: in the chart's pods, it holds the data of
-    /// `kaos-operator-config` at the start, and the user that installs policies may write that ConfigMap.
+    /// Returns the values from the process's own flags. Leaves out the environment: in the chart's pods, it contains
+    /// the data of `kaos-operator-config` from the time of the start. A user who may install policies may also be able
+    /// to write that ConfigMap.
     pub(crate) fn of_flags(&self) -> Value {
         self.given_by(|origin| matches!(origin, Origin::PolicyFile(_) | Origin::File(_) | Origin::CommandLine))
     }
 
-    /// The values from the object's own annotations.
+    /// Returns the values from the object's own annotations.
     pub(crate) fn of_annotations(&self) -> Value {
         self.given_by(|origin| *origin == Origin::Annotation)
     }
 
-    /// Each value from a namespace's settings: its path, its source, and settings with only this value.
+    /// Returns each value from a namespace's settings, with its path and source. The third part is a tree that contains
+    /// only this value.
     pub(crate) fn of_namespaces(&self) -> impl Iterator<Item = (&Path, &Source, Value)> {
         self.given_one_by_one(|origin| matches!(origin, Origin::NamespacePolicy(_)))
     }
 
-    /// Each value from the origins that `by` selects, in the same form.
+    /// Returns each value whose origin `by` accepts, in the same form as [`Self::of_namespaces`].
     pub(crate) fn given_one_by_one(&self, by: fn(&Origin) -> bool) -> impl Iterator<Item = (&Path, &Source, Value)> {
         let given = self.sources.iter().filter(move |(_, source)| by(&source.origin));
         given.filter_map(|(path, source)| {
@@ -92,13 +95,14 @@ impl Effective {
         given
     }
 
-    /// The source of the value at a path, or of the nearest value above or below it.
+    /// Returns the source of the value at a path. If no value is there, returns the source of the nearest value above
+    /// or below the path.
     pub fn source(&self, path: &Path) -> Option<&Source> {
         nearest(&self.sources, path)
     }
 }
 
-/// Puts a value at the path `names`.
+/// Stores a value at the path `names`.
 fn put(at: &mut Value, names: &[String], value: Value) {
     let Some((first, rest)) = names.split_first() else {
         *at = value;

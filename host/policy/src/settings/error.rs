@@ -4,10 +4,10 @@ use std::fmt;
 
 use super::{Path, Source};
 
-/// One setting that does not fit the schema.
+/// A setting that does not fit the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingsError {
-    /// The policy with the setting; empty if it is not one policy's setting.
+    /// The policy with the setting. Empty if the error does not belong to a single policy.
     pub policy: String,
     /// The setting.
     pub path: Path,
@@ -44,18 +44,18 @@ pub enum SchemaError {
     /// The schema is not JSON.
     #[error("the settings schema is not JSON: {0}")]
     NotJson(String),
-    /// The JSON is no usable schema of an object.
+    /// The JSON is not a valid schema of an object.
     #[error("the settings schema is invalid: {0}")]
     Invalid(String),
-    /// The text is longer than settings need.
+    /// The text is too long. Settings need less.
     #[error("the settings schema has {bytes} bytes, at most {limit}: shorten descriptions, or have fewer settings")]
     TooLong {
         /// The number of bytes.
         bytes: usize,
-        /// The most bytes allowed.
+        /// The maximum number of bytes.
         limit: usize,
     },
-    /// With each `$ref` expanded, the schema has too many values to build a validator.
+    /// With each `$ref` expanded, the schema has too many values for a validator.
     #[error(
         "the settings schema has more than {limit} values after expanding each $ref, the last one at {path}: use \
          fewer references there"
@@ -63,17 +63,17 @@ pub enum SchemaError {
     TooMuch {
         /// The place where the limit is reached.
         path: String,
-        /// The most values allowed.
+        /// The maximum number of values.
         limit: usize,
     },
-    /// With each `$ref` expanded, the schema has too many levels to build a validator.
+    /// With each `$ref` expanded, the schema has too many levels for a validator.
     #[error(
         "the settings schema nests more than {limit} levels after expanding each $ref, at {path}: use fewer levels"
     )]
     TooDeep {
         /// The place where the limit is reached.
         path: String,
-        /// The most levels allowed.
+        /// The maximum number of levels.
         limit: usize,
     },
     /// A reference is circular.
@@ -82,7 +82,7 @@ pub enum SchemaError {
         /// The place where the circle closes.
         path: String,
     },
-    /// A reference leads outside of the schema.
+    /// A reference points outside of the schema.
     #[error(
         "{path} of the settings schema refers to `{target}`: write # or #/ and a path within the schema, without %"
     )]
@@ -92,21 +92,21 @@ pub enum SchemaError {
         /// The reference.
         target: String,
     },
-    /// A keyword that could change the meaning of a reference.
+    /// The schema contains a keyword that could change the meaning of a reference.
     #[error("{path} of the settings schema is not supported: remove it, and refer to $defs with $ref")]
     Foreign {
         /// The place of the keyword.
         path: String,
     },
-    /// The schema has more patterns than settings need.
+    /// The schema has too many patterns. Settings need fewer.
     #[error("the settings schema has {count} patterns, at most {limit}: put equal ones into $defs")]
     TooManyPatterns {
         /// The number of patterns.
         count: usize,
-        /// The most patterns allowed.
+        /// The maximum number of patterns.
         limit: usize,
     },
-    /// A pattern is longer than settings need.
+    /// A pattern is too long. Settings need shorter ones.
     #[error(
         "{path} of the settings schema has {bytes} bytes, at most {limit}: write a shorter one, and use maxLength or enum"
     )]
@@ -115,20 +115,20 @@ pub enum SchemaError {
         path: String,
         /// The number of bytes.
         bytes: usize,
-        /// The most bytes allowed.
+        /// The maximum number of bytes.
         limit: usize,
     },
-    /// The different patterns together are longer than settings need.
+    /// All different patterns together are too long. Settings need less.
     #[error(
         "the patterns of the settings schema have {bytes} bytes together, at most {limit}: write shorter or fewer ones"
     )]
     PatternsTooLong {
         /// The number of bytes.
         bytes: usize,
-        /// The most bytes allowed.
+        /// The maximum number of bytes.
         limit: usize,
     },
-    /// The different patterns together are too large when they are compiled.
+    /// All different patterns together are too large after compilation.
     #[error(
         "the patterns of the settings schema come to more than {limit} bytes when they are compiled, the last one at \
          {path}: use maxLength for lengths, and fewer patterns"
@@ -136,18 +136,18 @@ pub enum SchemaError {
     PatternsTooLarge {
         /// The place where the limit is reached.
         path: String,
-        /// The most bytes allowed.
+        /// The maximum number of bytes.
         limit: usize,
     },
-    /// The schema has more settings or levels than policies need.
+    /// The schema has too many settings or too many levels. Policies need fewer.
     #[error("the settings schema is too large: at most {limit} settings, nested at most {depth} deep")]
     TooLarge {
-        /// The most settings allowed.
+        /// The maximum number of settings.
         limit: usize,
-        /// The most levels allowed.
+        /// The maximum number of levels.
         depth: usize,
     },
-    /// One variable feeds two settings.
+    /// Two settings take their value from the same variable.
     #[error("the settings schema lets variable {variable} feed both {first} and {second}")]
     AmbiguousVariable {
         /// The variable.
@@ -157,7 +157,7 @@ pub enum SchemaError {
         /// The other setting.
         second: Path,
     },
-    /// The defaults do not fit the schema.
+    /// The schema's own defaults are not valid by the schema.
     #[error("the defaults of the settings schema do not fit the schema: {0}")]
     Defaults(SettingsErrors),
 }

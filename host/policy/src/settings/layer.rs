@@ -1,4 +1,4 @@
-//! Settings layers: the values from one place, in their original form.
+//! Settings layers: the values from one source, in their original form.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,12 +7,12 @@ use serde_json::Value;
 use super::{Origin, Schema};
 use crate::near::slipped;
 
-/// The values from one place.
+/// The values from one source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Layer {
-    /// The place.
+    /// The source.
     pub origin: Origin,
-    /// The policy that the values are for; `None` for every policy.
+    /// The policy that the values are for. `None` if they are for every policy.
     pub policy: Option<String>,
     /// The values.
     pub content: Content,
@@ -23,24 +23,24 @@ pub struct Layer {
 pub enum Content {
     /// A part of the object that the schema describes.
     Tree(Value),
-    /// Variables by name. The schema's `x-env` names the setting that a variable feeds. An empty variable counts as
-    /// unset. A variable that feeds no setting is ignored.
+    /// Environment variables by name. The schema's `x-env` connects a variable with a setting. An empty variable is
+    /// treated as unset. Other variables are ignored.
     Env(BTreeMap<String, String>),
 }
 
 impl Layer {
-    /// A layer of variables, for every policy.
+    /// Creates a layer of variables, for every policy.
     pub fn env(origin: Origin, variables: impl IntoIterator<Item = (String, String)>) -> Self {
         Self { origin, policy: None, content: Content::Env(variables.into_iter().collect()) }
     }
 
-    /// A layer with a part of the settings of one policy.
+    /// Creates a layer with a part of the settings of one policy.
     pub fn tree(origin: Origin, policy: impl Into<String>, tree: Value) -> Self {
         Self { origin, policy: Some(policy.into()), content: Content::Tree(tree) }
     }
 
-    /// Variables that feed no setting of these schemas but are spelled almost like one that does, each with the similar
-    /// name.
+    /// Returns variables that belong to no setting of these schemas but resemble a variable that does. Each one comes
+    /// with the similar name.
     pub fn misspelt<'a>(&self, schemas: impl IntoIterator<Item = &'a Schema>) -> Vec<(&str, &'a str)> {
         let Content::Env(variables) = &self.content else { return Vec::new() };
         let schemas = schemas.into_iter();

@@ -1,9 +1,9 @@
-//! Lists names and values in messages, up to a number that people read.
+//! Lists names and values in messages. Limits their number, so that people can read the list.
 
-/// The most texts that a message lists. The settings of a default policy fit.
+/// The maximum number of texts that a message lists. The settings of a default policy fit into this limit.
 pub(super) const LISTED: usize = 32;
 
-/// Joins the texts with commas, and counts the texts beyond the limit.
+/// Joins the texts with commas. For texts beyond the limit, adds only their number.
 pub(crate) fn listed(texts: &[impl AsRef<str>]) -> String {
     let shown: Vec<&str> = texts.iter().take(LISTED).map(AsRef::as_ref).collect();
     let shown = shown.join(", ");

@@ -1,4 +1,4 @@
-//! Merges one layer over another, and keeps the source of every value.
+//! Merges one layer over another, and records the source of every value.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{Effective, Origin, Path, Source};
 use crate::digest::{Digest, canonical};
 
-/// Settings while layers are merged.
+/// The settings and sources of the layers that are merged so far.
 pub(super) struct Merged {
     tree: Value,
     sources: BTreeMap<Path, Source>,
@@ -20,8 +20,8 @@ impl Merged {
         merged
     }
 
-    /// Merges a layer. Objects are merged key by key; every other value, also a list, replaces the weaker one. A `null`
-    /// is a value like any other, and resets a weaker layer's value.
+    /// Merges a layer. Merges objects key by key. Any other value, including a list, replaces the weaker value. A
+    /// `null` is a value too, and resets the value of a weaker layer.
     pub(super) fn tree(&mut self, layer: &Value, source: &Source) {
         overlay(&mut self.tree, layer, &Path::default(), &mut self.sources, source);
     }
@@ -70,7 +70,7 @@ fn overlay(base: &mut Value, layer: &Value, path: &Path, sources: &mut BTreeMap<
     }
 }
 
-/// Removes the sources of a setting and of all settings below it. They stand next to each other.
+/// Removes the sources of a setting and of all settings below it. These paths directly follow one another in the map.
 fn forget(path: &Path, sources: &mut BTreeMap<Path, Source>) {
     let below: Vec<Path> =
         sources.range(path..).map(|(other, _)| other).take_while(|other| path.covers(other)).cloned().collect();
@@ -86,7 +86,7 @@ fn record(value: &Value, path: &Path, sources: &mut BTreeMap<Path, Source>, sour
                 record(value, &path.then(name), sources, source);
             }
         }
-        // An empty tree has no source: a source at the root would apply to every setting.
+        // An empty tree gets no source, because a source at the root would apply to every setting.
         None if path.names().is_empty() && value.is_object() => {}
         None => {
             sources.insert(path.clone(), source.clone());

@@ -1,5 +1,5 @@
-//! Resolves a policy's effective settings: merges the layers, fills in defaults, checks the result against the schema,
-//! and keeps the source of every value.
+//! Resolves a policy's effective settings. Merges the layers, adds defaults, checks the result against the schema, and
+//! records the source of every value.
 
 mod assign;
 mod bounds;

@@ -6,25 +6,25 @@ use serde::Serialize;
 
 use super::Path;
 
-/// The origin of a value. The order is the precedence, the weakest first.
+/// The origin of a value. The variants are sorted by precedence, the weakest first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Origin {
     /// The policy's own default.
     SchemaDefault,
-    /// A preset, which stands for the defaults of a version of KAOS; holds its name.
+    /// A preset with this name. A preset contains the defaults of one version of KAOS.
     Preset(String),
     /// The environment of this process.
     Environment,
     /// The ConfigMap `kaos-operator-config`.
     OperatorConfig,
-    /// The `policy.yaml` of a component that the process was started with; holds the component's path.
+    /// The `policy.yaml` of a component that a flag of this process names. Contains the component's path.
     PolicyFile(String),
-    /// A policy ConfigMap for the cluster; holds its name.
+    /// A policy's ConfigMap for the whole cluster. Contains its name.
     ClusterPolicy(String),
-    /// A policy ConfigMap for a namespace; holds `namespace/name`.
+    /// A policy's ConfigMap for a namespace. Contains `namespace/name`.
     NamespacePolicy(String),
-    /// A settings file; holds its name.
+    /// A settings file. Contains the file's name.
     File(String),
     /// A `--set` argument of the command line.
     CommandLine,
@@ -50,7 +50,7 @@ impl fmt::Display for Origin {
 }
 
 impl Origin {
-    /// The rank of a layer. Layers of equal rank keep their order, so the later of two `--set` wins.
+    /// Returns the rank of a layer. Layers of equal rank keep their order, so the later of two `--set` wins.
     pub(super) fn rank(&self) -> u8 {
         match self {
             Self::SchemaDefault => 0,
@@ -69,9 +69,9 @@ impl Origin {
 /// The source of one value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Source {
-    /// The layer.
+    /// The origin of the layer with the value.
     pub origin: Origin,
-    /// The variable or annotation within the layer.
+    /// The variable or annotation that contains the value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
 }
@@ -85,7 +85,8 @@ impl fmt::Display for Source {
     }
 }
 
-/// The source of a value, or of the nearest value above or below it.
+/// Returns the source of the value at a path. If no value is there, returns the source of the nearest value above or
+/// below the path.
 pub(super) fn nearest<'a>(sources: &'a BTreeMap<Path, Source>, path: &Path) -> Option<&'a Source> {
     let above = sources.iter().filter(|(other, _)| other.covers(path)).max_by_key(|(other, _)| other.names().len());
     let below = sources.iter().filter(|(other, _)| path.covers(other)).max_by_key(|(_, source)| source.origin.rank());

@@ -10,8 +10,8 @@ use serde_json::Value;
 pub struct Path(Vec<String>);
 
 impl Path {
-    /// Parses a path: names separated by dots. A name that contains dots is written as `["…"]`. A text that is no path
-    /// becomes a path that no schema has, so parsing never fails.
+    /// Parses a path: names separated by dots. A name that contains dots is written as `["…"]`. An invalid text becomes
+    /// a path that no schema has, so parsing never fails.
     pub fn parse(text: &str) -> Self {
         let mut names = Vec::new();
         let mut rest = text;
@@ -19,7 +19,7 @@ impl Path {
             let quoted = rest.strip_prefix("[\"").and_then(|inner| inner.split_once("\"]"));
             let (name, after) = quoted.unwrap_or_else(|| rest.split_at(rest.find(['.', '[']).unwrap_or(rest.len())));
             if name.is_empty() && quoted.is_none() {
-                // A stray dot or bracket: keep the text as one name, which no schema has.
+                // The text has a stray dot or bracket: keep the rest as one name, which no schema has.
                 names.push(rest.to_owned());
                 break;
             }
@@ -29,17 +29,17 @@ impl Path {
         Self(names)
     }
 
-    /// The names, the outermost first.
+    /// Returns the names, the outermost first.
     pub fn names(&self) -> &[String] {
         &self.0
     }
 
-    /// The value at this path in a tree.
+    /// Returns the value at this path in a tree.
     pub fn find_in<'a>(&self, tree: &'a Value) -> Option<&'a Value> {
         self.0.iter().try_fold(tree, |value, name| value.get(name))
     }
 
-    /// The path of a setting below this one.
+    /// Returns the path of the setting `name` below this path.
     #[must_use]
     pub fn then(&self, name: &str) -> Self {
         let mut names = self.0.clone();
@@ -47,17 +47,17 @@ impl Path {
         Self(names)
     }
 
-    /// Whether the other path is this one or lies below it.
+    /// Returns whether the other path is equal to this one or below it.
     pub fn covers(&self, other: &Self) -> bool {
         other.0.starts_with(&self.0)
     }
 
-    /// Every prefix of the path, from the outermost name to the path itself.
+    /// Returns every prefix of the path, from the outermost name to the path itself.
     pub fn prefixes(&self) -> impl Iterator<Item = Self> {
         (1..=self.0.len()).map(|length| Self(self.0[..length].to_vec()))
     }
 
-    /// The path without its first name.
+    /// Returns the path without its first name.
     #[must_use]
     pub fn tail(&self) -> Self {
         Self(self.0.iter().skip(1).cloned().collect())

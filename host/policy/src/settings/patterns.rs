@@ -1,7 +1,8 @@
-//! Weighs the patterns of a schema before a validator is built, so that the work of a match can be counted.
+//! Measures the patterns of a schema before the host builds a validator, so that the host can compute the cost of
+//! matches.
 //!
-//! The engine works without backtracking: the cost of a match is at most the compiled size of the pattern times the
-//! length of the text. A pattern of some bytes can compile to megabytes.
+//! The regex engine works without backtracking. The cost of a match is at most the compiled size of the pattern times
+//! the length of the text. A pattern of a few bytes can compile to megabytes.
 
 use std::collections::BTreeMap;
 
@@ -10,28 +11,29 @@ use serde_json::{Map, Value, json};
 
 use super::{SchemaError, bounds::located};
 
-/// The most patterns in a schema.
+/// The maximum number of patterns in a schema.
 pub(super) const PATTERNS: usize = 100;
-/// The most bytes of a pattern's text. Reading a text can take long, too.
+/// The maximum length of a pattern's text in bytes. Parsing a long text can also take long.
 const TEXT: usize = 1 << 10;
-/// The most bytes of the texts of all different patterns together.
+/// The maximum length of the texts of all different patterns together, in bytes.
 const TEXTS: usize = 16 << 10;
-/// The most bytes of all different patterns together when they are compiled.
+/// The maximum size of all different compiled patterns together, in bytes.
 const COMPILED: usize = 2 << 20;
-/// The most bytes of one compiled pattern.
+/// The maximum size of one compiled pattern in bytes.
 pub(super) const PATTERN: usize = 384 << 10;
-/// The most bytes that an engine keeps to speed up the matches of one pattern.
+/// The maximum size of the cache with which an engine speeds up the matches of one pattern, in bytes.
 const KEPT: usize = 32 << 10;
-/// The bytes of a compiled pattern for which a match of one byte of text counts as one step.
+/// The size of a compiled pattern, in bytes, for which matching one byte of text costs one step.
 const STEP: usize = 2 << 10;
-/// The sizes that are tried one after another. A pattern counts as large as the first one that suffices.
+/// The size limits with which a pattern is compiled, one after another. The first limit for which this succeeds is the
+/// pattern's size.
 const SIZES: [usize; 5] = [STEP, 4 * STEP, 16 * STEP, 64 * STEP, PATTERN];
 
 /// The patterns of a schema, each with the steps of matching one byte of text.
 #[derive(Default)]
 pub(super) struct Patterns(BTreeMap<String, usize>);
 
-/// The options of each validator of a schema.
+/// Returns the options of every validator of a schema.
 pub(super) fn options() -> ValidationOptions<'static> {
     options_within(PATTERN)
 }
@@ -39,14 +41,15 @@ pub(super) fn options() -> ValidationOptions<'static> {
 fn options_within(bytes: usize) -> ValidationOptions<'static> {
     jsonschema::options()
         .with_draft(Draft::Draft202012)
-        // Use an engine without backtracking: the cost of a match grows only with the text and the pattern.
+        // This engine works without backtracking: the cost of a match grows only with the text and the pattern.
         .with_pattern_options(PatternOptions::regex().size_limit(bytes).dfa_size_limit(KEPT))
         .offline()
 }
 
 impl Patterns {
-    /// Weighs the patterns. Refuses a schema with too many, too long or too large ones. Leaves a pattern to the
-    /// validator if no size suffices: it may be invalid, or no pattern at all.
+    /// Measures the patterns. Refuses a schema with too many patterns, or with a pattern that is too long or too large.
+    /// If no size suffices for a pattern, leaves the pattern to the validator: the pattern may be invalid, or a plain
+    /// value.
     pub(super) fn of(root: &Value) -> Result<Self, SchemaError> {
         let (mut found, mut count) = (BTreeMap::new(), 0);
         collect(root, &mut Vec::new(), &mut |path, text| {
@@ -76,22 +79,22 @@ impl Patterns {
         Ok(Self(patterns))
     }
 
-    /// The steps of matching a text against a pattern.
+    /// Returns the steps for matching a text against a pattern.
     pub(super) fn steps(&self, pattern: &str, text: &str) -> usize {
         let each = self.0.get(pattern).copied().unwrap_or(PATTERN / STEP);
         text.len().saturating_add(1).saturating_mul(each)
     }
 }
 
-/// The first size that suffices for a pattern.
+/// Returns the first size that suffices for a pattern.
 fn size(pattern: &str) -> usize {
     let schema = json!({"pattern": pattern});
     let suffices = |size: &usize| options_within(*size).build(&schema).is_ok();
     SIZES.into_iter().find(suffices).unwrap_or(PATTERN)
 }
 
-/// Visits each pattern with its place. Also visits fields that only have the name of the keyword: better too strict
-/// than one pattern overlooked.
+/// Calls a function for each pattern with its place. Also treats a field of plain data as a pattern if it has the name
+/// of the keyword. This may refuse a valid schema, but misses no pattern.
 fn collect<'a>(
     value: &'a Value,
     path: &mut Vec<&'a str>,
@@ -129,7 +132,7 @@ mod tests {
         Schema::parse(&schema.to_string()).unwrap_err()
     }
 
-    /// A schema with one setting of each pattern.
+    /// Returns a schema that has one setting for each pattern.
     fn with(patterns: impl IntoIterator<Item = String>) -> Value {
         let one = |(n, pattern)| (format!("s{n}"), json!({"type": "string", "pattern": pattern}));
         json!({"type": "object", "properties": patterns.into_iter().enumerate().map(one).collect::<Map<_, _>>()})

@@ -7,14 +7,14 @@ use serde_json::Value;
 
 use super::{Content, Effective, Layer, Origin, Path, Schema, SettingsError, SettingsErrors, Source, merge};
 
-/// The prefix of an annotation that overrides a setting. The setting's path follows.
+/// The prefix of an annotation that overrides a setting. The path of the setting follows the prefix.
 pub const ANNOTATION_PREFIX: &str = "settings.kaos.tools/";
-/// The bytes of settings that are merged and written in the time of one step of validation.
+/// The number of bytes of settings that the host merges and writes in the time of one validation step.
 const WRITTEN: usize = 8;
 
 impl Schema {
-    /// Returns a policy's effective settings: the schema's defaults and over them each layer for this policy. Sorts the
-    /// layers by the precedence of their origins.
+    /// Returns a policy's effective settings. Starts with the schema's defaults, and merges each layer for this policy
+    /// over them. Sorts the layers by the precedence of their origins.
     pub fn resolve(&self, policy: &str, layers: &[Layer]) -> Result<Effective, SettingsErrors> {
         let mut merged = merge::Merged::new(self.defaults());
         let mut errors = Vec::new();
@@ -22,7 +22,8 @@ impl Schema {
         ordered.sort_by_key(|layer| layer.origin.rank());
         for layer in ordered {
             match &layer.content {
-                // A preset names what its version of KAOS has. Another version of a policy may lack some of it.
+                // A preset contains all settings of its version of KAOS. Another version of the policy may not have all
+                // of them, so drop unknown settings.
                 Content::Tree(tree) if matches!(layer.origin, Origin::Preset(_)) => {
                     let known = self.known(tree, &Path::default());
                     merged.tree(&known, &Source { origin: layer.origin.clone(), via: None });
@@ -34,8 +35,8 @@ impl Schema {
         self.finish(policy, merged, errors).0
     }
 
-    /// Puts an object's annotations over the settings. Ignores annotations for settings that this schema does not have:
-    /// they are for another layer. Also returns the steps of the work.
+    /// Merges an object's annotations over the settings. Ignores annotations for settings that this schema does not
+    /// have, because they are for another layer. Also returns the steps of the work.
     pub(crate) fn annotated(
         &self,
         policy: &str,
@@ -87,9 +88,9 @@ impl Schema {
         }
     }
 
-    /// Returns the settings of a tree that this schema has.
+    /// Returns the part of a tree that this schema has settings for.
     fn known(&self, tree: &Value, at: &Path) -> Value {
-        // Below a setting without named fields, such as a map, the content is open.
+        // A setting without named fields, such as a map, accepts any content.
         let Some(fields) = tree.as_object().filter(|_| !self.names(at).is_empty()) else { return tree.clone() };
         let known = fields.iter().filter_map(|(name, value)| {
             let path = at.then(name);

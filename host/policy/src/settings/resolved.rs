@@ -1,6 +1,6 @@
-//! Remembers the settings that a policy resolved last.
+//! Caches the settings that a policy resolved last.
 //!
-//! Each claim of a policy in each place, and each sample at the gate, resolves the same layers again.
+//! Each claim of a policy in each place, and each sample at the gate, needs the settings of the same layers.
 
 use std::{
     collections::VecDeque,
@@ -9,8 +9,8 @@ use std::{
 
 use super::{Effective, Layer, Schema, SettingsErrors};
 
-/// The most layers that are remembered with their result. A policy has few places at once where its settings differ,
-/// except a policy for the whole cluster.
+/// The maximum number of results in the cache. A policy usually has only a few places with different settings. A policy
+/// for the whole cluster may have more.
 const KEPT: usize = 4;
 
 type Answer = Result<Arc<Effective>, SettingsErrors>;
@@ -20,7 +20,7 @@ type Answer = Result<Arc<Effective>, SettingsErrors>;
 pub(crate) struct Resolved(Mutex<VecDeque<(Vec<Layer>, Answer)>>);
 
 impl Resolved {
-    /// Resolves a policy's settings, unless one of the last results is for equal layers.
+    /// Returns a policy's settings. Resolves the layers unless the cache has a result for equal layers.
     pub(crate) fn of(&self, schema: &Schema, policy: &str, layers: &[Layer]) -> Answer {
         let layers = || layers.iter().filter(|layer| layer.concerns(policy));
         let known = |(of, _): &&(Vec<Layer>, Answer)| of.iter().eq(layers());

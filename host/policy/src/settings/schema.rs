@@ -1,4 +1,4 @@
-//! A policy's settings schema: its settings, their defaults, and the variables that feed them.
+//! A policy's settings schema: its settings, their defaults, and the variables that set them.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,16 @@ use super::{
     patterns::{self, PATTERN, Patterns},
 };
 
-/// The most settings in one schema.
+/// The maximum number of settings in one schema.
 const SETTINGS: usize = 2_000;
-/// The most levels of settings.
+/// The maximum depth of settings.
 const DEPTH: usize = 16;
-/// The most parts of the schema that are followed for one setting.
+/// The maximum number of schema parts that are followed for one setting.
 const HOPS: usize = 16;
-/// The most parts of the schema that describe one setting. Further alternatives only count for the validator.
+/// The maximum number of schema parts that describe one setting. Only the validator uses further alternatives.
 const FACETS: usize = 256;
 
-/// A checked schema, whose defaults are valid by it.
+/// A checked schema. Its defaults are valid by the schema itself.
 pub struct Schema {
     root: Value,
     defaults: Value,
@@ -34,7 +34,8 @@ impl std::fmt::Debug for Schema {
     }
 }
 
-/// Formats a validator's error. For a pattern, adds that it may be too long: the validator does not say so.
+/// Formats a validator's error. If the error is about a pattern, adds that the pattern may be too long, because the
+/// validator's message does not say so.
 fn told(error: &jsonschema::ValidationError<'_>) -> String {
     let is_pattern = matches!(error.kind(), ValidationErrorKind::Format { format } if format == "regex");
     if !is_pattern {
@@ -45,7 +46,7 @@ fn told(error: &jsonschema::ValidationError<'_>) -> String {
 }
 
 impl Schema {
-    /// Parses and checks a schema. References may only point into the schema itself.
+    /// Parses and checks a schema. References must point to parts of the schema itself.
     pub fn parse(text: &str) -> Result<Self, SchemaError> {
         bounds::length(text)?;
         let root: Value = serde_json::from_str(text).map_err(|error| SchemaError::NotJson(error.to_string()))?;
@@ -65,32 +66,32 @@ impl Schema {
         Ok(schema)
     }
 
-    /// The schema's JSON document.
+    /// Returns the schema's JSON document.
     pub fn document(&self) -> &Value {
         &self.root
     }
 
-    /// All defaults, as one object.
+    /// Returns all defaults, as one object.
     pub fn defaults(&self) -> &Value {
         &self.defaults
     }
 
-    /// Each variable that feeds a setting, with the setting's path.
+    /// Returns each variable that sets a setting, with the setting's path.
     pub fn variables(&self) -> &BTreeMap<String, Path> {
         &self.variables
     }
 
-    /// Whether the schema has this setting or group of settings.
+    /// Returns whether the schema has this setting or group of settings.
     pub fn has(&self, path: &Path) -> bool {
         !path.names().is_empty() && !self.facets(path).is_empty()
     }
 
-    /// Whether an object's annotation may set this setting, or an outer one.
+    /// Returns whether an object's annotation may set this setting or a setting that contains it.
     pub fn annotatable(&self, path: &Path) -> bool {
         path.prefixes().any(|prefix| self.facets(&prefix).iter().any(|facet| facet["x-annotation"] == true))
     }
 
-    /// The types that the value at a path may have; empty if the schema does not restrict them.
+    /// Returns the types that the value at a path may have. Empty if the schema does not restrict them.
     pub(super) fn types(&self, path: &Path) -> Vec<&str> {
         let mut types = Vec::new();
         for facet in self.facets(path) {
@@ -103,7 +104,7 @@ impl Schema {
         types
     }
 
-    /// The names of the settings directly below a path, for messages.
+    /// Returns the names of the settings directly below a path, for messages.
     pub(super) fn names(&self, path: &Path) -> Vec<&str> {
         let facets = self.facets(path);
         facets
@@ -114,7 +115,7 @@ impl Schema {
             .collect()
     }
 
-    /// Every part of the schema that describes the value at a path.
+    /// Returns every part of the schema that describes the value at a path.
     fn facets(&self, path: &Path) -> Vec<&Value> {
         let mut facets = self.expand(&self.root);
         for name in path.names() {
@@ -133,7 +134,7 @@ impl Schema {
         facets
     }
 
-    /// A node with every part that it refers to or is composed of.
+    /// Returns a node, and the parts that it refers to or combines.
     fn expand<'a>(&'a self, node: &'a Value) -> Vec<&'a Value> {
         let mut facets = vec![node];
         let mut next = 0;
@@ -151,7 +152,7 @@ impl Schema {
     }
 }
 
-/// Visits every setting once, the outermost first.
+/// Visits every setting once, outer settings first.
 struct Walk<'a> {
     schema: &'a Schema,
     variables: BTreeMap<String, Path>,
@@ -159,7 +160,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// The default of a node: its own default, completed by the defaults of the nodes below it.
+    /// Returns the default of a node: its own default, completed by the defaults of the nodes below it.
     fn node(&mut self, node: &Value, path: &Path, depth: usize) -> Result<Option<Value>, SchemaError> {
         self.seen += 1;
         if depth > DEPTH || self.seen > SETTINGS {
@@ -185,7 +186,7 @@ impl Walk<'_> {
     }
 }
 
-/// Completes an outer default with the inner one.
+/// Adds the fields of the inner default that the outer default does not have.
 fn fill(outer: &mut Value, inner: &Value) {
     if let (Value::Object(outer), Value::Object(inner)) = (outer, inner) {
         for (name, value) in inner {

@@ -6,8 +6,8 @@ use super::{Path, Schema};
 use crate::cut::{VALUE, cut};
 
 impl Schema {
-    /// Converts the text of a variable for the setting at a path. People, shells and charts write variables, and each
-    /// has its own words for true and false.
+    /// Converts the text of a variable for the setting at a path. Accepts several words for true and false, because
+    /// people, shells and charts write variables in different ways.
     pub(super) fn convert_variable(&self, path: &Path, text: &str) -> Result<Value, String> {
         let types = self.types(path);
         let means_other = types.iter().any(|of| ["string", "integer", "number"].contains(of));
@@ -17,7 +17,7 @@ impl Schema {
         }
     }
 
-    /// Converts a text for the setting at a path. If the schema allows a text, the text is kept.
+    /// Converts a text for the setting at a path. If the schema allows a text, returns the text unchanged.
     pub(super) fn convert(&self, path: &Path, text: &str) -> Result<Value, String> {
         let shown = || cut(text, VALUE);
         let types = self.types(path);
@@ -62,7 +62,7 @@ impl Schema {
     }
 }
 
-/// Names types in plain words.
+/// Describes types in plain words.
 fn names(types: &[&str]) -> String {
     let name = |of: &&str| match *of {
         "string" => "a text",

@@ -10,11 +10,11 @@ use crate::{
     objections::{Objection, objections},
 };
 
-/// The most errors reported at once. The rest shows after these are corrected.
+/// The maximum number of errors that are reported together. When these are corrected, the next ones are reported.
 const TOLD: usize = 20;
 
 impl Schema {
-    /// The errors in the settings, and the steps of finding them.
+    /// Returns the errors in the settings, and the number of steps of the validation.
     pub(super) fn violations(&self, settings: &Effective) -> (Vec<SettingsError>, usize) {
         let Some(steps) = work::steps(self, &settings.tree) else { return (vec![too_long(settings)], work::MOST) };
         let errors = self.validator.iter_errors(&settings.tree).flat_map(|error| self.explain(&error, settings));
@@ -34,7 +34,8 @@ impl Schema {
             };
             return unexpected.iter().map(|name| unknown(path.then(name), &remedy, settings)).collect();
         }
-        // If a schema takes no field at all, the validator blames the object and shows the first field's value.
+        // If a schema accepts no fields, the validator reports the object as wrong, with the value of its first field.
+        // Report the names of the fields instead.
         if matches!(error.kind(), ValidationErrorKind::FalseSchema)
             && let Some(Value::Object(fields)) = settings.tree.pointer(error.instance_path().as_str())
             && fields.values().next() == Some(error.instance())
@@ -65,7 +66,7 @@ fn told(value: &Value) -> String {
     cut(&canonical(value), VALUE).into_owned()
 }
 
-/// Blames the longest setting if validation would take too long.
+/// Returns an error for the longest setting, because validation would take too long.
 fn too_long(settings: &Effective) -> SettingsError {
     let given = settings.tree.as_object().into_iter().flatten();
     let longest = given.max_by_key(|(_, value)| canonical(value).len());
@@ -85,7 +86,7 @@ mod tests {
     use super::*;
     use crate::settings::{Layer, Origin};
 
-    /// The error for a setting `kind` under this schema.
+    /// Returns the error for the setting `kind` under this schema.
     fn refused(schema: &Value, value: &Value) -> String {
         let schema = json!({"type": "object", "additionalProperties": false, "properties": {"kind": schema}});
         let layer = Layer::tree(Origin::CommandLine, "kite", json!({"kind": value}));

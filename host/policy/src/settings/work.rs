@@ -1,38 +1,40 @@
 //! Limits the work of validating settings.
 //!
-//! A validator checks each value against every part of the schema that describes it, and collects an error for each. A
-//! long list in an annotation, under a schema with many rules for each item, can take too long and produce more errors
-//! than fit into memory. So this module counts the steps in the validator's order first, and stops at a limit.
+//! A validator checks each value against every part of the schema that describes the value, and collects an error for
+//! each of them. A long list in an annotation, with many rules for each item, can take too long and cause more errors
+//! than fit into memory. So this module first counts the validator's steps in the same order, and stops at a limit.
 
 use serde_json::{Map, Value};
 
 use super::{Schema, bounds::times, patterns::Patterns};
 
-/// The most steps. A step takes about 0.2 µs: the check of a value against a keyword, or the match of a byte of text
-/// against 2 KiB of a compiled pattern.
+/// The maximum number of steps. A step takes about 0.2 µs. One step is the check of a value against a keyword, or the
+/// match of a byte of text against 2 KiB of a compiled pattern.
 pub(super) const MOST: usize = 200_000;
-/// The bytes of text that a validator compares or counts in one step.
+/// The number of bytes of text that a validator compares or counts in one step.
 const BYTES: usize = 64;
 
-/// The steps of the validation of settings against a schema. `None` if they exceed the limit.
+/// Returns the number of steps for validating settings against a schema. Returns `None` if the number exceeds the
+/// limit.
 pub(super) fn steps(schema: &Schema, settings: &Value) -> Option<usize> {
     let mut work = Work { root: schema.document(), patterns: &schema.patterns, left: MOST, times: 1 };
     work.hold(settings, schema.document())?;
     Some(MOST - work.left)
 }
 
-/// The remaining steps.
+/// The state of counting: the steps that remain.
 struct Work<'a> {
     root: &'a Value,
     patterns: &'a Patterns,
     left: usize,
-    /// How often the validator may visit the present part. It first asks whether any alternative fits, and asks the
-    /// alternatives again for their errors if none does. Alternatives within alternatives are asked for each level.
+    /// How often the validator may visit the current part. For alternatives, the validator first asks whether any of
+    /// them fits. If none fits, it visits them again to collect their errors. For nested alternatives, this happens on
+    /// each level.
     times: usize,
 }
 
 impl Work<'_> {
-    /// Counts the check of a value against a part of the schema. Returns `None` if no steps are left.
+    /// Counts the steps for checking a value against a part of the schema. Returns `None` if no steps remain.
     fn hold(&mut self, value: &Value, part: &Value) -> Option<()> {
         self.take(1)?;
         let Some(keywords) = part.as_object() else { return Some(()) };
@@ -67,7 +69,7 @@ impl Work<'_> {
             }),
             "patternProperties" => fields(part).try_for_each(|(pattern, part)| {
                 fields(value).try_for_each(|(name, value)| {
-                    // A neighbour such as `additionalProperties` matches the name again.
+                    // Count twice: a keyword such as `additionalProperties` in the same object matches the name again.
                     self.take(self.patterns.steps(pattern, name).saturating_mul(2))?;
                     self.hold(value, part)
                 })
@@ -84,7 +86,7 @@ impl Work<'_> {
                 (Some(pattern), Some(text)) => self.take(self.patterns.steps(pattern, text)),
                 _ => Some(()),
             },
-            // The validator walks the whole value, or compares it with each of these.
+            // For `enum`, the validator compares the value with each item. For `uniqueItems`, it walks the whole value.
             "enum" => below(part).try_for_each(|part| self.compare(value, part)),
             "const" => self.compare(value, part),
             "uniqueItems" => self.walk(value),
@@ -94,7 +96,7 @@ impl Work<'_> {
         }
     }
 
-    /// Counts a comparison, which ends at the first difference.
+    /// Counts the steps of a comparison. The comparison ends at the first difference.
     fn compare(&mut self, value: &Value, part: &Value) -> Option<()> {
         self.take(1)?;
         match (value, part) {
@@ -104,7 +106,7 @@ impl Work<'_> {
         }
     }
 
-    /// Counts each part of a value.
+    /// Counts the steps for visiting each part of a value.
     fn walk(&mut self, value: &Value) -> Option<()> {
         self.take(1 + value.as_str().map_or(0, str::len) / BYTES)?;
         below(value).try_for_each(|value| self.walk(value))
@@ -120,7 +122,7 @@ fn fields(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
     value.as_object().into_iter().flatten()
 }
 
-/// The items of a list, or the values of an object.
+/// Returns the items of a list, or the values of an object.
 fn below(value: &Value) -> impl Iterator<Item = &Value> {
     let items = value.as_array().into_iter().flatten();
     items.chain(value.as_object().into_iter().flat_map(Map::values))
@@ -134,7 +136,7 @@ mod tests {
 
     use crate::settings::Schema;
 
-    /// The result of a list with `items` numbers in an annotation, under a schema with `rules` rules for each item.
+    /// Returns the result for a list of `items` numbers in an annotation, with `rules` rules for each item.
     fn told(rules: usize, items: usize) -> Result<(), String> {
         let rules = vec![json!({"type": "string"}); rules];
         let list =
@@ -157,7 +159,7 @@ mod tests {
              checked against its schema: make it shorter"
         );
     }
-    /// Whether a setting with this value may be checked against this schema.
+    /// Returns whether the steps for checking a setting with this value are within the limit.
     fn is_bounded(schema: &Value, value: &Value) -> bool {
         let schema = json!({"type": "object", "properties": {"x": schema}});
         let schema = Schema::parse(&schema.to_string()).unwrap();

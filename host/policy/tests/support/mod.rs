@@ -1,4 +1,5 @@
-//! Components for the tests: one Rust component that misbehaves on demand, and modules generated from a world's text.
+//! Components for the tests: a Rust component with selectable misbehavior, and modules that are generated from the text
+//! of a world.
 #![allow(dead_code)]
 
 use std::{
@@ -23,7 +24,7 @@ pub(crate) const WIT: &str = include_str!("../../../../wit/policy.wit");
 const MARK: &[u8] = b"MODE=";
 const MODE: usize = 35;
 
-/// The hostile component's module, built once for each test run.
+/// Returns the hostile component's module, which is built once for each test run.
 fn hostile_module() -> &'static [u8] {
     static MODULE: OnceLock<Vec<u8>> = OnceLock::new();
     MODULE.get_or_init(|| {
@@ -42,7 +43,7 @@ fn hostile_module() -> &'static [u8] {
     })
 }
 
-/// The hostile component with one misbehavior.
+/// Returns the hostile component with one misbehavior.
 pub(crate) fn hostile(mode: &str) -> Vec<u8> {
     let mut module = hostile_module().to_vec();
     let at = module.windows(MARK.len()).position(|window| window == MARK).expect("the guest has a mode") + MARK.len();
@@ -56,7 +57,8 @@ pub(crate) fn encode(module: &[u8]) -> Vec<u8> {
     ComponentEncoder::default().module(module).unwrap().validate(true).encode().unwrap()
 }
 
-/// A component of a world in WIT text, whose functions all trap. `section` is its custom section with the version.
+/// Returns a component for a world in WIT text. All its functions trap. `section` is the content of its custom section
+/// with the version.
 pub(crate) fn dummy(wit: &str, world: &str, section: Option<&str>) -> Vec<u8> {
     let mut resolve = Resolve::default();
     let package = resolve.push_str("policy.wit", wit).unwrap();
@@ -70,7 +72,7 @@ pub(crate) fn dummy(wit: &str, world: &str, section: Option<&str>) -> Vec<u8> {
     encode(&module)
 }
 
-/// One engine for all tests: its sandboxes reserve address space.
+/// Returns the only engine of all tests: each engine reserves much address space.
 pub(crate) fn engine() -> &'static Engine {
     static ENGINE: OnceLock<Engine> = OnceLock::new();
     ENGINE.get_or_init(|| Engine::new().unwrap())
@@ -80,7 +82,7 @@ pub(crate) fn limits() -> Limits {
     Limits::default()
 }
 
-/// Loads a policy from bytes, compiled in this process.
+/// Loads a policy from bytes. Compiles the bytes in this process.
 pub(crate) fn load(bytes: Vec<u8>) -> Result<Arc<Policy>, LoadError> {
     load_with(&Candidate { bytes, ..Candidate::default() })
 }
@@ -94,17 +96,17 @@ pub(crate) fn check(candidate: &Candidate, limits: Limits) -> Check {
     check_beside(candidate, limits, &[])
 }
 
-/// Checks a candidate, given kinds that the cluster certainly serves.
+/// Checks a candidate for a cluster that serves these kinds.
 pub(crate) fn check_beside(candidate: &Candidate, limits: Limits, kinds: &[ResourceType]) -> Check {
     check_on(engine(), candidate, limits, kinds)
 }
 
-/// Checks a candidate on a given engine.
+/// Checks a candidate with this engine.
 pub(crate) fn check_on(engine: &Engine, candidate: &Candidate, limits: Limits, kinds: &[ResourceType]) -> Check {
     check_by(&AtOnce, engine, candidate, limits, kinds)
 }
 
-/// Checks a candidate with turns.
+/// Checks a candidate with this implementation of turns.
 pub(crate) fn check_by(
     turns: &dyn Turns,
     engine: &Engine,
@@ -130,9 +132,9 @@ pub(crate) fn check_by(
     gate.check(candidate)
 }
 
-/// A component that looks like a policy, takes a few kilobytes packed, and keeps a validator busy for very long. It
-/// passes an equal type of a million parts to each of `instances` instances, and the validator compares each one in
-/// full.
+/// Returns a component that looks like a policy, takes a few kilobytes packed, and keeps a validator busy for a very
+/// long time. The component passes an equal type of a million parts to each of `instances` instances, and the validator
+/// compares each type in full.
 pub(crate) fn endless_types(instances: usize) -> Vec<u8> {
     let fields = |of: &str| (0..990).map(|n| format!("(field \"f{n}\" {of})")).collect::<Vec<_>>().concat();
     let text = format!(

@@ -1,5 +1,5 @@
-//! A native policy for Widgets that takes its answers from the object. `spec.plan` is its plan. `spec.planned` is a
-//! plan in a text, so that the user did not write its values.
+//! A native policy for Widgets that reads its answers from the object. It returns `spec.plan` as its plan.
+//! `spec.planned` contains a plan as texts, so that the user's spec does not contain its values.
 #![allow(dead_code, clippy::unnecessary_wraps, clippy::needless_pass_by_value)]
 
 use std::sync::Arc;
@@ -83,7 +83,7 @@ pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
         .collect()
 }
 
-/// Maps each literal of `spec.plan` in `spec.env`.
+/// Adds each literal in `spec.env` to the mapping.
 pub(crate) fn map_env(subject: &Subject, _: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
     let object = object(subject);
     let empty = serde_json::Map::new();
@@ -103,7 +103,7 @@ pub(crate) fn map_env(subject: &Subject, _: Vec<EnvVar>) -> Result<Vec<EnvVar>, 
 pub(crate) fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
     let object = object(subject);
     let manifests = object["spec"]["plan"].as_array().cloned().unwrap_or_default();
-    // A manifest given as text counts as the policy's own.
+    // A manifest that is a text in the object is not found in the user's spec. So its values belong to the policy.
     let text = |manifest: &Value| manifest.as_str().map_or_else(|| manifest.to_string(), str::to_owned);
     let manifests = manifests.iter().map(text).collect();
     Ok(Plan {
@@ -163,11 +163,12 @@ pub(crate) fn deployment(pod: Value) -> Value {
         "spec": {"selector": {}, "template": {"metadata": {"labels": {"app": "w"}}, "spec": pod}}})
 }
 
-/// Plans the manifests in `spec.planned`, with the `extra` in `spec.extra` and the finalizer in `spec.finalizer`.
+/// Returns a plan with the manifests in `spec.planned`, the `extra` in `spec.extra`, and the finalizer in
+/// `spec.finalizer`.
 pub(crate) fn translate_planned(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
     let object = object(subject);
     let manifests: Vec<Value> = serde_json::from_str(object["spec"]["planned"].as_str().unwrap()).unwrap();
-    // A manifest given as text counts as the policy's own.
+    // A manifest that is a text in the object is not found in the user's spec. So its values belong to the policy.
     let text = |manifest: &Value| manifest.as_str().map_or_else(|| manifest.to_string(), str::to_owned);
     let manifests = manifests.iter().map(text).collect();
     let extra = object["spec"]["extra"].as_str().unwrap_or("{}").to_owned();
@@ -175,12 +176,12 @@ pub(crate) fn translate_planned(subject: &Subject, env: Vec<EnvVar>) -> Result<P
     Ok(Plan { manifests, gates: vec![], env, notes: vec![], finalizer, kept: vec![], gates_hold: false, extra })
 }
 
-/// Renders manifests that the policy made itself, together with the user's own spec.
+/// Renders manifests whose values do not come from the user's spec, together with the user's own spec.
 pub(crate) fn planned(file: &str, layers: &[Layer], plan: &Value, user: Value, rule: UserPrivileges) -> Rendered {
     planned_by(file, layers, plan, user, |renderer| renderer.with_user_privileges(rule))
 }
 
-/// Renders manifests that the policy made itself, with a changed renderer.
+/// Renders manifests whose values do not come from the user's spec, with a changed renderer.
 pub(crate) fn planned_by(
     file: &str,
     layers: &[Layer],

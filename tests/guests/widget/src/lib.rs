@@ -1,5 +1,5 @@
 //! A policy for Widgets. Each Widget becomes a ConfigMap with the number of the policy's edition. [`EDITION`] contains
-//! this number and the special behaviour of the edition, for example with fragile Widgets.
+//! this number, and a word for the special behaviour of the edition.
 
 wit_bindgen::generate!({ path: "../../../wit", world: "policy", generate_all });
 
@@ -8,11 +8,11 @@ use kaos::policy::types::*;
 
 struct Widgets;
 
-/// The number of the edition, a digit, and a word for its special behaviour. Most words say how the edition fails on
-/// Widgets with `fragile: true`. Others, for example: `and kites` claims another kind, `reads deployments` reads
-/// Deployments, `breaks at 5` makes an invalid
-/// plan for size 5, and `keeps` makes a second ConfigMap for other Widgets. Tests overwrite this text in the module's
-/// bytes before the module becomes a component.
+/// The number of the edition (a digit), and a word for its special behaviour. Most words make the edition fail on
+/// Widgets with `fragile: true`. Some words have a further effect. With `and kites`, the policy claims another kind,
+/// and with `reads deployments`, it reads Deployments. With `breaks at 5`, the plan for size 5 is invalid. With
+/// `keeps`, Widgets that are not fragile get a second ConfigMap. Tests overwrite this text in the module's bytes before
+/// the module becomes a component.
 #[used]
 static EDITION: [u8; 40] = *b"EDITION=1                               ";
 
@@ -20,7 +20,7 @@ static EDITION: [u8; 40] = *b"EDITION=1                               ";
 #[unsafe(link_section = "kaos:policy")]
 static CONTRACT: [u8; 5] = *b"0.1.0";
 
-/// The number of rounds that burn a large part of a pass's fuel.
+/// The number of rounds that use a large part of a pass's fuel.
 const BURNT: u64 = 30_000_000;
 
 const SCHEMA: &str = r#"{"type":"object","additionalProperties":false,"properties":{
@@ -29,8 +29,8 @@ const SCHEMA: &str = r#"{"type":"object","additionalProperties":false,"propertie
 fn edition() -> (char, String) {
     let mut bytes = [0; 40];
     for (i, byte) in bytes.iter_mut().enumerate() {
-        // SAFETY: the index is within the array; the read is volatile, so that the compiler does not assume the
-        // content.
+        // SAFETY: the index is within the array. The read is volatile because tests change the content after
+        // compilation.
         *byte = unsafe { std::ptr::read_volatile(EDITION.as_ptr().add(i)) };
     }
     let text = String::from_utf8_lossy(&bytes[8..]).trim().to_owned();
@@ -43,7 +43,7 @@ fn text(text: &str) -> String {
     text.to_owned()
 }
 
-/// Returns the text of a field. It needs no parser, because the tests choose all names and fields.
+/// Returns the text of a field. The function needs no JSON parser, because the tests choose all names and fields.
 fn field<'a>(json: &'a str, name: &str) -> Option<&'a str> {
     let at = json.find(&format!("\"{name}\":"))? + name.len() + 3;
     let rest = &json[at..];
@@ -82,7 +82,7 @@ impl meta::Guest for Widgets {
     }
 }
 
-/// A pass over one Widget.
+/// A pass for one Widget.
 struct Pass(Subject);
 
 impl translation::Guest for Widgets {
@@ -109,7 +109,7 @@ impl translation::GuestPass for Pass {
         let metadata = subject.object.find("\"metadata\":").map_or("", |at| &subject.object[at..]);
         let name = field(metadata, "name").unwrap_or("unnamed");
         let size = field(&subject.settings, "size").unwrap_or("0");
-        // The ConfigMap of a Widget with `edition: any` is the same in every edition.
+        // Every edition creates the same ConfigMap for a Widget with `edition: any`.
         let number = if field(&subject.object, "edition") == Some("any") { '0' } else { number };
         let mut more = String::new();
         let (mut key, mut beside) = ("edition", "");

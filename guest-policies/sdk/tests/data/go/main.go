@@ -1,9 +1,10 @@
-// Writes into every strategic-merge-patch vector of a file what Go's strategicpatch makes of it:
+// Writes the result of Go's strategicpatch into every strategic-merge-patch vector of a file:
 //
 //	cd guest-policies/sdk/tests/data/go && go run . ../strategic-merge.json
 //
-// A vector is added by hand with name, schema, base and patch; the rest is written here, but for "deviation"
-// (why the SDK does something else on purpose) and "ours" (what it does instead; nothing if it refuses).
+// To add a vector, write its name, schema, base and patch by hand. If the SDK deviates on purpose, also write
+// "deviation" (the reason) and "ours" (the SDK's result; nothing if the SDK refuses). This program writes the other
+// members.
 package main
 
 import (
@@ -67,7 +68,7 @@ func rewrite(file string) error {
 	return os.WriteFile(file, out.Bytes(), 0o644)
 }
 
-// One member a line, so that a base, its patch and the result stand below each other.
+// Writes one member on each line, so that a base, its patch and the result are below each other.
 func (v vector) write(out *bytes.Buffer) error {
 	schema, known := types[v.Schema]
 	if !known {

@@ -1,6 +1,6 @@
-//! OpenAPI: version 3 per group, as kubectl reads it, and version 2 in one document.
+//! OpenAPI: version 3 with one document for each group, as kubectl reads it, and version 2 in one document.
 //!
-//! Version 2 is served only as JSON. Clients that accept only protobuf get 406.
+//! Version 2 is only available as JSON. Clients that accept only protobuf get 406.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -120,7 +120,7 @@ fn custom_schema(resource: &Resource, schema: &Value) -> Value {
     schema
 }
 
-/// Describes the paths that clients need to find a kind by its resource, and the parameters of writes.
+/// Describes the paths by which clients find the kind of a resource, and the parameters of writes.
 fn describe_paths(resource: &Resource, name: &str, paths: &mut Map<String, Value>) {
     let parameter = |name: &str| json!({"name": name, "in": "query", "schema": {"type": "string"}});
     let parameters: Vec<Value> = ["dryRun", "fieldManager", "fieldValidation", "force"].map(parameter).into();

@@ -1,7 +1,7 @@
 //! Converts protobuf bodies to JSON. kubectl sends protobuf for objects that it generates itself, as in
 //! `kubectl create deployment`.
 //!
-//! Only requests may be protobuf. Answers are JSON, which every client that sends protobuf also accepts.
+//! Only requests may be protobuf. Answers are JSON: every client that sends protobuf also accepts JSON.
 //! `schemas/messages.py` collects the field numbers from Kubernetes' `generated.proto` files.
 
 use std::{collections::BTreeMap, sync::LazyLock};
@@ -104,7 +104,8 @@ fn varint(rest: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Reads a message with at most `levels` nested messages. Messages can be recursive, as JSON schemas are.
+/// Reads a message with at most `levels` nested messages. The limit is needed because messages can be recursive, as
+/// JSON schemas are.
 fn message(name: &str, raw: &[u8], levels: usize) -> Option<Map<String, Value>> {
     let levels = levels.checked_sub(1)?;
     let known = MESSAGES.get(name)?;
@@ -171,7 +172,7 @@ fn time(object: &Map<String, Value>, micro: bool) -> Value {
 mod tests {
     use super::*;
 
-    /// The `Namespace` `t`, as kubectl sends it.
+    /// The Namespace `t`, in the bytes that kubectl sends.
     const NAMESPACE: &[u8] = b"k8s\0\n\x0f\n\x02v1\x12\tNamespace\x12\x07\n\x05\n\x01t\x42\0\x1a\0\x22\0";
 
     #[test]

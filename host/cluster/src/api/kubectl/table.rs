@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use crate::{api::metadata_of, catalogue::Resource};
 
-/// Renders objects as a table. `include` is the query's `includeObject`. A watch sends column definitions only with its
-/// first event.
+/// Renders objects as a table. `include` is the value of the query parameter `includeObject`. In a watch, only the
+/// first event contains column definitions.
 pub(crate) fn render(
     resource: &Resource,
     items: &[impl AsRef<Value>],

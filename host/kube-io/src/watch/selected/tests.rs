@@ -1,4 +1,4 @@
-//! Deletion of an object with many selectors, and lookup by labels.
+//! Tests the deletion of an object with many selectors, and lookups by labels.
 
 use std::sync::atomic::Ordering;
 

@@ -1,4 +1,5 @@
-//! After any errors, memory holds what the server holds, and every concerned object was woken.
+//! Checks that after any errors, the memory contains the same objects as the server, and every concerned object was
+//! woken.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,7 +21,7 @@ use crate::{object_key::ObjectKey, watch::WatchOptions};
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 const MANAGERS: [&str; 2] = ["helm", "kaos-operator"];
 
-/// The operator's requests and events fail at times. Those of users never do.
+/// Makes the operator's requests and events fail at times. Requests of users never fail.
 struct OfOperator(SeededFaults, f64);
 
 impl FaultPlan for OfOperator {
@@ -36,7 +37,7 @@ impl FaultPlan for OfOperator {
     }
 }
 
-/// The objects of a type on the server, by name, in their cached form.
+/// Returns the objects of a type on the server, by name, in their cached form.
 fn truth(bench: &Bench, group: &str, plural: &str, ours: bool) -> BTreeMap<String, Value> {
     let objects = bench.cluster.objects(group, plural);
     let kept = objects.iter().filter(|object| {
@@ -88,7 +89,7 @@ async fn run(seed: u64, streaming_lists: bool, dropped: f64) {
         })
         .collect();
     targets.extend(MANAGERS.map(|manager| labelled(&of("v1 ConfigMap"), MANAGED_BY, manager)));
-    // Every other run has so many needs that one watch replaces the single ones.
+    // In every second run, there are so many needs that one watch replaces the separate ones.
     let more = if seed.is_multiple_of(2) { 0..0 } else { 0..10 };
     targets.extend(more.map(|i| labelled(&of("v1 ConfigMap"), "nobody-has", &i.to_string())));
     bench.watch.set_needs(&Bench::key("needy"), &targets).unwrap();

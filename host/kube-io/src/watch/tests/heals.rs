@@ -1,4 +1,4 @@
-//! Types, rights and connections that come and go at run time.
+//! Tests types, rights and connections that disappear and come back at run time.
 
 use std::{
     collections::BTreeSet,
@@ -86,7 +86,7 @@ async fn a_malformed_object_is_counted_and_the_others_are_followed() {
             "metadata": {"name": name, "namespace": "t", "uid": uid, "labels": "none", "ownerReferences": [7]}});
         bench.cluster.plant("test.io", "widgets", object);
     }
-    // Nested deeper than a parser with a limited stack accepts.
+    // Nest the value deeper than a parser with a limited stack accepts.
     let deep = (0..200).fold(json!(1), |deep, _| json!({ "a": deep }));
     let deep = json!({"apiVersion": "test.io/v1", "kind": "Widget", "spec": deep,
         "metadata": {"name": "deep", "namespace": "t", "uid": "deep"}});
@@ -112,7 +112,7 @@ async fn a_malformed_object_is_counted_and_the_others_are_followed() {
 async fn what_cannot_be_read_holds_up_nothing_that_can() {
     let bench = Bench::start().await;
     let map = of("v1 ConfigMap");
-    // Too many to be watched one by one.
+    // These are too many for separate watches.
     let mut targets: Vec<_> = (0..100).map(|number| named(&map, "t", &format!("c{number}"))).collect();
     for number in 0..=100 {
         bench.put(config_map(&format!("c{number}"), "1")).await;
@@ -122,7 +122,7 @@ async fn what_cannot_be_read_holds_up_nothing_that_can() {
         if is_it { Verdict::from(Outcome::FailBefore(Failure::Server(500))) } else { Verdict::default() }
     });
     bench.watch.set_needs(&Bench::key("a"), &targets).unwrap();
-    // By now the retries are rare.
+    // After this time, the retries are rare.
     tokio::time::sleep(Duration::from_mins(10)).await;
     assert!(bench.requests().iter().any(|entry| entry.attempt.name == "c7"), "it was asked for");
     targets.push(named(&map, "t", "c100"));
@@ -150,7 +150,8 @@ async fn a_settled_watch_asks_for_nothing_but_its_own_renewal() {
     tokio::time::sleep(Duration::from_mins(30)).await;
     let requests = bench.requests();
     assert!(requests.iter().all(|entry| entry.attempt.verb == Verb::Watch), "{requests:?}");
-    // Five stores, two named objects and the definitions, each renewed every 261 to 290 seconds.
+    // The operator has five stores, two watches on named objects, and the watch on definitions. Each of them is renewed
+    // every 261 to 290 seconds.
     assert!((40..=56).contains(&requests.len()), "{}", requests.len());
     assert!(bench.woken().is_empty());
 }
@@ -215,7 +216,7 @@ async fn what_no_event_told_is_found_by_the_next_list() {
     bench.wakes(&["t/a", "t/b"]).await;
 }
 
-/// Forgets every version at once, and counts the requests.
+/// Forgets every version at once, and counts the lists.
 struct Forgetful(Arc<AtomicUsize>);
 
 impl FaultPlan for Forgetful {
@@ -248,8 +249,8 @@ async fn a_server_that_forgets_at_once_where_we_were_is_not_asked_without_a_paus
     bench.wakes(&["t/b"]).await;
 }
 
-/// Is unreachable for watches for a while and then has forgotten their version. Reports that time and the time of the
-/// next list.
+/// Refuses watches for a while, and then has forgotten their version. Records the time of this answer, and the time of
+/// the next list.
 struct Restored {
     refused: usize,
     forgot: Arc<Mutex<Option<Instant>>>,

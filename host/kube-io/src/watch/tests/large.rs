@@ -1,4 +1,4 @@
-//! Lists of large objects: their pages, and the memory that they take.
+//! Tests lists of large objects: their pages, and the memory that they take.
 
 use kaos_cluster::faults::Verb;
 use kaos_objects::lookup::{Lookup as _, Sighting};
@@ -10,7 +10,7 @@ use crate::watch::{WatchOptions, plan::Select};
 const MAPS: usize = 12;
 const LABELS: usize = 400;
 
-/// A ConfigMap with many labels of its own, with a label that a selector names, and with a long annotation.
+/// Returns a ConfigMap with many labels of its own, a label that a selector names, and a long annotation.
 fn large(number: usize) -> Value {
     let mut map = config_map(&format!("c{number}"), "1");
     let labels: serde_json::Map<String, Value> =
@@ -46,7 +46,7 @@ async fn a_watch_on_all_metadata_asks_for_small_pages_and_keeps_the_labels_that_
         assert_eq!(slot.labels.of_name.len(), MAPS + 1, "with the namespace's kube-root-ca.crt");
         assert_eq!(slot.labels.names.len(), MAPS, "one list of objects for each label that a selector names");
     });
-    // A selector that comes later finds objects that are known already.
+    // A selector that is added later also finds objects that are known already.
     let later = labelled(&config_maps, "l3-7", "1");
     bench.watch.set_needs(&Bench::key("b"), [&later]).unwrap();
     bench.until("found later", |_| found(&later) == 1).await;

@@ -1,4 +1,4 @@
-//! Missing, revoked and granted rights, in the whole cluster and in listed namespaces.
+//! Tests missing, revoked and granted rights, in the whole cluster and in listed namespaces.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -12,12 +12,12 @@ use serde_json::json;
 use super::support::*;
 use crate::watch::{Scope, WatchOptions};
 
-/// Whether a lookup of the target says that it may not be read.
+/// Returns whether a lookup of the target is answered with `Forbidden`.
 fn is_withheld(bench: &Bench, target: &Target) -> bool {
     matches!(bench.watch.lookup().look_up(target), Sighting::Forbidden(_))
 }
 
-/// The operator has seen a Gadget that a widget needs.
+/// Returns a bench in which a Widget needs a Gadget and the operator has seen the Gadget.
 async fn one_needs_a_gadget() -> (Bench, Target) {
     let bench = Bench::start().await;
     bench.put(object(&widget(), "a", json!({}))).await;
@@ -39,7 +39,7 @@ async fn rights_that_are_taken_away_are_told_and_heal_by_themselves() {
     let text = bench.metrics.text();
     assert!(text.contains(r#"watch_errors_total{group="test.io",kind="Gadget",reason="forbidden"}"#), "{text}");
     assert!(text.contains(r#"watch_state{group="test.io",kind="Gadget",state="forbidden"} 1"#), "{text}");
-    // The known state counts for a while.
+    // For a while, lookups still return the known object.
     assert!(matches!(bench.watch.lookup().look_up(&target), Sighting::Objects(found) if found.len() == 1));
     assert_eq!(bench.woken(), BTreeSet::new());
     bench.until("withheld", |bench| is_withheld(bench, &target)).await;
@@ -167,18 +167,18 @@ async fn a_listed_namespace_in_which_nothing_may_be_read_is_not_waited_for_while
     let (cluster, client) = cluster(0);
     Bench::prepare(&cluster, &client).await;
     put(&client, object(&widget(), "a", json!({}))).await;
-    // Like a deleted namespace with its Roles.
+    // Remove all rights in the namespace `u`, as if it was deleted together with its Roles.
     cluster.authorise(|attempt| attempt.user != "operator" || attempt.namespace != "u");
     let scope = Scope::Listed(["t", "u"].map(str::to_owned).into());
     let bench = Bench::attach(cluster, client, WatchOptions { scope, ..options() });
     bench.until("synced", |bench| bench.watch.synced().is_ok()).await;
     assert_eq!(bench.watch.barred(), BTreeSet::from(["u".to_owned()]));
     assert_eq!(bench.woken(), BTreeSet::from(["t/a".to_owned()]));
-    // Its own metric reports it, and the watch does not count as broken while the namespace is listed.
+    // A separate metric reports the namespace. The watch does not look broken while the scope lists the namespace.
     let text = bench.metrics.text();
     assert!(text.contains(r#"watch_state{group="test.io",kind="Widget",state="synced"} 1"#), "{text}");
     assert!(text.contains("namespaces_barred 1"), "{text}");
-    // If something is readable, readiness waits for the rest.
+    // If the operator may read some types in a namespace, readiness waits for the others.
     bench
         .cluster
         .authorise(|attempt| attempt.user != "operator" || attempt.namespace != "u" || attempt.resource == "gadgets");
@@ -192,7 +192,7 @@ async fn a_listed_namespace_in_which_nothing_may_be_read_is_not_waited_for_while
     assert!(bench.watch.barred().is_empty());
 }
 
-/// Lets two minutes pass with retries. Nothing ever waits for the namespace `u`.
+/// Lets two minutes pass, with retries. Checks that readiness and passes never wait for the namespace `u`.
 async fn u_is_not_waited_for(bench: &Bench) {
     bench.requests();
     for _ in 0..1_200 {
@@ -225,11 +225,11 @@ async fn a_listed_namespace_in_which_nothing_may_be_read_is_not_waited_for_while
         u_is_not_waited_for(&bench).await;
         assert_eq!(bench.woken(), BTreeSet::new(), "nobody has anything to look at");
     }
-    // A starting server may know no Roles yet.
+    // A server that starts may not know the Roles yet.
     bench.cluster.authorise(|attempt| attempt.user != "operator");
     bench.cluster.cut_watches();
     u_is_not_waited_for(&bench).await;
-    // Errors other than missing rights are reported.
+    // Errors other than missing rights make the operator not ready.
     bench.cluster.allow_everything();
     bench.cluster.set_faults(|attempt: &Attempt, _: &mut fastrand::Rng| match attempt.namespace.as_str() {
         "u" => Verdict::from(Outcome::FailBefore(Failure::Server(500))),

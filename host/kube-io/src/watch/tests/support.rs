@@ -1,4 +1,4 @@
-//! A watch on an embedded cluster in simulated time.
+//! A watch on an embedded cluster, in simulated time.
 
 use std::{
     collections::BTreeSet,
@@ -45,7 +45,8 @@ pub(super) fn gadget() -> ResourceType {
     of("test.io/v1 Gadget")
 }
 
-/// Widgets emit ConfigMaps, Secrets and Deployments, and read Gadgets, Widgets, ConfigMaps and Secrets.
+/// Returns a coverage in which Widgets emit ConfigMaps, Secrets and Deployments, and read Gadgets, Widgets, ConfigMaps
+/// and Secrets.
 pub(super) fn coverage() -> Coverage {
     let list = |types: &[&str]| types.iter().map(|text| of(text)).collect();
     let mut coverage = Coverage::default();
@@ -75,7 +76,7 @@ pub(super) fn cluster(seed: u64) -> (Cluster, Client) {
     (cluster, client)
 }
 
-/// Options with short waits, for tests that provoke failures.
+/// Returns the options of the tests: Secrets are watched, and the other values are the defaults.
 pub(super) fn options() -> WatchOptions {
     WatchOptions { secrets: true, digest_key: b"key".to_vec(), ..WatchOptions::default() }
 }
@@ -119,7 +120,7 @@ impl Bench {
         Self { cluster, client, watch, metrics, woken, _stop: stop.drop_guard() }
     }
 
-    /// Waits, in simulated time, until a condition holds.
+    /// Waits, in simulated time, until a condition is true.
     pub(super) async fn until(&self, what: &str, is: impl Fn(&Self) -> bool) {
         for _ in 0..20_000 {
             if is(self) {
@@ -130,18 +131,18 @@ impl Bench {
         panic!("not {what}: {:?}", self.watch.synced());
     }
 
-    /// Waits until everything in progress has arrived.
+    /// Waits until the cluster and the watch have no work left.
     pub(super) async fn quiet(&self) {
         self.cluster.settled().await;
         tokio::time::sleep(Duration::from_secs(2)).await;
     }
 
-    /// Returns the objects woken since the last call, each once.
+    /// Returns the objects that were woken since the last call, each once.
     pub(super) fn woken(&self) -> BTreeSet<String> {
         self.woken.lock().unwrap().drain(..).map(|(key, _)| key).collect()
     }
 
-    /// Waits until exactly these objects were woken, and no other soon after.
+    /// Waits until exactly these objects were woken. Checks that no other object is woken soon after.
     pub(super) async fn wakes(&self, keys: &[&str]) {
         self.quiet().await;
         assert_eq!(self.woken(), keys.iter().map(|key| (*key).to_owned()).collect());
@@ -178,7 +179,7 @@ pub(super) fn api(client: &Client, of: &ResourceType, namespace: &str) -> Api<Dy
     }
 }
 
-/// Applies an object as another user than the operator.
+/// Applies an object as a user other than the operator.
 pub(super) async fn put(client: &Client, object: Value) -> Value {
     let key = ObjectKey::of_object(&object).unwrap();
     let namespace = if key.namespace.is_empty() { "t" } else { &key.namespace };
@@ -200,7 +201,7 @@ pub(super) fn secret(name: &str, value: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": "t"}, "stringData": {"password": value}})
 }
 
-/// Creates a child of an object, with our label or without.
+/// Creates a child of an object, with or without the operator's label.
 pub(super) fn child(owner: &Value, name: &str, ours: bool) -> Value {
     let mut child = config_map(name, "1");
     child["metadata"]["ownerReferences"] = json!([{"apiVersion": owner["apiVersion"], "kind": owner["kind"], "controller": true,

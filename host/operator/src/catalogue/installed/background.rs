@@ -1,5 +1,5 @@
-//! Runs work in the background, one piece for each revision. Meanwhile the lifecycle continues with other revisions. A
-//! piece of work ends early when its package is deleted.
+//! Runs background jobs, one for each revision. Meanwhile, the lifecycle continues with other revisions. A job ends
+//! early when its package is deleted.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -9,13 +9,13 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// The progress of background work for a revision.
+/// The progress of a background job for a revision.
 pub(super) enum Stand {
     /// Not started, or interrupted.
     Open,
     /// Running.
     UnderWay,
-    /// Finished. The result was not taken yet.
+    /// Finished. The lifecycle did not take the result yet.
     Ended,
 }
 
@@ -36,13 +36,13 @@ impl Drop for Over {
     }
 }
 
-/// All work of one sort.
+/// All background jobs of one sort.
 pub(super) struct Background<T> {
     under_way: BTreeMap<String, Job<T>>,
     ended: Arc<Notify>,
 }
 
-/// The work for one revision. It ends when this value is dropped.
+/// The job for one revision. The job ends when this value is dropped.
 struct Job<T> {
     over: CancellationToken,
     result: oneshot::Receiver<T>,
@@ -56,17 +56,17 @@ impl<T> Drop for Job<T> {
 }
 
 impl<T: Send + 'static> Background<T> {
-    /// Creates the value without any work.
+    /// Creates the value without any jobs.
     pub(super) fn new() -> Self {
         Self { under_way: BTreeMap::new(), ended: Arc::default() }
     }
 
-    /// Waits until some work ends.
+    /// Waits until a job ends.
     pub(super) async fn changed(&self) {
         self.ended.notified().await;
     }
 
-    /// Returns the progress of the work for a revision.
+    /// Returns the progress of the job for a revision.
     pub(super) fn stand(&self, revision: &str) -> Stand {
         match self.under_way.get(revision) {
             None => Stand::Open,
@@ -75,12 +75,12 @@ impl<T: Send + 'static> Background<T> {
         }
     }
 
-    /// Returns the revisions whose work is running.
+    /// Returns the revisions whose jobs are running.
     pub(super) fn running(&self) -> impl Iterator<Item = &String> {
         self.under_way.iter().filter(|(_, job)| !job.over.is_cancelled()).map(|(revision, _)| revision)
     }
 
-    /// Starts the work for a revision. Ends earlier work for it.
+    /// Starts the job for a revision. Ends an earlier job for the same revision.
     pub(super) fn begin(&mut self, revision: &str, work: impl Future<Output = T> + Send + 'static) {
         let (over, (tells, result)) = (CancellationToken::new(), oneshot::channel());
         let tells_end = Over::new(over.clone(), Arc::clone(&self.ended));
@@ -91,7 +91,7 @@ impl<T: Send + 'static> Background<T> {
         self.under_way.insert(revision.to_owned(), Job { over, result, task });
     }
 
-    /// Takes the result for a revision. Returns `None` if there is none yet.
+    /// Takes the result for a revision. Returns `None` if there is no result yet.
     pub(super) async fn take(&mut self, revision: &str) -> Option<T> {
         if !matches!(self.stand(revision), Stand::Ended) {
             return None;
@@ -100,12 +100,12 @@ impl<T: Send + 'static> Background<T> {
         if let Ok(result) = job.result.try_recv() {
             return Some(result);
         }
-        // Continues a panic of the work here.
+        // Continues a panic of the job in the caller.
         let stopped = (&mut job.task).await.err()?;
         std::panic::resume_unwind(stopped.try_into_panic().ok()?)
     }
 
-    /// Ends the work for revisions that are no longer wanted.
+    /// Ends the jobs of revisions that are no longer wanted.
     pub(super) fn keep(&mut self, is_wanted: impl Fn(&str) -> bool) {
         self.under_way.retain(|revision, _| is_wanted(revision));
     }

@@ -1,5 +1,6 @@
-//! The cases in which a revision is tried before it serves: policies with the settings that they would have in a place.
-//! Kubernetes may refuse a value that the schema accepts. The operator and the command line use the same cases.
+//! Builds the cases in which the operator tries a revision before the revision serves. A case is a policy with the
+//! settings that the policy would have in a place. Such trials are needed because Kubernetes may refuse a value that
+//! the schema accepts. The operator and the command line use the same cases.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -12,22 +13,22 @@ use kaos_policy::{
 use super::revision_set::{AdmittedRevision, Content, RevisionSet, Unfit};
 use crate::catalogue::{Arranged, Kind, Member, Reach, lasting};
 
-/// The reason for settings that do not fit the policies of their place.
+/// The status reason of settings that do not fit the policies of their place.
 pub(crate) const BAD_SETTINGS: &str = "BadSettings";
-/// The reason for a policy that does not fit active settings of its place.
+/// The status reason of a policy that does not fit the active settings of its place.
 pub(crate) const SETTINGS_DO_NOT_FIT: &str = "SettingsDoNotFit";
 
 /// A policy with the settings that it would have in a place.
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
     policy: Arc<Policy>,
-    /// The settings that are not in question.
+    /// The settings that always apply.
     base: Vec<Layer>,
-    /// The settings in question, the weakest first.
+    /// The settings that are being tried, the weakest first.
     given: Vec<Layer>,
 }
 
-/// Why a policy's plans for its samples are invalid with settings.
+/// The error that a policy's plans for its samples have with certain settings.
 #[derive(Debug, Clone)]
 pub(crate) struct Misfit {
     pub(crate) error: LoadError,
@@ -49,8 +50,8 @@ impl Misfit {
 }
 
 impl Unfit {
-    /// Returns the reason and the message for the refusal of a revision. The gate knows that a policy fits the settings
-    /// that ship with it.
+    /// Returns the reason and the message for the refusal of a revision. If a policy does not fit its settings, the
+    /// settings in its own package are never the cause: the gate checked the policy with them.
     pub(crate) fn told_of(self, content: &Content) -> (&'static str, String) {
         match content {
             Content::Policy(..) if self.reason == BAD_SETTINGS => (SETTINGS_DO_NOT_FIT, not_with(&self.message)),
@@ -75,7 +76,8 @@ impl PartialEq for Case {
 }
 
 impl Case {
-    /// Returns the case for a policy with settings in question. Returns `None` if they set nothing for this policy.
+    /// Returns the case that tries the settings `given` with a policy. Returns `None` if `given` changes nothing for
+    /// this policy.
     fn new(policy: &Arc<Policy>, base: Vec<Layer>, given: Vec<Layer>) -> Option<Self> {
         let case = Self { policy: Arc::clone(policy), base, given };
         let resolved = |layers: &[Layer]| policy.settings(layers).ok();
@@ -87,8 +89,8 @@ impl Case {
         self.base.iter().chain(&self.given).cloned().collect()
     }
 
-    /// Finds the settings in question that are the cause of an error: the weakest with which the plans become invalid.
-    /// Returns `None` if the plans are invalid also without all of them.
+    /// Finds the settings in `given` that are the cause of an error: the weakest layer with which the plans become
+    /// invalid. Returns `None` if the plans are invalid even without `given`.
     async fn blamed<F: Future<Output = Result<(), LoadError>>>(
         &self,
         error: LoadError,
@@ -111,8 +113,8 @@ impl Case {
     }
 }
 
-/// Tries cases. `is_valid` checks that the plans of a policy for its own samples are valid with settings. Returns an
-/// error only if the plans are valid without the settings in question.
+/// Tries cases. `is_valid` checks that the plans of a policy for its own samples are valid with the given settings.
+/// Returns an error only if the plans are valid without the settings that are being tried.
 pub(crate) async fn try_all<F: Future<Output = Result<(), LoadError>>>(
     cases: &[Case],
     is_valid: impl Fn(Arc<Policy>, Vec<Layer>) -> F,
@@ -125,15 +127,15 @@ pub(crate) async fn try_all<F: Future<Output = Result<(), LoadError>>>(
                 return Err(misfit);
             }
         } else if let Some(last) = case.given.last() {
-            // The other cases may show that the settings are wrong.
+            // This error may be temporary. Try the other cases as well: they may show that the settings are wrong.
             tried = Err(Misfit { error, cause: last.origin.clone() });
         }
     }
     tried
 }
 
-/// Returns the cases for the operator's own ConfigMap: the policies that answer for the cluster. Policies of single
-/// namespaces do not count here.
+/// Returns the cases for the operator's own ConfigMap: one for each policy that answers for the whole cluster. Leaves
+/// out policies that answer only in single namespaces.
 pub(super) fn of_cluster(arranged: &Arranged) -> Vec<Case> {
     let mut cases = Vec::new();
     for kind in arranged.answers.values().filter_map(|answers| answers.of_cluster()) {
@@ -147,8 +149,9 @@ pub(super) fn of_cluster(arranged: &Arranged) -> Vec<Case> {
 }
 
 impl RevisionSet {
-    /// Returns the cases for a revision, if the revisions in `serving` serve, under settings for the whole cluster. The
-    /// revision is tried as if no older package had its place, because that package may go at any time.
+    /// Returns the cases for a revision while the revisions in `serving` serve. `shared` are the settings for the whole
+    /// cluster. The cases ignore that an older package may have the revision's place, because the older package may
+    /// disappear at any time.
     pub(crate) fn cases_as_first(
         &mut self,
         name: &str,
@@ -163,9 +166,9 @@ impl RevisionSet {
         Ok(self.cases(name, serving, &arranged?))
     }
 
-    /// Returns the cases for a revision. Settings are tried on the policies of their name that answer where they apply, a
-    /// policy with the settings that apply where it answers. What a namespace installed itself says nothing about
-    /// policies and settings for others.
+    /// Returns the cases for a revision. Settings are tried on each policy of their name that answers where the
+    /// settings apply. A policy is tried with the settings that apply where the policy answers. A package of the
+    /// operator's namespace is never tried with policies and settings that a tenant installed in its own namespace.
     pub(crate) fn cases(&self, name: &str, serving: &BTreeSet<String>, arranged: &Arranged) -> Vec<Case> {
         let Some(entry) = self.entries.get(name) else { return Vec::new() };
         let is_local = matches!(entry.reach, Reach::Own(_));
@@ -176,7 +179,7 @@ impl RevisionSet {
         };
         let mut cases = Vec::new();
         for answers in arranged.answers.values() {
-            // Predecessors of serving policies answer only for objects that name them by digest.
+            // Leaves out the predecessors of serving policies: they answer only for objects that name them by digest.
             let kinds = answers.in_place().map(|kind| &**kind).chain(answers.pinned().filter(serves));
             for kind in kinds.filter(|kind| kind.revisions().any(|revision| &**revision == name)) {
                 for member in kind.members().iter().filter(|member| is_local || !member.is_local) {
@@ -189,7 +192,8 @@ impl RevisionSet {
     }
 }
 
-/// Returns the case for a revision with one of the policies of a place, if one of them is the revision or is for it.
+/// Returns the case for a revision with a policy (`member`) of a place. Returns `None` if the revision is neither this
+/// policy nor settings for it.
 fn case<'a>(
     name: &str,
     entry: &AdmittedRevision,
@@ -202,7 +206,7 @@ fn case<'a>(
             let own = entry.layer(policy, tree);
             layers.cloned().partition(|layer| *layer == own)
         }
-        // The gate tried the policy with the settings that ship with it.
+        // The gate already tried the policy with the settings in its own package.
         Content::Policy(..) if member.revision.as_deref() == Some(name) => {
             let concerns = |layer: &&Layer| layer.policy.as_ref().is_none_or(|policy| policy == of);
             layers.filter(concerns).cloned().partition(|layer| !member.settings.contains(layer))

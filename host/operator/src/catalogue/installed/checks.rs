@@ -1,8 +1,9 @@
-//! Runs the gate in the background. Meanwhile the lifecycle continues with other revisions. A check ends early when its
-//! package is deleted.
+//! Runs the gate in the background. Meanwhile, the lifecycle continues with other revisions. A check ends early when
+//! its package is deleted.
 //!
-//! Only one check runs at a time, because a check may take half of the memory. Packages of the operator's own namespace
-//! do not wait for others: they interrupt such a check, which starts again afterwards.
+//! Only one check runs at a time, because a check may take half of the memory. A package of the operator's own
+//! namespace does not wait for packages of other namespaces: it interrupts their check, and this check starts again
+//! afterwards.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -23,24 +24,24 @@ use crate::{package::Package, processors::Processors, server::TargetServer};
 /// The result of a check.
 pub(super) type Checked = Result<Arc<Policy>, LoadError>;
 
-/// All checks.
+/// The running checks, and the checks that are stopping.
 pub(super) struct Checks {
     gatekeeper: Gatekeeper,
     processors: Processors,
     server: TargetServer,
     home: String,
     under_way: BTreeMap<String, RunningCheck>,
-    /// Checks that are no longer wanted and that have not stopped yet. Each token is cancelled when its check has
+    /// Checks that are no longer wanted and have not stopped yet. Each token becomes cancelled when its check has
     /// stopped.
     leaving: Vec<CancellationToken>,
     ended: Arc<Notify>,
 }
 
-/// A check. It stops when this value is dropped.
+/// A running check. The check stops when this value is dropped.
 struct RunningCheck {
     namespace: String,
     ends: CancellationToken,
-    /// Cancelled when the check has stopped, for any reason.
+    /// Becomes cancelled when the check has stopped, for any reason.
     over: CancellationToken,
     checked: oneshot::Receiver<(Checked, Duration)>,
     task: JoinHandle<()>,
@@ -79,7 +80,7 @@ impl Checks {
         going_on.all(|check| namespace == self.home && check.namespace != self.home)
     }
 
-    /// Starts the check of a package. Interrupts all others first.
+    /// Starts the check of a package. Interrupts all other checks first.
     pub(super) fn begin(&mut self, revision: &str, namespace: &str, package: Arc<Package>) {
         let before = self.end_all();
         let (gatekeeper, share) = (self.gatekeeper.clone(), self.share(namespace));
@@ -87,7 +88,7 @@ impl Checks {
         let (tells, (answer, checked)) = (Over::new(over.clone(), Arc::clone(&self.ended)), oneshot::channel());
         let task = tokio::spawn(async move {
             let _tells = tells;
-            // Two checks together could take more memory than there is.
+            // Two checks at the same time could take more memory than the container has.
             for other in before {
                 other.cancelled().await;
             }
@@ -110,7 +111,7 @@ impl Checks {
         if let Ok(checked) = check.checked.try_recv() {
             return Some(checked);
         }
-        // Continues a panic of the check here.
+        // Continues a panic of the check in the caller.
         let stopped = (&mut check.task).await.err()?;
         std::panic::resume_unwind(stopped.try_into_panic().ok()?)
     }
@@ -128,13 +129,15 @@ impl Checks {
         self.end(|revision, _| !is_wanted(revision));
     }
 
-    /// Interrupts the running checks. They may start again. Returns the tokens to wait for.
+    /// Interrupts the running checks. The caller may start these checks again. Returns a token for each check that is
+    /// stopping.
     fn end_all(&mut self) -> Vec<CancellationToken> {
         self.end(|_, check| !check.over.is_cancelled());
         std::mem::take(&mut self.leaving)
     }
 
-    /// Ends checks, which may start again. They take some time to stop.
+    /// Ends the checks that `is_ended` selects. A check takes some time to stop. The caller may start an ended check
+    /// again.
     fn end(&mut self, is_ended: impl Fn(&str, &RunningCheck) -> bool) {
         let ended = self.under_way.extract_if(.., |revision, check| is_ended(revision, check));
         self.leaving.extend(ended.map(|(_, check)| check.over.clone()));
@@ -162,7 +165,7 @@ mod tests {
     use super::*;
     use crate::{locking::lock, processors::Compute};
 
-    /// Compiles `slow` until it is no longer wanted, and records each start and end.
+    /// A fake compiler. It records each start and end, and compiles `slow` until the caller no longer wants the result.
     #[derive(Clone, Default)]
     struct Compiler(Arc<Mutex<Vec<String>>>);
 

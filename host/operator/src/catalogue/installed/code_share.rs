@@ -1,40 +1,41 @@
-//! The memory that compiled code of tenants' policies may take.
+//! Limits the memory that the compiled code of tenants' policies may take.
 //!
-//! The limit of one check says how much code one component may become. Without a limit of the sum, the policies of a
-//! namespace could together take more memory than the operator has, and again after each restart.
+//! Each check limits the compiled code of one component. Without a limit for the total, the policies of a namespace
+//! could together take more memory than the operator has. The operator would then run out of memory again after each
+//! restart.
 
 use kaos_policy::units::bytes;
 
-/// The share of the container's memory for the code of all tenants.
+/// Divides the container's memory: the quotient is the limit for the code of all tenants.
 const SHARE: usize = 4;
-/// The memory of a container without a known limit.
+/// The assumed memory of a container without a known limit.
 const UNKNOWN: usize = 1 << 30;
-/// The part of the code of all tenants that one namespace may have.
+/// Divides the limit for all tenants: the quotient is the limit for one namespace.
 const PART: usize = 2;
 
-/// The most bytes of compiled code of policies that namespaces other than the operator's installed. Counts the policies
-/// that serve, those that wait to serve, and the fallbacks in memory.
+/// The limits for the compiled code of policies that are installed in namespaces other than the operator's. The limits
+/// apply to the policies that serve, the policies that wait to serve, and the fallbacks in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CodeShare {
-    /// The most bytes of one namespace.
+    /// The maximum number of bytes for one namespace.
     pub namespace: usize,
-    /// The most bytes of all namespaces together.
+    /// The maximum number of bytes for all namespaces together.
     pub tenants: usize,
 }
 
-/// The bytes of compiled code without a policy that is to be added.
+/// The bytes of compiled code, without the code of the policy that is to be added.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct CodeSum {
-    /// The bytes of the policy's namespace.
+    /// The bytes of the namespace of this policy.
     pub(super) namespace: usize,
     /// The bytes of all namespaces together.
     pub(super) tenants: usize,
 }
 
-/// A policy whose compiled code has no room.
+/// The error for a policy whose compiled code exceeds a limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum TooMuchCode {
-    /// The namespace has too much.
+    /// The code of the namespace exceeds the limit.
     #[error(
         "with it, the policies of namespace {namespace} have {} of compiled code, at most {}: delete one of them, or \
          build with opt-level s and leave out unused code",
@@ -43,21 +44,21 @@ pub(super) enum TooMuchCode {
     OfNamespace {
         /// The namespace.
         namespace: String,
-        /// The sum with the policy.
+        /// The bytes of the namespace's code, including the policy.
         sum: usize,
-        /// The most bytes allowed.
+        /// The maximum number of bytes.
         limit: usize,
     },
-    /// All namespaces together have too much.
+    /// The code of all namespaces together exceeds the limit.
     #[error(
         "with it, the policies of all namespaces other than the operator's have {} of compiled code, at most {}: delete \
          policies that are not needed, or give the operator's container more memory",
         bytes(*.sum), bytes(*.limit)
     )]
     OfTenants {
-        /// The sum with the policy.
+        /// The bytes of the code of all namespaces, including the policy.
         sum: usize,
-        /// The most bytes allowed.
+        /// The maximum number of bytes.
         limit: usize,
     },
 }
@@ -68,13 +69,14 @@ impl TooMuchCode {
 }
 
 impl CodeShare {
-    /// The share of a container with this memory, if its limit is known.
+    /// Returns the limits for a container with this memory. `None` means that the container's memory limit is not
+    /// known.
     pub fn of(memory: Option<u64>) -> Self {
         let tenants = memory.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(UNKNOWN).min(UNKNOWN) / SHARE;
         Self { namespace: tenants / PART, tenants }
     }
 
-    /// Checks whether there is room for a policy's code next to that of others.
+    /// Checks that a policy's code fits into the limits together with the code of other policies.
     pub(super) fn admit(&self, namespace: &str, others: CodeSum, code: usize) -> Result<(), TooMuchCode> {
         let (namespace, limit, sum) = (namespace.to_owned(), self.namespace, others.namespace.saturating_add(code));
         if sum > limit {

@@ -1,5 +1,5 @@
-//! Writes Events about revisions and ConfigMaps, so that `kubectl describe` shows the history. A repetition increases the
-//! counter of the first one.
+//! Writes Events about revisions and ConfigMaps, so that `kubectl describe` shows the history. If an Event repeats, the
+//! counter of the first Event increases.
 
 use std::sync::Arc;
 
@@ -25,7 +25,8 @@ impl Events {
         Self { writer, clock }
     }
 
-    /// Writes an Event with the state of a revision. If the write fails, the Event is lost: the status says the same.
+    /// Writes an Event with the state of a revision. If the write fails, the Event is lost, but the status still shows
+    /// the state.
     pub(super) async fn tell(&self, revision: &Revision) {
         let status = revision.status.clone().unwrap_or_default();
         let warning = matches!(
@@ -45,9 +46,11 @@ impl Events {
         .await;
     }
 
-    /// Writes an Event about an error in a ConfigMap. If the write fails, the Event is lost: the log says the same.
+    /// Writes an Event about an error in a ConfigMap. If the write fails, the Event is lost, but the log contains the
+    /// same message.
     pub(super) async fn warn(&self, config_map: &ConfigMap, reason: &str, message: &str) {
-        // The version makes this a new Event for each version of the ConfigMap, not a repetition of the old one.
+        // With the version of the ConfigMap, each version gets a new Event. Otherwise the Event would only repeat the
+        // old one.
         let resource_version = config_map.metadata.resource_version.clone();
         let regarding = ObjectReference { resource_version, ..config_map.object_ref(&()) };
         let note = cut(message, NOTE);

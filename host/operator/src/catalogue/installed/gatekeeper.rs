@@ -1,4 +1,5 @@
-//! Turns a package into a policy. Runs outside the threads of passes, and takes turns with them on the processors.
+//! Turns a package into a policy. This work runs outside the threads of passes, and takes turns with the passes on the
+//! processors.
 
 use std::sync::Arc;
 
@@ -38,13 +39,13 @@ pub(super) struct Share {
     pub(super) processors: Processors,
     /// Whether the check is for a package of a namespace other than the operator's.
     pub(super) is_local: bool,
-    /// Ends the check when it is cancelled.
+    /// Ends the check when this token is cancelled.
     pub(super) ends: CancellationToken,
     /// The API server that validates plans.
     pub(super) server: TargetServer,
 }
 
-/// A share, on a thread that may block.
+/// Gives a check its turns. Blocks its thread while it waits for a turn.
 struct Waiting(Share, Handle);
 
 impl Turns for Waiting {
@@ -60,7 +61,7 @@ impl Turns for Waiting {
 }
 
 impl Gatekeeper {
-    /// Creates a gatekeeper whose policies run on `engine`, with the facts of this cluster. `compiler` must be safe for
+    /// Creates a gatekeeper whose policies run on `engine` and see the facts in `cluster`. `compiler` must be safe for
     /// untrusted bytes.
     pub fn new(engine: Engine, compiler: Box<dyn Compile>, cluster: Cluster) -> Self {
         Self(Arc::new(Inner { engine, compiler, cluster, clock: SystemClock::start() }))
@@ -95,8 +96,8 @@ impl Gatekeeper {
         server.check(check).await
     }
 
-    /// Checks that a policy's plans are valid with these settings. The work keeps its permit to its end, even if the
-    /// caller stops waiting for it.
+    /// Checks that a policy's plans are valid with these settings. The work keeps its permit until it ends, even if the
+    /// caller stops waiting.
     pub(super) async fn try_settings(
         &self,
         policy: Arc<Policy>,

@@ -1,5 +1,5 @@
-//! Keeps the last content of the operator's own ConfigMap that fitted, in a second ConfigMap. A process that starts
-//! while the current content does not fit uses the kept one.
+//! Stores the last good settings in a second ConfigMap: the last valid content of the operator's own ConfigMap. A
+//! process that starts while the current content does not fit uses the stored content.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kaos_policy::settings::{Content, Layer};
@@ -15,11 +15,11 @@ use crate::{
     config_maps::{FITTED_CONFIG, OPERATOR_CONFIG},
 };
 
-/// The description in the second ConfigMap, for its readers.
+/// The description in the second ConfigMap, for users who read this ConfigMap.
 const ABOUT: &str = "The last content of kaos-operator-config that fitted. The operator writes it, and uses it while the \
                      current content does not fit.";
 
-/// Keeps the content that fitted last.
+/// Stores the last good settings.
 pub(super) struct LastGoodSettings {
     api: Api<ConfigMap>,
     is_read: bool,
@@ -31,8 +31,9 @@ impl LastGoodSettings {
         Self { api: Api::namespaced(client, namespace), is_read: false, kept: None }
     }
 
-    /// Returns the content that fitted last. It is empty if there was no ConfigMap, and `None` if nothing was kept yet.
-    /// Reads the ConfigMap once, because only the operator writes it.
+    /// Returns the last good settings. The settings are empty if the operator's own ConfigMap did not exist. Returns
+    /// `None` if the operator stored no settings yet. Reads the second ConfigMap only once, because only the operator
+    /// writes it.
     pub(super) async fn get(&mut self) -> Result<Option<Layer>, StepError> {
         if !self.is_read {
             let kept = self.api.get_opt(FITTED_CONFIG).await;
@@ -43,7 +44,7 @@ impl LastGoodSettings {
         Ok(self.kept.clone())
     }
 
-    /// Keeps the current content, if it differs.
+    /// Stores the current content if it differs from the stored content.
     pub(super) async fn keep(&mut self, config: Option<&Layer>) -> Result<(), StepError> {
         let fits = config.cloned().unwrap_or_else(|| operator_config(&ConfigMap::default()));
         if self.get().await?.as_ref() == Some(&fits) {

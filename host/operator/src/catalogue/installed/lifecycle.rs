@@ -1,28 +1,29 @@
-//! Moves revisions from state to state: a package is found, checked, admitted and served, and later replaced or
-//! quarantined. Each round observes what there is, plans the actions that are due, and executes them.
+//! Moves revisions from state to state: the operator finds a package, checks it, admits it and lets it serve, and later
+//! replaces or quarantines it. Each round observes the packages and records, plans the actions that are due, and
+//! executes these actions.
 //!
 //! | module | content |
 //! |---|---|
-//! | `facts` | what records and admitted revisions say together; pure |
+//! | `facts` | facts that follow from the records together with the admitted revisions; pure |
 //! | `plan` | computes the actions that are due; pure |
-//! | `execute` | carries out actions, one after another |
+//! | `execute` | executes the actions, one after another |
 //! | `reconcile_packages` | decides the next step with each package |
-//! | `not_admitted` | why a package does not serve |
+//! | `not_admitted` | the reason why a package does not serve |
 //! | `admission` | checks a package |
-//! | `activating` | lets checked revisions serve if they fit together |
-//! | `code_room` | makes room for compiled code of tenants |
-//! | `overtaken` | decides when a refused package is looked at again |
+//! | `activating` | lets checked revisions serve if all revisions and settings then fit together |
+//! | `code_room` | makes room for the compiled code of a tenant's policy, or refuses the policy |
+//! | `overtaken` | decides when the operator tries a refused package again |
 //! | `trying` | tries settings before they take effect |
 //! | `serving` | swaps in the serving revisions and the settings |
 //! | `quarantine` | finds the revisions that failed in service |
 //! | `restoring` | loads recorded revisions |
-//! | `not_loadable` | loads policies of tenants in the background, and tries again later |
-//! | `bytes_missing` | active revisions that cannot be loaded any more |
-//! | `record_deleted` | writes deleted records and stored bytes again |
+//! | `not_loadable` | loads policies of tenants in the background, and retries policies that cannot be loaded for now |
+//! | `bytes_missing` | replaces active revisions that cannot be loaded any more with their predecessors |
+//! | `record_deleted` | writes records and stored bytes again after a user deleted them |
 //! | `renaming` | finds the predecessor of a renamed ConfigMap |
-//! | `revision_history` | counts objects, and decides which records are kept |
+//! | `revision_history` | counts objects, and deletes old records |
 //! | `enter` | records the state that a revision enters, and writes an Event |
-//! | `naming`, `transition` | names of revisions, and their changes of state |
+//! | `naming`, `transition` | the names of revisions, and the state that a revision enters |
 
 mod activating;
 mod admission;
@@ -90,39 +91,39 @@ pub(super) struct Lifecycle {
     events: Events,
     fairness: TenantFairness,
     revisions: RevisionSet,
-    /// Whether the revisions that served before this process started are loaded, except those in `loading`.
+    /// Whether the revisions that served before this process started are loaded, except the revisions in `loading`.
     restored: bool,
-    /// Policies of tenants that served before this process started and are loaded in the background. The value lists
-    /// the revisions that are left to load: first the possible fallbacks, then the policy itself.
+    /// Policies of tenants that served before this process started and that are being loaded in the background. The
+    /// value lists the revisions that are not loaded yet: first the possible fallbacks, then the policy itself.
     loading: BTreeMap<String, VecDeque<String>>,
-    /// Revisions that are compiled to serve again in place of a quarantined one, and whether no policy serves there
-    /// meanwhile.
+    /// Revisions that are being compiled to serve again in place of a quarantined revision. The value is true if no
+    /// policy serves in this place until then.
     restoring: BTreeMap<String, bool>,
-    /// The serving revisions and the content of the operator's own ConfigMap at the last swap. They show whether
-    /// another swap is needed.
+    /// The serving revisions and the content of the operator's own ConfigMap at the last swap. The next round compares
+    /// them with the current state to decide whether another swap is needed.
     installed: Option<(BTreeSet<String>, Option<Layer>)>,
-    /// The content of that ConfigMap when packages were last checked against it, whether or not it fits.
+    /// The content of the operator's own ConfigMap in the last round, whether or not it fits.
     looked_under: Option<Layer>,
-    /// Why that ConfigMap is not used, as last reported.
+    /// The last reported reason why the operator's own ConfigMap is not used.
     misfit: Option<String>,
-    /// The variables of that ConfigMap that are probably misspelled, as last reported.
+    /// The last reported variables of the operator's own ConfigMap that are probably misspelled.
     misspelt: String,
     /// Revisions whose check this process started.
     checking: BTreeSet<String>,
-    /// Revisions that passed the gate and wait for something other than their content.
+    /// Revisions that passed the gate and wait for a change outside their own package.
     waiting: BTreeMap<String, Content>,
-    /// Revisions that may do what they claim, while they are being tried.
+    /// Revisions for whose claims the operator has the rights, while they are being tried.
     permitted: BTreeSet<String>,
-    /// The policies or settings on which the refusal of a revision depends, as they were then.
+    /// For each refused revision, the policies or settings on which the refusal depends, as of the time of the refusal.
     refused_under: BTreeMap<String, BTreeSet<String>>,
-    /// The time of the next attempt, for revisions that wait for something other than their own content.
+    /// The time of the next attempt, for revisions that wait for a change outside their own package.
     due: BTreeMap<String, Instant>,
     /// The retry annotation of a revision when it was last loaded again. A new value of the annotation causes an
-    /// attempt at once.
+    /// immediate attempt.
     tried_for: BTreeMap<String, Option<String>>,
-    /// Serving revisions whose kept bytes may be missing, with the package to keep again.
+    /// Serving revisions whose stored bytes may be missing, with the package to store again.
     unkept: BTreeMap<String, Arc<Package>>,
-    /// The time of the next attempt to keep them. `None` before the first one.
+    /// The time of the next attempt to store the packages in `unkept`. `None` before the first attempt.
     keep_due: Option<Instant>,
     /// Revisions whose objects all had a pass since this process started, or that this process admitted.
     counted: BTreeSet<String>,
@@ -185,7 +186,7 @@ impl Lifecycle {
         }
     }
 
-    /// Waits until packages or records change, or until a check, a trial or a question ends.
+    /// Waits until packages or records change, or until a check, a trial or a question to the API server ends.
     pub(super) async fn changed(&self) {
         tokio::select! {
             () = self.sources.changed() => {}
@@ -196,16 +197,16 @@ impl Lifecycle {
         }
     }
 
-    /// Takes every step that is possible now. Returns when to look again if nothing changes, and the error of a failed
-    /// step.
+    /// Takes every step that is possible now. Returns the delay until the next round if nothing changes, and the error
+    /// of a failed step.
     pub(super) async fn settle(&mut self) -> (Option<Duration>, Result<(), StepError>) {
         let mut wait = None;
         let done = self.round(&mut wait).await;
         (wait, done)
     }
 
-    /// Observes what there is, plans the actions that are due, and executes them. A step that fails is tried again in the
-    /// next round, and holds up no other step.
+    /// Observes the packages and records, plans the actions that are due, and executes these actions. A step that fails
+    /// does not delay other steps. The next round tries this step again.
     async fn round(&mut self, wait: &mut Option<Duration>) -> Result<(), StepError> {
         let Some(found) = self.observe_packages(wait).await? else { return Ok(()) };
         self.take_up_changes(&found).await;
@@ -216,26 +217,27 @@ impl Lifecycle {
             self.restored = true;
         }
         let planned = self.execute_all(&found, &BTreeMap::new()).await.done;
-        // First serve the policies that served before, then check new packages. On a fresh cluster, check all new
-        // packages first, so that children are not created twice.
+        // First serve the policies that served before this process started, then check new packages. On a fresh
+        // cluster, check all new packages first: otherwise passes would apply children by the default policies, and
+        // change them afterwards.
         let is_fresh = self.installed.is_none() && self.revisions.entries.is_empty();
         let goes_on = begins && (found.is_empty() || !is_fresh);
         let went_on = if goes_on { self.serve().await } else { Ok(()) };
         let (due, advanced) = self.advance_all(&found, is_fresh).await;
-        // Failures count after new packages: a newer edition may replace the one that failed.
+        // Judge failures only after new packages are admitted: a new package may replace the revision that failed.
         let judged = self.execute_all(&found, &self.failed_in_service()).await;
         // Loading takes time, so it comes after all other steps.
         let late = self.load_late(&found).await;
-        // While a predecessor cannot be restored, do not swap: the policies that serve now stay.
+        // While a predecessor cannot be restored, do not swap: the policies that serve now keep serving.
         let served = if judged.lacks_predecessor { Ok(()) } else { self.serve().await };
         let tidied = self.tidy(&found).await;
         self.count(&found).await;
-        // Only a later process needs the kept bytes, so an error here delays no step.
+        // Only a later process needs the stored bytes, so an error here delays no step.
         let kept = [self.keep_again().await, self.keep_last_good().await];
         *wait = [due, late, self.next_restoration(&found)].into_iter().chain(kept).flatten().min();
         let results = [planned, went_on, advanced, judged.done, served, tidied, self.records.settled()];
         match results.into_iter().collect::<Result<(), _>>() {
-            // Do not back off, because other packages wait for their turn.
+            // Retry without a growing delay, because other packages wait for their turn.
             Err(error) if self.fairness.is_taken() => {
                 tracing::warn!(%error, "policy lifecycle step failed; retrying in {:?}", BACKOFF.first);
                 *wait = Some(BACKOFF.first);
@@ -268,7 +270,7 @@ impl Lifecycle {
         Ok(None)
     }
 
-    /// Takes up what changed since the last round. Ends background work that is no longer wanted.
+    /// Reads the changes since the last round. Ends background work that is no longer wanted.
     async fn take_up_changes(&mut self, found: &[Found]) {
         self.records.refresh();
         self.records.settle().await;
@@ -288,13 +290,14 @@ impl Lifecycle {
         });
         let config = self.config();
         if self.restored && self.looked_under != config {
-            // Retry every revision that waits for settings that fit. Do so only once for each content of the ConfigMap.
+            // Retry every revision that waits until the settings fit. Do this only once for each content of the
+            // ConfigMap.
             self.due.clear();
         }
         self.looked_under = config;
     }
 
-    /// Ends in order: records the interrupted checks, so that the next process tries them again.
+    /// Shuts down: records the interrupted checks, so that the next process starts them again.
     pub(super) async fn lay_down(mut self) {
         self.records.settle().await;
         self.checks.keep(|_| false);

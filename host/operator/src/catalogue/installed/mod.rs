@@ -1,29 +1,30 @@
-//! Policies that users install while the operator runs: from ConfigMaps, through the gate, into service, and out of
-//! service again when they fail.
+//! Installs the policies that users add while the operator runs. The operator finds a policy in a ConfigMap, checks it
+//! at the gate, lets it serve, and ends its service when it fails.
 //!
-//! One task takes all steps one after another, except checks and questions, and does not delay passes. The task is
-//! level-triggered: it compares the packages with its own records and takes the next step.
+//! One task takes all steps one after another, except checks, trials and questions, which run in the background. The
+//! task does not delay passes. The task is level-triggered: it compares the packages with its own records and takes the
+//! next step.
 //!
 //! | module | content |
 //! |---|---|
 //! | `sources` | finds and reads packages |
-//! | `records` | PolicyRevisions: the state of each revision |
-//! | `store` | keeps the bytes of admitted packages |
+//! | `records` | reads and writes PolicyRevisions: the state of each revision |
+//! | `store` | stores the bytes of admitted packages |
 //! | `gatekeeper` | turns a package into a policy |
-//! | `background` | work in the background, one piece for each revision |
+//! | `background` | runs background jobs, one for each revision |
 //! | `checks` | runs the gate in the background |
 //! | `questions` | asks the API server about rights in the background |
-//! | `cases` | the policies and settings with which a revision is tried before it serves |
+//! | `cases` | builds the cases in which a revision is tried before it serves |
 //! | `settings_trials` | tries settings on the samples of policies in the background |
-//! | `code_share` | the memory that compiled code of tenants may take |
-//! | `rights` | checks whether the operator may do what a policy claims |
-//! | `revision_set` | the admitted revisions, and the answers that they give |
-//! | `unfit` | why revisions cannot serve together |
-//! | `last_good_settings` | keeps the last content of the operator's own ConfigMap that fitted |
+//! | `code_share` | limits the memory for compiled code of tenants' policies |
+//! | `rights` | checks whether the operator has the rights for a policy's claims |
+//! | `revision_set` | the admitted revisions, and the policy table that follows from them |
+//! | `unfit` | checks whether revisions can serve together |
+//! | `last_good_settings` | stores the last valid content of the operator's own ConfigMap |
 //! | `tenant_fairness` | chooses the namespace whose package is checked next |
 //! | `lifecycle` | moves revisions from state to state |
-//! | `observed` | the conditions of a revision, from its state |
-//! | `events` | writes Events |
+//! | `observed` | computes the conditions of a revision from its state |
+//! | `events` | writes Events about revisions and ConfigMaps |
 //! | `tools`, `step_error`, `pace` | the clients that all steps use, their error, and the intervals between attempts |
 
 mod background;
@@ -64,10 +65,11 @@ pub(crate) use tools::Tools;
 
 use self::{lifecycle::Lifecycle, pace::BACKOFF, records::Records, sources::Sources, store::Store};
 
-/// The delay after a pass reported a result. Results arrive in bursts, and one step handles a whole burst.
+/// The delay between the result of a pass and the next step. Results arrive in bursts, and one step handles a whole
+/// burst.
 const CROWD: Duration = Duration::from_secs(1);
 
-/// Follows packages until `stop` is cancelled.
+/// Runs the lifecycle of installed policies until `stop` is cancelled.
 pub(crate) async fn run(tools: Tools, installing: Installing, stop: CancellationToken) {
     let namespace = tools.duties.operator_namespace.clone();
     let everywhere = installing.in_namespaces;
@@ -88,7 +90,7 @@ pub(crate) async fn run(tools: Tools, installing: Installing, stop: Cancellation
                 Err(error) => {
                     failures = failures.saturating_add(1);
                     let full = BACKOFF.full(failures);
-                    // A step that is due must not wait because another one fails.
+                    // A step that is due must not wait because another step fails.
                     let wait = due.map_or(full, |due| due.clamp(BACKOFF.first, full));
                     tracing::warn!(%error, "policy lifecycle step failed; retrying in {wait:?}");
                     catalogue.waits_for(error.to_string());

@@ -1,14 +1,15 @@
-//! The conditions and the observed generation of a PolicyRevision, from its state. Tools such as Flux and kpt decide by
-//! them whether to wait for a revision or to give up. At most one of the conditions is present, and it is true.
+//! Computes the conditions and the observed generation of a PolicyRevision from its state. From these fields, tools
+//! such as Flux and kpt decide whether to wait for a revision or to give up. At most one of the conditions is present,
+//! and its status is `True`.
 
 use kaos_crds::{Condition, PolicyRevisionStatus, RevisionState};
 
 use crate::status::conditions::{RECONCILING, STALLED};
 
-/// The reason for an active revision that does not answer now.
+/// The status reason of an active revision that does not answer now.
 pub(crate) const NOT_LOADED: &str = "NotLoaded";
 
-/// Completes a status. Keeps the time of a condition that stays.
+/// Adds the conditions and the observed generation to a status. Keeps the time of a condition that does not change.
 pub(super) fn observed(mut status: PolicyRevisionStatus, generation: i64) -> PolicyRevisionStatus {
     let before = std::mem::take(&mut status.conditions);
     status.observed_generation = Some(generation);
@@ -21,7 +22,7 @@ pub(super) fn unobserved(status: PolicyRevisionStatus) -> PolicyRevisionStatus {
     PolicyRevisionStatus { observed_generation: None, conditions: Vec::new(), ..status }
 }
 
-/// Returns the type of the condition in this state.
+/// Returns the type of the condition that a revision has in this state.
 fn of_state(status: &PolicyRevisionStatus) -> Option<&'static str> {
     match status.state {
         RevisionState::Pending | RevisionState::Checking => Some(RECONCILING),

@@ -11,14 +11,14 @@ use super::{
     rights::{WantedRights, missing},
 };
 
-/// The number of namespaces to ask about at once for all policies of tenants. The policies of the operator's own
-/// namespace have the same number for themselves, so that they wait for no tenant.
+/// The maximum number of concurrent questions for all policies of tenants: one question for each namespace. The same
+/// limit applies separately to the policies of the operator's own namespace, so that they do not wait for tenants.
 const AT_ONCE: usize = 8;
 
-/// The missing rights, as text.
+/// The missing rights, each as a text.
 pub(super) type Missing = Result<Vec<String>, StepError>;
 
-/// All questions.
+/// The questions that are running or answered.
 pub(super) struct Questions {
     client: Client,
     home: String,
@@ -27,7 +27,7 @@ pub(super) struct Questions {
 }
 
 impl Questions {
-    /// Creates the value without any question. `home` is the operator's namespace.
+    /// Creates the value without any questions. `home` is the operator's namespace.
     pub(super) fn new(client: Client, home: &str) -> Self {
         let permits = [(); 2].map(|()| Arc::new(Semaphore::new(AT_ONCE)));
         Self { client, home: home.to_owned(), asked: Background::new(), permits }
@@ -43,13 +43,13 @@ impl Questions {
         self.asked.stand(revision)
     }
 
-    /// Starts to ask which of these rights the operator lacks, for a revision from a namespace.
+    /// Starts to ask which of the `wanted` rights the operator lacks. The question is for a revision of this namespace.
     pub(super) fn begin(&mut self, revision: &str, namespace: &str, wanted: Vec<WantedRights>) {
         let (client, permits) = (self.client.clone(), Arc::clone(&self.permits[usize::from(namespace == self.home)]));
         self.asked.begin(revision, async move { missing(&client, &wanted, &permits).await });
     }
 
-    /// Takes the answer for a revision. Returns `None` if there is none yet.
+    /// Takes the answer for a revision. Returns `None` if there is no answer yet.
     pub(super) async fn take(&mut self, revision: &str) -> Option<Missing> {
         self.asked.take(revision).await
     }

@@ -1,7 +1,8 @@
-//! PolicyRevisions: the state of each revision, recorded before the operator acts on it.
+//! Reads and writes PolicyRevisions, the records of revisions. The operator records the state of a revision before it
+//! acts on this state.
 //!
-//! Only the operator writes them, so it knows their content without reading it again. The watch reports what users do:
-//! they annotate a revision for another attempt, or delete it.
+//! Only the operator writes the status, so it knows the content without reading the records again. The watch reports
+//! the changes of users: they annotate a revision to request another attempt, or delete it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -27,7 +28,7 @@ use super::{
 };
 use crate::{error_text::is_misfit, watch::Watch};
 
-/// The annotation with which a user requests another attempt. Any new value counts.
+/// The annotation with which a user requests another attempt. Any new value is a new request.
 pub(crate) const RETRY: &str = "kaos.tools/retry";
 
 /// Returns the command with which a user requests another attempt. `last` is the last value of the annotation. The
@@ -49,16 +50,17 @@ pub(super) struct Records {
     seen: Store<Revision>,
     changed: Arc<Notify>,
     book: BTreeMap<String, Revision>,
-    /// Records that a user deleted, with their last content. They stay in `book` until they are written again or
-    /// forgotten.
+    /// The last content of the records that a user deleted. A deleted record stays in `book` until the operator creates
+    /// it again or forgets it.
     deleted: BTreeMap<String, Revision>,
-    /// Statuses that count already and could not be written yet, with the error.
+    /// For each record whose status could not be written yet, the error of the write. The status in `book` is in effect
+    /// already.
     owed: BTreeMap<String, StepError>,
     confirmed: BTreeSet<String>,
     opened: bool,
     /// Records of an earlier version of the operator, whose statuses lack conditions.
     unobserved: BTreeSet<String>,
-    /// Whether the definition in the cluster comes from an earlier version and declares no conditions.
+    /// Whether the CRD in the cluster is from an earlier version, so that it declares no conditions.
     is_old_definition: bool,
     _watches: JoinSet<()>,
 }
@@ -103,12 +105,12 @@ impl Records {
         self.changed.notified().await;
     }
 
-    /// Returns whether the watch has listed the records.
+    /// Returns whether the watch has listed all records.
     pub(super) fn are_known(&self) -> bool {
         is_listed(&self.seen)
     }
 
-    /// Takes over the changes of users since the last call. The first call reads the records of earlier processes.
+    /// Reads the changes of users since the last call. The first call reads the records of earlier processes.
     pub(super) fn refresh(&mut self) {
         let seen: BTreeMap<String, Arc<Revision>> = self
             .seen
@@ -124,8 +126,8 @@ impl Records {
             let unobserved = self.book.iter().filter(|(_, revision)| is_unobserved(revision));
             self.unobserved = unobserved.map(|(name, _)| name.clone()).collect();
         }
-        // A record that the watch reported and no longer has was deleted by a user. The watch may not have reported a
-        // new record yet.
+        // A user deleted a record if the watch reported it before and no longer contains it. A record that the watch
+        // never reported may just be new.
         let is_gone = |name: &&String| !seen.contains_key(*name) && self.confirmed.contains(*name);
         for (name, revision) in self.book.iter().filter(|(name, _)| is_gone(name)) {
             self.deleted.entry(name.clone()).or_insert_with(|| revision.clone());
@@ -150,12 +152,12 @@ impl Records {
         self.book.remove(name);
     }
 
-    /// Writes a record that a user deleted again. Returns whether it is written. Until then, the operator uses
-    /// its copy of the record.
+    /// Creates a record again after a user deleted it. Returns whether the record exists now. Until then, the operator
+    /// uses its copy of the record.
     pub(super) async fn write_again(&mut self, name: &str) -> Result<bool, StepError> {
         let Some(mut deleted) = self.deleted.get(name).cloned() else { return Ok(false) };
-        // The user's annotations are gone with the record. A user may request another attempt with the same value
-        // again.
+        // The deletion also removed the user's annotations. So a user may use an old value of the annotation for a new
+        // request.
         deleted.metadata.annotations = None;
         if let Some(status) = &mut deleted.status {
             status.retried = None;
@@ -184,12 +186,12 @@ impl Records {
         self.book.get(name)
     }
 
-    /// Returns the status of a record. Returns an empty status if there is none.
+    /// Returns the status of a record. Returns an empty status if the record does not exist.
     pub(super) fn status(&self, name: &str) -> PolicyRevisionStatus {
         self.get(name).and_then(|revision| revision.status.clone()).unwrap_or_default()
     }
 
-    /// Returns the kinds that recorded revisions answered for.
+    /// Returns the kinds for which recorded revisions answered.
     pub(super) fn answered(&self) -> BTreeSet<ResourceType> {
         let answered = |status: &&PolicyRevisionStatus| {
             matches!(status.state, RevisionState::Active | RevisionState::Superseded | RevisionState::Quarantined)
@@ -211,8 +213,8 @@ impl Records {
         Ok(())
     }
 
-    /// Writes a status if it differs. Returns whether the record now has this status: a user may have deleted the
-    /// record.
+    /// Writes a status if it differs. Returns whether the record now has this status. Returns false if a user deleted
+    /// the record.
     pub(super) async fn write(&mut self, name: &str, status: PolicyRevisionStatus) -> Result<bool, StepError> {
         let status = self.completed(name, status);
         let Some(known) = self.book.get_mut(name) else { return Ok(false) };
@@ -225,12 +227,12 @@ impl Records {
         match self.api.patch_status(name, &parameters, &Patch::Apply(&body)).await {
             Ok(_) => {
                 known.status = Some(status);
-                // The last written status counts, also for a record that a user deleted.
+                // The write succeeded, so the record exists, even if the watch reported a deletion.
                 self.deleted.remove(name);
                 self.owed.remove(name);
                 Ok(true)
             }
-            // The watch will report the deletion. If the record is still needed, it is then created again.
+            // The watch will report the deletion. Then the operator creates the record again if it is still needed.
             Err(kube::Error::Api(answer)) if answer.code == 404 => {
                 self.confirmed.insert(name.to_owned());
                 self.owed.remove(name);
@@ -247,7 +249,7 @@ impl Records {
         }
     }
 
-    /// Adds the conditions that follow from the state, if the definition declares them.
+    /// Adds the conditions that follow from the state, if the CRD in the cluster declares conditions.
     fn completed(&self, name: &str, status: PolicyRevisionStatus) -> PolicyRevisionStatus {
         if self.is_old_definition {
             return unobserved(status);
@@ -256,11 +258,12 @@ impl Records {
         observed(status, generation.unwrap_or(1))
     }
 
-    /// Writes a status that counts even if the write fails: it can be computed again, and other revisions must not wait
-    /// for this record. Returns whether the record exists.
+    /// Writes a status that is in effect even if the write fails: a later process can compute the status again, and
+    /// other revisions must not wait for this record. Returns whether the record exists.
     pub(super) async fn write_or_owe(&mut self, name: &str, status: PolicyRevisionStatus) -> bool {
         let status = self.completed(name, status);
-        // If the API server does not answer, do not try each record in turn.
+        // If the API server did not answer an earlier write, do not send this write: each record would wait for the
+        // timeout.
         let silent = self.owed.values().find(|error| !error.is_answered).cloned();
         let written = match silent {
             Some(error) if self.get(name).is_some() && self.status(name) != status => Err(error),
@@ -278,7 +281,8 @@ impl Records {
         }
     }
 
-    /// Writes the statuses that could not be written before, and completes those of an earlier version.
+    /// Writes the statuses that could not be written before. Adds the missing conditions to statuses of an earlier
+    /// version.
     pub(super) async fn settle(&mut self) {
         let due: BTreeSet<String> = self.unobserved.iter().chain(self.owed.keys()).cloned().collect();
         for name in due {
@@ -294,12 +298,12 @@ impl Records {
         }
     }
 
-    /// Returns an error while a status could not be written.
+    /// Returns an error while a status is not written yet.
     pub(super) fn settled(&self) -> Result<(), StepError> {
         self.owed.values().next().cloned().map_or(Ok(()), Err)
     }
 
-    /// Deletes a record. The garbage collector deletes the objects that it owns.
+    /// Deletes a record. The garbage collector deletes the ConfigMaps that the record owns.
     pub(super) async fn delete(&mut self, name: &str) -> Result<(), StepError> {
         match self.api.delete(name, &DeleteParams::background()).await {
             Ok(_) => {}
@@ -312,13 +316,13 @@ impl Records {
     }
 }
 
-/// Returns the kinds that a revision claims, by its status.
+/// Returns the kinds that a revision claims according to its status.
 pub(super) fn kinds_of(status: &PolicyRevisionStatus) -> impl Iterator<Item = ResourceType> {
     let kinds = status.kinds.iter().filter_map(|kind| kind.split_once(' '));
     kinds.map(|(api_version, kind)| ResourceType::new(api_version, kind))
 }
 
-/// Returns whether an active revision was not loaded, by its record.
+/// Returns whether the record says that an active revision was not loaded.
 pub(super) fn was_not_loaded(revision: &Revision) -> bool {
     revision.status.as_ref().and_then(|status| status.reason.as_deref()) == Some(NOT_LOADED)
 }

@@ -1,4 +1,4 @@
-//! The admitted revisions, and the answers that they give together.
+//! The admitted revisions, and the policy table that follows from them: which policy answers for which place.
 
 mod claims;
 
@@ -35,7 +35,7 @@ pub(crate) struct AdmittedRevision {
     pub(crate) reach: Reach,
     pub(crate) pinned: bool,
     pub(crate) content: Content,
-    /// How to proceed if the policy refuses an object.
+    /// What the operator does if the policy refuses an object.
     pub(crate) on_refusal: OnRefusal,
     pub(crate) since: Option<Timestamp>,
     pub(crate) predecessor: Option<String>,
@@ -48,20 +48,21 @@ pub(crate) enum Content {
     Policy(Arc<Policy>, Value),
     /// Settings for the policy of this name.
     Settings(String, Value),
-    /// An admitted policy that could not be loaded yet: its name, the kinds that it serves, and how often loading it
-    /// failed.
+    /// An admitted policy that could not be loaded yet: its name, the kinds that it answers for, and the number of
+    /// failed attempts.
     Unloaded(String, Vec<ResourceType>, u32),
-    /// An admitted revision that cannot be loaded any more, as its record describes it. Its predecessor replaces it.
+    /// A lost revision: it is admitted and cannot be loaded any more. The predecessor replaces the lost revision. The
+    /// record provides these fields.
     Lost {
-        /// The name of the policy. For settings, the policy that they are for.
+        /// The name of the policy. For settings, the policy to which the settings apply.
         policy: String,
-        /// The kinds that it answered for. Empty for settings.
+        /// The kinds that the revision answered for. Empty for settings.
         kinds: Vec<ResourceType>,
-        /// Why it cannot be loaded.
+        /// Why the revision cannot be loaded.
         why: String,
-        /// Whether its bytes are missing. They may come back.
+        /// Whether the bytes of the revision are missing. They may come back.
         bytes_are_gone: bool,
-        /// How often loading it failed.
+        /// The number of failed attempts to load the revision.
         failures: u32,
     },
 }
@@ -73,7 +74,7 @@ pub(crate) struct RevisionSet {
 }
 
 impl Content {
-    /// Returns the kinds that the revision answers for. Settings have none.
+    /// Returns the kinds that the revision answers for. Settings have no kinds.
     pub(super) fn kinds(&self) -> Vec<String> {
         match self {
             Self::Policy(policy, _) => {
@@ -99,8 +100,8 @@ impl Content {
         matches!(self, Self::Policy(..) | Self::Settings(..))
     }
 
-    /// Counts another failed attempt to load the revision. Returns the delay before the next one. `None` if it is
-    /// loaded.
+    /// Counts another failed attempt to load the revision. Returns the delay before the next attempt; `None` if the
+    /// revision is loaded.
     pub(super) fn failed_again(&mut self) -> Option<Duration> {
         let (failures, backoff) = match self {
             Self::Unloaded(.., failures) => (failures, LOAD_BACKOFF),
@@ -125,7 +126,7 @@ impl AdmittedRevision {
 }
 
 impl RevisionSet {
-    /// Restores the entry that was there before, if any.
+    /// Restores the previous entry of this name. Removes the entry if there was none.
     pub(super) fn put_back(&mut self, name: &str, before: Option<AdmittedRevision>) {
         match before {
             Some(before) => drop(self.entries.insert(name.to_owned(), before)),
@@ -133,14 +134,15 @@ impl RevisionSet {
         }
     }
 
-    /// Computes the answers if the revisions in `serving` serve, under settings for the whole cluster.
+    /// Computes the policy table for the case that the revisions in `serving` serve. `shared` are the settings for the
+    /// whole cluster.
     pub(crate) fn arrange(&self, serving: &BTreeSet<String>, shared: &[Layer]) -> Result<Arranged, Unfit> {
         self.arrange_with(None, serving, shared)
     }
 
-    /// Like `arrange`, while `candidate` is about to be admitted. If a tenant's revision does not fit together with one
-    /// that also holds for others, the tenant's revision loses: a tenant must not affect the whole cluster. The
-    /// predecessor of a lost revision replaces it only if it fits together with all others.
+    /// Like `arrange`, while `candidate` is about to be admitted. If a tenant's revision does not fit together with a
+    /// revision for other namespaces, the tenant's revision gives way: a tenant must not affect the whole cluster. The
+    /// predecessor of a lost revision replaces it only if the predecessor fits together with all other revisions.
     pub(crate) fn arrange_with(
         &self,
         candidate: Option<&str>,
@@ -149,7 +151,7 @@ impl RevisionSet {
     ) -> Result<Arranged, Unfit> {
         let mut left = serving.clone();
         let mut gave_way: BTreeMap<Arc<str>, Conflict> = BTreeMap::new();
-        // Lost revisions that have no predecessor to replace them.
+        // Lost revisions whose predecessors do not fit, so that no predecessor replaces them.
         let mut bare: BTreeSet<String> = BTreeSet::new();
         loop {
             let mut arranged = self.arrange_all(&left, &bare, shared);
@@ -158,7 +160,7 @@ impl RevisionSet {
                 arranged.conflicts.extend(gave_way);
                 return Ok(arranged);
             };
-            // The youngest revision loses. A candidate loses before all others.
+            // The youngest revision gives way. A candidate gives way before all others.
             if unfit.local.iter().any(|local| candidate == Some(&**local)) {
                 return Err(unfit);
             }
@@ -170,7 +172,7 @@ impl RevisionSet {
                 gave_way.insert(Arc::clone(local), Conflict { reason: unfit.reason, message });
                 continue;
             }
-            // The cause can only be a predecessor: it need not fit the settings of today.
+            // The cause can only be a predecessor, because a predecessor may not fit the current settings.
             let blamed: Vec<String> = match youngest {
                 Some(local) => self.stood_in_for(&left, &bare, |revision| revision == local),
                 None => self.stood_in_for(&left, &bare, |revision| unfit.concerned.contains(revision)),
@@ -179,13 +181,13 @@ impl RevisionSet {
                 return Err(unfit);
             }
             bare.extend(blamed);
-            // A revision that lost to one of these predecessors may serve again.
+            // A revision that gave way to one of these predecessors may serve again.
             left.clone_from(serving);
             gave_way.clear();
         }
     }
 
-    /// Returns the lost revisions that one of these predecessors replaces.
+    /// Returns the lost revisions that are replaced by a predecessor that `is_one` selects.
     fn stood_in_for(
         &self,
         serving: &BTreeSet<String>,
@@ -211,8 +213,8 @@ impl RevisionSet {
         let mut offers = self.own.clone();
         let mut given = Vec::new();
         for (name, entry) in serving.iter().filter_map(|name| self.entries.get_key_value(name)) {
-            // The predecessor of a lost revision keeps only the place of that revision, and only if it does not serve
-            // itself.
+            // The predecessor of a lost revision takes only the place of that revision. If the predecessor is itself a
+            // serving revision, it gets no second place.
             let is_lost = entry.content.is_lost();
             let answers = |revision: &str| !is_lost || (!bare.contains(name) && !serving.contains(revision));
             let is_its_own = |offer: &Offer| match &entry.content {
@@ -229,7 +231,8 @@ impl RevisionSet {
         for (_, entry) in self.unloaded(serving).filter(|(_, entry)| !entry.pinned) {
             let Content::Unloaded(_, kinds, _) = &entry.content else { continue };
             for of in kinds {
-                // The policy that the unloaded one replaced must not act on its objects.
+                // Until this policy is loaded, no other policy may act on its objects, such as the policy that it
+                // replaced.
                 let Some(answers) = arranged.answers.get_mut(of) else { continue };
                 for namespace in entry.reach.places() {
                     answers.withhold(namespace);
@@ -264,9 +267,9 @@ impl RevisionSet {
         entries.filter_map(missed).collect()
     }
 
-    /// Returns why a policy still waits for a place: an older revision that cannot be loaded any more holds it. The
-    /// record of a lost revision does not say whether it is an overlay. It counts as one only if its predecessor is an
-    /// overlay.
+    /// Returns why a policy still waits for a place: an older, lost revision has this place. The record of a lost
+    /// revision does not say whether the revision is an overlay. The operator assumes an overlay only if the
+    /// predecessor is an overlay.
     pub(super) fn kept_out(&self, entry: &AdmittedRevision, serving: &BTreeSet<String>) -> Option<Conflict> {
         let is_overlay = |policy: &Policy| policy.world() == World::EnvironmentOverlay;
         let Content::Policy(policy, _) = &entry.content else { return None };
@@ -291,8 +294,8 @@ impl RevisionSet {
         })
     }
 
-    /// Returns whether the namespace of this revision has a revision that could not be loaded yet. Until it is loaded,
-    /// it is open which revisions serve there.
+    /// Returns whether the namespace of this revision has a revision that could not be loaded yet. Until that revision
+    /// is loaded, the operator cannot decide which revisions serve in the namespace.
     pub(super) fn is_open(&self, name: &str, serving: &BTreeSet<String>) -> bool {
         let Some(entry) = self.entries.get(name) else { return false };
         matches!(entry.reach, Reach::Own(_)) && self.unloaded(serving).any(|(_, other)| other.reach == entry.reach)
@@ -343,7 +346,7 @@ impl RevisionSet {
         claims.map(|claim| &claim.primary).collect()
     }
 
-    /// Returns whether a policy of this name answers, or could answer.
+    /// Returns whether a policy of this name answers, or could answer when it is loaded.
     pub(super) fn knows_policy(&self, name: &str) -> bool {
         let own = self.own.iter().any(|offer| offer.member.policy.id().name == name);
         let is_it = |entry: &AdmittedRevision| match &entry.content {

@@ -1,8 +1,8 @@
-//! Asks the API server whether the operator may do what a policy claims: once for each namespace.
+//! Asks the API server whether the operator has the rights for a policy's claims, with one question for each namespace.
 //!
 //! An API server may be unable to list all rules for a namespace, for example if a webhook takes part in the decision.
-//! The answer then says that the list is incomplete. The webhook may also deny what the list contains, so the operator
-//! asks separately for each right.
+//! Then the answer says that the list is incomplete, and the operator asks separately for each right. The webhook may
+//! also deny a right in the list.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,15 +18,15 @@ use tokio::sync::Semaphore;
 use super::StepError;
 use crate::rbac::{Duties, Rule, claimed, rules};
 
-/// The maximum number of missing rights in a message. An operator that lacks this many rights lacks a whole
-/// `ClusterRole`.
+/// The maximum number of missing rights in a message. If an operator lacks this many rights, a whole `ClusterRole` is
+/// missing.
 const NAMED: usize = 16;
-/// The number of namespaces to ask about at once for one policy.
+/// The maximum number of concurrent questions for one policy: one question for each namespace.
 const AT_ONCE: usize = 8;
-/// No namespace has this name, so the answer contains only rules that hold in every namespace.
+/// No namespace has this name, so the answer contains only rules that apply in every namespace.
 const EVERYWHERE: &str = "*";
 
-/// Rights that a policy needs in one namespace, or in all.
+/// Rights that a policy needs in one namespace, or in all namespaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct WantedRights {
     namespace: Option<String>,
@@ -42,8 +42,8 @@ struct Right<'a> {
     verb: &'a str,
 }
 
-/// Returns the rights that a policy needs in addition to those for the operator's `own` policies. Skips `barred`
-/// namespaces: the operator has no rights there and does nothing.
+/// Returns the rights that a policy needs in addition to the rights for the operator's `own` policies. Skips `barred`
+/// namespaces: the operator has no rights there, and handles no objects there.
 pub(super) fn wanted(
     policy: &Policy,
     own: &[&Policy],
@@ -67,8 +67,8 @@ pub(super) fn wanted(
     by_place.into_iter().map(|(namespace, rules)| WantedRights { namespace, rules }).collect()
 }
 
-/// Returns the rights that the operator does not have. `permits` bounds how many namespaces are asked about at once,
-/// for all policies.
+/// Returns the rights that the operator does not have. `permits` limits the concurrent questions for all policies
+/// together.
 pub(super) async fn missing(
     client: &Client,
     wanted: &[WantedRights],
@@ -89,7 +89,7 @@ pub(super) async fn missing(
     Ok(missing)
 }
 
-/// Returns how to grant the missing rights.
+/// Returns the remedy for missing rights, as a part of a message.
 pub(super) fn remedy(duties: &Duties) -> String {
     match duties.namespaces() {
         None => "grant that with the ClusterRole that `kaos-operator policy pack` prints".to_owned(),
@@ -107,8 +107,8 @@ pub(super) fn remedy(duties: &Duties) -> String {
     }
 }
 
-/// Returns a hint for an operator that lacks the rights although the `ClusterRole` exists: only the chart binds the
-/// operator to these roles.
+/// Returns a hint for the case that the `ClusterRole` exists and the operator still lacks the rights: only the chart
+/// binds the operator to such roles.
 pub(super) fn unbound(duties: &Duties, policy: &Policy) -> String {
     if duties.namespaces().is_some() {
         return String::new();
@@ -148,8 +148,8 @@ impl WantedRights {
         Ok(refused)
     }
 
-    /// Returns whether the operator may use a verb on a resource of the rule. Uses the `given` rules. If the API server
-    /// could not list all of them, asks for this right separately.
+    /// Returns whether the operator may use a verb on a resource of the rule. Looks into the `given` rules; if they are
+    /// `None`, asks the API server about this right separately.
     async fn allows(
         &self,
         client: &Client,
@@ -172,7 +172,7 @@ impl WantedRights {
         Ok(true)
     }
 
-    /// Returns the rules that the operator has in the namespace. Returns `None` if the list is incomplete.
+    /// Asks the API server for the rules of the operator in the namespace. Returns `None` if the list is incomplete.
     async fn given(&self, client: &Client) -> Result<Option<Vec<ResourceRule>>, StepError> {
         let namespace = self.namespace.clone().unwrap_or_else(|| EVERYWHERE.to_owned());
         let what = match &self.namespace {
@@ -208,7 +208,7 @@ impl Right<'_> {
             && is_named
     }
 
-    /// Asks whether the operator has this right in a namespace, or in all.
+    /// Asks the API server whether the operator has this right in a namespace, or in all namespaces.
     async fn is_allowed(&self, client: &Client, namespace: Option<&str>) -> Result<bool, StepError> {
         let Self { group, resource, name, verb } = *self;
         let (plural, subresource) =

@@ -1,6 +1,6 @@
-//! Tries settings on the samples of the policies that they affect: Kubernetes may refuse a value that the schema
-//! accepts. All trials run in the background. Of the namespaces other than the operator's, one package
-//! is tried at a time.
+//! Tries settings on the samples of the policies that they affect. Such trials are needed because Kubernetes may refuse
+//! a value that the schema accepts. All trials run in the background. For all tenants together, only one trial runs at
+//! a time.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -24,16 +24,16 @@ pub(super) struct Trier {
     pub(super) home: String,
 }
 
-/// The trials of the settings of packages, by the name of their revision, and of the operator's own ConfigMap, by its
-/// name.
+/// The trials. The key of a package's trial is the name of its revision. The key of the trial of the operator's own
+/// ConfigMap is the name of this ConfigMap.
 pub(super) struct SettingsTrials {
     trier: Trier,
     trials: BTreeMap<String, Vec<RunningTrial>>,
     background: Background<(Tried, Duration)>,
 }
 
-/// The number of trials of a revision whose results are kept: a policy may be tried with active settings, and with
-/// settings that wait for it.
+/// The number of trials for each revision whose results this process keeps: a policy may be tried with active settings,
+/// and with settings that wait for this policy.
 const KEPT: usize = 2;
 
 /// A trial of a revision.
@@ -44,7 +44,7 @@ struct RunningTrial {
 }
 
 impl Trier {
-    /// Tries the cases of a package of a namespace.
+    /// Tries the cases of a package. `namespace` is the namespace of the package.
     async fn try_all(&self, cases: &[Case], namespace: &str) -> Tried {
         try_all(cases, |policy, layers| self.plans_are_valid(policy, layers, namespace)).await
     }
@@ -57,7 +57,7 @@ impl Trier {
 }
 
 impl SettingsTrials {
-    /// Creates the value without any trial.
+    /// Creates the value without any trials.
     pub(super) fn new(trier: Trier) -> Self {
         Self { trier, trials: BTreeMap::new(), background: Background::new() }
     }
@@ -79,7 +79,7 @@ impl SettingsTrials {
         namespace == home || !self.background.running().any(is_local)
     }
 
-    /// Starts to try settings on these cases, unless that is under way. Ends a trial on other cases.
+    /// Starts a trial of these cases, unless it is already running. Ends a trial of other cases for the same revision.
     pub(super) fn begin(&mut self, revision: &str, namespace: &str, cases: Vec<Case>) {
         let is_same = self.last(revision).is_some_and(|trial| trial.cases == cases);
         if is_same && matches!(self.stand(revision), Stand::UnderWay) {
@@ -97,7 +97,7 @@ impl SettingsTrials {
         });
     }
 
-    /// Returns how long the trial of a revision took, if it ended since the last call.
+    /// Stores the result of a trial that ended since the last call, and returns the duration of the trial.
     pub(super) async fn take_up(&mut self, revision: &str) -> Option<Duration> {
         let (tried, time) = self.background.take(revision).await?;
         if let Some(trial) = self.trials.get_mut(revision).and_then(|trials| trials.last_mut()) {
@@ -106,7 +106,7 @@ impl SettingsTrials {
         Some(time)
     }
 
-    /// Returns the result for a revision, if it was tried on exactly these cases.
+    /// Returns the result of the trial of exactly these cases; `None` if the revision was not tried with them.
     pub(super) fn result(&self, revision: &str, cases: &[Case]) -> Option<&Tried> {
         self.trials.get(revision)?.iter().find(|trial| trial.cases == cases)?.tried.as_ref()
     }

@@ -1,4 +1,5 @@
-//! Finds the packages: ConfigMaps with the label, and the operator's own ConfigMap of settings.
+//! Finds the packages, which are ConfigMaps with the label `kaos.tools/policy`, and the operator's own ConfigMap of
+//! settings.
 
 mod broken;
 mod held;
@@ -36,21 +37,21 @@ use crate::{
 pub(super) struct Found {
     pub(super) source: PolicySource,
     pub(super) age: Age,
-    /// The content of the package. `None` while it cannot be read. The package still exists then, so its revision goes
-    /// on serving.
+    /// The content of the package. `None` while the operator cannot read the content. The package still exists, so its
+    /// revision keeps serving.
     pub(super) held: Option<Held>,
 }
 
 impl Found {
-    /// Returns the package, if it is read and valid.
+    /// Returns the package if the operator could read it and it is valid.
     pub(super) fn package(&self) -> Option<&Arc<Package>> {
         self.held.as_ref()?.package.as_ref().ok()
     }
 }
 
-/// The maximum number of packages that a namespace other than the operator's may have. The operator keeps the bytes of
-/// serving revisions in its own namespace, where no quota of the tenant counts them. The first package above the
-/// maximum is refused with a message. All others are ignored.
+/// The maximum number of packages that a namespace other than the operator's may have. A limit is needed because the
+/// operator stores the bytes of serving revisions in its own namespace, where the tenant's quota does not apply. The
+/// operator refuses the first package above the maximum with a message, and ignores all further packages.
 pub(super) const MOST: usize = 16;
 /// The page size for listing ConfigMaps of other namespaces. Annotations can make the metadata of a ConfigMap as large
 /// as its data.
@@ -60,7 +61,7 @@ const PAGE: u32 = 50;
 pub(super) struct Sources {
     home: String,
     own: Store<ConfigMap>,
-    /// ConfigMaps of all other namespaces, if these may have packages.
+    /// The ConfigMaps of all other namespaces; `None` if other namespaces may have no packages.
     others: Option<Store<PartialObjectMeta<ConfigMap>>>,
     config: Store<ConfigMap>,
     changed: Arc<Notify>,
@@ -68,8 +69,8 @@ pub(super) struct Sources {
     _watches: JoinSet<()>,
 }
 
-/// Starts a watch that stores the objects, as `trim` leaves them, until its task is dropped. After an error the watch
-/// lists all objects again, which shows whether it works.
+/// Starts a watch that trims the objects with `trim` and stores them. The watch ends when `watches` is dropped. After
+/// an error, the watch lists all objects again. The result of the list shows whether the watch works.
 pub(super) fn keep<K>(
     api: Api<K>,
     config: watcher::Config,
@@ -88,7 +89,7 @@ where
     let changed = Arc::clone(changed);
     let backoff = watcher::DefaultBackoff::default();
     let until_error = move || {
-        // After an error, open a new watch. The old one would report nothing until an object changes.
+        // After an error, open a new watch, because the old watch reports nothing until an object changes.
         let open = Some(Box::pin(watcher(api.clone(), config.clone())));
         stream::unfold(open, async |open| {
             let mut open = open?;
@@ -103,7 +104,7 @@ where
         let mut events = std::pin::pin!(events);
         while let Some(event) = events.next().await {
             match event {
-                // Only the end of a list makes the store complete.
+                // The list is still incomplete, so the store is incomplete too.
                 Ok(watcher::Event::Init | watcher::Event::InitApply(_)) => {}
                 Ok(_) => {
                     beside.follows();
@@ -121,10 +122,10 @@ where
     store
 }
 
-/// Keeps a whole object.
+/// Keeps the whole object, as a `trim` function of [`keep`].
 pub(super) fn whole<K>(_: &mut K) {}
 
-/// Keeps only the metadata that is needed. The rest can be of any length, because the user writes it.
+/// Keeps only the metadata that the operator needs. Users write the rest of the metadata, so it can be large.
 fn trimmed(object: &mut PartialObjectMeta<ConfigMap>) {
     let all = std::mem::take(&mut object.metadata);
     let mut labels = all.labels.unwrap_or_default();
@@ -151,7 +152,7 @@ where
 }
 
 impl Sources {
-    /// Starts watches on the packages of a namespace, or of all.
+    /// Starts watches on the packages of the operator's namespace or, with `everywhere`, of all namespaces.
     pub(super) fn follow(client: &Client, watch: &Watch, namespace: &str, everywhere: bool) -> Self {
         let home: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
         let (changed, mut watches) = (Arc::new(Notify::new()), JoinSet::new());
@@ -161,7 +162,8 @@ impl Sources {
         let told = |what| (watch.beside(ResourceType::new("v1", "ConfigMap"), what), &changed);
         let own = keep(home.clone(), labelled, (), whole, told("packages of policies"), &mut watches);
         let config = keep(home, named, (), whole, told("the operator's settings"), &mut watches);
-        // A namespace with a thousand packages must not fill the operator's memory, so this watch keeps metadata only.
+        // This watch stores metadata only: otherwise a tenant with a thousand packages could fill the operator's
+        // memory.
         let all =
             || keep(Api::all(client.clone()), elsewhere, (), trimmed, told("policies of namespaces"), &mut watches);
         let others = everywhere.then(all);
@@ -179,7 +181,7 @@ impl Sources {
         self.changed.notified().await;
     }
 
-    /// Returns when to read again although nothing changed.
+    /// Returns the delay after which to read again even if nothing changes.
     pub(super) fn again(&self) -> Option<Duration> {
         self.reader.again()
     }
@@ -214,8 +216,8 @@ impl Sources {
         own.chain(others).map(|seen| (place_of(seen.metadata()), seen)).collect()
     }
 
-    /// Returns the packages to read, the oldest first, and those to refuse because their namespace has too many. Reads
-    /// nothing yet.
+    /// Returns the packages, the oldest first. The caller adds their contents. A namespace with too many packages gets
+    /// its first package above the maximum with a refusal as content; the function ignores all further packages.
     fn taken(&self, labelled: &Labelled) -> Vec<Found> {
         let is_index = |metadata: &ObjectMeta| package::is_index(metadata) && metadata.deletion_timestamp.is_none();
         let indexes = labelled.iter().map(|(source, seen)| (source, seen.metadata()));
@@ -253,7 +255,8 @@ fn age_of(source: &PolicySource, metadata: &ObjectMeta) -> Age {
     Age::new(metadata.creation_timestamp.as_ref(), source.namespace.clone(), source.config_map.clone())
 }
 
-/// Returns the content for a package above the maximum. It does not depend on the ConfigMap's data, which is not read.
+/// Returns the content for a package above the maximum. This content does not depend on the ConfigMap's data, because
+/// the operator does not read this data.
 fn one_too_many(metadata: &ObjectMeta) -> Held {
     Held { digest: Digest::of_json(&json!(metadata.uid)), package: Err(NoPackage::OneTooMany) }
 }

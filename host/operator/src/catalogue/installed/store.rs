@@ -1,4 +1,4 @@
-//! Keeps the bytes of admitted packages in immutable ConfigMaps that the revision owns. A serving policy must not
+//! Stores the bytes of admitted packages in immutable ConfigMaps that the revision owns. A serving policy must not
 //! depend on a ConfigMap that users may edit or delete.
 
 use std::collections::BTreeMap;
@@ -10,14 +10,15 @@ use kube::{Api, Client, api::PostParams};
 use super::{StepError, records::Revision};
 use crate::package::{self, Package};
 
-/// The label of ConfigMaps with the bytes of a revision. Its value is the shortened digest of the package.
+/// The label of the ConfigMaps that contain the bytes of a revision. The value of the label is the shortened digest of
+/// the package.
 pub(super) const LABEL: &str = "kaos.tools/policy-revision";
 
-/// The name of a ConfigMap that does not belong to the revision.
+/// The name of a ConfigMap that is needed for the bytes but does not belong to the revision.
 #[derive(Debug)]
 pub(super) struct Taken(pub(super) String);
 
-/// Keeps the bytes of packages.
+/// Stores the bytes of packages.
 pub(super) struct Store {
     api: Api<ConfigMap>,
     namespace: String,
@@ -28,7 +29,7 @@ impl Store {
         Self { api: Api::namespaced(client, namespace), namespace: namespace.to_owned() }
     }
 
-    /// Keeps a package for its revision. Leaves ConfigMaps unchanged that are kept already.
+    /// Stores a package for its revision. Does not write ConfigMaps that are already stored.
     pub(super) async fn keep(&self, revision: &Revision, package: &Package) -> Result<Result<(), Taken>, StepError> {
         let name = revision.metadata.name.as_deref().unwrap_or_default();
         let what = || format!("store the bytes of PolicyRevision {name}");
@@ -61,14 +62,16 @@ impl Store {
         Ok(Ok(()))
     }
 
-    /// Returns whether the bytes of a revision are kept, and will not be deleted together with another revision.
+    /// Returns whether the bytes of a revision are stored in ConfigMaps that will not be deleted together with another
+    /// revision.
     pub(super) async fn keeps(&self, revision: &Revision) -> Result<bool, StepError> {
         let Some(index) = self.index_of(revision).await? else { return Ok(false) };
         Ok(stays_with(&index, revision.metadata.uid.as_deref()) && self.unpack(revision, &index).await?.is_some())
     }
 
-    /// Returns whether the existing ConfigMap of this name has the same content and belongs to the same revision. A
-    /// ConfigMap of an earlier revision with the same name does not count: the garbage collector will delete it.
+    /// Returns whether the wanted ConfigMap already exists with the same content and for the same revision. Returns
+    /// false for a ConfigMap of an earlier, deleted revision with the same name: the garbage collector will delete this
+    /// ConfigMap.
     async fn is_kept(&self, wanted: &ConfigMap) -> Result<bool, StepError> {
         let there = self.get(wanted.metadata.name.as_deref().unwrap_or_default()).await?;
         Ok(there.is_some_and(|there| {
@@ -76,7 +79,7 @@ impl Store {
         }))
     }
 
-    /// Returns the kept package of a revision, if it still exists and is unchanged.
+    /// Returns the stored package of a revision if it still exists and is unchanged.
     pub(super) async fn load(&self, revision: &Revision) -> Result<Option<Package>, StepError> {
         match self.index_of(revision).await? {
             Some(index) => self.unpack(revision, &index).await,
@@ -86,7 +89,7 @@ impl Store {
 
     async fn unpack(&self, revision: &Revision, index: &ConfigMap) -> Result<Option<Package>, StepError> {
         let package = package::unpack_reading(index, |name| async move { self.get(&name).await }).await?.ok();
-        // The digest protects against users who can write ConfigMaps here: they must not decide which code runs.
+        // Check the digest: users who can write ConfigMaps in this namespace must not decide which code runs.
         Ok(package.filter(|package| package.digest().to_string() == revision.spec.package_digest))
     }
 
@@ -99,8 +102,8 @@ impl Store {
     }
 }
 
-/// Returns whether a ConfigMap exists as long as the owner with this UID. A ConfigMap without an owner stays too: it is
-/// left from a revision that was deleted without its dependents.
+/// Returns whether a ConfigMap stays as long as the revision with this UID exists. A ConfigMap without an owner stays
+/// too: a user deleted its revision without the dependents.
 fn stays_with(config_map: &ConfigMap, uid: Option<&str>) -> bool {
     owner(config_map).is_none() || owner(config_map) == uid
 }

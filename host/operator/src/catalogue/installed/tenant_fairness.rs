@@ -1,7 +1,8 @@
-//! Chooses the namespace whose package is checked next. A check takes processors for up to half a minute, and only one
-//! runs at a time. Packages of the operator's namespace come first. Of all other namespaces, one package is checked in
-//! each round. These namespaces take turns by the total time of their checks: a namespace with slow packages waits
-//! until the others have had as much time. Thus a package of one tenant delays others by one check at most.
+//! Chooses the namespace whose package is checked next. A check uses processors for up to half a minute, and only one
+//! check runs at a time. Packages of the operator's namespace come first. Each round then checks one package of all
+//! other namespaces. These namespaces take turns by the total time of their checks: a namespace with slow packages
+//! waits until the other namespaces have used as much time. So a package of one tenant delays other tenants by at most
+//! one check.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,8 +17,8 @@ pub(super) struct TenantFairness {
     home: String,
     rounds: u64,
     had: BTreeMap<String, Had>,
-    /// The time of the namespace with the last turn, when that turn began. A namespace with less time counts as if it
-    /// had this much.
+    /// The total time of the namespace with the last turn, at the start of that turn. A namespace with less time is
+    /// treated as if it had used this much time.
     now: Duration,
     is_taken: bool,
 }
@@ -25,19 +26,20 @@ pub(super) struct TenantFairness {
 /// The turns of one namespace so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Had {
-    /// The total time of its checks. A namespace without recent checks is raised to the level of the others.
+    /// The total time of the namespace's checks. A namespace without recent checks is raised to the time of the others.
     time: Duration,
-    /// The round of its last check.
+    /// The round of the namespace's last check.
     round: u64,
 }
 
 impl TenantFairness {
-    /// Creates the value without any turn. `home` is the operator's namespace.
+    /// Creates the value without any turns. `home` is the operator's namespace.
     pub(super) fn new(home: &str) -> Self {
         Self { home: home.to_owned(), rounds: 0, had: BTreeMap::new(), now: Duration::ZERO, is_taken: false }
     }
 
-    /// Starts a round among these packages, which are sorted by age. Returns the order in which to look at them.
+    /// Starts a round for these packages, which are sorted by age. Returns the indexes of the packages in the order in
+    /// which the caller handles them.
     pub(super) fn begin(&mut self, sources: &[&PolicySource]) -> Vec<usize> {
         self.rounds += 1;
         self.is_taken = false;
@@ -51,7 +53,7 @@ impl TenantFairness {
         order
     }
 
-    /// Records the check of a package. Unless it is the operator's namespace, this is the turn of the round.
+    /// Records the check of a package. A check for a namespace other than the operator's takes the turn of this round.
     pub(super) fn take(&mut self, namespace: &str) {
         if namespace != self.home {
             self.is_taken = true;
@@ -77,13 +79,13 @@ impl TenantFairness {
         }
     }
 
-    /// Returns the turns of a namespace so far. The namespace with the least comes first.
+    /// Returns the turns of a namespace so far. The namespace with the smallest value comes first.
     pub(super) fn had(&self, namespace: &str) -> Had {
         let had = self.had.get(namespace).copied().unwrap_or_default();
         Had { time: had.time.max(self.now), ..had }
     }
 
-    /// Returns whether the turn of this round was taken, which ends the round.
+    /// Returns whether a namespace took the turn of this round. Then the round ends.
     pub(super) fn is_taken(&self) -> bool {
         self.is_taken
     }
@@ -97,7 +99,7 @@ mod tests {
         PolicySource { namespace: namespace.to_owned(), config_map: name.to_owned() }
     }
 
-    /// Returns the namespaces that are checked in one round if all of them have a package to check.
+    /// Returns the namespaces of the packages that one round checks if every package needs a check.
     fn checked(turns: &mut TenantFairness, sources: &[PolicySource]) -> Vec<String> {
         let sources: Vec<&PolicySource> = sources.iter().collect();
         let order = turns.begin(&sources);
@@ -146,7 +148,7 @@ mod tests {
         };
         let order: Vec<String> = (0..8).map(|_| next()).collect();
         assert_eq!(order, ["slow", "quick", "quick", "quick", "slow", "quick", "quick", "slow"]);
-        // A namespace that used much time long ago does not have to wait for all of it.
+        // A namespace that used much time long ago must not wait until the others have used all of this time.
         let mut turns = TenantFairness::new("home");
         assert_eq!(checked(&mut turns, &all[1..]), ["quick"]);
         turns.took("quick", Duration::from_hours(1));

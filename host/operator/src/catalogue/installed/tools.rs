@@ -16,16 +16,16 @@ use crate::{
     watch::Watch,
 };
 
-/// The values for installing policies that the rest of the operator does not need.
+/// The values that only the installation of policies needs.
 pub struct Installing {
     /// The policies that the process loaded at startup.
     pub own: Vec<Offer>,
-    /// The settings for the whole cluster. The layer of the operator's own ConfigMap is its content at startup. It
-    /// applies if the ConfigMap is gone.
+    /// The settings for the whole cluster. The layer of the operator's own ConfigMap contains its content at startup.
+    /// This layer applies after a user deleted the ConfigMap.
     pub settings: Vec<Layer>,
     /// Turns packages into policies.
     pub gatekeeper: Gatekeeper,
-    /// Whether namespaces other than the operator's may have policies of their own.
+    /// Whether namespaces other than the operator's may have policies.
     pub in_namespaces: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Why revisions cannot serve together.
+//! Checks whether revisions can serve together.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,21 +19,21 @@ use crate::catalogue::{Answers, Kind};
 pub(crate) struct Unfit {
     pub(crate) reason: &'static str,
     pub(crate) message: String,
-    /// The revisions that a namespace installed itself and that are part of the problem.
+    /// The tenants' revisions that are part of the problem.
     pub(super) local: Vec<Arc<str>>,
     /// All revisions that are part of the problem.
     pub(super) concerned: BTreeSet<Arc<str>>,
 }
 
 impl Unfit {
-    /// Settings for the whole cluster do not fit.
+    /// Returns the error for settings of the whole cluster that do not fit.
     pub(super) fn of_settings(message: String) -> Self {
         Self { reason: "BadSettings", message, local: Vec::new(), concerned: BTreeSet::new() }
     }
 }
 
-/// Removes predecessors that objects could name and that do not fit the settings of today. `serving` are the revisions
-/// that serve.
+/// Removes predecessors that objects can pin but that do not fit the current settings. `serving` are the revisions that
+/// serve.
 pub(super) fn drop_unfit_predecessors(answers: &mut BTreeMap<ResourceType, Answers>, serving: &BTreeSet<String>) {
     let serves = |kind: &Kind| {
         let base = kind.members().first().and_then(|base| base.revision.as_deref());
@@ -44,8 +44,8 @@ pub(super) fn drop_unfit_predecessors(answers: &mut BTreeMap<ResourceType, Answe
     }
 }
 
-/// Checks that the answers fit together: the settings fit their schemas, and no policy emits a kind that another policy
-/// answers for.
+/// Checks that the policies in a policy table fit together: the settings fit their schemas, and no policy emits a kind
+/// that another policy answers for.
 pub(super) fn fit(answers: &BTreeMap<ResourceType, Answers>) -> Result<(), Unfit> {
     for of in answers.values() {
         for kind in of.all() {
@@ -59,7 +59,7 @@ pub(super) fn fit(answers: &BTreeMap<ResourceType, Answers>) -> Result<(), Unfit
     let kinds = || answers.values().flat_map(Answers::all);
     let claims: Vec<_> = kinds().flat_map(|kind| kind.claims()).collect();
     let Some((claim, of)) = emitted_primary(&claims) else { return Ok(()) };
-    // A namespace may have installed either side of the conflict.
+    // Each side of the conflict may be a tenant's policy.
     let answers_for = |kind: &&Arc<Kind>| {
         kind.claims().any(|it| std::ptr::eq(it, claim) || it.primary.group_kind() == of.group_kind())
     };

@@ -1,4 +1,4 @@
-//! A policy that does nothing but have a name.
+//! A policy with a name and without any behaviour.
 
 use kaos_policy::{
     code::{Code, Sandbox, World},
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::widget;
 
-/// Its name and its world.
+/// The name and the world of the policy.
 pub(super) struct Mute(pub(super) &'static str, pub(super) World);
 
 impl Code for Mute {

@@ -9,7 +9,7 @@ use crate::plan::{self, Field};
 /// The children by kind, namespace and name.
 pub(super) type Children = BTreeMap<String, Arc<Value>>;
 
-/// The fields of an object that are compared: its kind, and the parts that its author decided.
+/// The fields of an object that the demo compares: the kind, and the fields that the author of the object sets.
 const DECIDED: [&str; 4] = ["kind", "spec", "data", "binaryData"];
 
 /// Returns a line for each field that differs, and for each child that was created or deleted.

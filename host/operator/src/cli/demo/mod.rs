@@ -1,5 +1,5 @@
-//! `demo`: shows the operator on a laptop. Starts an embedded cluster and the operator on it, waits until a sample is
-//! ready, and then changes the policy live.
+//! `demo`: shows the operator on a laptop. The verb starts an embedded cluster and the operator, waits until a sample
+//! is ready, and then changes the policies while the operator runs.
 
 mod changes;
 mod row;
@@ -61,12 +61,12 @@ pub(super) struct Demo {
     /// CRDs of further kinds
     #[arg(long, value_name = "FILE|DIR|-")]
     crds: Vec<String>,
-    /// Settings to change while the demo runs, instead of the sample's
+    /// File with the settings that the demo applies while it runs, instead of the sample's settings
     #[arg(long, value_name = "FILE")]
     settings: Option<PathBuf>,
     #[command(flatten)]
     compatibility: Compatibility,
-    /// Port of the cluster on 127.0.0.1; 0 takes a free one
+    /// Port of the cluster on 127.0.0.1; 0 takes a free port
     #[arg(long, default_value_t = 0)]
     port: u16,
     /// Watch Secrets, as `run --watch-secrets` does: their existence, keys and a digest
@@ -89,7 +89,7 @@ fn after_help() -> String {
     format!("{codes} Kinds: {}. {lacks}", served::served())
 }
 
-/// The sample, and the settings that are applied to it later.
+/// The sample, and the settings that the demo applies later.
 const SAMPLE: (&str, &str) = ("docs/examples/team.yaml", include_str!("../../../../../docs/examples/team.yaml"));
 const CHANGE: (&str, &str) = (
     "docs/examples/settings/team-settings.yaml",
@@ -99,7 +99,7 @@ const CHANGE: (&str, &str) = (
 /// Interval at which the demo reads the cluster.
 const FRAME: Duration = Duration::from_millis(100);
 
-/// The cluster counts as settled after this time without a change.
+/// The cluster is treated as settled after this time without a change.
 const QUIET: Duration = Duration::from_secs(2);
 
 impl Demo {
@@ -112,7 +112,7 @@ impl Demo {
                 ended = self.show() => ended,
                 asked = asked_to_stop() => {
                     asked?;
-                    // Starts a new line below the output. An error is ignored: the terminal may be closed.
+                    // Starts a new line below the output. Ignores an error, because the terminal may be closed.
                     let _shown = writeln!(io::stdout());
                     Ok(if once { ExitCode::from(HELD_BACK) } else { ExitCode::SUCCESS })
                 }
@@ -142,7 +142,7 @@ impl Demo {
         let mut running = tokio::spawn(operator.run(stop.clone()));
         let ready = tokio::select! {
             ready = self.play(&sample, &policies, &mut stage, &mut screen) => ready?,
-            // Without the operator, the objects on the screen would no longer change.
+            // Stop the demo: without the operator, the objects on the screen would no longer change.
             ended = &mut running => return Err(too_early(ended)),
         };
         stop.cancel();
@@ -150,14 +150,14 @@ impl Demo {
         Ok(if ready { ExitCode::SUCCESS } else { ExitCode::from(HELD_BACK) })
     }
 
-    /// Returns the operator's options. The key for digests of Secrets is random: neither the key nor a digest outlives
-    /// the process.
+    /// Returns the operator's options. The key for digests of Secrets is random: both the key and the digests exist
+    /// only while the process runs.
     fn options(&self) -> Options {
         let secret_key = Hidden(std::iter::repeat_with(|| fastrand::u8(..)).take(32).collect());
         Options { workers: 4, secrets: self.watch_secrets, secret_key, ..Options::default() }
     }
 
-    /// Plays the steps while the operator runs. Returns whether everything became ready.
+    /// Plays the steps while the operator runs. Returns whether all objects became ready.
     async fn play(
         &self,
         sample: &[Document],
@@ -171,7 +171,7 @@ impl Demo {
         if ready {
             ready = self.swap(policies, stage, screen).await?;
         }
-        // A user who brings policies wants to see those: the demo ships no other component.
+        // A user who passes `--policy` wants to see these policies, so the demo installs no other component.
         if ready && self.policies.is_empty() {
             ready = self.ship(stage, screen).await?;
         }
@@ -181,7 +181,7 @@ impl Demo {
         Ok(ready)
     }
 
-    /// Loads the default policies, and over them the policies of `--policy`.
+    /// Loads the default policies, and replaces them by the policies of `--policy` for the same kinds.
     fn policies(&self) -> anyhow::Result<(Vec<Loaded>, Installing)> {
         let loader = Loader::new(sample_cluster())?.in_children();
         let policies = loader.load(&self.policies)?;
@@ -201,13 +201,13 @@ impl Demo {
         self.let_answer(&shipping::settings(layers)?, stage, screen).await
     }
 
-    /// Ships another component while the operator runs, and prints the changes of the children.
+    /// Installs another component while the operator runs, and prints the changes of the children.
     async fn ship(&self, stage: &Stage, screen: &mut Screen) -> anyhow::Result<bool> {
         screen.step(&format!("Installing another component, live, with {}", shipping::FILE.0))?;
         self.let_answer(&[shipping::component()?], stage, screen).await
     }
 
-    /// Ships packages as ConfigMaps, and prints the changes of the children.
+    /// Installs packages as ConfigMaps, and prints the changes of the children.
     async fn let_answer(&self, packed: &[Packed], stage: &Stage, screen: &mut Screen) -> anyhow::Result<bool> {
         let before = stage.children().await?;
         for packed in packed {
@@ -234,8 +234,8 @@ impl Demo {
         Ok(ready)
     }
 
-    /// Shows the objects until all of them are ready and the cluster has settled. Returns whether that happened in
-    /// time.
+    /// Shows the objects until all of them are ready and the cluster has settled. Returns whether both happened before
+    /// the timeout.
     async fn until_ready(&self, stage: &Stage, screen: &mut Screen) -> anyhow::Result<bool> {
         let deadline = Instant::now() + Duration::from_secs(self.timeout);
         let (mut revision, mut since) = (stage.cluster.revision(), Instant::now());
@@ -291,7 +291,7 @@ impl Demo {
     }
 }
 
-/// Returns the documents, or an error if any input is unusable.
+/// Prints the errors of the input. Returns the documents, or an error if any input is unusable.
 fn usable(documents: Vec<Document>, errors: &[InputError]) -> anyhow::Result<Vec<Document>> {
     for error in errors {
         complain("error", error);
@@ -322,7 +322,8 @@ async fn hung_up() -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the process was started to outlive its terminal, as with `nohup`. False if `/proc` does not show this.
+/// Returns whether the process was started to outlive its terminal, as with `nohup`. Returns false if `/proc` does not
+/// contain this information.
 fn outlives_its_terminal() -> bool {
     const HANGUP: u64 = 1;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -330,7 +331,7 @@ fn outlives_its_terminal() -> bool {
     ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & HANGUP != 0)
 }
 
-/// The error for an operator that ended before the demo stopped it.
+/// Returns the error for an operator that ended before the demo stopped it.
 fn too_early(ended: Result<Result<(), OperatorError>, JoinError>) -> anyhow::Error {
     const WHAT: &str = "the operator ended while the demo ran";
     match ended {

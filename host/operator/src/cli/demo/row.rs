@@ -1,4 +1,4 @@
-//! One object as the demo shows it, read from its status in the cluster.
+//! One object as a row of the demo's table, read from the object's status in the cluster.
 
 use kaos_policy::printable::printable;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use serde_json::Value;
 pub(super) struct Row {
     /// Kind and name.
     pub(super) object: String,
-    /// `status.phase`; empty as long as there is no status.
+    /// `status.phase`; empty while the object has no status.
     pub(super) phase: String,
     /// The common conditions, in the order in which they become true.
     pub(super) conditions: [ConditionMark; 4],
@@ -29,7 +29,7 @@ pub(super) enum ConditionMark {
     Good,
     /// `False`
     Bad,
-    /// `Unknown`, or the condition is missing.
+    /// `Unknown`, or the object has no such condition.
     Open,
 }
 

@@ -1,4 +1,4 @@
-//! Output of the demo: a table that is redrawn in place, or, where there is no terminal, a line for each change.
+//! Prints the output of the demo: on a terminal, a table that is redrawn in place; otherwise, a line for each change.
 
 use std::{
     collections::BTreeMap,
@@ -30,14 +30,14 @@ const DIM: &str = "2";
 const WIDTH: usize = 120;
 
 impl Screen {
-    /// Opens standard output. `plain` asks for lines even on a terminal.
+    /// Opens standard output. With `plain`, prints lines even on a terminal.
     pub(super) fn new(plain: bool) -> Self {
         let is_live = !plain && io::stdout().is_terminal();
         let has_colours = is_live && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         Self { out: Heard::new(io::stdout()), is_live, has_colours, drawn: 0, told: BTreeMap::new() }
     }
 
-    /// Whether the reader of the output has gone away.
+    /// Returns whether the reader of the output has closed it.
     pub(super) fn is_unseen(&self) -> bool {
         self.out.has_ended()
     }
@@ -84,7 +84,7 @@ impl Screen {
         let mut widths =
             [0, 1, 2, 3, 4, 5].map(|at| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or(0));
         widths[2] = heading[2].len();
-        // A message that is too long would wrap, and `erase` would go back too few lines.
+        // Cut long messages: a long message would wrap, and `erase` would go back too few lines.
         let before: usize = widths[..5].iter().map(|width| width + 2).sum();
         widths[5] = widths[5].min(width().unwrap_or(WIDTH).saturating_sub(before + 1));
         let mut text = self.paint(DIM, &line(&heading, &widths)) + "\n";
@@ -106,7 +106,7 @@ impl Screen {
         text
     }
 
-    /// Returns a line for each object whose line changed since the last call.
+    /// Returns the lines of the objects whose lines changed since the last call.
     fn changes(&mut self, rows: &[Row]) -> String {
         let mut text = String::new();
         for row in rows.iter().filter(|row| !row.phase.is_empty()) {

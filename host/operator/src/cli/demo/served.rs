@@ -1,6 +1,6 @@
 //! The kinds that the cluster of the demo serves.
 
-/// Returns a clause for help texts and errors that lists these kinds.
+/// Returns a clause that lists these kinds, for help texts and errors.
 pub(super) fn served() -> String {
     let of_group =
         |(group, kind): (&str, &str)| if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };

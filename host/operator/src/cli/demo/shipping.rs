@@ -1,4 +1,5 @@
-//! The packages that the demo ships while it runs: settings, and another component. Users ship the same ConfigMaps.
+//! The packages that the demo installs while it runs: settings, and another component. Users install the same kind of
+//! ConfigMaps.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ use crate::{
     package::{Packed, pack},
 };
 
-/// The `policy.yaml` that the demo ships with the other component.
+/// The `policy.yaml` in the package of the other component.
 pub(super) const FILE: (&str, &str) =
     ("docs/examples/settings/team-policy.yaml", include_str!("../../../../../docs/examples/settings/team-policy.yaml"));
 
@@ -34,8 +35,8 @@ pub(super) fn settings(layers: Vec<Layer>) -> anyhow::Result<Vec<Packed>> {
     packed.collect()
 }
 
-/// Packs another component. The component stands for another build of a default policy: the bytes and the `policy.yaml`
-/// differ.
+/// Packs another component. The component represents another build of a default policy: it has other bytes and another
+/// `policy.yaml`.
 pub(super) fn component() -> anyhow::Result<Packed> {
     let (name, text) = FILE;
     let file = PolicyFile::parse(text).context(name)?;
@@ -46,7 +47,7 @@ pub(super) fn component() -> anyhow::Result<Packed> {
     Ok(pack(&format!("policy-{policy}"), HOME, &file, Some(&[component, BUILD].concat()))?)
 }
 
-/// A custom section: id, length, length of the name, name, content.
+/// A custom section of a Wasm file: id, length, length of the name, name, content. This section makes the bytes differ.
 const BUILD: &[u8] = b"\x00\x08\x05build2\x0a";
 
 #[cfg(test)]

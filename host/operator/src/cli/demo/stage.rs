@@ -1,4 +1,4 @@
-//! The environment of the demo: an embedded cluster on loopback, with the definitions and the sample.
+//! The environment of the demo: an embedded cluster on loopback, with the CRDs and the sample.
 
 use std::{
     collections::BTreeMap,
@@ -30,15 +30,15 @@ use crate::input::Document;
 /// Time that a pod takes to become ready: long enough to watch it.
 const POD_STARTS: Duration = Duration::from_millis(1500);
 
-/// Changes of each type that the cluster keeps for watches. The limit is low because each change of a policy's
-/// ConfigMap contains the whole component.
+/// The number of changes of each type that the cluster keeps for watches. The limit is low because each change of a
+/// policy's ConfigMap contains the whole component.
 const CHANGES: usize = 128;
-/// Requests that the journal of the cluster keeps.
+/// The number of requests that the journal of the cluster keeps.
 const REQUESTS: usize = 1_000;
-/// Events that the cluster keeps. An hour of edits causes many times this number.
+/// The number of Events that the cluster keeps. An hour of edits causes many more Events.
 const EVENTS: usize = 1_000;
 
-/// A kind that the table leaves out: the step that ships a policy already reports its revision.
+/// A kind that the table leaves out: the step that installs a policy already reports the policy's revision.
 const REVISION: &str = "PolicyRevision";
 
 /// Field manager that applies the sample.
@@ -55,12 +55,12 @@ pub(super) struct Stage {
     namespaces: Vec<String>,
 }
 
-/// A temporary folder of this process. Dropping it deletes the folder.
+/// A temporary folder of this process. Deletes the folder on drop.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // An error is ignored: the kubeconfig in the folder is for a cluster that no longer exists.
+        // Ignores an error: the kubeconfig in the folder is for a cluster that no longer exists.
         let _gone = fs::remove_dir_all(&self.0);
     }
 }
@@ -96,7 +96,7 @@ impl Stage {
         &self.namespaces
     }
 
-    /// Installs definitions and waits until the cluster serves them. From then on, their objects are shown.
+    /// Installs CRDs and waits until the cluster serves them. From then on, the table shows the objects of their kinds.
     pub(super) async fn define(&mut self, definitions: &[Value]) -> anyhow::Result<Vec<String>> {
         let mut names = Vec::new();
         for definition in definitions {
@@ -112,7 +112,7 @@ impl Stage {
         Ok(names)
     }
 
-    /// Applies objects, after creating their namespaces.
+    /// Creates the namespaces of objects, and then applies the objects.
     pub(super) async fn play(&mut self, documents: &[Document]) -> anyhow::Result<()> {
         for namespace in documents.iter().filter_map(|document| document.identity.namespace.as_ref()) {
             if !self.namespaces.contains(namespace) {
@@ -150,11 +150,12 @@ impl Stage {
         }
     }
 
-    /// Explains why a kind was not found. If the server has no such kind, suggests the one that was probably meant.
+    /// Explains why a kind was not found. If the server has no such kind, suggests the kind that the user probably
+    /// meant.
     fn not_found(&self, gvk: &GroupVersionKind, error: kube::Error) -> anyhow::Error {
         match error {
             kube::Error::Discovery(_) => {}
-            // A group that is not served answers 404 too, but without a Status.
+            // The server also answers 404 for a group that it does not serve, but without a Status.
             kube::Error::Api(status) if status.code == 404 => {}
             error => return error.into(),
         }
@@ -191,7 +192,7 @@ impl Stage {
 }
 
 impl Folder {
-    /// Creates the folder with access for this user only. An existing folder is an error, since it may belong to
+    /// Creates the folder with access for this user only. Fails if the folder already exists, because it may belong to
     /// another user.
     fn new() -> anyhow::Result<Self> {
         use std::os::unix::fs::DirBuilderExt as _;

@@ -1,4 +1,4 @@
-//! Simulates the operator's choice of policies for the verbs: which policy would answer for which object.
+//! Simulates for the verbs how the operator chooses policies: which policy would answer for which object.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -29,25 +29,26 @@ use crate::{
     policies::{Loaded, Loader, select},
 };
 
-/// Stands for the name of the revision of a package that is not shipped yet. No real name contains blanks.
+/// The revision name of a package that is not installed yet. A real name never contains spaces.
 pub(in crate::cli) const PLANNED: &str = "the planned package";
 
-/// A package that is shipped, or that the user wants to ship.
+/// A package that is installed, or that the user wants to install.
 #[derive(Debug, Clone)]
 pub(in crate::cli) struct Shipped {
-    /// The name of its revision, or [`PLANNED`].
+    /// The name of the package's revision, or [`PLANNED`].
     pub(super) revision: Arc<str>,
-    /// Namespace and name of its ConfigMap.
+    /// The namespace and the name of the package's ConfigMap.
     pub(super) source: (String, String),
-    /// Its policy; none if the package contains settings only.
+    /// The policy of the package; `None` if the package contains only settings.
     pub(super) policy: Option<Arc<Policy>>,
-    /// Its `policy.yaml`.
+    /// The `policy.yaml` of the package.
     pub(super) file: PolicyFile,
-    /// Where its settings were written, if they come from a file.
+    /// The file from which the user gave the settings; `None` if the settings do not come from a file.
     pub(super) written_in: Option<Origin>,
-    /// Its age.
+    /// The age of the package.
     pub(super) age: Age,
-    /// When it became active. If two revisions may be the reason for a failure, the operator blames the newer one.
+    /// When the revision became active. If two revisions may be the cause of a failure, the operator blames the newer
+    /// revision.
     pub(super) since: Option<Timestamp>,
     /// The revision that served the same place before.
     pub(super) predecessor: Option<String>,
@@ -62,7 +63,7 @@ pub(in crate::cli) struct PolicySet {
     shared: Vec<Layer>,
     /// The active packages.
     pub(super) shipped: Vec<Shipped>,
-    /// Their predecessors, which answer for objects on which an active revision fails.
+    /// The predecessors of the active packages. A predecessor answers for objects on which an active revision fails.
     pub(super) before: Vec<Shipped>,
     /// The operator's namespace.
     home: String,
@@ -76,8 +77,8 @@ impl PolicySet {
         Ok(Self { own, shared, shipped: Vec::new(), before: Vec::new(), home: home.to_owned() })
     }
 
-    /// Returns a copy in which `new` replaces the package of the same ConfigMap. The replaced revision stays available
-    /// for objects that name it.
+    /// Returns a copy in which `new` replaces the package of the same ConfigMap. The replaced revision remains as the
+    /// predecessor, so that objects can still pin it.
     pub(super) fn with(&self, new: Shipped) -> Self {
         let mut standing = self.clone();
         match standing.shipped.iter_mut().find(|old| old.source == new.source) {
@@ -91,7 +92,7 @@ impl PolicySet {
         standing
     }
 
-    /// Returns a copy in which these revisions do not serve any more. They remain as predecessors.
+    /// Returns a copy in which these revisions do not serve any more. The revisions remain as predecessors.
     pub(super) fn without(&self, gone: &BTreeSet<Arc<str>>) -> Self {
         let mut standing = self.clone();
         let (went, shipped) = standing.shipped.into_iter().partition(|shipped| gone.contains(&shipped.revision));
@@ -100,8 +101,8 @@ impl PolicySet {
         standing
     }
 
-    /// Fails if the package has settings for a policy that does not exist. They would change nothing, and an operator
-    /// would refuse them.
+    /// Fails if the package has settings for a policy that does not exist. Such settings would change nothing, and an
+    /// operator would refuse them.
     pub(super) fn has_policy_for(&self, new: &Shipped) -> anyhow::Result<()> {
         let Some(named) = new.file.name.as_deref().filter(|_| new.policy.is_none()) else { return Ok(()) };
         let shipped = self.shipped.iter().chain(&self.before).filter_map(|shipped| shipped.policy.as_deref());
@@ -118,8 +119,8 @@ impl PolicySet {
         }
     }
 
-    /// Tries a package that is one of these, as the operator does before the package serves. Fails if policies' plans
-    /// for their own samples become invalid.
+    /// Tries a package of this set, as the operator does before the package serves. Fails if policies' plans for their
+    /// own samples become invalid.
     pub(super) fn try_package(&self, revision: &str, loader: &Loader) -> anyhow::Result<()> {
         let (mut revisions, serving) = self.revisions();
         let Some(content) = revisions.entries.get(revision).map(|entry| entry.content.clone()) else { return Ok(()) };
@@ -129,12 +130,12 @@ impl PolicySet {
         };
         match try_all(&cases, is_valid).now_or_never() {
             Some(Err(misfit)) => bail!("{}", misfit.told_of(&content).1),
-            // The trial above waits for nothing.
+            // `None` never happens, because the trial above never has to wait.
             Some(Ok(())) | None => Ok(()),
         }
     }
 
-    /// Fails if settings from a file fit the schema of no policy that they are for. The message names the file.
+    /// Fails if settings from a file do not fit the schema of any policy of their name. The message names the file.
     pub(super) fn accepts(&self, new: &Shipped) -> Result<(), SettingsErrors> {
         let (Some(name), Some(origin), None) = (&new.file.name, &new.written_in, &new.policy) else { return Ok(()) };
         let layer = [Layer::tree(origin.clone(), name, new.file.settings.clone())];
@@ -167,19 +168,19 @@ impl PolicySet {
         Self { shared, ..self.clone() }
     }
 
-    /// Returns why the policies and settings do not fit together, if they do not.
+    /// Returns why the policies and settings do not fit together; `None` if they fit.
     pub(super) fn misfit(&self) -> Option<String> {
         self.arranged().err().map(|unfit| unfit.message)
     }
 
-    /// Returns why the policies and settings do not fit together with a package that is one of these.
+    /// Returns why the policies and settings do not fit together, as a message about one package of this set.
     pub(super) fn misfit_with(&self, revision: &str) -> Option<String> {
         let unfit = self.arranged().err()?;
         let new = self.shipped.iter().find(|shipped| *shipped.revision == *revision)?;
         Some(unfit.told_of(&new.entry(&self.home).content).1)
     }
 
-    /// Returns all revisions in the operator's form, and the names of those that serve.
+    /// Returns all revisions in the operator's own type, and the names of the revisions that serve.
     fn revisions(&self) -> (RevisionSet, BTreeSet<String>) {
         let entry = |shipped: &Shipped| (shipped.revision.to_string(), shipped.entry(&self.home));
         let entries: BTreeMap<String, AdmittedRevision> = self.shipped.iter().chain(&self.before).map(entry).collect();
@@ -195,13 +196,13 @@ impl PolicySet {
             let (earlier, waiting) = (revisions.claimed(&replaces), revisions.kept_waiting(&before));
             revisions.claim(PLANNED, earlier, &serving, &waiting, Timestamp::MAX);
         }
-        // The operator does the same when it activates a package: if a policy of a namespace does not fit together with
-        // the others, it does not serve.
+        // This call is the same as when the operator activates a package: if a tenant's policy does not fit together
+        // with the other policies, the tenant's policy does not serve.
         revisions.arrange_with(Some(PLANNED), &serving, &self.shared)
     }
 
-    /// Installs the resulting policy table into a catalogue. Fails if the planned package would not serve. Conflicts of
-    /// other packages are returned, not treated as an error.
+    /// Installs the resulting policy table into a catalogue. Fails if the planned package would not serve. Conflicts
+    /// between other packages are not an error: the result contains them.
     pub(in crate::cli) fn install(&self, catalogue: &Catalogue) -> anyhow::Result<Installed> {
         if let Some(why) = self.misfit_with(PLANNED) {
             bail!("{why}");
@@ -215,7 +216,7 @@ impl PolicySet {
     }
 }
 
-/// Returns the old and the new namespaces of a scope if they differ.
+/// Returns the old and the new namespaces of a scope; `None` if they are equal.
 pub(super) fn moved(from: &Scope, to: &Scope) -> Option<(String, String)> {
     let places = |scope: &Scope| scope.namespaces.iter().cloned().collect::<BTreeSet<_>>();
     let shown = |places: BTreeSet<String>| match places.len() {
@@ -230,12 +231,12 @@ pub(super) fn moved(from: &Scope, to: &Scope) -> Option<(String, String)> {
 pub(in crate::cli) struct Installed {
     /// The policies that serve.
     pub(in crate::cli) snapshot: Arc<Snapshot>,
-    /// Revisions that lost a conflict and do not serve.
+    /// Revisions that do not serve because of a conflict.
     pub(in crate::cli) conflicts: BTreeMap<Arc<str>, Conflict>,
 }
 
 impl Shipped {
-    /// Converts the package to the form that the operator uses for packages that passed the gate.
+    /// Converts the package to the type that the operator uses for packages that passed the gate.
     fn entry(&self, home: &str) -> AdmittedRevision {
         let Self { source: (namespace, config_map), policy, file, age, since, predecessor, .. } = self;
         let content = match policy {
@@ -255,7 +256,7 @@ impl Shipped {
     }
 }
 
-/// Gives the usual answers, but uses another renderer for one object.
+/// Answers like `usual`, but uses another renderer for one object.
 pub(super) struct Instead<'a> {
     pub(super) usual: At<'a>,
     pub(super) object: &'a Value,

@@ -16,7 +16,7 @@ use kaos_policy::printable::printable;
 /// Arguments of `policy build`.
 #[derive(Debug, Args)]
 pub(super) struct Build {
-    /// The core module, as `cargo build --release --target wasm32-unknown-unknown` leaves it
+    /// The core module that `cargo build --release --target wasm32-unknown-unknown` creates
     file: PathBuf,
     /// File to write the component to
     #[arg(short, long, value_name = "X.wasm")]
@@ -34,7 +34,8 @@ impl Build {
         if !wasm::is_core(&module) {
             bail!("{}: not a core module: build it with --target wasm32-unknown-unknown", file.display());
         }
-        // wit-bindgen leaves the types of the exports in sections of this name. Without them, no component can be made.
+        // wit-bindgen writes the types of the exports into sections of this name. Without these sections, a module
+        // cannot become a component.
         if !wasm::has_custom_section(&module, "component-type") {
             bail!(
                 "{}: exports no contract: name your type in kaos_policy_sdk::export_policy! or export_overlay!",

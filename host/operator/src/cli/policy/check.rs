@@ -20,9 +20,9 @@ use crate::{
 /// Arguments of `policy check`.
 #[derive(Debug, Args)]
 pub(super) struct Check {
-    /// The component; a policy.yaml in the same directory is read too
+    /// The component; the verb also reads a policy.yaml in the same directory
     file: PathBuf,
-    /// Form of the output
+    /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
     output: Form,
     #[command(flatten)]
@@ -30,7 +30,7 @@ pub(super) struct Check {
 }
 
 impl Check {
-    /// Prints the steps up to the first that fails.
+    /// Prints the steps up to the first step that fails.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { file, output, grantable } = self;
         let candidate = Candidate::read(&file)?;

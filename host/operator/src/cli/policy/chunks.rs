@@ -1,4 +1,5 @@
-//! The chunk ConfigMaps of packages: the chunks of one index, and chunks that no index lists any more.
+//! Lists and deletes the chunks of packages. Also finds chunks that no index lists any more. The index is the ConfigMap
+//! of the package that lists its chunks.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -12,10 +13,10 @@ use kube::{
 
 use crate::package::{CHUNK, INDEX_ANNOTATION, LABEL, chunk_names};
 
-/// A push writes its index last. A chunk that is younger than this may belong to a push that is still running.
+/// A chunk that is younger than this may belong to a push that is still running, because a push writes the index last.
 const PUSHED: Duration = Duration::from_mins(10);
 
-/// A chunk as it was read.
+/// The version of a chunk that the verb read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Chunk {
     pub(super) name: String,
@@ -24,21 +25,21 @@ pub(super) struct Chunk {
     created: Option<Timestamp>,
 }
 
-/// The chunks of a namespace, by the index that their annotation names.
+/// The chunks of a namespace. The key is the name of the index, from the chunk's annotation.
 pub(super) type Chunks = BTreeMap<String, Vec<Chunk>>;
 
 /// The result of an attempt to delete a chunk.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// The chunk is gone.
+    /// The chunk was deleted.
     Gone,
     /// The index exists again and lists the chunk.
     Listed,
-    /// The chunk changed after it was read.
+    /// The chunk changed after the verb read it.
     Changed,
 }
 
-/// Lists all chunks of a namespace. Returns none if the user may not list them.
+/// Lists all chunks of a namespace. Returns an empty map if the user may not list ConfigMaps.
 pub(super) async fn of_namespace(client: &Client, namespace: &str) -> anyhow::Result<Chunks> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let listed = match api.list_metadata(&ListParams::default().labels(&format!("{LABEL}={CHUNK}"))).await {
@@ -54,8 +55,8 @@ pub(super) async fn of_namespace(client: &Client, namespace: &str) -> anyhow::Re
     Ok(chunks)
 }
 
-/// The chunks of a namespace that no index lists any more. If the user may not read an index, leaves out its chunks:
-/// the index may still list them.
+/// Returns the chunks of a namespace that no index lists any more. If the user may not read an index, leaves out its
+/// chunks, because the index may still list them.
 pub(super) async fn left_over(client: &Client, namespace: &str, now: Timestamp) -> anyhow::Result<Vec<String>> {
     let mut left = Vec::new();
     for (index, mut chunks) in of_namespace(client, namespace).await? {
@@ -75,8 +76,8 @@ pub(super) async fn left_over(client: &Client, namespace: &str, now: Timestamp) 
     Ok(left)
 }
 
-/// Deletes a chunk as it was read, unless its index lists the chunk: another push of the same component gives chunks
-/// the same names. No other index can use the chunk.
+/// Deletes a chunk, unless it changed after the verb read it, or its index lists it again. The index may list it again
+/// because another push of the same component gives its chunks the same names. Other indexes cannot use the chunk.
 pub(super) async fn remove(client: &Client, namespace: &str, index: &str, chunk: &Chunk) -> anyhow::Result<Fate> {
     let Chunk { name, uid, resource_version, .. } = chunk;
     let place = |name: &str| format!("ConfigMap {namespace}/{name}");
@@ -100,7 +101,7 @@ pub(super) async fn remove(client: &Client, namespace: &str, index: &str, chunk:
 
 /// The chunks that an index lists now.
 enum Listed {
-    /// The index has an unreadable list, so it may list all of them.
+    /// All chunks: the list in the index is unreadable, so the index may list any chunk.
     All,
     These(Vec<String>),
 }
@@ -123,7 +124,7 @@ impl Chunk {
         })
     }
 
-    /// Whether the chunk may belong to a push that is still running.
+    /// Returns whether the chunk may belong to a push that is still running.
     fn is_of_a_push(&self, now: Timestamp) -> bool {
         let age = |created: Timestamp| Duration::try_from(now.duration_since(created)).unwrap_or_default();
         self.created.is_some_and(|created| age(created) < PUSHED)

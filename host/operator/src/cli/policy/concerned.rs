@@ -1,4 +1,4 @@
-//! Finds the objects that a revision answers for, and reads from their status whether their children match the plan.
+//! Finds the objects for which a revision answers, and reads from their status whether their children match the plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,12 +14,12 @@ use super::{
 };
 use crate::{discovery, package::Package, watch::Served};
 
-/// Number of objects requested at a time.
+/// The number of objects in one page of a list request.
 const PAGE: u32 = 500;
 /// Reasons of a false `Applied` condition that a policy may have caused.
 const UNPLANNED: [&str; 5] = ["ApplyFailed", "GuardRefused", "NotPermitted", "OwnershipConflict", "PolicyFailed"];
 
-/// Objects whose children differ from the plan, and why.
+/// The objects whose children differ from the plan, each with the reason.
 pub(super) type Unplanned = BTreeMap<String, String>;
 
 /// The objects that a package answers for.
@@ -29,13 +29,14 @@ pub(super) struct Concerned {
     namespaces: Vec<String>,
     /// The policy of the package.
     policy: Option<String>,
-    /// Objects whose children differed from the plan before the package was shipped. The package is not the cause.
+    /// Objects whose children differed from the plan before the user installed the package. The package is not the
+    /// cause.
     before: Unplanned,
 }
 
 impl Concerned {
-    /// Reads the objects. Call this before shipping the package. `home` is the operator's namespace, `all` are its
-    /// revisions.
+    /// Reads the objects. Call this before the package is installed. `home` is the operator's namespace, and `all` are
+    /// the revisions in it.
     pub(super) async fn of(client: Client, package: &Package, home: &str, all: &[Revision]) -> anyhow::Result<Self> {
         let namespaces = match package.namespace.as_str() {
             namespace if namespace == home => package.file.scope.namespaces.clone(),
@@ -46,8 +47,8 @@ impl Concerned {
         Ok(concerned)
     }
 
-    /// Returns the objects that another policy answers for in place of this revision. Adds objects whose children
-    /// differ from the plan now, but did not before.
+    /// Returns the objects for which another policy answers instead of this revision. Adds the objects whose children
+    /// differ from the plan now and did not differ before.
     pub(super) async fn left(&self, revision: &Revision, all: &[Revision]) -> anyhow::Result<Unplanned> {
         let without = self.unplanned(|object| goes_without(object, name(revision)), all).await?;
         let mut left = self.unplanned(unapplied, all).await?;
@@ -77,7 +78,7 @@ impl Concerned {
         Ok(unplanned)
     }
 
-    /// Returns the kinds that revisions of the policy answer for. If there is no such revision, returns the kinds of
+    /// Returns the kinds that revisions of the policy answer for. If the policy has no revision, returns the kinds of
     /// the default policies.
     fn kinds(&self, all: &[Revision]) -> BTreeSet<ResourceType> {
         let of_policy = all.iter().filter(|it| status(it).policy == self.policy && self.policy.is_some());
@@ -109,20 +110,20 @@ async fn objects(api: &Api<DynamicObject>) -> anyhow::Result<Vec<DynamicObject>>
     }
 }
 
-/// Returns reason and message of a condition if it has the given status.
+/// Returns the reason and the message of a condition if the condition has the given status.
 fn condition<'a>(object: &'a Value, of: &str, status: &str) -> Option<(&'a str, &'a str)> {
     let conditions = object["status"]["conditions"].as_array()?;
     let condition = conditions.iter().find(|it| it["type"] == of && it["status"] == status)?;
     Some((condition["reason"].as_str()?, condition["message"].as_str()?))
 }
 
-/// Returns why another policy answers for the object in place of this revision, if one does.
+/// Returns why another policy answers for the object instead of this revision; `None` if the revision answers.
 fn goes_without(object: &Value, revision: &str) -> Option<String> {
     let (_, message) = condition(object, "PolicyFallback", "True")?;
     message.contains(&format!("policy revision {revision} ")).then(|| message.to_owned())
 }
 
-/// Returns why the children of an object differ from the plan, if they do.
+/// Returns why the children of an object differ from the plan; `None` if they match it.
 fn unapplied(object: &Value) -> Option<String> {
     let (reason, message) = condition(object, "Applied", "False")?;
     UNPLANNED.contains(&reason).then(|| format!("{reason}: {message}"))
@@ -139,7 +140,7 @@ mod tests {
         let object = |conditions: &Value| json!({"status": {"conditions": conditions}});
         let applied = |status: &str, reason: &str| json!([{"type": "Applied", "status": status, "reason": reason, "message": "x"}]);
         assert_eq!(unapplied(&object(&applied("True", "Applied"))), None);
-        // With these reasons, the object waits for another one or is invalid itself.
+        // With these reasons, the object waits for another object, is invalid, or pins a policy that does not exist.
         for reason in ["Gated", "Refused", "PolicyNotFound"] {
             assert_eq!(unapplied(&object(&applied("False", reason))), None, "{reason}");
         }

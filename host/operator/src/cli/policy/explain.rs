@@ -45,7 +45,7 @@ pub(super) struct Explain {
     /// Namespace of the object
     #[arg(short, long, default_value = "default", value_parser = super::namespace)]
     namespace: String,
-    /// Form of the output
+    /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
     output: Form,
     #[command(flatten)]
@@ -121,8 +121,8 @@ impl Explain {
     }
 }
 
-/// Asks the chosen policy. If it fails on the object, or leaves the object to its predecessor, asks the predecessor, as
-/// the operator does.
+/// Asks the chosen policy. If the policy fails on the object, or asks for a fallback, then asks the predecessor, as the
+/// operator does.
 fn decide(
     kind: Arc<Kind>,
     asking: impl Fn(&Kind) -> anyhow::Result<Arc<Entry>>,
@@ -167,7 +167,7 @@ fn because(standing: &PolicySet, snapshot: &Snapshot, kind: &Kind, object: &Valu
     told
 }
 
-/// Returns why the last of the policies fails on the object, if it does.
+/// Returns why the policy that answered last fails on the object; `None` if it does not fail.
 fn failure(entry: &Entry) -> Option<String> {
     match &entry.rendered.verdict {
         Verdict::Failed(failure) => Some(format!("the policy fails on this object: {failure}")),
@@ -196,7 +196,7 @@ fn shown(target: &Target) -> String {
     }
 }
 
-/// Everything that is printed about one object.
+/// All facts about one object that the verb prints.
 struct Told {
     object: Value,
     entry: Arc<Entry>,
@@ -241,7 +241,7 @@ impl Told {
                 })
                 .collect::<Vec<_>>()
         };
-        // The lowest policy first, in the order of the settings.
+        // The lowest policy comes first, as in the list of settings.
         let policies = std::iter::once(&rendered.policy).chain(&rendered.overlays);
         policies.zip(&rendered.settings).flat_map(of).collect()
     }

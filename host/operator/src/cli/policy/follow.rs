@@ -1,4 +1,5 @@
-//! Waits for a shipped package: until it serves and its objects match the plan, or until that cannot happen any more.
+//! Waits until an installed package serves and the children of its objects match the plan, or until this cannot happen
+//! any more.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -21,19 +22,19 @@ use crate::{
 /// Interval between two reads of the revision.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Time that an operator gets to replace an old refusal of the same content. After this time, the follower takes the
-/// refusal as the answer to the package that was shipped now.
+/// Time that an operator gets to replace an old refusal of the same content. After this time, the follower treats the
+/// old refusal as the answer to the newly installed package.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Number of objects that a message names when their children differ from the plan.
+/// The maximum number of objects that a message names if their children differ from the plan.
 const NAMED: usize = 3;
 
 /// The condition to wait for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Until {
-    /// It serves
+    /// The package serves
     Active,
-    /// It serves, and the children of its objects match the plan
+    /// The package serves, and the children of the package's objects match the plan
     #[default]
     Applied,
 }
@@ -43,16 +44,16 @@ pub(super) struct Follower<'a> {
     revisions: &'a Revisions,
     package: &'a Package,
     digest: String,
-    /// The objects to check; none if only the revision is awaited.
+    /// The objects to check; `None` if the follower only waits for the revision.
     concerned: Option<Concerned>,
-    /// The status of the same content before the package was shipped.
+    /// The status of the revision before the package was installed.
     before: Option<PolicyRevisionStatus>,
 }
 
-/// The meaning of a revision's status for the package that was shipped now.
+/// The meaning of a revision's status for the newly installed package.
 #[derive(Debug, PartialEq, Eq)]
 enum Says {
-    /// Nothing final.
+    /// The status is not final.
     Nothing,
     /// The revision serves.
     Serves,
@@ -63,7 +64,8 @@ enum Says {
 }
 
 impl<'a> Follower<'a> {
-    /// Creates a follower. Call this before shipping the package, so that an old status is not mistaken for an answer.
+    /// Creates a follower. Call this before the package is installed, so that the follower does not mistake an old
+    /// status for an answer.
     pub(super) async fn new(revisions: &'a Revisions, package: &'a Package) -> anyhow::Result<Self> {
         let mut follower =
             Self { revisions, package, digest: package.digest().to_string(), concerned: None, before: None };
@@ -83,8 +85,8 @@ impl<'a> Follower<'a> {
         Ok(Self { concerned, ..self })
     }
 
-    /// Follows the revision until it serves or will not serve. Returns a description of the outcome. Calls `news` for
-    /// each new state on the way.
+    /// Follows the revision until it serves, fails, or `patience` has passed. Returns a description of the outcome, as
+    /// `Err` if the revision does not serve. Calls `news` for each new state.
     pub(super) async fn follow(
         &self,
         patience: Duration,
@@ -97,7 +99,7 @@ impl<'a> Follower<'a> {
             if let Some(revision) = &found {
                 let text = describe(revision);
                 match says(self.before.as_ref(), revision, waited >= GRACE.min(patience)) {
-                    // The revision served, and another one replaced it.
+                    // The revision served, and another revision replaced it.
                     Says::Nothing if open.is_some() && status(revision).state == RevisionState::Superseded => {
                         return Ok(Err(text));
                     }
@@ -140,7 +142,8 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// Returns why the awaited objects do not match the plan yet, or why that is unknown.
+    /// Returns why the objects do not match the plan yet, or why the follower does not know this. Returns `None` if the
+    /// objects match.
     async fn open(&self, revision: &Revision) -> anyhow::Result<Option<String>> {
         let Some(concerned) = &self.concerned else { return Ok(None) };
         match status(revision).outstanding {
@@ -156,7 +159,7 @@ impl<'a> Follower<'a> {
         Ok((!left.is_empty()).then(|| unplanned(&left)))
     }
 
-    /// Lists possible reasons why no operator records the package.
+    /// Returns a message with possible reasons why no operator records the package.
     fn unnoticed(&self) -> String {
         let (home, from) = (self.revisions.namespace(), &self.package.namespace);
         let what = "no operator has recorded the package: is the operator running";
@@ -167,8 +170,8 @@ impl<'a> Follower<'a> {
         format!("{what}, is its namespace {home}, and {takes}?")
     }
 
-    /// Finds the revision of the package, if an operator recorded one. Also finds the revision of a package that the
-    /// operator does not open because the namespace has too many packages.
+    /// Finds the revision of the package if an operator recorded one. Also finds the revision of a package that the
+    /// operator does not read because the namespace has too many packages.
     async fn look(&self) -> anyhow::Result<Option<Revision>> {
         let is_it = |revision: &Revision| {
             let spec = &revision.spec;
@@ -180,18 +183,19 @@ impl<'a> Follower<'a> {
     }
 }
 
-/// Whether the namespace has too many policies, so that this one waits until others are removed.
+/// Returns whether the revision waits because its namespace has too many packages.
 fn is_one_too_many(revision: &Revision) -> bool {
     status(revision).reason.as_deref() == Some("TooManyPolicies")
 }
 
-/// Returns what a revision says about the package that was shipped now. `before` is the revision's status before the
-/// shipment. `late` says whether the operator has had time to change the status.
+/// Returns the meaning of a revision's status for the newly installed package. `before` is the revision's status before
+/// the installation. `late` is true if the operator has had time to change the status.
 fn says(before: Option<&PolicyRevisionStatus>, revision: &Revision, late: bool) -> Says {
     let status = status(revision);
     match status.state {
         RevisionState::Pending if is_one_too_many(revision) => Says::No,
-        // A revision that served earlier and is shipped again stays superseded until the operator notices.
+        // If a user installs a revision again that served earlier, its state stays `Superseded` until the operator sees
+        // the package.
         RevisionState::Pending | RevisionState::Checking | RevisionState::Superseded => Says::Nothing,
         // The revision is active, but its component is still being loaded.
         RevisionState::Active if status.reason.as_deref() == Some(NOT_LOADED) => Says::Nothing,
@@ -208,7 +212,7 @@ fn says(before: Option<&PolicyRevisionStatus>, revision: &Revision, late: bool) 
     }
 }
 
-/// Formats the objects whose children differ from the plan, and why.
+/// Formats the objects whose children differ from the plan, with the reasons.
 fn unplanned(left: &Unplanned) -> String {
     let objects = if left.len() == 1 { "object differs" } else { "objects differ" };
     let named: Vec<String> = left.iter().take(NAMED).map(|(object, why)| format!("{object}: {why}")).collect();
@@ -216,11 +220,11 @@ fn unplanned(left: &Unplanned) -> String {
     format!("{} {objects} from its plan: {}{more}", left.len(), named.join("; "))
 }
 
-/// Returns the command that asks for another check of a package that was refused or quarantined before.
+/// Returns a note with the command that requests another check of a package that was refused or quarantined before.
 fn remedy(revision: &Revision) -> String {
     let PolicyRevisionStatus { state, retried, .. } = status(revision);
     if !matches!(state, RevisionState::Refused | RevisionState::Quarantined) {
-        // The operator checks revisions in other states again on its own.
+        // The operator checks revisions in other states again without a request.
         return String::new();
     }
     let namespace = revision.metadata.namespace.as_deref().unwrap_or_default();

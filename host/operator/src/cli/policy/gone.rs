@@ -2,8 +2,9 @@
 //!
 //! These records stay:
 //!
-//! - Revisions whose ConfigMap exists, and their predecessors: a later operator uses them to serve the same policies.
-//! - Quarantined revisions, so that their content stays quarantined if it is shipped again.
+//! - Revisions whose ConfigMaps exist, and their predecessors: a later operator uses these records to serve the same
+//!   policies.
+//! - Quarantined revisions: their content stays in quarantine if a user installs it again.
 //! - Revisions from namespaces outside the given scope.
 
 use std::collections::BTreeSet;
@@ -14,8 +15,8 @@ use kube::Client;
 use super::revisions::{Revision, Revisions, name, state, status};
 use crate::watch::Scope;
 
-/// Deletes the records of removed policies from namespaces within a scope. With `dry_run`, deletes nothing. Returns
-/// their names.
+/// Deletes the records of removed policies whose sources are in the namespaces of a scope. With `dry_run`, deletes
+/// nothing. Returns the names of the records.
 pub(in crate::cli) async fn forget_gone(
     client: Client,
     namespace: &str,
@@ -27,14 +28,14 @@ pub(in crate::cli) async fn forget_gone(
     let sources: BTreeSet<&PolicySource> = all.iter().map(|revision| &revision.spec.source).collect();
     let mut there = BTreeSet::new();
     for source in sources {
-        // Sources outside the scope count as existing, so their revisions and predecessors stay.
+        // Treat sources outside the scope as existing, so that their revisions and predecessors stay.
         if !meant.holds(&source.namespace) || revisions.is_there(source).await? {
             there.insert(source);
         }
     }
     let mut forgotten = Vec::new();
     for revision in gone(&all, |source| there.contains(source)) {
-        // If the record changed after it was read, another client still uses it, and the record stays.
+        // A record stays if it changed after the verb read it, because another client still uses it.
         if dry_run || revisions.remove(revision).await? {
             forgotten.push(name(revision).to_owned());
         }
@@ -42,7 +43,7 @@ pub(in crate::cli) async fn forget_gone(
     Ok(forgotten)
 }
 
-/// Returns the records to delete: those that are not needed and not quarantined.
+/// Returns the records to delete: all records that are not needed and not quarantined.
 fn gone(all: &[Revision], is_there: impl Fn(&PolicySource) -> bool) -> Vec<&Revision> {
     let needed = needed(all, is_there);
     let goes = |revision: &&Revision| !needed.contains(name(revision)) && state(revision) != RevisionState::Quarantined;

@@ -1,5 +1,5 @@
-//! Packages among objects from files. The files stand for a cluster: a simulated operator activates the packages that
-//! pass.
+//! Activates the packages among objects from files. The files represent a cluster: a simulated operator activates the
+//! packages that pass its checks.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -26,20 +26,20 @@ use crate::{
 pub(in crate::cli) struct Beside<'a> {
     /// The loader for components.
     pub(in crate::cli) loader: &'a Loader,
-    /// Its default policies, and the policies it was started with.
+    /// The default policies of the simulated operator, and the policies of `--policy`.
     pub(in crate::cli) own: &'a [Loaded],
-    /// Its namespace.
+    /// The namespace of the simulated operator.
     pub(in crate::cli) home: &'a str,
     /// The limits for grants of packages.
     pub(in crate::cli) grantable: &'a Grantable,
-    /// Whether namespaces other than its own may have policies.
+    /// Whether namespaces other than the operator's may have policies.
     pub(in crate::cli) in_namespaces: bool,
 }
 
 impl Beside<'_> {
     /// Returns all policies and settings of a cluster that contains these objects. Activates packages one by one, the
     /// oldest first. Prints a warning with the reason for each package that an operator would not activate. Leaves out
-    /// the package with the namespace and name of `but`.
+    /// the package whose ConfigMap has the namespace and name in `but`.
     pub(in crate::cli) fn standing(
         &self,
         documents: &[Document],
@@ -84,7 +84,7 @@ impl Beside<'_> {
         Ok(standing)
     }
 
-    /// Checks a package on its own, without the packages that already serve.
+    /// Checks a package alone, without the packages that already serve.
     fn shipped(&self, package: Package, age: Age) -> anyhow::Result<Shipped> {
         let Package { name, namespace, file, component } = package;
         self.grantable.covers_grants(&file.grants)?;
@@ -111,7 +111,7 @@ impl Beside<'_> {
     }
 }
 
-/// Returns all claims of policies.
+/// Returns all claims of the policies.
 pub(super) fn claims_of(policies: &[Loaded]) -> impl Iterator<Item = &Claim> {
     policies.iter().flat_map(|loaded| &loaded.policy.descriptor().claims)
 }
@@ -131,8 +131,8 @@ impl PolicySet {
     }
 }
 
-/// Returns the age of a package. The package claims its place from the creation time of its ConfigMap, if the file has
-/// this time.
+/// Returns the age of a package. The claim of the package begins at the creation time of its ConfigMap, if the file
+/// contains this time.
 fn age(map: &ConfigMap) -> Age {
     let text = |field: &Option<String>| field.clone().unwrap_or_default();
     let created = map.metadata.creation_timestamp.as_ref();

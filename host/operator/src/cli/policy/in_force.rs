@@ -27,8 +27,8 @@ use crate::{
 };
 
 /// Returns all policies and settings that are in effect: the default policies, the active packages and their
-/// predecessors. If the settings in the operator's own ConfigMap do not fit, uses the last settings that did, and
-/// prints a note.
+/// predecessors. If the settings in the operator's own ConfigMap do not fit, uses the last good settings, and prints a
+/// note.
 pub(super) async fn standing(
     client: &Client,
     loader: &Loader,
@@ -57,14 +57,14 @@ pub(super) async fn standing(
     Ok(fitted)
 }
 
-/// Reads the settings in one of the operator's ConfigMaps, if it exists.
+/// Reads the settings in one of the operator's ConfigMaps. Returns `None` if the ConfigMap does not exist.
 async fn settings(client: &Client, namespace: &str, name: &str) -> anyhow::Result<Option<Layer>> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let config = api.get_opt(name).await.with_context(|| format!("ConfigMap {namespace}/{name}"))?;
     Ok(config.as_ref().map(operator_config))
 }
 
-/// Reads the layers of the preset that the chart chose.
+/// Reads the layers of the preset from the ConfigMap that the chart installs.
 async fn preset(client: &Client, namespace: &str) -> anyhow::Result<Vec<Layer>> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let named = || format!("ConfigMap {namespace}/{COMPATIBILITY}");
@@ -72,8 +72,8 @@ async fn preset(client: &Client, namespace: &str) -> anyhow::Result<Vec<Layer>> 
     Ok(Preset::of_config(&config)?.layers())
 }
 
-/// Loads all accepted packages from the bytes that the operator kept, including packages that lost a conflict. Leaves
-/// out packages that cannot be loaded, with a warning.
+/// Loads all admitted packages from the bytes that the operator stored, including packages that wait because of a
+/// conflict. Leaves out packages that cannot be loaded, and prints a warning for each.
 async fn in_force(revisions: &Revisions, all: &[Revision], loader: &Loader) -> anyhow::Result<Vec<Shipped>> {
     let mut found = Vec::new();
     for revision in all.iter().filter(|revision| state(revision).is_let_in()) {
@@ -88,7 +88,7 @@ async fn in_force(revisions: &Revisions, all: &[Revision], loader: &Loader) -> a
     Ok(found)
 }
 
-/// Loads the predecessors of these packages whose bytes the operator still keeps.
+/// Loads the predecessors of these packages if the operator still stores their bytes.
 async fn before(
     revisions: &Revisions,
     all: &[Revision],
@@ -102,7 +102,7 @@ async fn before(
         let is_new =
             |revision: &&Revision| serving.iter().chain(&found).all(|known| *known.revision != *name(revision));
         let Some(revision) = revision.filter(is_new) else { continue };
-        // If the bytes are gone, the operator cannot fall back to the revision either.
+        // Leave out a revision whose bytes are gone: the operator cannot fall back to it.
         if let Ok(earlier) = shipped(revisions, revision, loader).await? {
             wanted.extend(earlier.predecessor.clone());
             found.push(earlier);
@@ -123,7 +123,8 @@ pub(super) fn kinds<'a>(revisions: impl Iterator<Item = &'a Revision>) -> impl I
     kinds.filter_map(|kind| kind.split_once(' ').map(|(version, kind)| ResourceType::new(version, kind)))
 }
 
-/// Loads a revision from the bytes that the operator kept. Otherwise returns why it cannot be loaded, and what to do.
+/// Loads a revision from the bytes that the operator stored. If this fails, returns a message with the reason and the
+/// remedy.
 async fn shipped(
     revisions: &Revisions,
     revision: &Revision,

@@ -24,14 +24,14 @@ use crate::policies::{Candidate, Loader, sample_cluster};
 pub(super) struct Inspect {
     /// The component
     file: PathBuf,
-    /// Form of the output
+    /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
     output: Form,
 }
 
 impl Inspect {
-    /// Prints facts from the bytes, and the policy's own description. The gate asks for the description, after the
-    /// steps that make this safe. If a later step fails, the error is printed too.
+    /// Prints facts from the bytes, and the policy's own description. The gate asks the policy for the description,
+    /// after the steps that make this safe. If a later step of the gate fails, also prints the error.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { file, output } = self;
         let candidate = Candidate::read(&file)?;

@@ -1,7 +1,9 @@
-//! Writes the ConfigMaps of a package. They never contradict each other, not even between two writes.
+//! Writes the ConfigMaps of a package. The ConfigMaps are consistent with each other at any time, even between two
+//! writes.
 //!
-//! The same user applies the output of `policy pack` with `kubectl apply --server-side`, and runs `policy push` and
-//! `policy rollback`. All three use one field manager, so that they do not conflict with each other.
+//! A user may apply the output of `policy pack` with `kubectl apply --server-side`, and also run `policy push` and
+//! `policy rollback`. All three commands use the same field manager, so that their writes do not conflict with each
+//! other.
 
 use anyhow::{Context, anyhow, bail};
 use k8s_openapi::{api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry};
@@ -17,7 +19,8 @@ use crate::package::{CHUNK, CHUNKS, COMPONENT, GZIPPED, INDEX_ANNOTATION, LABEL,
 
 /// Field manager of the writes: the default of `kubectl apply --server-side`.
 const MANAGER: &str = "kubectl";
-/// Field manager of earlier versions and of their guide. If it applied fields of a ConfigMap, later writes also use it.
+/// The field manager that earlier versions used. If this manager applied fields of a ConfigMap, later writes of this
+/// ConfigMap also use it.
 const FORMER: &str = "kaos-operator-policy";
 
 /// Writes ConfigMaps into one namespace.
@@ -28,7 +31,7 @@ pub(super) struct Installer {
 }
 
 impl Installer {
-    /// With `force`, the installer takes over fields of other field managers.
+    /// Creates an installer for a namespace. With `force`, the installer takes over fields of other field managers.
     pub(super) fn new(client: Client, namespace: &str, force: bool) -> Self {
         Self { api: Api::namespaced(client, namespace), namespace: namespace.to_owned(), force }
     }
@@ -47,10 +50,10 @@ impl Installer {
         }
     }
 
-    /// Fails if the existing ConfigMap of this name applies in other namespaces than its replacement.
+    /// Fails if the package in the existing ConfigMap of this name applies in other namespaces than the new package.
     pub(super) async fn refuse_move(&self, packed: &Packed) -> anyhow::Result<()> {
         let name = name(&packed.index);
-        // An unreadable ConfigMap has no policy that would stop serving.
+        // If the existing ConfigMap is unreadable, it contains no policy that would stop serving.
         let Some(there) = self.there(name).await?.and_then(|there| policy_file(&there).ok()) else { return Ok(()) };
         let Some((from, to)) = moved(&there.scope, &policy_file(&packed.index)?.scope) else { return Ok(()) };
         bail!(
@@ -114,7 +117,7 @@ impl Installer {
         there.binary_data.clone_from(&wanted.binary_data);
         there.metadata.labels.get_or_insert_default().extend(wanted.metadata.labels.clone().unwrap_or_default());
         let parameters = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
-        // The replace carries the version that was read, so that a concurrent write is not lost.
+        // The replace contains the version that this client read, so that a concurrent write is not lost.
         self.api.replace(name, &parameters, &there).await.with_context(|| self.place(name))?;
         Ok(())
     }
@@ -138,8 +141,8 @@ fn applied_by<'a>(there: &'a ConfigMap, manager: &'a str) -> impl Iterator<Item 
     entries.filter(is_its).filter_map(|entry| entry.fields_v1.as_ref()).map(|fields| &fields.0)
 }
 
-/// Adds the labels and annotations that the same field manager applied earlier. A server-side apply without them would
-/// remove them.
+/// Adds the labels and annotations that the same field manager applied earlier. Otherwise a server-side apply would
+/// remove these labels and annotations.
 fn marked(map: &ConfigMap, there: &ConfigMap, writer: &str) -> ConfigMap {
     let mut map = map.clone();
     let is_its = |kind: &str, key: &str| {
@@ -157,7 +160,8 @@ fn marked(map: &ConfigMap, there: &ConfigMap, writer: &str) -> ConfigMap {
     map
 }
 
-/// Whether an apply conflicts only with field managers that this user probably used: kubectl and this program.
+/// Returns whether an apply conflicts only with field managers that the same user probably used: kubectl and this
+/// program.
 fn is_among_ours(status: &Status) -> bool {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     let mut managers = causes.filter_map(|cause| cause.message.split('"').nth(1)).peekable();
@@ -165,8 +169,8 @@ fn is_among_ours(status: &Status) -> bool {
     status.is_conflict() && managers.peek().is_some() && managers.all(is_ours)
 }
 
-/// Whether the existing ConfigMap has a component under a key that the new one lacks and that an apply would not
-/// remove.
+/// Returns whether the existing ConfigMap has a component under a key that the new ConfigMap lacks and that an apply
+/// would not remove.
 fn contradicts(there: &ConfigMap, wanted: &ConfigMap) -> bool {
     let keys = |map: &ConfigMap| -> Vec<&str> {
         let texts = map.data.iter().flatten().map(|(key, _)| key.as_str());

@@ -1,4 +1,4 @@
-//! `policy list`: lists shipped policies and their states. Lists finished revisions only on request.
+//! `policy list`: lists installed policies and their states. Lists finished revisions only on request.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -30,11 +30,11 @@ pub(super) struct List {
     namespace: Option<String>,
     #[command(flatten)]
     home: Home,
-    /// List also finished revisions: those that were replaced, and those that were refused or quarantined and that no
-    /// ConfigMap contains any more
+    /// Also list finished revisions: replaced revisions, and refused or quarantined revisions that no ConfigMap
+    /// contains any more
     #[arg(short, long)]
     all: bool,
-    /// Form of the output
+    /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
     output: Form,
 }
@@ -93,7 +93,7 @@ enum Holds {
     Unknown,
 }
 
-/// Reads the ConfigMaps of revisions that were neither admitted nor superseded.
+/// Reads the ConfigMaps of revisions that are neither admitted nor superseded.
 async fn holds(client: &Client, all: &[Revision]) -> anyhow::Result<BTreeMap<PolicySource, Holds>> {
     let open = |revision: &&Revision| !state(revision).is_let_in() && state(revision) != RevisionState::Superseded;
     let sources: BTreeSet<&PolicySource> = all.iter().filter(open).map(|revision| &revision.spec.source).collect();
@@ -110,7 +110,7 @@ async fn holds(client: &Client, all: &[Revision]) -> anyhow::Result<BTreeMap<Pol
     Ok(holds)
 }
 
-/// Whether a revision is finished: it will not serve again without a rollback.
+/// Returns whether a revision is finished: it will not serve again without a rollback.
 fn is_over(revision: &Revision, holds: &BTreeMap<PolicySource, Holds>) -> bool {
     match (state(revision), holds.get(&revision.spec.source)) {
         (RevisionState::Superseded, _) | (_, Some(Holds::Nothing)) => !state(revision).is_let_in(),
@@ -119,7 +119,8 @@ fn is_over(revision: &Revision, holds: &BTreeMap<PolicySource, Holds>) -> bool {
     }
 }
 
-/// Lists chunks that no package lists any more, by namespace: `first`, and the namespaces of the revisions.
+/// Returns the chunks that no package lists any more, by namespace. Looks into the namespace `first` and into the
+/// namespaces of the revisions.
 async fn left_over(client: &Client, first: &str, all: &[Revision]) -> anyhow::Result<BTreeMap<String, Vec<String>>> {
     let mut namespaces: BTreeSet<&str> = all.iter().map(|revision| revision.spec.source.namespace.as_str()).collect();
     namespaces.insert(first);

@@ -1,4 +1,4 @@
-//! `policy`: the verbs for writing, checking and shipping policies, with one file for each verb.
+//! `policy`: the verbs for writing, checking and installing policies, with one file for each verb.
 
 mod answering;
 #[cfg(feature = "authoring")]

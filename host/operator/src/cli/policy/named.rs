@@ -1,4 +1,5 @@
-//! Finds the package that the user names, among the packages in the cluster and the packages that only records mention.
+//! Finds the package that the user names, among the packages in the cluster and the packages of which only records
+//! exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +12,8 @@ use kube::{Api, Client, api::ListParams};
 use super::revisions::{Revision, shown, status};
 use crate::package::{CHUNK, LABEL, policy_file};
 
-/// A package as described by its ConfigMap, or by its newest record if the ConfigMap does not exist.
+/// The policy name and the scope of a package, from its ConfigMap, or from its newest record if the ConfigMap does not
+/// exist.
 #[derive(Debug, Default)]
 pub(super) struct NamedPackage {
     policy: Option<String>,
@@ -29,10 +31,10 @@ pub(super) struct Only {
     scope: Vec<String>,
 }
 
-/// Packages by the ConfigMap that they come from.
+/// Packages by their source ConfigMaps.
 pub(super) type Packages = BTreeMap<PolicySource, NamedPackage>;
 
-/// Returns the packages that records mention. `all` is sorted by age, so the newest record that names its policy wins.
+/// Returns the packages of the records. `all` is sorted by age, so the newest record that names a policy wins.
 pub(super) fn recorded(all: &[Revision]) -> Packages {
     let mut recorded = Packages::new();
     for revision in all {
@@ -43,7 +45,7 @@ pub(super) fn recorded(all: &[Revision]) -> Packages {
     recorded
 }
 
-/// Returns all packages of a namespace, and the packages that records mention.
+/// Returns all packages of a namespace, and the packages of the records.
 pub(super) async fn known(client: &Client, namespace: &str, all: &[Revision]) -> anyhow::Result<Packages> {
     let mut known = recorded(all);
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
@@ -61,13 +63,14 @@ pub(super) async fn known(client: &Client, namespace: &str, all: &[Revision]) ->
 }
 
 impl Only {
-    /// Returns the namespace that the user named, in front of the name or by the flag.
+    /// Returns the namespace that the user named, either before the name (`namespace/name`) or with the flag.
     pub(super) fn namespace_of<'a>(&'a self, name: &'a str) -> Option<&'a str> {
         name.split_once('/').map(|(namespace, _)| namespace).or(self.namespace.as_deref())
     }
 
-    /// Returns the one package that fits the name of a ConfigMap, with or without namespace, or of a policy. If several
-    /// packages fit, those in the operator's namespace `home` win. Fails if no package or more than one is left.
+    /// Returns the package with the given name: of its ConfigMap, with or without the namespace, or of its policy. If
+    /// several packages have this name, prefers packages in the operator's namespace `home`. Fails if no package or
+    /// more than one package remains.
     pub(super) fn meant(&self, name: &str, home: &str, known: &Packages) -> anyhow::Result<PolicySource> {
         let scope: BTreeSet<String> = self.scope.iter().cloned().collect();
         let fits = |(source, known): &(&PolicySource, &NamedPackage)| {

@@ -1,4 +1,5 @@
-//! Stands in for the authors' verbs in a program that was built without them, and says how to get them.
+//! Replaces the authors' verbs in a program that was built without them. Instead of running such a verb, the program
+//! prints an error message that explains how to get these verbs.
 
 use std::{ffi::OsString, process::ExitCode};
 

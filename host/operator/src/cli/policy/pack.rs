@@ -26,8 +26,8 @@ use crate::{
 pub(super) struct Pack {
     #[command(flatten)]
     shipment: Shipment,
-    /// Namespace of the ConfigMap; default: the one in a packed file, or else the operator's. Packages in other
-    /// namespaces are used only if the operator runs with --namespace-policies
+    /// Namespace of the ConfigMap; default: the namespace in a packed file, or else the operator's namespace. An
+    /// operator uses packages in other namespaces only if it runs with --namespace-policies
     #[arg(short, long, value_parser = super::namespace)]
     namespace: Option<String>,
     #[command(flatten)]
@@ -35,8 +35,8 @@ pub(super) struct Pack {
     /// Leave out the rights that the policy's claims need
     #[arg(long)]
     without_rights: bool,
-    /// Namespaces of an operator that works in listed namespaces only: the rights are a Role in each, bound to its
-    /// service account
+    /// Namespaces of an operator that works only in listed namespaces; the rights are then a Role in each namespace,
+    /// bound to the operator's service account
     #[arg(long, env = "WATCH_NAMESPACES", value_delimiter = ',', value_name = "A,B", value_parser = super::one_namespace)]
     namespaces: Vec<String>,
     /// Add the right to read Secrets, if the policy claims to read them
@@ -45,14 +45,14 @@ pub(super) struct Pack {
     /// The operator's service account
     #[arg(long, default_value = "kaos-operator", value_name = "NAME", value_parser = super::name)]
     service_account: String,
-    /// Form of the output
+    /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
     output: PackForm,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum PackForm {
-    /// One document an object
+    /// One document for each object
     #[default]
     Yaml,
     /// A List

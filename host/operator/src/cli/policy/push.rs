@@ -1,4 +1,5 @@
-//! `policy push`: ships a policy, or settings for one, and waits until it serves and its objects match the plan.
+//! `policy push`: installs a policy, or settings for a policy, and waits until the package serves and the children of
+//! its objects match the plan.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -29,8 +30,8 @@ pub(super) struct Push {
     shipment: Shipment,
     #[command(flatten)]
     connection: Connection,
-    /// Namespace of the ConfigMap; default: the one in a packed file, or else the operator's. Packages in other
-    /// namespaces are used only if the operator runs with --namespace-policies
+    /// Namespace of the ConfigMap; default: the namespace in a packed file, or else the operator's namespace. An
+    /// operator uses packages in other namespaces only if it runs with --namespace-policies
     #[arg(short, long, value_parser = super::namespace)]
     namespace: Option<String>,
     #[command(flatten)]
@@ -38,10 +39,10 @@ pub(super) struct Push {
     /// Take over fields of the ConfigMap that another field manager wrote
     #[arg(long)]
     force_conflicts: bool,
-    /// Allow the ConfigMap of this name to apply in other namespaces than now
+    /// Replace an existing ConfigMap of this name even if its policy then applies in other namespaces
     #[arg(long = "move")]
     moves: bool,
-    /// What to wait for
+    /// Condition to wait for
     #[arg(long, value_enum, default_value_t)]
     wait: Until,
     /// Seconds to wait; 0 does not wait
@@ -89,7 +90,8 @@ impl Push {
     }
 }
 
-/// Ships a package to an operator in the same namespace. Returns a description of the outcome.
+/// Installs a package for an operator in the same namespace. Returns a description of the outcome, as `Err` if the
+/// package does not serve.
 #[cfg(feature = "demo")]
 pub(in crate::cli) async fn ship(
     client: kube::Client,
@@ -103,7 +105,7 @@ pub(in crate::cli) async fn ship(
     follower.follow(patience, |_| ()).await
 }
 
-/// Unpacks the ConfigMaps into their package.
+/// Returns the package that the ConfigMaps contain.
 fn whole(packed: &Packed) -> anyhow::Result<Package> {
     let chunk = |name: &str| packed.chunks.iter().find(|chunk| chunk.metadata.name.as_deref() == Some(name));
     Ok(unpack(&packed.index, chunk)?)

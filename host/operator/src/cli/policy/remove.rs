@@ -1,7 +1,7 @@
 //! `policy remove`: prints which policies would serve without a package, and removes the package from the cluster.
 //!
-//! The records of its revisions and the kept bytes stay for `policy rollback`, unless `--with-history` removes them
-//! too.
+//! The records of the package's revisions and the stored bytes stay for `policy rollback`, unless `--with-history`
+//! removes them too.
 
 use std::{collections::BTreeSet, process::ExitCode, sync::Arc, time::Duration};
 
@@ -32,7 +32,7 @@ use super::{
 };
 use crate::{offline::Started, package::is_index, policies::Loader};
 
-/// Interval at which the revisions are read until the operator has noticed the removal.
+/// Interval between two reads of the revisions until the operator has noticed the removal.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Annotation of objects that a Helm release installed.
@@ -52,7 +52,8 @@ pub(super) struct Remove {
     connection: Connection,
     #[command(flatten)]
     only: Only,
-    /// Remove also its records, with the bytes that the operator kept: no rollback is possible then
+    /// Also remove the records of the policy and the bytes that the operator stored; after that, no rollback is
+    /// possible
     #[arg(long)]
     with_history: bool,
     /// Print what would be removed and which policies would serve then, and change nothing
@@ -67,20 +68,20 @@ pub(super) struct Remove {
     grantable: GrantablePrivileges,
 }
 
-/// Everything that a removal deletes.
+/// The objects that a removal deletes.
 struct Going {
     source: PolicySource,
     index: Option<ConfigMap>,
     chunks: Vec<Chunk>,
     /// The revisions that serve, or that would serve if no other revision had their place.
     serving: BTreeSet<Arc<str>>,
-    /// The records to delete, and the names of those that stay because other revisions fall back to them.
+    /// The records to delete. `kept` has the names of the records that stay because other revisions fall back to them.
     records: Vec<Revision>,
     kept: Vec<String>,
 }
 
 impl Remove {
-    /// Prints the consequences and removes the package.
+    /// Prints the effects of the removal, and removes the package.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { name: named, connection, only, with_history, dry_run, timeout, facts, grantable } = self;
         let started = Started { cluster: facts.cluster(), grantable: grantable.listed(), checks: Checks::Fields };
@@ -194,7 +195,8 @@ impl Going {
         Ok(())
     }
 
-    /// Says which policies will serve, in each place where the package holds.
+    /// Returns lines that name the policies that will serve, for each namespace in which the package applies, or for
+    /// the cluster.
     fn then(&self, standing: &PolicySet, sides: &Sides, home: &str) -> Vec<String> {
         let mut places: BTreeSet<Option<&str>> = BTreeSet::new();
         for shipped in standing.shipped.iter().filter(|shipped| self.serving.contains(&shipped.revision)) {
@@ -218,7 +220,7 @@ impl Going {
         let api: Api<ConfigMap> = Api::namespaced(client.clone(), &self.source.namespace);
         if let Some(index) = &self.index {
             let (uid, resource_version) = (index.metadata.uid.clone(), index.metadata.resource_version.clone());
-            // Fails if the ConfigMap changed since it was read: its author may want to keep it.
+            // Fails if the ConfigMap changed after the verb read it: the author of the change may want to keep it.
             let preconditions = Some(Preconditions { uid, resource_version });
             delete(&api, &self.source, DeleteParams { preconditions, ..DeleteParams::default() }).await?;
         }
@@ -248,8 +250,8 @@ impl Going {
     }
 }
 
-/// Returns the revisions that serve as long as the source exists. These are its own revisions, and revisions of deleted
-/// sources that stand in for a quarantined revision of this source.
+/// Returns the revisions that serve as long as the source exists. These are the revisions of the source, and revisions
+/// of deleted sources that serve in place of a quarantined revision of this source.
 async fn serving_of(
     revisions: &Revisions,
     source: &PolicySource,
@@ -287,8 +289,8 @@ async fn delete(api: &Api<ConfigMap>, source: &PolicySource, parameters: DeleteP
     Ok(())
 }
 
-/// Waits until the records show that none of the revisions serves any more. Returns whether this happened in time.
-/// Records must not be deleted earlier.
+/// Waits until the records show that none of the removed revisions serves any more. Returns whether this happened in
+/// time. The caller must not delete the records before this.
 async fn until_noticed(revisions: &Revisions, going: &Going, patience: Duration) -> anyhow::Result<bool> {
     let begun = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! Reads `PolicyRevision`s for the verbs: the state of each shipped package.
+//! Reads PolicyRevisions for the verbs: the state of each installed package.
 
 use anyhow::Context;
 use k8s_openapi::{api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::Time};
@@ -15,10 +15,10 @@ use crate::{
 
 pub(super) use crate::catalogue::installed::Revision;
 
-/// Number of attempts to delete a record that other clients keep changing.
+/// The number of attempts to delete a record while other clients change it.
 const FORGETS: usize = 5;
 
-/// All revisions that an operator wrote, and the bytes that it kept.
+/// The revisions that an operator recorded, and the bytes that it stored.
 pub(super) struct Revisions {
     client: Client,
     written: Api<Revision>,
@@ -51,8 +51,8 @@ impl Revisions {
         Ok(all)
     }
 
-    /// Returns the age of a revision's package, which decides conflicts in the operator. If the user may not read the
-    /// ConfigMap, it counts as deleted.
+    /// Returns the age of a revision's package. The operator decides conflicts by this age. If the user may not read
+    /// the ConfigMap, treats it as deleted.
     pub(super) async fn age(&self, revision: &Revision) -> anyhow::Result<Age> {
         let PolicySource { namespace, config_map } = revision.spec.source.clone();
         let sources: Api<ConfigMap> = Api::namespaced(self.client.clone(), &namespace);
@@ -65,8 +65,8 @@ impl Revisions {
         Ok(installed::age_of(revision, created))
     }
 
-    /// Whether the source of a revision still holds a package. If the user may not read the source, it counts as
-    /// existing.
+    /// Returns whether the source of a revision still contains a package. Returns true if the user may not read the
+    /// source.
     pub(super) async fn is_there(&self, source: &PolicySource) -> anyhow::Result<bool> {
         let PolicySource { namespace, config_map } = source;
         let sources: Api<ConfigMap> = Api::namespaced(self.client.clone(), namespace);
@@ -77,8 +77,8 @@ impl Revisions {
         }
     }
 
-    /// Deletes a revision as it was read; Kubernetes then deletes the kept bytes. Returns whether the revision is gone:
-    /// a revision that another client has changed since stays.
+    /// Deletes a revision. Kubernetes then deletes the stored bytes. Returns whether the revision is gone. A revision
+    /// stays if another client changed it after the verb read it.
     pub(super) async fn remove(&self, revision: &Revision) -> anyhow::Result<bool> {
         let (uid, resource_version) = (revision.metadata.uid.clone(), revision.metadata.resource_version.clone());
         let preconditions = Some(Preconditions { uid, resource_version });
@@ -91,8 +91,8 @@ impl Revisions {
         }
     }
 
-    /// Deletes a revision that no longer serves, even if other clients changed it after it was read. If the revision
-    /// stays, returns the reason.
+    /// Deletes a revision that no longer serves, even if other clients changed it after the verb read it. If the
+    /// revision stays, returns the reason.
     pub(super) async fn forget(&self, revision: &Revision) -> anyhow::Result<Result<(), &'static str>> {
         for _ in 0..FORGETS {
             let read = self.written.get_opt(name(revision)).await;
@@ -112,7 +112,7 @@ impl Revisions {
         Ok(Err("it changed during each attempt to delete it"))
     }
 
-    /// Returns the package of a revision, from the bytes that the operator kept.
+    /// Returns the package of a revision, from the bytes that the operator stored.
     pub(super) async fn kept(&self, revision: &Revision) -> anyhow::Result<Result<Package, Lost>> {
         let package = match read(&self.config_maps, name(revision)).await {
             Ok(Some(package)) => package,
@@ -122,8 +122,8 @@ impl Revisions {
         Ok(if is_of(&package, revision) { Ok(package) } else { Err(Lost::Changed) })
     }
 
-    /// Reads the package of a revision as a starting operator does: if the kept bytes are lost, from the source,
-    /// provided that it still holds this package.
+    /// Reads the package of a revision as a starting operator does. If the stored bytes are lost, reads the source
+    /// instead, provided that the source still contains this package.
     pub(super) async fn package(&self, revision: &Revision) -> anyhow::Result<Result<Package, Lost>> {
         let lost = match self.kept(revision).await? {
             Ok(package) => return Ok(Ok(package)),
@@ -134,14 +134,14 @@ impl Revisions {
         let source = match read(&sources, config_map).await {
             Ok(source) => source,
             Err(error) if is_passing(&error) => return Err(error),
-            // An unreadable source does not help; report the loss of the kept bytes.
+            // The source is unreadable, so report the loss of the stored bytes.
             Err(_) => None,
         };
         Ok(source.filter(|package| is_of(package, revision)).ok_or(lost))
     }
 }
 
-/// Why the kept bytes of a revision are unusable.
+/// Why the stored bytes of a revision are unusable.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Lost {
     #[error("the operator no longer keeps its bytes")]
@@ -152,19 +152,19 @@ pub(super) enum Lost {
     Damaged(PackageError),
 }
 
-/// Whether a retry might succeed.
+/// Returns whether a retry might succeed.
 pub(super) fn is_passing(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<kube::Error>()
         .is_some_and(|error| !matches!(error, kube::Error::Api(answer) if answer.code == 403))
 }
 
-/// Whether a package is the one that a revision records.
+/// Returns whether a revision records this package.
 fn is_of(package: &Package, revision: &Revision) -> bool {
     package.digest().to_string() == revision.spec.package_digest
 }
 
-/// Reads a package from its index and chunks. Returns none if there is no index.
+/// Reads a package from its index and chunks. Returns `None` if the index does not exist.
 pub(super) async fn read(config_maps: &Api<ConfigMap>, name: &str) -> anyhow::Result<Option<Package>> {
     let get =
         |name: String| async move { config_maps.get_opt(&name).await.with_context(|| format!("ConfigMap {name}")) };

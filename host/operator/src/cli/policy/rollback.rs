@@ -1,6 +1,7 @@
-//! `policy rollback`: restores an earlier content of a policy's ConfigMap.
+//! `policy rollback`: restores the content that a policy's ConfigMap had earlier.
 //!
-//! A rollback is an ordinary edit of the source: the ConfigMap shows what serves, and the next edit starts from there.
+//! A rollback is an ordinary edit of the source: the ConfigMap then contains the package that serves, and the next edit
+//! starts from this content.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -39,10 +40,10 @@ pub(super) struct Rollback {
     only: Only,
     #[command(flatten)]
     home: Home,
-    /// The revision to restore; default: the one that served before
+    /// The revision to restore; default: the revision that served before the active one
     #[arg(long, value_name = "REVISION")]
     to: Option<String>,
-    /// What to wait for
+    /// Condition to wait for
     #[arg(long, value_enum, default_value_t)]
     wait: Until,
     /// Seconds to wait; 0 does not wait
@@ -51,7 +52,7 @@ pub(super) struct Rollback {
 }
 
 impl Rollback {
-    /// Writes the kept bytes of the earlier revision into the ConfigMap.
+    /// Writes the stored bytes of the earlier revision into the ConfigMap.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { name: named, connection, only, home: Home { operator_namespace: home }, to, wait, timeout } = self;
         super::on_cluster(connection, async |client| {
@@ -59,7 +60,7 @@ impl Rollback {
             let all = revisions.all().await?;
             let source = only.meant(&named, &home, &recorded(&all))?;
             let of_source: Vec<&Revision> = all.iter().filter(|revision| revision.spec.source == source).collect();
-            // With `--to`, the current content does not matter, so the user need not be allowed to read it.
+            // With `--to`, the verb does not need the current content, so the user needs no right to read it.
             let holds = if to.is_some() { SourceContent::Nothing } else { held(&client, &of_source).await? };
             let target = target(&of_source, &holds, to.as_deref()).with_context(|| named.clone())?;
             let choose =
@@ -94,7 +95,7 @@ enum SourceContent {
     Nothing,
     /// A package with this digest.
     Package(String),
-    /// No package, or the user may not read it.
+    /// The content is not a package, or the user may not read it.
     Something,
 }
 
@@ -111,7 +112,8 @@ async fn held(client: &Client, of_source: &[&Revision]) -> anyhow::Result<Source
 }
 
 /// Chooses the revision to restore, from the revisions of one source, the oldest first. If the active revision differs
-/// from the ConfigMap and can be loaded, chooses the active one. Otherwise chooses its predecessor.
+/// from the ConfigMap and can be loaded, chooses the active revision. Otherwise chooses the predecessor of the active
+/// revision.
 fn target<'a>(of_source: &[&'a Revision], holds: &SourceContent, to: Option<&str>) -> anyhow::Result<&'a Revision> {
     if let Some(to) = to {
         let found = of_source.iter().find(|revision| name(revision) == to);
@@ -129,7 +131,7 @@ fn target<'a>(of_source: &[&'a Revision], holds: &SourceContent, to: Option<&str
     }
     let predecessor = active.and_then(|active| status(active).predecessor);
     let named = predecessor.and_then(|before| of_source.iter().find(|revision| name(revision) == before));
-    // If no revision of the source is active, choose the last one that served.
+    // If the source has no active revision with a predecessor, choose the last revision that served.
     let served = of_source.iter().rev().find(|revision| state(revision) == RevisionState::Superseded);
     match (named, active, served) {
         (Some(before), _, _) => Ok(before),

@@ -1,5 +1,5 @@
-//! The package that the user wants to ship: a component, packed ConfigMaps, or only settings. Every verb checks it in
-//! the same way as a cluster does.
+//! Reads and checks the package that the user wants to install: a component, packed ConfigMaps, or only settings. Every
+//! verb checks the package in the same way as the operator in a cluster.
 
 use std::{
     collections::BTreeSet,
@@ -31,7 +31,8 @@ use crate::{
     reading::{self, OBJECTS},
 };
 
-/// Longest name that lists every namespace, in bytes. Names of revisions have room for it and a suffix.
+/// The maximum length of a name that lists every namespace, in bytes. Such a name plus a suffix fits into the name of a
+/// revision.
 const LONGEST: usize = 160;
 
 /// Arguments that name the package and its contents.
@@ -41,13 +42,13 @@ pub(super) struct Shipment {
     /// with settings only
     #[arg(value_name = "X.wasm|FILE.yaml", required_unless_present = "policy")]
     file: Option<PathBuf>,
-    /// Settings as YAML, instead of those in policy.yaml
+    /// File with settings as YAML, instead of the settings in policy.yaml
     #[arg(long, value_name = "FILE")]
     settings: Option<PathBuf>,
     /// Policy whose settings to change, if only settings are installed
     #[arg(long = "for", value_name = "POLICY", conflicts_with = "file", requires = "settings")]
     policy: Option<String>,
-    /// Namespaces in which the package applies, instead of the ones in policy.yaml
+    /// Namespaces in which the package applies, instead of the namespaces in policy.yaml
     #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = super::namespace)]
     scope: Vec<String>,
     /// Name of the ConfigMap; default: policy-<name>, or policy-<name>-settings for settings only, followed by the
@@ -58,21 +59,22 @@ pub(super) struct Shipment {
 
 /// A checked package.
 pub(super) struct Ready {
-    /// Its `policy.yaml`.
+    /// The `policy.yaml` of the package.
     pub(super) file: PolicyFile,
-    /// The component that passed the gate; none if the package contains settings only.
+    /// The component that passed the gate; `None` if the package contains only settings.
     pub(super) policy: Option<Loaded>,
-    /// Where its settings were written, if it contains settings only.
+    /// The file from which the user gave the settings, if the package contains only settings.
     pub(super) written_in: Option<Origin>,
-    /// Its ConfigMaps.
+    /// The ConfigMaps of the package.
     pub(super) packed: Packed,
-    /// Whether the user gave its name or its scope in flags.
+    /// Whether the user gave the name or the scope of the package in flags.
     pub(super) is_placed: bool,
 }
 
 impl Ready {
     /// Converts the package for the simulation of an operator in namespace `home` that started with the policies `own`.
-    /// Fails if its grants or claims exceed `grantable`, or if its scope is not allowed there.
+    /// Fails if the package's grants or claims exceed `grantable`, or if a package in its namespace may not have such a
+    /// scope.
     pub(super) fn shipped(self, home: &str, grantable: &Grantable, own: &[Loaded]) -> anyhow::Result<Shipped> {
         let Self { file, policy, written_in, packed, is_placed: _ } = self;
         let metadata = packed.index.metadata;
@@ -89,8 +91,8 @@ impl Ready {
     }
 }
 
-/// Chooses the namespace of the ConfigMaps: the flag's, else the one in the packed file, else the usual one. Fails if
-/// the flag and the file differ, which is more likely a mistake than a move.
+/// Chooses the namespace of the ConfigMaps: from the flag, else from the packed file, else the usual namespace. Fails
+/// if the flag and the file differ, because this is more likely a mistake than intended.
 pub(super) fn agreed(flag: &str, said: Option<String>, packed: Option<&str>, usual: &str) -> anyhow::Result<String> {
     match (said, packed) {
         (Some(said), Some(packed)) if said != packed => {
@@ -107,7 +109,7 @@ pub(super) fn agreed(flag: &str, said: Option<String>, packed: Option<&str>, usu
 struct Raw {
     file: PolicyFile,
     component: Option<Vec<u8>>,
-    /// Where its settings were written.
+    /// The file from which the user gave the settings.
     settings_from: Option<Origin>,
     /// Name and namespace in the metadata of packed ConfigMaps.
     name: Option<String>,
@@ -116,7 +118,8 @@ struct Raw {
 
 impl Shipment {
     /// Reads and checks the package. `place` chooses the namespace of the ConfigMaps, given the namespace of a packed
-    /// file. Checks settings for a default policy here. The cluster checks settings for any other policy.
+    /// file. Only checks settings if they are for a default policy: the operator in the cluster checks settings for any
+    /// other policy.
     pub(super) fn ready(
         self,
         loader: &Loader,
@@ -131,7 +134,8 @@ impl Shipment {
         })
     }
 
-    /// Like [`Self::ready`], for a caller that tries settings on the policies that answer in their scope.
+    /// Like [`Self::ready`], but does not check settings: the caller tries them on the policies that answer in their
+    /// scope.
     pub(super) fn ready_untried(
         self,
         loader: &Loader,
@@ -140,7 +144,7 @@ impl Shipment {
         self.checked(loader, place, |_, _| Ok(()))
     }
 
-    /// Like [`Self::ready`], but calls `check` for settings without a component, with the name of their policy.
+    /// Like [`Self::ready`], but calls `check` with settings without a component and the name of their policy.
     fn checked(
         self,
         loader: &Loader,
@@ -159,7 +163,8 @@ impl Shipment {
             file.settings = tree(path)?;
             settings_from = Some(written_in(path));
         }
-        // Each requested scope gets a package of its own: under the same name it would replace another one.
+        // Each requested scope gets its own name: with the same name, the package would replace the package of another
+        // scope.
         let scoped: BTreeSet<String> = scope.iter().cloned().collect();
         if !scope.is_empty() {
             packed_name =
@@ -194,8 +199,8 @@ impl Shipment {
     }
 }
 
-/// Returns the default name of a ConfigMap for a requested scope. Different scopes get different names, since names of
-/// policies and of namespaces contain no dots.
+/// Returns the default name of a ConfigMap for a requested scope. Different scopes get different names, because names
+/// of policies and of namespaces contain no dots.
 fn name_for(usual: &str, scope: &BTreeSet<String>) -> String {
     let long: Vec<&str> = std::iter::once(usual).chain(scope.iter().map(String::as_str)).collect();
     let long = long.join(".");
@@ -207,13 +212,13 @@ fn name_for(usual: &str, scope: &BTreeSet<String>) -> String {
 }
 
 impl Raw {
-    /// A package without the metadata of a ConfigMap.
+    /// Returns a package without the metadata of a ConfigMap.
     fn unpacked(file: PolicyFile, component: Option<Vec<u8>>, settings_from: Option<Origin>) -> Self {
         Self { file, component, settings_from, name: None, namespace: None }
     }
 }
 
-/// Reads a file in any of the forms.
+/// Reads a file that contains a component, packed ConfigMaps, or a `policy.yaml`.
 fn read(path: &Path) -> anyhow::Result<Raw> {
     let named = || path.display().to_string();
     let bytes = reading::bytes(path, OBJECTS)?;
@@ -228,11 +233,11 @@ fn read(path: &Path) -> anyhow::Result<Raw> {
     Ok(Raw::unpacked(file, None, Some(written_in(path))))
 }
 
-/// Finds the one package among the objects of a text. Returns none if the text has no objects.
+/// Finds the only package among the objects of a text. Returns `None` if the text has no objects.
 fn packed(path: &str, text: &str) -> anyhow::Result<Option<Raw>> {
-    // An empty default namespace, so that the caller can tell whether the file names one.
+    // The default namespace is empty, so that the caller sees whether the file names a namespace.
     let (documents, mut errors) = input::parse(&path.into(), text, "");
-    // A policy.yaml has none of an object's fields.
+    // A `policy.yaml` has no fields of an object.
     let is_no_object = |error: &InputError| matches!(error, InputError::NoObject { path: "" | "apiVersion", .. });
     if documents.is_empty() && errors.iter().all(is_no_object) {
         return Ok(None);
@@ -286,8 +291,8 @@ fn admitted(loader: &Loader, path: &Path, inner: gate::Candidate) -> anyhow::Res
     Ok(Loaded { origin: candidate.origin, policy, settings: candidate.inner.file.settings })
 }
 
-/// Whether the settings are for a default policy. Fails if they do not fit the policy, or if the policy's plans for its
-/// own samples are invalid with them.
+/// Returns whether the settings are for a default policy. Fails if the settings do not fit the policy, or if the
+/// policy's plans for its own samples are invalid with the settings.
 fn fits(loader: &Loader, policy: &str, settings: Layer) -> anyhow::Result<bool> {
     let there = loader.load(&[])?;
     let Some(loaded) = there.iter().rfind(|loaded| loaded.policy.id().name == policy) else { return Ok(false) };

@@ -1,8 +1,8 @@
 //! `policy test-runner`: runs a test executable that was built for wasm32-wasip1.
 //!
-//! Cargo starts it for `cargo component test` (components) and for plain `cargo test --target wasm32-wasip1` (core
-//! modules). The executable gets WASI, its arguments and the environment. It may read the files of its repository, so
-//! that tests find their cases at the same paths as in a native run.
+//! Cargo starts this verb for `cargo component test` (components) and for plain `cargo test --target wasm32-wasip1`
+//! (core modules). The executable gets WASI, its arguments and the environment. The executable may read the files of
+//! its repository, so that tests find their cases at the same paths as in a native run.
 
 use std::{
     ffi::OsString,
@@ -81,7 +81,7 @@ fn preopen(context: &mut WasiCtxBuilder, package: &Path) -> anyhow::Result<()> {
 }
 
 fn exit_code(code: i32) -> ExitCode {
-    // A code beyond 255 must not become 0, which means success.
+    // An exit code above 255 must not become 0, because 0 means success.
     u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
@@ -112,8 +112,8 @@ fn run_module(engine: &Engine, bytes: &[u8], context: &mut WasiCtxBuilder) -> wa
     let module = wasmtime::Module::from_binary(engine, bytes)?;
     let mut linker = wasmtime::Linker::new(engine);
     p1::add_to_linker_sync(&mut linker, |context: &mut p1::WasiP1Ctx| context)?;
-    // A policy's resources are functions that its component provides. A test executable contains calls of them that no
-    // test reaches, since tests call the policy in Rust.
+    // The component of a policy provides the functions for the policy's resources. A test executable imports these
+    // functions, but tests never call them, because tests call the policy in Rust.
     linker.define_unknown_imports_as_traps(&module)?;
     let mut store = Store::new(engine, context.build_p1());
     let instance = linker.instantiate(&mut store, &module)?;

@@ -1,32 +1,33 @@
-//! Recognizes WebAssembly files by their first bytes. `kaos_policy` examines their contents.
+//! Recognizes WebAssembly files by their first bytes. `kaos_policy` examines the contents of the files.
 
 use crate::sections::sections;
 
-/// The start of the module names in imports of functions for the policy's own resources. The component provides these
-/// functions.
+/// The prefix of the module names from which a core module imports functions for the policy's own resources. The
+/// component provides these functions.
 const OWN_RESOURCES: &[u8] = b"[export]kaos:policy/";
 
-/// Whether these are the bytes of a component.
+/// Returns whether these are the bytes of a component.
 pub(super) fn is_component(bytes: &[u8]) -> bool {
     layer(bytes) == Some(1)
 }
 
-/// Whether these are the bytes of a core module.
+/// Returns whether these are the bytes of a core module.
 pub(super) fn is_core(bytes: &[u8]) -> bool {
     layer(bytes) == Some(0)
 }
 
-/// Returns the header field in which components and core modules differ.
+/// Returns the field of the header that distinguishes components from core modules.
 fn layer(bytes: &[u8]) -> Option<u16> {
     bytes.strip_prefix(b"\0asm")?.get(2..4).map(|layer| u16::from_le_bytes([layer[0], layer[1]]))
 }
 
-/// Whether a core module has a custom section whose name starts with `prefix`.
+/// Returns whether a core module has a custom section whose name starts with `prefix`.
 pub(super) fn has_custom_section(module: &[u8], prefix: &str) -> bool {
     sections(module).any(|section| section.custom().is_some_and(|name| name.starts_with(prefix.as_bytes())))
 }
 
-/// Returns module and name of the first function that a core module imports from elsewhere than its own component.
+/// Returns the module and the name of the first function that a core module imports and its own component does not
+/// provide.
 pub(super) fn first_import(module: &[u8]) -> Option<[String; 2]> {
     let sections: Vec<_> = sections(module).collect();
     let imports = sections.iter().flat_map(|section| section.imports());

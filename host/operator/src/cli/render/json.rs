@@ -1,4 +1,4 @@
-//! `-o json`: prints a list with one entry for each object, which contains everything.
+//! `-o json`: prints a list with one entry for each object. An entry contains all results for its object.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use kaos_policy::contract::Outcome;
 use super::super::output::Output;
 use crate::offline::Entry;
 
-/// Writes each entry at once, so that the whole list is never held as text.
+/// Writes each entry immediately, so that the memory never contains the whole list as text.
 #[derive(Debug, Default)]
 pub(super) struct JsonList {
     begun: bool,

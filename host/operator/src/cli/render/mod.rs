@@ -48,11 +48,11 @@ pub(super) struct Render {
     /// Read the subdirectories of a directory too
     #[arg(short = 'R', long)]
     recursive: bool,
-    /// Namespace of objects that name none
+    /// Namespace of objects that have no namespace
     #[arg(short = 'n', long, default_value = "default", value_parser = super::namespace)]
     namespace: String,
     /// Component of a policy, which replaces the default policy for the kinds that it claims; an overlay is added to
-    /// the default policy. A policy.yaml in the same directory is read too
+    /// the default policy. The verb also reads a policy.yaml in the same directory
     #[arg(long = "policy", value_name = "X.wasm")]
     policies: Vec<PathBuf>,
     /// CRDs of further kinds
@@ -66,21 +66,21 @@ pub(super) struct Render {
     set: Vec<String>,
     #[command(flatten)]
     compatibility: Compatibility,
-    /// A type that policies read or wish for, and that the cluster is assumed not to serve
+    /// A type that policies read or optionally use; the verb assumes that the cluster does not serve this type
     #[arg(long, value_name = "[GROUP/VERSION/]KIND")]
     unserved: Vec<String>,
-    /// Form of the output; default: yaml, with --env a table
+    /// Format of the output; default: yaml, with --env a table
     #[arg(short, long, value_enum)]
     output: Option<ChildrenForm>,
     /// Print the origin of each environment variable's value, as a table; -o json always contains the variables
     #[arg(long)]
     env: bool,
-    /// Print also the status that each object would get; with --env its phase and message
+    /// Also print the status that each object would get; with --env, print its phase and message
     #[arg(long)]
     status: bool,
     #[command(flatten)]
     facts: ClusterFacts,
-    /// Count also packages in other namespaces than the operator's, if the files contain them
+    /// Also use packages in the files from namespaces other than the operator's
     #[arg(long, env = "NAMESPACE_POLICIES")]
     namespace_policies: bool,
     #[command(flatten)]
@@ -89,11 +89,11 @@ pub(super) struct Render {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ChildrenForm {
-    /// The manifests, as they would be applied
+    /// The manifests that the operator would apply
     Yaml,
-    /// Everything, one entry an object
+    /// All results, with one entry for each object
     Json,
-    /// One line an object
+    /// One line for each object
     Table,
 }
 
@@ -153,7 +153,7 @@ struct Show {
     status: bool,
 }
 
-/// Everything in one form, or only the variables.
+/// The output format of all results, or only the variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shown {
     All(ChildrenForm),

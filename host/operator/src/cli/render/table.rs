@@ -10,12 +10,12 @@ use kaos_policy::{
 use super::super::table::Table;
 use crate::{input::Document, offline::Entry};
 
-/// The lines so far, and whether they show the status.
+/// The lines so far, and whether the lines show the status.
 #[derive(Debug, Default)]
 pub(super) struct Objects(Vec<[String; 6]>, bool);
 
 impl Objects {
-    /// Adds an object. With its status, adds the phase and the message that the object would get.
+    /// Adds an object. With `with_status`, adds the phase and the message that the object would get.
     pub(super) fn add(&mut self, document: &Document, entry: &Entry, with_status: bool) {
         let Entry { rendered, outcome, status } = entry;
         self.1 = with_status;

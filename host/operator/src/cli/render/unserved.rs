@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kaos_policy::{contract::ResourceType, near::nearest, policy::Stack};
 
-/// Types that the user listed, by kind alone or with group and version.
+/// Types that the user listed, each by its kind, with or without group and version.
 pub(super) struct UnservedTypes(Vec<String>);
 
-/// The name matches no type that a policy reads or wishes for.
+/// The error for a name that matches no type that a policy reads or optionally uses.
 #[derive(Debug, thiserror::Error)]
 #[error("--unserved {named}: no policy reads or wishes for such a type: {remedy}")]
 pub(super) struct UnservedError {
@@ -16,7 +16,7 @@ pub(super) struct UnservedError {
 }
 
 impl UnservedTypes {
-    /// Takes the names. Fails if no policy reads or wishes for one of them.
+    /// Creates the value from the names. Fails if a name matches no type that a policy reads or optionally uses.
     pub(super) fn new(named: Vec<String>, stacks: &BTreeMap<ResourceType, Stack>) -> Result<Self, UnservedError> {
         let policies = stacks.values().flat_map(|stack| std::iter::once(stack.base()).chain(stack.overlays()));
         let claims = policies.flat_map(|policy| &policy.descriptor().claims);
@@ -36,7 +36,7 @@ impl UnservedTypes {
         Ok(Self(named))
     }
 
-    /// Whether the simulated cluster lacks this type.
+    /// Returns whether the simulated cluster lacks this type.
     pub(super) fn contains(&self, of: &ResourceType) -> bool {
         self.0.iter().any(|named| means(named, of))
     }

@@ -1,6 +1,6 @@
 //! `-o yaml`: prints the manifests that the operator would apply, with a comment that names each object. The manifests
-//! are for reading and comparing, not for applying: an owner reference needs the object's UID, which only the API
-//! server assigns.
+//! are for reading and comparing. Users cannot apply the manifests, because an owner reference needs the object's UID,
+//! and only the API server assigns UIDs.
 
 use std::io;
 

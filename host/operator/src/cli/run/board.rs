@@ -25,7 +25,7 @@ pub(super) enum ProcessStage {
     Stopping,
 }
 
-/// Holds the current stage.
+/// Stores the current stage.
 pub(super) struct Board(Mutex<ProcessStage>);
 
 impl Board {
@@ -42,7 +42,7 @@ impl Report for Board {
     fn ready(&self) -> Result<String, Vec<String>> {
         match &*lock(&self.0) {
             ProcessStage::Starting(missing) => Err(vec![missing.clone()]),
-            // A standby is as ready as it can be: a rollout must not wait until it leads.
+            // A standby reports that it is ready: otherwise a rollout would wait until the standby leads.
             ProcessStage::Waiting(standing) => match &*standing.borrow() {
                 Standing::Unknown(because) => Err(vec![format!("could not acquire the lease {LEASE}: {because}")]),
                 Standing::Behind(holder) => Ok(format!("ok: standing by for {holder}, which holds the lease")),
@@ -64,8 +64,8 @@ impl Report for Board {
     }
 }
 
-/// Returns the body of `/readyz` for a working operator: `ok`, then the namespaces that it may not read, the number of
-/// objects that wait for rights, and the places whose own policies are still being loaded.
+/// Returns the body of `/readyz` for a working operator: `ok`, then the namespaces that the operator may not read, the
+/// number of objects that wait for rights, and the namespaces whose own policies are still being loaded.
 fn works(barred: &BTreeSet<String>, denied: usize, loading: &[String]) -> String {
     let mut said = "ok".to_owned();
     if !barred.is_empty() {

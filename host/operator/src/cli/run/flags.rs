@@ -1,4 +1,4 @@
-//! The flags of `run`, with the names that the Go operator uses, and the checks that need only the flags.
+//! The flags of `run`, and the checks that need only the flags. The flags have the same names as in the Go operator.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -18,7 +18,7 @@ use crate::{
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 #[command(
-    // The chart sets some flags, and users may repeat them after those.
+    // The chart sets some flags, and users may repeat these flags to override them.
     args_override_self = true,
     after_help = "Exit codes: 0 stopped by a signal, all passes finished; 1 the Lease was lost, or a part of the \
                   operator ended by itself; 2 flags, settings, policies or the kubeconfig are invalid; 130 stopped at \
@@ -55,7 +55,7 @@ pub(in crate::cli) struct Run {
     /// Address that serves metrics: :8080, 127.0.0.1:8080, or 0 for none
     #[arg(long, value_name = "ADDRESS", default_value_t = BindAddress::Everywhere(8080))]
     pub(super) metrics_bind_address: BindAddress,
-    /// Address that serves /livez and /readyz; may be the same
+    /// Address that serves /livez and /readyz; may be the address of the metrics
     #[arg(long, value_name = "ADDRESS", default_value_t = BindAddress::Everywhere(8081))]
     pub(super) health_probe_bind_address: BindAddress,
     /// Address that serves /debug/objects/KIND/NAMESPACE/NAME, which explains an object: a loopback address, or 0 for
@@ -77,7 +77,7 @@ pub(in crate::cli) struct Run {
     /// Number of passes that run in parallel
     #[arg(long, value_name = "NUMBER", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1024))]
     workers: u16,
-    /// Most objects per second that get a pass because a policy or its settings changed; 0 for no limit
+    /// Maximum number of objects per second that get a pass because a policy or its settings changed; 0 for no limit
     #[arg(long, value_name = "NUMBER", default_value_t = 100, value_parser = clap::value_parser!(u16).range(0..=10_000))]
     rollout_rate: u16,
     /// Time limit of a pass over one object
@@ -86,17 +86,17 @@ pub(in crate::cli) struct Run {
     /// Time limit of a request to the API server
     #[arg(long, value_name = "TIME", default_value = "15s", value_parser = some_time)]
     pub(super) request_deadline: Duration,
-    /// Time after which an object gets a pass although nothing changed; cannot be switched off
+    /// Time after which an object gets a pass even if nothing changed; cannot be switched off
     #[arg(long, value_name = "TIME", default_value = "10h", value_parser = some_time)]
     resync: Duration,
     /// Time that running passes get to finish after a signal; less than the pod's terminationGracePeriodSeconds
     #[arg(long, value_name = "TIME", default_value = "8s", value_parser = time)]
     grace_period: Duration,
-    /// Watch Secrets: their existence, keys and a digest, so that pods can roll when a Secret changes; needs
+    /// Watch Secrets: their existence, keys and a digest, so that pods can restart when a Secret changes; needs
     /// --digest-key-file
     #[arg(long, env = "WATCH_SECRETS", requires = "digest_key_file")]
     watch_secrets: bool,
-    /// File with the key for digests of Secrets: at least 16 bytes that stay the same over restarts
+    /// File with the key for digests of Secrets: at least 16 bytes, which must stay the same over restarts
     #[arg(long, env = "DIGEST_KEY_FILE", value_name = "FILE")]
     digest_key_file: Option<PathBuf>,
     /// Whether fields that a user wrote in an object may raise the privileges of its pods
@@ -104,10 +104,10 @@ pub(in crate::cli) struct Run {
     user_privileges: Privileges,
     #[command(flatten)]
     grantable: GrantableFlags,
-    /// Stream lists if the API server supports that, which saves memory on the API server
+    /// Stream lists if the API server supports this; streaming saves memory on the API server
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true", action = ArgAction::Set)]
     streaming_lists: bool,
-    /// Form of the logs, on standard error
+    /// Format of the logs on standard error
     #[arg(long, env = "LOG_FORMAT", value_enum, default_value_t)]
     pub(super) log_format: LogFormat,
     /// Level of the logs: error, warn, info, debug, trace, or directives such as info,kube=debug
@@ -115,22 +115,22 @@ pub(in crate::cli) struct Run {
     pub(super) log_level: String,
 }
 
-/// Form of the logs.
+/// The output format of the logs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum LogFormat {
     /// For people
     #[default]
     Text,
-    /// One JSON object a line
+    /// One JSON object in each line
     Json,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum Privileges {
-    /// They may
+    /// Such fields are allowed
     #[default]
     Allowed,
-    /// They are refused
+    /// Such fields are refused
     Refused,
 }
 
@@ -196,7 +196,7 @@ impl Run {
 
 /// Parses a duration in Go's notation: `1m30s`.
 fn time(text: &str) -> Result<Duration, String> {
-    // The parser panics on numbers that are too large, and on a minus sign inside the text.
+    // Reject such texts first: the parser panics on numbers that are too large, and on a minus sign inside the text.
     let is_long = text.split(|c: char| !c.is_ascii_digit()).any(|digits| digits.len() > 9);
     if is_long || text.rfind('-').is_some_and(|at| at > 0) {
         return Err("is not a duration: write 500ms, 15s or 1m30s".to_owned());

@@ -1,4 +1,4 @@
-//! Sets up log lines: their destination and their form. Other uses of spans come in as a layer.
+//! Sets up the destination and the format of log lines. The caller passes other consumers of spans as a layer.
 
 use std::{
     borrow::Cow,
@@ -13,7 +13,7 @@ use tracing_subscriber::{
 
 use super::flags::{LogFormat, Run};
 
-/// The logs could not be set up.
+/// The error if the logs cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LogError {
     #[error("--log-level {text:?}: {source}")]
@@ -29,7 +29,7 @@ pub(super) type SpanLayer = Box<dyn Layer<Registry> + Send + Sync>;
 pub(super) fn start(run: &Run, beside: Option<SpanLayer>) -> Result<(), LogError> {
     let filter =
         EnvFilter::try_new(&run.log_level).map_err(|source| LogError::Level { text: run.log_level.clone(), source })?;
-    // The filter is for log lines only: the further layer receives everything.
+    // The filter applies only to log lines: the further layer receives all spans.
     tracing_subscriber::registry().with(beside).with(lines(run.log_format).with_filter(filter)).try_init()?;
     Ok(())
 }
@@ -50,16 +50,16 @@ fn lines<S: Subscriber + for<'a> LookupSpan<'a>>(format: LogFormat) -> Box<dyn L
     }
 }
 
-/// Writes log lines with control characters escaped: an error may contain text of a policy or a server, which could
-/// forge a line or control the terminal.
+/// Writes log lines, and escapes control characters: an error may contain text of a policy or a server, and such text
+/// could forge a line or control the terminal.
 struct EscapedLines<W> {
     inner: W,
-    /// Escapes a line without its line break.
+    /// Escapes a line. The line does not include its line break.
     shown: fn(&str) -> Cow<'_, str>,
 }
 
 impl<W: Write> Write for EscapedLines<W> {
-    /// Writes whole lines, since the layer writes each line at once.
+    /// Writes whole lines: the layer passes each line in one call.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(bytes);
         let (line, end) = text.strip_suffix('\n').map_or((&*text, ""), |line| (line, "\n"));
@@ -72,7 +72,7 @@ impl<W: Write> Write for EscapedLines<W> {
     }
 }
 
-/// Escapes a line but keeps the layer's own colours. The layer has already escaped such sequences in values.
+/// Escapes a line but keeps the layer's own colours. The layer already escaped such sequences in values.
 fn coloured(line: &str) -> Cow<'_, str> {
     let mut shown = String::with_capacity(line.len());
     let mut rest = line;

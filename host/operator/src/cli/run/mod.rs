@@ -1,10 +1,11 @@
 //! `run`: runs the operator as a process.
 //!
-//! Errors in flags, settings and policies end the process before it starts. Two problems do not:
+//! Errors in flags, settings and policies end the process before it reconciles. Two problems do not end the process:
 //!
-//! - An API server that does not respond. The process waits for it, so that the order of starting does not matter.
-//! - Errors in the operator's own ConfigMap, even if its values come through the environment: the ConfigMap may become
-//!   invalid at run time too.
+//! - The API server does not respond. The process waits, so that users can start the operator and the API server in any
+//!   order.
+//! - The operator's own ConfigMap contains errors, even if its values come through the environment. The ConfigMap may
+//!   also become invalid at run time.
 
 mod board;
 mod flags;
@@ -47,9 +48,9 @@ pub(super) use flags::Run;
 const REACHING: Backoff = Backoff { first: Duration::from_millis(250), max: Duration::from_secs(10) };
 /// Pause before the operator's own ConfigMap is read again after an error.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
-/// Time limit for releasing the Lease. If it is not released, the next replica waits until it expires.
+/// Time limit for releasing the Lease. If the release fails, the next replica waits until the Lease expires.
 const RELEASE: Duration = Duration::from_secs(2);
-/// Time limit for HTTP answers that are still under way at the end.
+/// Time limit for HTTP answers that are not finished when the process ends.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 impl Run {
@@ -66,7 +67,7 @@ impl Run {
         let ended = runtime.block_on(self.start(options, timing));
         #[cfg(feature = "otlp")]
         traces.into_iter().for_each(traces::Traces::finish);
-        // Computations that still run must not delay the end.
+        // Computations that still run must not delay the end of the process.
         runtime.shutdown_background();
         ended
     }
@@ -86,7 +87,7 @@ impl Run {
 
         let ended = self.work(options, timing, &metrics, &board, &stop).await;
         serving.cancel();
-        // A client that has sent half a request must not delay the end.
+        // A client that sent an incomplete request must not delay the end of the process.
         if let Ok(served) = tokio::time::timeout(LAST_ANSWERS, server).await {
             served?;
         }
@@ -121,7 +122,7 @@ impl Run {
             let (loader, loaded, layers) = brought_along(cluster, &policies, settings.as_deref(), &set)?;
             anyhow::Ok((loader, loaded, compatibility.over(layers)?))
         });
-        // Compiling takes a while: a signal must interrupt it.
+        // Compilation takes some time, so a signal must interrupt it.
         let Some(loading) = stop.run_until_cancelled(loading).await else { return Ok(ExitCode::SUCCESS) };
         let (loader, loaded, settings) = loading??;
         let config = connection.place().config().await?;
@@ -139,11 +140,11 @@ impl Run {
         }
         let claims = || loaded.iter().flat_map(|loaded| &loaded.policy.descriptor().claims);
         let answered = claims().map(|claim| claim.primary.kind.clone()).collect();
-        // Only the log needs the answer, so the start does not wait for it.
+        // Only the log needs the answer, so the process does not wait for the answer.
         tokio::spawn(unanswered::tell_unanswered(client.clone(), answered));
         let installing =
             tokio::task::spawn_blocking(move || installing(&loader, &loaded, settings, namespace_policies));
-        // The settings are tried on samples, which takes a while: a signal must interrupt it.
+        // The trial of the settings on samples takes some time, so a signal must interrupt it.
         let Some(installing) = stop.run_until_cancelled(installing).await else { return Ok(ExitCode::SUCCESS) };
         let installing = installing??;
         let held = if leader_elect {
@@ -164,7 +165,7 @@ impl Run {
     }
 }
 
-/// Reconciles as long as this process may write.
+/// Reconciles until this process stops or may no longer write.
 async fn reconcile(
     operator: Operator,
     mut held: Option<LeaseGuard>,
@@ -207,7 +208,7 @@ async fn reconcile(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Loads the policies and the settings that this process was started with.
+/// Loads the policies and the settings that the user started this process with.
 fn brought_along(
     cluster: Cluster,
     policies: &[std::path::PathBuf],
@@ -220,8 +221,8 @@ fn brought_along(
     Ok((loader, loaded, settings))
 }
 
-/// Separates two sorts of values in the environment: copies from the operator's own ConfigMap, and all others. Does
-/// nothing if the operator may not read the ConfigMap.
+/// Separates two sorts of values in the environment: copies from the operator's own ConfigMap, and all other values.
+/// Does nothing if the operator may not read the ConfigMap.
 async fn tell_apart(client: &Client, namespace: &str, settings: Vec<Layer>) -> Vec<Layer> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     loop {
@@ -236,15 +237,15 @@ async fn tell_apart(client: &Client, namespace: &str, settings: Vec<Layer>) -> V
                 );
                 return settings;
             }
-            // Without an answer, the process would treat the ConfigMap's values as other values of the environment
-            // until it ends.
+            // Try again: without an answer, the process would treat the ConfigMap's values as ordinary environment
+            // variables until it ends.
             Err(error) => warn!("could not read ConfigMap {OPERATOR_CONFIG}; trying again: {}", told(&error)),
         }
         tokio::time::sleep(ASK_AGAIN).await;
     }
 }
 
-/// Prepares the policies and settings of the process, to which installed ones will be added.
+/// Prepares the policies and settings of the process. The operator later adds installed policies and settings.
 pub(super) fn installing(
     loader: &Loader,
     loaded: &[Loaded],
@@ -252,8 +253,9 @@ pub(super) fn installing(
     in_namespaces: bool,
 ) -> anyhow::Result<Installing> {
     let stacks = select(loaded)?;
-    // Fail now if settings in the environment, flags or files are unsuitable: the user who starts the process sees the
-    // error. Settings of the operator's own ConfigMap do not fail the start: the operator reports them at run time.
+    // Fail now if settings in the environment, flags or files are invalid, because the user who starts the process sees
+    // the error. Invalid settings in the operator's own ConfigMap do not prevent the start: the operator reports them
+    // at run time.
     let given: Vec<Layer> = settings.iter().filter(|layer| layer.origin != Origin::OperatorConfig).cloned().collect();
     drop(Catalogue::new(&stacks, &given)?);
     try_settings(&stacks, &given, &loader.cluster, &loader.server()).context("with the cluster-wide settings")?;
@@ -261,7 +263,7 @@ pub(super) fn installing(
     Ok(Installing { own, settings, gatekeeper: loader.gatekeeper(), in_namespaces })
 }
 
-/// Waits until the API server answers. Returns whether it may have fields that this program does not know.
+/// Waits until the API server answers. Returns whether the server may have fields that this program does not know.
 async fn reach(client: &Client, url: &str, board: &Board) -> bool {
     let mut failures = 0_u32;
     board.set(ProcessStage::Starting(format!("the API server at {url} has not answered yet")));
@@ -282,7 +284,8 @@ async fn reach(client: &Client, url: &str, board: &Board) -> bool {
     }
 }
 
-/// Creates an election with its own client, so that no write of the operator delays a renewal and no fence blocks it.
+/// Creates an election with its own client, so that neither the operator's writes nor the fence can block a renewal of
+/// the Lease.
 fn election(config: Config, layer: &CallLayer, timing: Timing, namespace: &str) -> anyhow::Result<Election> {
     let own = CallLayer { deadline: timing.renew_deadline, fence: Fence::open(), metrics: Arc::clone(&layer.metrics) };
     let client = client::connect(config, &own)?;

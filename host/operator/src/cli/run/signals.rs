@@ -1,4 +1,5 @@
-//! Handles SIGTERM and Ctrl-C: the first signal stops the process in order, the second one at once.
+//! Handles SIGTERM and Ctrl-C. After the first signal, the process finishes its passes and stops. After the second
+//! signal, the process stops immediately.
 
 use std::io;
 

@@ -1,7 +1,7 @@
 //! Traces: sends a span for each pass to a collector over OTLP (protobuf over HTTP).
 //!
-//! The standard environment variables of OpenTelemetry configure it. Unlike most programs, the operator sends nothing
-//! unless these variables name a collector.
+//! The standard environment variables of OpenTelemetry configure the traces. Unlike most programs, the operator sends
+//! nothing unless these variables name a collector.
 
 use std::{env, time::Duration};
 
@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Size limit for an answer of the collector.
 const MOST: usize = 1 << 20;
 
-/// Traces could not be set up.
+/// The error if traces cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TraceError {
     #[error("the environment variables of OpenTelemetry: {0}")]
@@ -47,7 +47,7 @@ pub(super) enum TraceError {
 pub(super) struct Traces(SdkTracerProvider);
 
 impl Traces {
-    /// Reads the environment. Returns none if it names no collector.
+    /// Reads the environment. Returns `None` if the environment names no collector.
     pub(super) fn of_environment(runtime: &Handle) -> Result<Option<Self>, TraceError> {
         let says = |name: &str, what: &str| env::var(name).is_ok_and(|value| value.eq_ignore_ascii_case(what));
         let named = |name: &str| env::var(name).is_ok_and(|value| !value.is_empty());
@@ -66,14 +66,14 @@ impl Traces {
         Ok(Some(Self(provider.build())))
     }
 
-    /// Returns the layer that collects spans. Leaves out spans of libraries, and spans below the level of info.
+    /// Returns the layer that collects spans. Leaves out spans of libraries, and spans below the level `info`.
     pub(super) fn layer(&self) -> SpanLayer {
         let layer = tracing_opentelemetry::layer().with_tracer(self.0.tracer(SERVICE));
         let layer = layer.with_location(false).with_threads(false).with_tracked_inactivity(false);
         Box::new(layer.with_filter(Targets::new().with_target("kaos_operator", LevelFilter::INFO)))
     }
 
-    /// Sends the remaining spans. Blocks the thread, and needs a runtime that keeps running.
+    /// Sends the remaining spans. Blocks the thread. The runtime must keep running until this function returns.
     pub(super) fn finish(self) {
         if let Err(error) = self.0.shutdown() {
             tracing::warn!("the last traces did not reach the collector: {error}");
@@ -81,14 +81,14 @@ impl Traces {
     }
 }
 
-/// Carries requests to the collector.
+/// Sends requests to the collector.
 #[derive(Debug)]
 struct Sender<C> {
     client: Client<C, Full<Bytes>>,
     runtime: Handle,
 }
 
-/// Creates the HTTP client. For `https` endpoints, it trusts the certificate authorities of the machine.
+/// Creates the HTTP client. For `https` endpoints, the client trusts the certificate authorities of the machine.
 fn sender(runtime: &Handle) -> Result<impl HttpClient + use<>, TraceError> {
     let plain = kube::Config::new(http::Uri::from_static("https://collector"));
     let connector = plain.rustls_https_connector().map_err(|error| TraceError::Tls(Box::new(error)))?;

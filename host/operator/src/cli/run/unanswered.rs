@@ -1,5 +1,5 @@
-//! Says at the start which kinds of KAOS the cluster serves and no policy of the process answers for: their objects look
-//! served, because an earlier operator wrote their status.
+//! Logs at the start which kinds of KAOS have no policy in this process although the cluster serves them. The log is
+//! needed because an object of such a kind looks managed if an earlier operator wrote its status.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,11 @@ use tracing::{debug, warn};
 
 use crate::error_text::told;
 
-/// The operator's own kind, which it writes without a policy.
+/// The operator's own kind. The operator writes objects of this kind without a policy.
 const OWN: &str = "PolicyRevision";
 
-/// Logs a warning for each kind besides the `answered` ones. Every user may ask for the kinds that a cluster serves.
+/// Logs a warning for each served kind that is not in `answered`. This request needs no rights: every user may list the
+/// kinds that a cluster serves.
 pub(super) async fn tell_unanswered(client: Client, answered: BTreeSet<String>) {
     match client.list_api_group_resources(API_VERSION).await {
         Ok(served) => {
@@ -29,7 +30,7 @@ pub(super) async fn tell_unanswered(client: Client, answered: BTreeSet<String>) 
     }
 }
 
-/// Returns the kinds among `served` that are neither the operator's own nor `answered`.
+/// Returns the kinds in `served` that are neither the operator's own kind nor in `answered`.
 fn unanswered<'a>(served: &'a [APIResource], answered: &BTreeSet<String>) -> BTreeSet<&'a str> {
     let kinds = served.iter().filter(|resource| !resource.name.contains('/')).map(|resource| resource.kind.as_str());
     kinds.filter(|kind| *kind != OWN && !answered.contains(*kind)).collect()

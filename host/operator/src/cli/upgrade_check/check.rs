@@ -1,4 +1,4 @@
-//! Checks the objects of a cluster against the operator after the upgrade.
+//! Checks how the operator would handle the objects of a cluster after the upgrade.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(super) struct UpgradeTarget<'a> {
 }
 
 impl UpgradeTarget<'_> {
-    /// Returns the findings, and what the passes over the objects needed.
+    /// Returns the findings, and the needs of the passes over the objects.
     pub(super) fn of(
         &self,
         documents: &[Document],
@@ -54,7 +54,7 @@ impl UpgradeTarget<'_> {
         Ok((findings, needs))
     }
 
-    /// Returns the number of objects that a policy answers for.
+    /// Returns the number of objects for which a policy answers.
     pub(super) fn claimed(&self, documents: &[Document]) -> usize {
         let is_claimed = |document: &&Document| {
             self.snapshot
@@ -65,7 +65,7 @@ impl UpgradeTarget<'_> {
     }
 }
 
-/// A finding about something that the cluster did not show.
+/// Returns the finding about a type whose objects the verb could not read.
 pub(super) fn open(of: &ResourceType, why: &str) -> UpgradeFinding {
     UpgradeFinding::new(Sort::Open, of.to_string(), format!("cannot be read: {why}"), "ask with more rights")
 }

@@ -1,4 +1,4 @@
-//! Reads what the check needs from a running cluster.
+//! Reads the objects that the check needs from a running cluster.
 
 use kaos_crds::API_VERSION;
 use kaos_policy::contract::{Reference, ResourceType, Target};
@@ -21,7 +21,7 @@ const BESIDE: [(&str, &str); 6] = [
     ("gateway.networking.k8s.io/v1beta1", "ReferenceGrant"),
 ];
 
-/// Returns the findings about the cluster, and the number of its objects.
+/// Returns the findings about the cluster, and the number of objects for which a policy answers.
 pub(super) async fn checked(client: Client, check: &UpgradeTarget<'_>) -> anyhow::Result<(Vec<UpgradeFinding>, usize)> {
     let mut gathered = Gathered::new(client);
     let claims = || check.snapshot.kinds().flat_map(|(_, answers)| answers.claims());
@@ -45,7 +45,7 @@ pub(super) async fn checked(client: Client, check: &UpgradeTarget<'_>) -> anyhow
         let documents = gathered.documents();
         let hidden = |of: &ResourceType| gathered.hidden(of);
         let (mut findings, mut needs) = check.of(&documents, &hidden)?;
-        // The ConfigMaps that pods refer to, if KAOS's operator created the workload.
+        // Also read the ConfigMaps that pods refer to, if KAOS's operator created the workload.
         let named = documents.iter().filter(|document| document.identity.kind == workloads().kind);
         needs.extend(named.flat_map(|document| config_maps(&document.object)));
         if !gathered.read(needs).await? {
@@ -55,7 +55,7 @@ pub(super) async fn checked(client: Client, check: &UpgradeTarget<'_>) -> anyhow
     }
 }
 
-/// The ConfigMaps that a workload of a KAOS object refers to.
+/// Returns the ConfigMaps that a workload of a KAOS object refers to.
 fn config_maps(workload: &serde_json::Value) -> Vec<Target> {
     let metadata = &workload["metadata"];
     let is_of_kaos = kaos_policy::stamp::owners(workload).iter().any(|owner| owner["apiVersion"] == API_VERSION);

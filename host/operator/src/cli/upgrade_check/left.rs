@@ -1,4 +1,4 @@
-//! Objects and finalizers that no policy of this operator answers for.
+//! Finds kinds, finalizers and fields that the policies of this operator do not handle.
 
 use std::collections::BTreeSet;
 
@@ -84,7 +84,7 @@ fn about(
     found
 }
 
-/// The fields of a ModelAPI that KAOS stored and ignored.
+/// Returns the fields of a ModelAPI that KAOS's operator stored and ignored.
 fn ignored(object: &Value) -> Option<String> {
     let is_it = object["apiVersion"] == API_VERSION && object["kind"] == "ModelAPI";
     let set = ["image", "command", "args", "resources"]

@@ -1,4 +1,4 @@
-//! `upgrade-check`: says before an upgrade from KAOS's own operator what it would change. Reads only.
+//! `upgrade-check`: prints the changes that an upgrade from KAOS's own operator would make. The verb only reads.
 
 mod check;
 mod gather;
@@ -48,17 +48,17 @@ pub(super) struct UpgradeCheck {
     /// cluster
     #[arg(short = 'f', long = "filename", value_name = "FILE|DIR|-")]
     filenames: Vec<String>,
-    /// Look into the directories below a directory, too
+    /// Read the subdirectories of a directory too
     #[arg(short = 'R', long, requires = "filenames")]
     recursive: bool,
-    /// Namespace of objects in files that name none
+    /// Namespace of objects in files that have no namespace
     #[arg(short = 'n', long, default_value = "default", value_parser = super::namespace)]
     namespace: String,
     #[command(flatten)]
     compatibility: Compatibility,
     #[command(flatten)]
     connection: Connection,
-    /// Form of the output
+    /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
     output: Form,
     #[command(flatten)]
@@ -68,7 +68,7 @@ pub(super) struct UpgradeCheck {
 }
 
 impl UpgradeCheck {
-    /// Prints the findings. Every error ends with exit code 1, since 2 says that there are findings.
+    /// Prints the findings. Every error ends with exit code 1, because exit code 2 means that there are findings.
     pub(super) fn run(self, out: &mut Output) -> ExitCode {
         let output = self.output;
         let checked = self.checked().and_then(|(findings, objects)| report::write(findings, objects, output, out));

@@ -1,4 +1,4 @@
-//! The findings of the check, and how they are printed.
+//! Defines the findings of the check, and prints them.
 
 use std::fmt::{self, Write as _};
 
@@ -8,37 +8,37 @@ use serde_json::json;
 use super::super::{Form, output::Output};
 use crate::plan::Field;
 
-/// Largest number of findings of one sort that the text names one by one.
+/// The maximum number of findings of one sort that the text lists individually.
 const LISTED: usize = 40;
 
 /// The sort of a finding, the most serious first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Sort {
-    /// Something stops working, or stays open to all callers.
+    /// A feature stops working, or a service stays open to all callers.
     Breaks,
-    /// No operator updates or cleans up something any more.
+    /// No operator updates or deletes an object any more.
     Lost,
     /// Pods are replaced.
     Rolls,
-    /// An object is refused, or waits. Its running children stay as they are.
+    /// An object is refused, or waits. The running children of the object do not change.
     Refused,
     /// The effect is unknown, because the verb could not read the objects.
     Open,
-    /// Good to know. The exit code ignores notes.
+    /// For information only. The exit code ignores notes.
     Note,
 }
 
 /// A finding.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct UpgradeFinding {
-    /// Its sort.
+    /// The sort of the finding.
     pub(super) sort: Sort,
-    /// The object or the value that it is about.
+    /// The object or the value that the finding is about.
     pub(super) about: String,
-    /// What happens, and why.
+    /// The effect of the upgrade, and the reason.
     pub(super) message: String,
-    /// What to do.
+    /// What the user can do.
     #[serde(rename = "do", skip_serializing_if = "String::is_empty")]
     pub(super) remedy: String,
     /// The fields that differ.
@@ -47,7 +47,7 @@ pub(super) struct UpgradeFinding {
 }
 
 impl UpgradeFinding {
-    /// A finding without fields.
+    /// Creates a finding without fields.
     pub(super) fn new(
         sort: Sort,
         about: impl Into<String>,
@@ -86,7 +86,7 @@ const HEADS: [(Sort, &str); 6] = [
     (Sort::Note, "Good to know"),
 ];
 
-/// Prints the findings. Returns whether there are any besides notes.
+/// Prints the findings. Returns whether any finding is not a note.
 pub(super) fn write(
     mut findings: Vec<UpgradeFinding>,
     objects: usize,

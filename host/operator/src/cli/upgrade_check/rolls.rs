@@ -1,4 +1,5 @@
-//! Finds the pods that the upgrade replaces: compares planned workloads with those that KAOS's operator left.
+//! Finds the pods that the upgrade replaces: compares the planned workloads with the workloads that KAOS's operator
+//! created.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use crate::{
     reconcile::pull_policy,
 };
 
-/// Fields that the API server fills in, with its value.
+/// Fields for which the API server sets a default, with the default.
 const FILLED_IN: [(&str, &str); 12] = [
     ("terminationMessagePath", "/dev/termination-log"),
     ("terminationMessagePolicy", "File"),
@@ -33,7 +34,8 @@ const FILLED_IN: [(&str, &str); 12] = [
     ("initialDelaySeconds", "0"),
 ];
 
-/// Returns the findings about one object: its workloads that roll, or why it is refused or waits.
+/// Returns the findings about one object: the workloads whose pods are replaced, or the reason why the object is
+/// refused or waits.
 pub(super) fn findings(object: &Document, entry: &Arc<Entry>, documents: &[Document]) -> Vec<UpgradeFinding> {
     let about = object.identity.to_string();
     let refused = |why: String| vec![UpgradeFinding::new(Sort::Refused, &about, why, "")];
@@ -70,7 +72,7 @@ pub(super) fn findings(object: &Document, entry: &Arc<Entry>, documents: &[Docum
     differing.collect()
 }
 
-/// Returns the fields of the pod template that differ, without what the API server fills in.
+/// Returns the fields of the pod template that differ, without the defaults of the API server.
 fn differences(wanted: &Value, live: &Value) -> Vec<Field> {
     let template = |of: &Value| {
         let template = pod_template(of).map(|template| plain("", template)).unwrap_or_default();
@@ -81,7 +83,7 @@ fn differences(wanted: &Value, live: &Value) -> Vec<Field> {
     fields
 }
 
-/// Drops empty fields and those that the API server fills in.
+/// Drops empty fields, and fields with a default of the API server.
 fn plain(name: &str, value: &Value) -> Value {
     match value {
         Value::Object(object) => {
@@ -95,7 +97,7 @@ fn plain(name: &str, value: &Value) -> Value {
                     Value::String(text) => text.is_empty(),
                     _ => false,
                 };
-                // The older name of `serviceAccountName`.
+                // `serviceAccount` is the older name of `serviceAccountName`.
                 let is_filled_in = FILLED_IN.contains(&(name, &text)) || name == "serviceAccount";
                 (!is_empty && !is_filled_in).then(|| (name.clone(), value))
             });
@@ -118,7 +120,7 @@ fn plain(name: &str, value: &Value) -> Value {
     }
 }
 
-/// Whether a difference is only another spelling of an amount.
+/// Returns whether two values are only different spellings of the same amount.
 fn is_same_amount(field: &Field) -> bool {
     let text =
         |value: &Option<Value>| value.as_ref().map(|it| it.as_str().map_or_else(|| it.to_string(), str::to_owned));
@@ -126,7 +128,7 @@ fn is_same_amount(field: &Field) -> bool {
     field.path.contains(".resources.") && kaos_amounts::same(&before, &after)
 }
 
-/// The type of the workloads that KAOS's operator creates.
+/// Returns the type of the workloads that KAOS's operator creates.
 pub(super) fn workloads() -> ResourceType {
     ResourceType::new("apps/v1", "Deployment")
 }

@@ -14,15 +14,15 @@ use crate::{config_maps::OPERATOR_CONFIG, input::Document};
 const NEVER_OPEN: &str = "replace it first, as docs/guide/upgrade-from-kaos.md says; the chart stops unless \
                           security.acceptUnserved is true";
 
-/// A part of the security that this operator does not serve.
+/// A security feature of KAOS's operator that this operator does not have.
 struct Part {
-    /// The value of the chart.
+    /// The name of the feature's value in the chart.
     value: &'static str,
-    /// The variable of `kaos-operator-config`.
+    /// The name of the feature's variable in `kaos-operator-config`.
     variable: &'static str,
-    /// The values that turn the part on; empty if every text does.
+    /// The values that turn the feature on; empty if every text turns it on.
     on: &'static [&'static str],
-    /// The effect of the upgrade.
+    /// The effect of the upgrade on the feature.
     message: &'static str,
 }
 
@@ -84,7 +84,7 @@ const PARTS: [Part; 9] = [
     },
 ];
 
-/// Types of children that KAOS's operator creates and this one does not, with the consequence.
+/// Types of children that KAOS's operator creates and this operator does not create, with the effect of the upgrade.
 const CHILDREN: [(&str, &str); 5] = [
     (
         "SecurityPolicy",
@@ -101,7 +101,7 @@ const CHILDREN: [(&str, &str); 5] = [
     ("Backend", "they stay, and nobody keeps them up to date"),
 ];
 
-/// Returns the findings of the values and of the cluster.
+/// Returns the findings from the values and from the cluster.
 pub(super) fn findings(documents: &[Document], values: &Values, home: &str) -> Vec<UpgradeFinding> {
     let mut found = Vec::new();
     let config = documents.iter().find(|document| {
@@ -131,7 +131,7 @@ pub(super) fn findings(documents: &[Document], values: &Values, home: &str) -> V
     found
 }
 
-/// What becomes of a secured cluster, whatever its objects are.
+/// Returns the findings about a secured cluster that do not depend on its objects.
 fn posture(is_secured: bool, values: &Values, disabled: &str) -> Vec<UpgradeFinding> {
     let is_off = |text: Option<String>| text.as_deref() == Some("false");
     let mut found = Vec::new();
@@ -155,7 +155,8 @@ fn posture(is_secured: bool, values: &Values, disabled: &str) -> Vec<UpgradeFind
     found
 }
 
-/// Children of KAOS objects that nobody looks after any more, one finding a type.
+/// Returns the findings about children of KAOS objects that no operator manages after the upgrade, with one finding for
+/// each type.
 fn left(documents: &[Document]) -> Vec<UpgradeFinding> {
     let is_of_kaos = |object: &Value| {
         let is_ours = object["metadata"]["annotations"]["kaos.tools/applied-digest"].is_string();

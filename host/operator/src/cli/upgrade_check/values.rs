@@ -1,4 +1,4 @@
-//! The values of a Helm release, and the settings that this operator's chart derives from them.
+//! Reads the values of a Helm release, and derives the same settings from them as this operator's chart.
 
 use std::path::Path;
 
@@ -13,12 +13,12 @@ use crate::{
     presets::{COMPATIBILITY, Preset},
 };
 
-/// The preset of the chart's own values.
+/// The default preset of the chart.
 const USUAL: &str = "kaos-0.8";
 /// The ConfigMaps with the runtimes of `MCPServer` objects and of harnesses.
 const REGISTRIES: [&str; 2] = ["kaos-mcp-runtimes", "kaos-harness-runtimes"];
 
-/// The variables of `kaos-operator-config`, and the values that the chart fills them with.
+/// The variables of `kaos-operator-config`, and the names of the chart's values from which they come.
 pub(super) const VARIABLES: [(&str, &str); 16] = [
     ("DEFAULT_AGENT_IMAGE", "defaultImages.agentRuntime"),
     ("DEFAULT_MCP_SERVER_IMAGE", "defaultImages.mcpServer"),
@@ -41,7 +41,7 @@ pub(super) const VARIABLES: [(&str, &str); 16] = [
     ("SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_TOKEN_PATH", "security.agentAuth.identity.serviceAccount.tokenPath"),
 ];
 
-/// The values with the images of the preset's runtimes.
+/// The runtimes of the preset, and the names of the chart's values with their images.
 const IMAGES: [(&str, &str); 5] = [
     ("python-string", "defaultImages.mcpPythonString"),
     ("pctx-codemode", "defaultImages.mcpPctxCodemode"),
@@ -55,7 +55,7 @@ const IMAGES: [(&str, &str); 5] = [
 pub(super) struct Values(Value);
 
 impl Values {
-    /// Reads files of values. A later file wins, and its null removes a value.
+    /// Reads files of values. A later file wins. A null in a later file removes a value.
     pub(super) fn read(files: &[String]) -> anyhow::Result<Self> {
         let mut values = Value::Object(Map::new());
         for file in files {
@@ -73,7 +73,7 @@ impl Values {
         path.split('.').fold(&self.0, |value, name| &value[name])
     }
 
-    /// Returns a value as text. Returns none for an empty value and for 0: then the preset's value applies.
+    /// Returns a value as text. Returns `None` for an empty value and for 0: then the preset's value applies.
     pub(super) fn text(&self, path: &str) -> Option<String> {
         match self.at(path) {
             Value::String(text) => (!text.is_empty()).then(|| text.clone()),
@@ -83,12 +83,12 @@ impl Values {
         }
     }
 
-    /// Whether a value is true.
+    /// Returns whether a value is true.
     pub(super) fn is_on(&self, path: &str) -> bool {
         *self.at(path) == true
     }
 
-    /// Returns the preset that the chart would write.
+    /// Returns the preset that the chart would write into its ConfigMap.
     pub(super) fn preset(&self, flag: &Compatibility) -> anyhow::Result<Preset> {
         let named = self.text("compatibility");
         let name = flag.name().or(named.as_deref()).unwrap_or(USUAL);
@@ -133,7 +133,7 @@ impl Values {
         layers
     }
 
-    /// Returns the objects, with the ConfigMaps of the chart in place of the operator's own ConfigMaps.
+    /// Returns the objects, with the ConfigMaps of the new chart instead of the operator's existing ConfigMaps.
     pub(super) fn applied_to(
         &self,
         documents: &[Document],
@@ -179,7 +179,7 @@ impl Values {
         self.with_custom(json!({"pi": {"driver": "pi", "image": image}}), "harnessRuntimes.custom")
     }
 
-    /// A user's entry replaces the whole entry of the same name.
+    /// Returns the runtimes with the user's entries. A user's entry replaces the whole entry of the same name.
     fn with_custom(&self, mut runtimes: Value, path: &str) -> Value {
         for (name, runtime) in self.at(path).as_object().into_iter().flatten().filter(|(_, entry)| !entry.is_null()) {
             runtimes[name] = runtime.clone();
@@ -188,7 +188,7 @@ impl Values {
     }
 }
 
-/// Merges values as Helm does: maps key by key, everything else as a whole, and null removes.
+/// Merges values as Helm does: maps key by key, and all other values as a whole. A null removes a value.
 fn merge(into: &mut Value, from: Value) {
     match (into, from) {
         (Value::Object(into), Value::Object(from)) => {

@@ -9,7 +9,7 @@ fn widgets() -> (ResourceType, PolicyId) {
     (ResourceType::new("example.dev/v1", "Widget"), policy)
 }
 
-/// Metrics after one use of each method.
+/// Returns metrics after one call of each method.
 fn used() -> Metrics {
     let metrics = Metrics::new();
     let (of, policy) = widgets();
@@ -114,7 +114,7 @@ fn counters_of_a_policy_start_at_zero() -> Result<(), fmt::Error> {
     Ok(())
 }
 
-/// Another version of the Widgets' policy.
+/// Returns the id of another version of the Widgets' policy.
 fn version(version: usize) -> PolicyId {
     PolicyId { version: format!("{version}.0.0"), ..widgets().1 }
 }
@@ -132,7 +132,7 @@ fn counts(metrics: &Metrics, number: usize) {
     metrics.fallback(&version(number));
 }
 
-/// The number of traps of a version. `None` if it has no sample.
+/// Returns the number of traps of a version. Returns `None` if the version has no sample.
 fn told_of(metrics: &Metrics, number: usize) -> Option<String> {
     let text = metrics.encode().unwrap();
     let labels = format!(r#"policy="widget",version="{number}.0.0""#);

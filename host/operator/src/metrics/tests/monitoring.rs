@@ -1,7 +1,7 @@
-//! Checks the chart's alerts and dashboard: their selectors match possible samples, and they show the labels that they
-//! sum by.
+//! Checks the chart's alerts and dashboard. Their selectors must match possible samples, and the `by` clauses must
+//! contain the labels that they show.
 //!
-//! The tests treat expressions as text. `promtool` checks when an alert fires; `tests/chart` runs it where it is
+//! The tests treat expressions as text. `promtool` checks when an alert fires; `tests/chart` runs `promtool` if it is
 //! installed.
 
 use std::{fs, path::Path};
@@ -18,7 +18,7 @@ const GIVEN: [&str; 3] = ["namespace", "instance", "le"];
 struct Expression {
     of: String,
     text: String,
-    /// The labels of its result that are shown.
+    /// The labels of the result that the alert or the panel shows.
     shown: Vec<String>,
     /// The panel's minimum step.
     step: Value,
@@ -27,9 +27,9 @@ struct Expression {
 /// A metric in an expression.
 struct Selector<'a> {
     row: &'static table::MetricRow,
-    /// The text before it.
+    /// The text before the metric.
     before: &'a str,
-    /// Its label matchers: label, operator and value.
+    /// The label matchers of the metric: label, operator and value.
     matchers: Vec<(&'a str, &'a str, &'a str)>,
 }
 
@@ -114,15 +114,14 @@ impl Expression {
         found
     }
 
-    /// Returns the label lists of `by` clauses, in the order of the text. The first one is for the labels of the
-    /// result.
+    /// Returns the label lists of `by` clauses, in the order of the text. The first list has the labels of the result.
     fn groupings(&self) -> Vec<Vec<&str>> {
         let clauses = self.text.split("by (").skip(1).filter_map(|rest| rest.split(')').next());
         clauses.map(|clause| clause.split(',').map(str::trim).collect()).collect()
     }
 }
 
-/// Whether a name is that of a metric's samples.
+/// Returns whether a name is the name of a metric's samples.
 fn is_sample(row: &table::MetricRow, name: &str) -> bool {
     let endings: &[&str] =
         if row.kind == table::MetricKind::Histogram { &["_bucket", "_sum", "_count"] } else { &[""] };
@@ -140,7 +139,7 @@ fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
     words.map(str::to_owned).into()
 }
 
-/// The possible values of a metric's label. `None` if any value is possible.
+/// Returns the possible values of a metric's label. Returns `None` if any value is possible.
 fn values(row: &table::MetricRow, label: &str) -> Option<Vec<String>> {
     Some(match (row.name, label) {
         ("passes", "result") => words(PassResult::ALL.map(PassResult::label)),
@@ -162,7 +161,7 @@ fn values(row: &table::MetricRow, label: &str) -> Option<Vec<String>> {
     })
 }
 
-/// Whether a value fits a matcher. Supports regular expressions of words and dots only.
+/// Returns whether a value fits a matcher. Supports only regular expressions that consist of words and dots.
 fn fits(named: &str, value: &str) -> bool {
     named.len() == value.len() && named.chars().zip(value.chars()).all(|(named, is)| named == '.' || named == is)
 }
@@ -208,7 +207,8 @@ fn each_label_in_a_sum_exists_and_shown_labels_remain() {
 fn pods_that_are_scraped_twice_count_once() {
     for expression in all() {
         for Selector { row, before, .. } in expression.selectors() {
-            // Duplicates cancel out in a division by the same metric, and so do the buckets of a histogram.
+            // Duplicates cancel out in a division by the same metric. Duplicates also cancel out between the buckets of
+            // a histogram.
             let is_share = expression.text.contains(") / sum by") || row.kind == table::MetricKind::Histogram;
             let is_largest = before.rfind(" by (").is_some_and(|by| before[..by].ends_with("max"));
             let is_one = before.ends_with("max(") || before.ends_with("absent(");
@@ -224,8 +224,8 @@ fn each_rate_spans_at_least_four_scrapes() {
     for expression in all() {
         for window in expression.text.split('[').skip(1).filter_map(|rest| rest.split(']').next()) {
             if window == "$__rate_interval" {
-                // Four times the panel's step. Without the panel's own step, the step of the data source applies, which
-                // may be smaller.
+                // This variable is four times the panel's step. If the panel had no step, the step of the data source
+                // would apply. The step of the data source may be smaller.
                 assert_eq!(expression.step, scraped, "{}", expression.of);
             } else {
                 assert!(time(window) >= time(&scraped) * 4, "{}: {window}", expression.of);

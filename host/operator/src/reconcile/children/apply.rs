@@ -1,4 +1,4 @@
-//! Applies all children of a plan in order, and collects the hindrances.
+//! Applies all children of a plan in order, and collects the reasons why children differ from the plan.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -26,44 +26,44 @@ use crate::reconcile::{
 };
 use crate::status::Hindrance;
 
-/// Number of extra looks at a name if an unexpected object turns up there.
+/// How often the operator looks at a child's name again if the name has an unexpected object.
 pub(crate) const LOOKS: u32 = 2;
 
-/// Result of applying the children.
+/// The result of applying the children.
 #[derive(Debug, Default)]
 pub(crate) struct ChildrenResult {
-    /// The reasons why children differ from the plan. Empty if they do not.
+    /// The reasons why children differ from the plan. Empty if no child differs.
     pub(crate) hindrances: Vec<(Hindrance, String)>,
     /// The error that decides when to retry.
     pub(crate) error: Option<CallError>,
     /// The time to retry a manifest that the server rejected.
     pub(crate) tried_again: Option<Instant>,
-    /// Names that another owner has.
+    /// The children whose names an object of another owner has.
     pub(crate) conflicts: Vec<Reference>,
-    /// Whether a child has to be deleted before the operator can create it.
+    /// Whether the operator must wait for a deletion before it can create a child.
     pub(crate) waits: bool,
     /// The decisions about children, with their reasons.
     pub(crate) decisions: Vec<String>,
-    /// Whether the pass wrote anything.
+    /// Whether the pass wrote a child.
     pub(crate) wrote: bool,
     /// The children in the server's answers.
     pub(crate) answers: BTreeMap<Reference, Value>,
 }
 
 impl ChildrenResult {
-    /// Whether every child is as planned.
+    /// Returns whether every child matches the plan.
     pub(crate) fn in_full(&self) -> bool {
         self.hindrances.is_empty()
     }
 
-    /// The worst hindrance, and all hindrances as one text.
+    /// Returns the worst hindrance, and all hindrances as one text.
     pub(crate) fn hindrance(&self) -> Option<(Hindrance, String)> {
         let worst = self.hindrances.iter().map(|(hindrance, _)| *hindrance).max()?;
         let texts: Vec<&str> = self.hindrances.iter().map(|(_, text)| text.as_str()).collect();
         Some((worst, texts.join("; ")))
     }
 
-    /// The error, if a retry may succeed.
+    /// Returns the error if a retry may succeed.
     pub(crate) fn passing_error(&self) -> Option<&CallError> {
         self.error.as_ref().filter(|error| !error.is_final())
     }
@@ -73,13 +73,13 @@ impl ChildrenResult {
         self.hindrances.push((by, text));
     }
 
-    /// Records that the server rejected a child, and when to retry it.
+    /// Records that the server rejected a child, and the time of the retry.
     fn rejected(&mut self, until: Instant, error: CallError) {
         self.tried_again = Some(self.tried_again.map_or(until, |soonest| soonest.min(until)));
         self.failed(error);
     }
 
-    /// Records a failed call, for a child or on the way to the children.
+    /// Records a failed call, for a child or for a step before the children.
     pub(crate) fn failed(&mut self, error: CallError) {
         let by = match error.class {
             Class::Forbidden => Hindrance::NotPermitted,
@@ -87,15 +87,14 @@ impl ChildrenResult {
             Class::Transient(_) | Class::Gone => Hindrance::Retried,
         };
         self.hindered(by, error.to_string());
-        // If one of the errors may be gone at a retry, it decides the time of the retry.
+        // If a retry may succeed after one of the errors, this error decides the time of the retry.
         if self.error.as_ref().is_none_or(CallError::is_final) {
             self.error = Some(error);
         }
     }
 }
 
-/// Applies the planned children, rank by rank. A rank starts only when every child of the lower ranks is as
-/// planned.
+/// Applies the planned children, rank by rank. Starts a rank only when every child of the lower ranks matches the plan.
 pub(crate) async fn apply_all(
     access: &Access,
     longest_retry: Duration,
@@ -118,12 +117,14 @@ pub(crate) async fn apply_all(
         reached = rank;
         let child = Reference::of_object(manifest);
         let mut seen = sight(&access.watch, &child, &subject.uid, memory);
-        // The UID comes from the watch: no event reports the end of a child that only a closer look finds.
+        // Take the UID only from the watch, not from later reads: no event would report the deletion of a child that
+        // the watch does not show.
         let there = seen.live().and_then(|live| live["metadata"]["uid"].as_str()).map(str::to_owned);
         for look in 0.. {
             let live = seen.live();
             let manifest = as_scaled(manifest, &subject.object);
-            // Recorded in this pass, or in an earlier one that did not reach the workloads.
+            // Remember the content of a ConfigMap that an earlier operator wrote: this pass or a later pass compares
+            // workloads with this content.
             if let Some(live) = live.filter(|live| is_config_map(live) && applied_digest(live).is_none()) {
                 memory.of(child_mark(&child)).found = Some(held(live));
             }
@@ -132,7 +133,7 @@ pub(crate) async fn apply_all(
                     == Some(held(config))
             };
             let wanted = Wanted::new(&manifest, &subject.object, live, &was_like, plan);
-            // The closure delays hashing everything that is tried. Only rejections need that hash.
+            // The hash is computed in a closure, because only rejections need the hash.
             let tried = || tried(&wanted, there.as_deref(), &subject.object);
             if let Some(rejected) = memory.get(child_mark(&child)).and_then(|child| child.rejected.as_deref())
                 && let Some(error) = rejected.stands(tried(), Instant::now())
@@ -165,7 +166,7 @@ pub(crate) async fn apply_all(
         }
     }
     memory.conflicts = applied.conflicts.iter().cloned().collect();
-    // An Event, because the next write succeeds and the status would show the problem only now and then.
+    // Write an Event: the next write succeeds, so the status would not always show the problem.
     if let Some(message) = memory.undone.take() {
         access.tell(&subject.object, &EventText { reason: "ChildUndone".to_owned(), message, warning: true }).await;
     }
@@ -223,7 +224,7 @@ fn note(
     }
 }
 
-/// The error of a child that a read does not find although the API server says that it exists, several times in a row.
+/// Returns the error for a child that repeatedly changed or was deleted between the decision and the write.
 pub(crate) fn comes_and_goes(child: &Reference) -> CallError {
     let times = LOOKS + 1;
     let message = format!(

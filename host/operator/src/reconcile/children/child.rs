@@ -1,4 +1,4 @@
-//! Handles one child: look, decide, and act on the decision.
+//! Handles one child: decides what to do with the child, and executes the decision.
 
 use kaos_policy::stamp::controller;
 use serde_json::Value;
@@ -17,10 +17,10 @@ use crate::reconcile::{
     mark::child_mark,
 };
 
-/// The reason for creating a child that no look has found.
+/// The reason for creating a child that the operator did not find.
 const NOT_THERE: &str = "it did not exist";
 
-/// Creates or changes one child so that it is as planned.
+/// Creates or changes one child so that it matches the plan.
 pub(crate) async fn make(
     access: &Access,
     wanted: &Wanted,
@@ -37,7 +37,7 @@ pub(crate) async fn make(
         return match clear_away(access, wanted, &live.object, uid).await {
             Ok(true) => make_new(access, wanted, memory, "its predecessor belonged to a deleted owner").await,
             Ok(false) => Ok(Made::Done(Done::Going)),
-            // Without the right to delete it, the operator waits for the garbage collector.
+            // Without the right to delete the child, the operator waits for the garbage collector.
             Err(error) if error.class == Class::Forbidden => Ok(Made::Done(Done::Foreign(owner))),
             Err(error) => Err(error),
         };
@@ -49,7 +49,7 @@ pub(crate) async fn make(
     changed.map_err(|error| immutable::explained(error, &wanted.body, &live.object))
 }
 
-/// Changes an existing child so that it is as planned.
+/// Changes an existing child so that it matches the plan.
 async fn change(
     access: &Access,
     wanted: &Wanted,
@@ -92,7 +92,7 @@ async fn change(
     }
 }
 
-/// Creates a child that no look has found.
+/// Creates a child that the operator did not find.
 async fn make_new(
     access: &Access,
     wanted: &Wanted,
@@ -104,7 +104,7 @@ async fn make_new(
     let writing = access.watch.writing(&wanted.body);
     let made = apply_unseen(access, wanted, false).await;
     if !matches!(made, Ok(Made::Done(_))) {
-        // Nothing was written, or the next look finds the child.
+        // Give back the token: either the call wrote nothing, or the next look finds the child.
         memory.write_limit.give_back(child);
     }
     Ok(match made? {
@@ -113,15 +113,15 @@ async fn make_new(
     })
 }
 
-/// Applies a child that no look has found, or runs a dry run. If the child exists after all, only a read shows its
-/// owner.
+/// Applies a child that the operator did not find, or runs a dry run of this apply. If the child exists after all,
+/// reads it to get its owner.
 pub(crate) async fn apply_unseen(access: &Access, wanted: &Wanted, dry_run: bool) -> Result<Made<Value>, CallError> {
     let served = access.served(&wanted.of)?;
     let applied = access.calls(&served, &wanted.namespace).apply_new(&wanted.name, &wanted.body, dry_run).await;
     match applied {
         Ok(Some(answer)) => Ok(Made::Done(answer)),
         Ok(None) => read(access, &wanted.reference()).await.map(Made::Found),
-        // The server may refuse an apply to a child of another owner before it compares versions.
+        // Read the child: if it belongs to another owner, the server may refuse the apply before it compares versions.
         Err(error) if matches!(error.class, Class::Permanent | Class::Forbidden) => {
             match read(access, &wanted.reference()).await {
                 Ok(found @ Sight::There(_)) => Ok(Made::Found(found)),
@@ -132,13 +132,13 @@ pub(crate) async fn apply_unseen(access: &Access, wanted: &Wanted, dry_run: bool
     }
 }
 
-/// Runs a dry run of the apply to an existing child. Returns the child found instead, if it is another one. The
-/// only lasting effect is a claim on leftover fields.
+/// Runs a dry run of the apply to an existing child. If another child has replaced this child, returns the other child.
+/// The only lasting effect of the dry run is a claim on leftover fields.
 pub(crate) async fn try_change(access: &Access, wanted: &Wanted, live: &Value) -> Result<Option<Sight>, CallError> {
     let served = access.served(&wanted.of)?;
     let uid = live["metadata"]["uid"].as_str().unwrap_or_default();
     let known = Known { calls: access.calls(&served, &wanted.namespace), wanted, uid };
-    // The claim changes no value of the child. Without it the server may refuse a correct plan.
+    // The claim does not change the values of the child. Without the claim, the server may refuse a correct plan.
     if let Made::Found(found) = known.claim_leftovers(live).await? {
         return Ok(Some(found));
     }
@@ -149,7 +149,7 @@ pub(crate) async fn try_change(access: &Access, wanted: &Wanted, live: &Value) -
     }
 }
 
-/// Whether the child gets no owner, so that it outlives the object.
+/// Returns whether the child gets no owner, so that it outlives the object.
 fn is_kept(wanted: &Wanted) -> bool {
     controller(&wanted.body).is_none()
 }

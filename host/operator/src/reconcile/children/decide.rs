@@ -1,4 +1,4 @@
-//! What to do about one child, from what is wanted and what is there. No I/O.
+//! Decides what to do with one child, from the wanted manifest and the live object. This code has no I/O.
 
 use kaos_policy::{
     contract::ResourceType,
@@ -11,21 +11,23 @@ use crate::reconcile::{children::drift, children::final_manifest::Wanted, childr
 /// A decision about a child.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// The child is as planned.
+    /// The child matches the plan.
     Same,
-    /// The operator owns the child, and last applied another manifest.
+    /// The object owns the child, and the operator last applied another manifest.
     Apply,
-    /// The operator applied the same manifest, and a field differs now. Holds the path of the first such field.
+    /// The operator applied the same manifest, but a field differs now. Contains the path of the first such field.
     Drifted(String),
-    /// Another field manager added something to the child's spec.
+    /// Another field manager added fields to the child's spec.
     Extended,
-    /// The operator applied the same manifest, but a field derived from an earlier plan remains. Holds its path.
+    /// The operator applied the same manifest, but a field that the server derived from an earlier plan remains.
+    /// Contains the path of this field.
     LeftOver(String),
     /// The child belongs to the object by its owner reference, but this operator never applied the child.
     TakeOver,
-    /// The child belongs to another owner, named here.
+    /// The child belongs to another owner. Contains the name of this owner.
     Foreign(String),
-    /// The child's only owner has the object's name and another UID: probably a deleted object of the same name.
+    /// The only owner of the child has the object's name and another UID, so it is probably a deleted object of the
+    /// same name.
     Left(String),
     /// The child is being deleted, so the operator cannot change it.
     Going,
@@ -36,13 +38,14 @@ pub(crate) enum Decision {
 pub(crate) enum Owner {
     /// The object owns the child.
     Ours,
-    /// The child has no owner, and this operator applied it: a deleted object left it behind.
+    /// The child has no owner, and this operator applied it: the child remained after its object was deleted.
     Orphan,
-    /// Another owner.
+    /// Another owner owns the child. Contains the name of this owner.
     Other(String),
 }
 
-/// Decides about an existing child. `shared`: another field manager owns a part of its spec.
+/// Decides what to do with an existing child. `shared` is true if another field manager owns a part of the child's
+/// spec.
 pub(crate) fn decide(wanted: &Wanted, live: &Value, uid: &str, shared: bool) -> Decision {
     match owner(live, uid) {
         Owner::Other(owner) if !is_left(wanted, live) => return Decision::Foreign(owner),
@@ -64,7 +67,7 @@ pub(crate) fn decide(wanted: &Wanted, live: &Value, uid: &str, shared: bool) -> 
     }
 }
 
-/// Returns the owner of a live object, from the view of the object with this UID.
+/// Returns the owner of a live child, for a pass over the object with this UID.
 pub(crate) fn owner(live: &Value, uid: &str) -> Owner {
     let metadata = &live["metadata"];
     match controller(live) {
@@ -83,19 +86,19 @@ pub(crate) fn owner(live: &Value, uid: &str) -> Owner {
     }
 }
 
-/// Whether the only owner of a live object has the group, kind and name of our owner.
+/// Returns whether the only owner of a live child has the group, kind and name of the planned owner.
 fn is_left(wanted: &Wanted, live: &Value) -> bool {
     let ([theirs], Some(ours)) = (owners(live), controller(&wanted.body)) else { return false };
     let (their, our) = (ResourceType::of_object(theirs), ResourceType::of_object(ours));
     theirs["kind"] == ours["kind"] && theirs["name"] == ours["name"] && their.group() == our.group()
 }
 
-/// Whether an object is being deleted.
+/// Returns whether an object is being deleted.
 pub(crate) fn is_going(live: &Value) -> bool {
     !live["metadata"]["deletionTimestamp"].is_null()
 }
 
-/// The digest of the manifest that this operator applied last.
+/// Returns the digest of the manifest that this operator applied last.
 pub(crate) fn applied_digest(live: &Value) -> Option<&str> {
     live["metadata"]["annotations"][APPLIED_DIGEST].as_str()
 }

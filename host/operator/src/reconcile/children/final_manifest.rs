@@ -1,7 +1,8 @@
-//! Turns a plan's manifests into the manifests to apply. Only the few parts that depend on the live child differ.
+//! Turns a plan's manifests into the manifests to apply. A final manifest differs from the planned manifest only in the
+//! few parts that depend on the live child.
 //!
-//! A workload of an earlier operator keeps its pod-spec hash, so that the takeover restarts no pod. Replicas that
-//! another writer sets are released. The rest of a manifest stays as stamped.
+//! A workload of an earlier operator keeps its pod-spec hash, so that the takeover restarts no pod. If another client
+//! sets the replicas, the operator releases its claim on them. All other parts of a manifest stay as planned.
 
 use kaos_policy::{
     contract::{Reference, ResourceType},
@@ -15,7 +16,7 @@ use serde_json::{Value, json};
 use crate::hashing::hash;
 use crate::reconcile::{children::drift, mark::Mark};
 
-/// One child in its final form.
+/// The final manifest of one child.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Wanted {
     pub(crate) of: ResourceType,
@@ -23,13 +24,13 @@ pub(crate) struct Wanted {
     pub(crate) name: String,
     /// The sealed manifest.
     pub(crate) body: Value,
-    /// Whether another writer sets the replicas, so that the operator must release its claim on them.
+    /// Whether another client sets the replicas, so that the operator must release its claim on them.
     pub(crate) releases_replicas: bool,
 }
 
 impl Wanted {
-    /// Builds the child of a manifest. `live` is the existing child. `was_like` returns whether a ConfigMap of the
-    /// `plan` equals the one that an earlier operator left.
+    /// Builds the final manifest of a child. `live` is the existing child. `was_like` returns whether a ConfigMap of
+    /// the `plan` has the same content as the ConfigMap that an earlier operator wrote.
     pub(crate) fn new(
         manifest: &Value,
         object: &Value,
@@ -53,19 +54,21 @@ impl Wanted {
         }
     }
 
-    /// Whether the child is a workload with one replica, the default of an object that sets no number.
+    /// Returns whether the child is a workload with one replica, which is also the default if the object sets no
+    /// number.
     pub(crate) fn has_one_replica(&self) -> bool {
         pod_template(&self.body).is_some() && self.body["spec"]["replicas"] == 1
     }
 
-    /// Whether no other field manager may add to the child's spec. Others may write a restart, a replica count or a
-    /// container into a workload, and an address into a Service. In any other child, an added rule or host changes what
-    /// the child does.
+    /// Returns whether other field managers must not add fields to the child's spec. Other managers may write a
+    /// restart, a replica count or a container into a workload, and an address into a Service. In any other child, an
+    /// added rule or host changes the behaviour of the child.
     pub(crate) fn has_whole_spec(&self) -> bool {
         !self.of.group().is_empty() && pod_template(&self.body).is_none()
     }
 
-    /// The digest that the live child carries if this manifest was the last applied.
+    /// Returns the digest of this manifest. If the operator last applied this manifest, the live child has the same
+    /// digest.
     pub(crate) fn digest(&self) -> &str {
         self.body["metadata"]["annotations"][APPLIED_DIGEST].as_str().unwrap_or_default()
     }
@@ -76,7 +79,8 @@ impl Wanted {
     }
 }
 
-/// The order of children: configuration and identities, then workloads, then everything that leads to workloads.
+/// Returns the rank of a child: configuration and identities come first, then workloads, then types that route traffic
+/// to workloads, such as Services.
 pub(crate) fn rank(of: &ResourceType, runs_pods: bool) -> u8 {
     const FIRST: [&str; 4] = ["ConfigMap", "Secret", "ServiceAccount", "PersistentVolumeClaim"];
     match of.group() {
@@ -86,9 +90,9 @@ pub(crate) fn rank(of: &ResourceType, runs_pods: bool) -> u8 {
     }
 }
 
-/// Keeps the hash that an earlier operator put on the live pod template. Keeps it while neither the template nor a
-/// ConfigMap of the plan that the template refers to changes. The child also gets the hash computed at that time as an
-/// annotation, which shows later changes of a ConfigMap.
+/// Keeps the hash that an earlier operator put on the live pod template, as long as neither the template nor one of its
+/// ConfigMaps in the plan changes. Also writes the operator's own hash into an annotation of the child. This annotation
+/// shows later changes of a ConfigMap.
 fn keep_hash(body: &mut Value, live: &Value, was_like: &dyn Fn(&Value) -> bool, plan: &[Value]) {
     let (Some(computed), Some(carried)) = (carried_hash(body).map(str::to_owned), carried_hash(live)) else { return };
     if computed == carried {
@@ -97,7 +101,7 @@ fn keep_hash(body: &mut Value, live: &Value, was_like: &dyn Fn(&Value) -> bool, 
     let annotations = &live["metadata"]["annotations"];
     let stands = match (annotations[HASH_STANDS_FOR].as_str(), annotations[APPLIED_DIGEST].as_str()) {
         (Some(stands_for), _) => stands_for == computed,
-        // The carried hash is our own, from an earlier plan.
+        // The live hash is this operator's own, from an earlier plan.
         (None, Some(_)) => false,
         (None, None) => {
             let mut kept = body.clone();
@@ -109,17 +113,18 @@ fn keep_hash(body: &mut Value, live: &Value, was_like: &dyn Fn(&Value) -> bool, 
     };
     if stands {
         set_hash(body, carried);
-        // Stamped manifests have annotations.
+        // The indexing does not fail, because stamped manifests always have annotations.
         body["metadata"]["annotations"][HASH_STANDS_FOR] = json!(computed);
     }
 }
 
-/// Whether every ConfigMap of the plan that a workload refers to had the planned content before the operator wrote it.
+/// Returns whether every ConfigMap of the plan that a workload refers to had the planned content before this operator
+/// wrote it.
 fn config_unchanged(spec: &Value, was_like: &dyn Fn(&Value) -> bool, plan: &[Value]) -> bool {
     referred_config_maps(spec, plan).into_iter().all(was_like)
 }
 
-/// A hash of a ConfigMap's content. An empty map counts like a missing one.
+/// Returns a hash of a ConfigMap's content. An empty map has the same hash as a missing map.
 pub(crate) fn held(config: &Value) -> Mark {
     hash(["data", "binaryData"].map(|field| config[field].as_object().filter(|map| !map.is_empty())))
 }
@@ -155,12 +160,12 @@ mod tests {
         let plan = deployment("ours", &json!({}), "x");
         let kept = wanted(&plan, &live, &config("v"), &config("v"));
         assert_eq!(carried_hash(&kept.body), Some("theirs"));
-        // The child also keeps the hash when something outside its template changes.
+        // The child also keeps the hash if only fields outside its template change.
         let mut later = plan.clone();
         later["metadata"]["labels"] = json!({"new": "label"});
         let kept = wanted(&later, &kept.body, &config("v"), &config("v"));
         assert_eq!(carried_hash(&kept.body), Some("theirs"));
-        // It keeps the hash until the plan has another one.
+        // The child keeps the hash until the plan has another hash.
         let changed = wanted(&deployment("new", &json!({}), "x"), &kept.body, &config("v"), &config("w"));
         assert_eq!(carried_hash(&changed.body), Some("new"));
         assert!(changed.body["metadata"]["annotations"][HASH_STANDS_FOR].is_null());

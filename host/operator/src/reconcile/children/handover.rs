@@ -1,7 +1,8 @@
-//! Renamed workloads: the workload with the old name stays until the one with the new name serves.
+//! Handles renamed workloads: the workload with the old name stays until the workload with the new name serves.
 //!
-//! A policy may rename children. The Deployment with the old name is then no longer in the plan. Deleting it at once
-//! would interrupt the service until the new pods start, or for good if they cannot.
+//! A policy may rename children. Then the Deployment with the old name is no longer in the plan. Deleting this
+//! Deployment immediately would interrupt the service until the new pods are ready, or permanently if they never become
+//! ready.
 
 use std::time::Duration;
 
@@ -15,8 +16,9 @@ use crate::{
     watch::{Seen, Watch},
 };
 
-/// Maximum time that the old workload stays after the new one was created, equal to a Deployment's default progress
-/// deadline. The new workload may be waiting for something that the old one holds.
+/// The maximum time that the old workload stays after the new workload was created. The time equals the default
+/// progress deadline of a Deployment. A limit is needed because the new workload may wait for a resource that the old
+/// workload uses.
 const LONGEST_HANDOVER: Duration = Duration::from_mins(10);
 
 /// A workload that keeps serving, and the workload that replaces it.
@@ -27,13 +29,13 @@ pub(crate) struct Handover {
     pub(crate) left: Duration,
 }
 
-/// Returns the handover in progress, if one of the `leaving` children takes part in one.
+/// Returns the handover that is in progress; `None` if no child in `leaving` takes part in a handover.
 pub(crate) fn handover(watch: &Watch, now: Timestamp, leaving: &[Seen], plan: &[Value]) -> Option<Handover> {
     let old = leaving.iter().find(|child| runs_pods(child))?;
     let workloads = plan.iter().filter(|manifest| pod_template(manifest).is_some());
     workloads.map(Reference::of_object).find_map(|new| {
         let namespace = new.namespace.as_deref().unwrap_or_default();
-        // The watch may not show a new child yet, and such a child serves nothing either.
+        // The watch may not show a new child yet. Treat such a child as starting too.
         let live = watch.live(&new.of(), namespace, &new.name).and_then(|seen| seen.object());
         if !live.as_ref().is_none_or(is_starting) {
             return None;
@@ -45,7 +47,7 @@ pub(crate) fn handover(watch: &Watch, now: Timestamp, leaving: &[Seen], plan: &[
 }
 
 impl Handover {
-    /// The Event that reports it.
+    /// Returns the Event that reports the handover.
     pub(crate) fn told(&self) -> EventText {
         let Self { old, new, .. } = self;
         let message = format!("{} {} serves until {} {} does", old.kind, old.name, new.kind, new.name);
@@ -53,20 +55,20 @@ impl Handover {
     }
 }
 
-/// Whether a leaving child stays during a handover. Workloads and their configuration stay. Other children stay while
-/// the plan has a child of their kind.
+/// Returns whether a leaving child stays during a handover. Workloads and their configuration stay. Other children stay
+/// if the plan has a child of the same kind.
 pub(crate) fn stays(child: &Seen, plan: &[Value]) -> bool {
     let is_of_its_kind = |manifest: &Value| manifest["kind"] == child.of.kind.as_str();
     runs_pods(child) || rank(&child.of, false) == 0 || plan.iter().any(is_of_its_kind)
 }
 
-/// Whether a child is a workload. The kind alone identifies a workload of an earlier operator.
+/// Returns whether a child is a workload. If the watch does not have the whole object, the API group decides.
 fn runs_pods(child: &Seen) -> bool {
     child.object().map_or(child.of.group() == "apps", |live| pod_template(&live).is_some())
 }
 
-/// Whether a workload has no available pod yet. A workload with zero replicas or with the strategy `Recreate` never
-/// counts as starting.
+/// Returns whether a workload has no available pod yet. Returns false for a workload with zero replicas or with the
+/// strategy `Recreate`.
 fn is_starting(live: &Value) -> bool {
     let (spec, status) = (&live["spec"], &live["status"]);
     let is_asked_to = spec["replicas"].as_i64().is_some_and(|replicas| replicas > 0);

@@ -1,13 +1,13 @@
-//! Rejections because a field of a child never changes while the child exists.
+//! Explains rejections that are about immutable fields of a child.
 //!
-//! The operator does not delete the child, because data or pods would be lost. It reports the field and the user's
-//! options.
+//! The operator does not delete and recreate the child, because data or pods would be lost. The operator reports the
+//! field and what the user can do.
 
 use serde_json::Value;
 
 use crate::reconcile::{children::drift, error::CallError};
 
-/// API servers' messages about immutable fields.
+/// Texts in API servers' messages about immutable fields.
 const SAYINGS: [&str; 5] = [
     "field is immutable",
     "is immutable after creation",
@@ -16,7 +16,7 @@ const SAYINGS: [&str; 5] = [
     "cannot change roleRef",
 ];
 
-/// Adds the fields and the remedy to a rejection of `wanted`, if it is about an immutable field of `live`.
+/// Adds the fields and the remedy to a rejection of `wanted`, if the rejection is about an immutable field of `live`.
 pub(crate) fn explained(error: CallError, wanted: &Value, live: &Value) -> CallError {
     if !SAYINGS.iter().any(|saying| error.message.contains(saying)) {
         return error;
@@ -24,7 +24,7 @@ pub(crate) fn explained(error: CallError, wanted: &Value, live: &Value) -> CallE
     let changed = changed(wanted, live);
     let told: Vec<&String> = changed.iter().filter(|path| error.message.contains(*path)).collect();
     let fields = if told.is_empty() {
-        // Some types list the mutable fields instead, each in quotes.
+        // For some types, the message lists the mutable fields instead, each in quotes.
         let may_change = |path: &str| error.message.contains(&format!("'{}'", path.trim_start_matches("spec.")));
         changed.iter().filter(|path| !may_change(path)).collect()
     } else {
@@ -36,7 +36,7 @@ pub(crate) fn explained(error: CallError, wanted: &Value, live: &Value) -> CallE
     CallError { message: format!("{remedy}; the API server says: {}", error.message), ..error }
 }
 
-/// The message that these fields never change while the child exists, and the remedy.
+/// Returns the message that these fields never change while the child exists, and the remedy.
 pub(crate) fn never_changes(fields: &str, wanted: &Value) -> String {
     let text = |field: &str| wanted["metadata"][field].as_str().unwrap_or_default();
     let kind = wanted["kind"].as_str().unwrap_or_default().to_lowercase();

@@ -1,4 +1,4 @@
-//! A child that is known to exist, and the changes to its managed fields before an apply.
+//! Changes the managed fields of an existing child before an apply.
 
 use serde_json::Value;
 
@@ -14,8 +14,8 @@ use crate::reconcile::{
 /// The field path of a workload's replicas in managed fields.
 pub(super) const REPLICAS_FIELD: [&str; 2] = ["f:spec", "f:replicas"];
 
-/// A child that is known to exist. Every write names its UID, because the watch may not have reported a replacement
-/// yet.
+/// A child that exists as far as the operator knows. Every write names the child's UID, because another child may have
+/// replaced it and the watch may not have reported this yet.
 pub(super) struct Known<'a> {
     pub(super) calls: Calls<'a>,
     pub(super) wanted: &'a Wanted,
@@ -23,7 +23,8 @@ pub(super) struct Known<'a> {
 }
 
 impl Known<'_> {
-    /// Reads the child with its managed fields, or returns the child that replaced it.
+    /// Reads the child with its managed fields. If another child has replaced it, returns the other child as
+    /// [`Made::Found`].
     pub(super) async fn read(&self) -> Result<Made<Value>, CallError> {
         Ok(match self.calls.get(&self.wanted.name).await? {
             Some(live) if live["metadata"]["uid"] == *self.uid => Made::Done(live),
@@ -31,8 +32,8 @@ impl Known<'_> {
         })
     }
 
-    /// Gives up our claim on the replicas where another writer sets them. An apply that only omits the field would
-    /// reset it.
+    /// Gives up the operator's claim on the replicas if another client sets them. An apply that only omits the field
+    /// would reset the field.
     pub(super) async fn release_replicas(&self) -> Result<Made<()>, CallError> {
         if !self.wanted.releases_replicas {
             return Ok(Made::Done(()));
@@ -44,8 +45,8 @@ impl Known<'_> {
         Ok(Made::Done(()))
     }
 
-    /// Claims leftovers of an earlier plan, so that the next apply removes them. Returns whether any leftover had no
-    /// other field manager.
+    /// Claims the leftover fields of an earlier plan, so that the next apply removes them. Returns whether any of these
+    /// fields had no other field manager.
     pub(super) async fn claim_leftovers(&self, live: &Value) -> Result<Made<bool>, CallError> {
         if leftovers(&self.wanted.body, live).is_empty() {
             return Ok(Made::Done(false));
@@ -58,15 +59,15 @@ impl Known<'_> {
         }
     }
 
-    /// Returns the managed fields without our claim on the replicas, where another writer sets them.
+    /// Returns the managed fields. If another client sets the replicas, leaves out the operator's claim on them.
     pub(super) fn without_replicas(&self, entries: Vec<Value>) -> Vec<Value> {
         let released = self.wanted.releases_replicas.then(|| managed_fields::released(&entries, &REPLICAS_FIELD));
         released.flatten().unwrap_or(entries)
     }
 }
 
-/// Makes us the field manager of everything that an earlier operator wrote through updates. So our next apply removes
-/// the fields that the plan no longer has.
+/// Makes this operator the field manager of all fields that an earlier operator wrote with updates. So the next apply
+/// removes the fields that the plan no longer has.
 pub(super) async fn take_over(calls: &Calls<'_>, live: &Value) -> Result<(), CallError> {
     let api_version = live["apiVersion"].as_str().unwrap_or_default();
     match managed_fields::taken_over(entries_of(live), "", api_version) {

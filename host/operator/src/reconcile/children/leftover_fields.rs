@@ -1,15 +1,15 @@
 //! Finds fields that an earlier plan left on a child and that no field manager owns.
 //!
-//! The API server derives some fields from others. It copies `serviceAccountName` to the older `serviceAccount`, gives
-//! a volume without a source an `emptyDir`, and fills in `rollingUpdate` and pull policies. Server-side apply removes only fields with a
-//! field manager, and these have none. So they outlive their plan: pods keep a removed ServiceAccount, or the server
-//! refuses the new plan because a volume has two sources. The operator therefore claims such fields, and its next apply
-//! removes them.
+//! The API server derives some fields from other fields. For example, the server copies `serviceAccountName` to the
+//! older `serviceAccount`, gives an `emptyDir` to a volume without a source, and sets defaults for `rollingUpdate` and
+//! pull policies. A server-side apply removes only fields with a field manager, and derived fields have no manager. So
+//! derived fields stay when the plan changes: pods keep a removed ServiceAccount, or the server refuses the new plan
+//! because a volume has two sources. The operator therefore claims such fields, and its next apply removes them.
 
 use kaos_policy::stamp::pod_template_pointer;
 use serde_json::{Map, Value, json};
 
-/// The path of a field, as managed fields write it.
+/// The path of a field, in the format of managed fields.
 pub(crate) type Path = Vec<String>;
 
 /// Returns the fields of `live` that the server derived from an earlier plan and would not derive from `wanted`. The
@@ -35,14 +35,15 @@ pub(crate) fn leftovers(wanted: &Value, live: &Value) -> Vec<Vec<Path>> {
     groups
 }
 
-/// Returns the leftover field that messages name.
+/// Returns one leftover field, for messages.
 pub(crate) fn named(groups: &[Vec<Path>]) -> Option<String> {
     let path = groups.first()?.first()?;
     let steps = path.iter().map(|step| step.strip_prefix("f:").unwrap_or(step));
     Some(steps.collect::<Vec<_>>().join("."))
 }
 
-/// The server fills in `rollingUpdate`, and then refuses any other strategy next to it.
+/// Finds a leftover `rollingUpdate`: the server sets this field by default, and then refuses any other strategy next to
+/// it.
 fn rolling_update(field: &str, wanted: &Value, live: &Value, groups: &mut Vec<Vec<Path>>) {
     let rolls = |strategy: &Value| matches!(strategy["type"].as_str(), None | Some("RollingUpdate"));
     if !rolls(wanted) && wanted["rollingUpdate"].is_null() && !live["rollingUpdate"].is_null() {
@@ -50,7 +51,8 @@ fn rolling_update(field: &str, wanted: &Value, live: &Value, groups: &mut Vec<Ve
     }
 }
 
-/// The server keeps the field's older name, and derives the newer one from it.
+/// Finds a leftover ServiceAccount: the server keeps the field with the older name, and derives the field with the
+/// newer name from it.
 fn service_account(at: &[String], wanted: &Value, live: &Value, groups: &mut Vec<Vec<Path>>) {
     const NAMES: [&str; 2] = ["serviceAccountName", "serviceAccount"];
     let is_set = |spec: &Value, name: &str| spec[name].as_str().is_some_and(|account| !account.is_empty());
@@ -60,7 +62,8 @@ fn service_account(at: &[String], wanted: &Value, live: &Value, groups: &mut Vec
     }
 }
 
-/// The server gives a volume without a source an `emptyDir`, which excludes every other source.
+/// Finds leftover volume sources: the server gives an `emptyDir` to a volume without a source, and this excludes every
+/// other source.
 fn volumes(at: &[String], wanted: &Value, live: &Value, groups: &mut Vec<Vec<Path>>) {
     for (name, wanted, live) in pairs("volumes", wanted, live) {
         let is_kept = |field: &str| field == "name" || wanted.contains_key(field);
@@ -71,7 +74,8 @@ fn volumes(at: &[String], wanted: &Value, live: &Value, groups: &mut Vec<Vec<Pat
     }
 }
 
-/// The server derives the pull policy from the image's tag once, when it first sees the container.
+/// Finds leftover pull policies of containers: the server derives the pull policy from the image's tag only once, when
+/// it first sees the container.
 fn pull_policies(at: &[String], field: &str, wanted: &Value, live: &Value, groups: &mut Vec<Vec<Path>>) {
     for (name, wanted, live) in pairs(field, wanted, live) {
         if is_outdated(wanted, live, "image", "imagePullPolicy") {
@@ -80,7 +84,7 @@ fn pull_policies(at: &[String], field: &str, wanted: &Value, live: &Value, group
     }
 }
 
-/// The server derives the pull policy of an image volume like that of a container.
+/// Finds leftover pull policies of image volumes: the server derives them in the same way as for containers.
 fn image_volumes(at: &[String], wanted: &Value, live: &Value, groups: &mut Vec<Vec<Path>>) {
     for (name, wanted, live) in pairs("volumes", wanted, live) {
         if let Some(Value::Object(wanted)) = wanted.get("image")
@@ -92,7 +96,7 @@ fn image_volumes(at: &[String], wanted: &Value, live: &Value, groups: &mut Vec<V
     }
 }
 
-/// Whether the live pull policy differs from the one that the server would derive from the wanted image.
+/// Returns whether the live pull policy differs from the policy that the server would derive from the wanted image.
 fn is_outdated(wanted: &Map<String, Value>, live: &Map<String, Value>, image: &str, policy: &str) -> bool {
     let image = wanted.get(image).and_then(Value::as_str);
     let kept = live.get(policy).and_then(Value::as_str);
@@ -100,7 +104,7 @@ fn is_outdated(wanted: &Map<String, Value>, live: &Map<String, Value>, image: &s
     !is_planned && image.zip(kept).is_some_and(|(image, kept)| kept != pull_policy(image))
 }
 
-/// The pull policy that the server derives from an image.
+/// Returns the pull policy that the server derives from an image.
 pub(crate) fn pull_policy(image: &str) -> &'static str {
     let name = image.rsplit('/').next().unwrap_or(image);
     if name.contains('@') {
@@ -112,7 +116,7 @@ pub(crate) fn pull_policy(image: &str) -> &'static str {
     }
 }
 
-/// The pairs of items with the same name in both lists.
+/// Returns the pairs of items with the same name in both lists.
 fn pairs<'a>(
     field: &str,
     wanted: &'a Value,

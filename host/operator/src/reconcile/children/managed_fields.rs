@@ -1,18 +1,20 @@
-//! Managed fields: finds the writers of fields, and turns an earlier operator's entries into this operator's.
+//! Handles managed fields: finds the writers of fields, and assigns the entries of an earlier operator to this
+//! operator.
 //!
-//! The earlier operator wrote through updates. Server-side apply removes only the applier's own fields, so its
-//! unplanned fields would stay forever. So the operator first turns those entries into its own.
+//! The earlier operator wrote with updates. A server-side apply removes only fields of the applying manager, so
+//! unplanned fields of the earlier operator would stay forever. To prevent this, this operator first assigns those
+//! entries to itself.
 
 use std::collections::BTreeSet;
 
 use kaos_policy::stamp::MANAGER;
 use serde_json::{Map, Value, json};
 
-/// The field manager of the earlier operator, which writes through updates. Every controller made with kubebuilder has
-/// this default, so it means the earlier operator only before our first apply.
+/// The field manager of the earlier operator, which writes with updates. Many other controllers have this name too,
+/// because it is kubebuilder's default. So the name means the earlier operator only before this operator's first apply.
 const EARLIER: &str = "manager";
 
-/// Whether an entry comes from our apply, to the object itself or to a subresource.
+/// Returns whether an entry comes from an apply of this operator, to the object itself or to a subresource.
 fn is_applied(entry: &Value, subresource: &str) -> bool {
     entry["manager"] == MANAGER && entry["operation"] == "Apply" && is_of(entry, subresource)
 }
@@ -21,7 +23,8 @@ fn is_of(entry: &Value, subresource: &str) -> bool {
     entry["subresource"].as_str().unwrap_or_default() == subresource
 }
 
-/// The managers whose fields the operator treats as its own: itself, and before its first apply the earlier operator.
+/// Returns the managers whose fields the operator treats as its own: its own manager and, before its first apply, the
+/// manager of the earlier operator.
 fn own_managers(entries: &[Value], subresource: &str) -> &'static [&'static str] {
     let is_first = !entries.iter().any(|entry| is_applied(entry, subresource));
     if is_first { &[MANAGER, EARLIER] } else { &[MANAGER] }
@@ -31,14 +34,15 @@ fn is_by(entry: &Value, managers: &[&str]) -> bool {
     entry["manager"].as_str().is_some_and(|manager| managers.contains(&manager))
 }
 
-/// Returns the managed fields of an object that was read with them.
+/// Returns the managed fields of an object. The object must come from the API server, because the watch does not keep
+/// these fields.
 pub(crate) fn entries_of(object: &Value) -> &[Value] {
     object["metadata"]["managedFields"].as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Returns the managed fields after a takeover: updates of the earlier operator or of this one become this operator's
-/// apply. `None` if there is nothing to take over. After its first apply, only its own updates are left to take over.
-/// `subresource` is empty for the object itself.
+/// Returns the managed fields after a takeover: updates of the earlier operator and of this operator become this
+/// operator's apply. After the first apply, only this operator's own updates can be taken over. Returns `None` if no
+/// entry can be taken over. `subresource` is empty for the object itself.
 pub(crate) fn taken_over(entries: &[Value], subresource: &str, api_version: &str) -> Option<Vec<Value>> {
     let managers = own_managers(entries, subresource);
     let is_ours = |entry: &Value| is_applied(entry, subresource);
@@ -68,7 +72,8 @@ pub(crate) fn taken_over(entries: &[Value], subresource: &str, api_version: &str
     Some(kept.chain([ours]).collect())
 }
 
-/// Returns the managed fields without our claim on one field. `None` if we do not own it. The field keeps its value.
+/// Returns the managed fields without the operator's claim on one field. The field keeps its value. Returns `None` if
+/// the operator does not own the field.
 pub(crate) fn released(entries: &[Value], field: &[&str]) -> Option<Vec<Value>> {
     let mut entries = entries.to_vec();
     let mut found = false;
@@ -80,8 +85,8 @@ pub(crate) fn released(entries: &[Value], field: &[&str]) -> Option<Vec<Value>> 
     found.then_some(entries)
 }
 
-/// Returns the managed fields after a takeover of the whole spec. `None` if the operator owns the whole spec already.
-/// Other managers keep their labels, annotations and entries of subresources.
+/// Returns the managed fields after a takeover of the whole spec. Other managers keep their labels, annotations and
+/// entries of subresources. Returns `None` if the operator already owns the whole spec.
 pub(crate) fn seized(entries: &[Value], api_version: &str) -> Option<Vec<Value>> {
     let mut entries = entries.to_vec();
     let mut spec = Map::new();
@@ -100,8 +105,9 @@ pub(crate) fn seized(entries: &[Value], api_version: &str) -> Option<Vec<Value>>
     Some(entries)
 }
 
-/// Returns the managed fields with a claim on fields without a manager, so that our next apply removes them. `None` if
-/// there is no such field. If another manager owns a field of a group, the whole group stays as it is.
+/// Returns the managed fields with a claim on fields without a manager, so that the operator's next apply removes them.
+/// If another manager owns a field of a group, the whole group stays unchanged. Returns `None` if no field can be
+/// claimed.
 pub(crate) fn claimed(entries: &[Value], groups: &[Vec<Vec<String>>], api_version: &str) -> Option<Vec<Value>> {
     let is_ours =
         |entry: &Value| entry["manager"] == MANAGER && entry["operation"] == "Apply" && entry["subresource"].is_null();
@@ -126,7 +132,7 @@ pub(crate) fn claimed(entries: &[Value], groups: &[Vec<Vec<String>>], api_versio
     Some(entries)
 }
 
-/// Adds fields to our applied entry.
+/// Adds fields to the entry of the operator's apply.
 fn give(entries: &mut Vec<Value>, fields: &Map<String, Value>, api_version: &str) {
     let is_ours = |entry: &&mut Value| {
         entry["manager"] == MANAGER && entry["operation"] == "Apply" && entry["subresource"].is_null()
@@ -140,15 +146,16 @@ fn give(entries: &mut Vec<Value>, fields: &Map<String, Value>, api_version: &str
     }
 }
 
-/// Whether we own something at or below a field, or a whole list or object around it. The path is written as in
-/// `fieldsV1`.
+/// Returns whether the operator owns a field, a field below it, or a whole list or object around it. The path has the
+/// format of `fieldsV1`.
 pub(crate) fn owned(entries: &[Value], subresource: &str, path: &[&str]) -> bool {
     entries
         .iter()
         .any(|entry| entry["manager"] == MANAGER && is_of(entry, subresource) && reaches(&entry["fieldsV1"], path))
 }
 
-/// Whether another manager than us and the earlier operator wrote a field, also through a subresource.
+/// Returns whether a manager other than this operator and the earlier operator wrote a field, also through a
+/// subresource.
 pub(crate) fn written_by_others(entries: &[Value], path: &[&str]) -> bool {
     let managers = own_managers(entries, "");
     entries.iter().any(|entry| {
@@ -161,7 +168,7 @@ pub(crate) fn written_by_others(entries: &[Value], path: &[&str]) -> bool {
 pub(crate) fn put_on(entries: &[Value]) -> BTreeSet<String> {
     let own = entries.iter().filter(|entry| entry["manager"] == MANAGER);
     let fields = own.filter_map(|entry| entry["fieldsV1"]["f:metadata"]["f:finalizers"].as_object());
-    // A set item is written as its value, in JSON.
+    // The entry of a set item is its value in JSON.
     fields.flat_map(Map::keys).filter_map(|item| serde_json::from_str(item.strip_prefix("v:")?).ok()).collect()
 }
 

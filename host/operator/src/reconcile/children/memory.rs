@@ -1,4 +1,4 @@
-//! The memory of an object's children, by child. The plan prunes it.
+//! The memory of an object's children, by child. Children that leave the plan are forgotten.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ pub(crate) struct ChildrenMemory {
     by_child: BTreeMap<Mark, ChildMemory>,
     /// The rejection of the plan as a whole.
     pub(crate) rejected_plan: Option<Rejected>,
-    /// Names that another owner has.
+    /// The children whose names an object of another owner has.
     pub(crate) conflicts: BTreeSet<Reference>,
     /// The recent writes of each child.
     pub(crate) write_limit: WriteLimit,
@@ -34,21 +34,21 @@ pub(crate) struct ChildrenMemory {
 /// The memory of a child.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ChildMemory {
-    /// How the API server stores it.
+    /// How the API server stores the child.
     pub(crate) stored: Option<Stored>,
-    /// Its rejected manifest.
+    /// The last manifest of the child that the API server rejected.
     pub(crate) rejected: Option<Box<Rejected>>,
     /// The content of a ConfigMap that existed before this operator.
     pub(crate) found: Option<Mark>,
 }
 
 impl ChildrenMemory {
-    /// Returns the memory of a child, if there is any.
+    /// Returns the memory of a child; `None` if the operator remembers nothing about it.
     pub(crate) fn get(&self, child: Mark) -> Option<&ChildMemory> {
         self.by_child.get(&child)
     }
 
-    /// Returns the memory of a child, to change it.
+    /// Returns the memory of a child, for changes.
     pub(crate) fn of(&mut self, child: Mark) -> &mut ChildMemory {
         self.by_child.entry(child).or_default()
     }
@@ -65,7 +65,7 @@ impl ChildrenMemory {
         self.rejected_plan.iter().chain(self.by_child.values().filter_map(|child| child.rejected.as_deref()))
     }
 
-    /// Forgets children that are not planned. How the API server stores a child is kept while the child exists.
+    /// Forgets children that are not planned. If such a child still exists, keeps only how the API server stores it.
     pub(crate) fn keep(&mut self, planned: &BTreeSet<Mark>, there: &BTreeSet<Mark>) {
         self.by_child.retain(|mark, child| {
             let is_planned = planned.contains(mark);
@@ -76,8 +76,8 @@ impl ChildrenMemory {
         });
     }
 
-    /// Consumes a write token for the child, or returns the delay until one is free. `reason` is the reason for the
-    /// write.
+    /// Consumes a write token for the child. If no token is free, the error contains the delay. `reason` is the reason
+    /// for the write.
     pub(crate) fn spend(&mut self, wanted: &Wanted, reason: &str) -> Result<(), CallError> {
         let (child, plan) = (child_mark(&wanted.reference()), hash(wanted.digest()));
         let (wait, message) = match self.write_limit.spend(child, plan, Instant::now()) {
@@ -104,8 +104,8 @@ impl ChildrenMemory {
 pub(crate) enum Stored {
     /// The server stored the manifest with this mark exactly as applied. A difference is drift.
     Exactly(Mark),
-    /// The server stored the manifest in another form, with this mark. While the child keeps this form, there is no
-    /// drift.
+    /// The server stored the manifest (first mark) in another form (second mark). While the child keeps this form, a
+    /// difference is not drift.
     Otherwise(Mark, Mark),
 }
 

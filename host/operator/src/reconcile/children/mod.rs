@@ -1,21 +1,21 @@
-//! The children of an object: from the plan's manifests to the objects in the cluster.
+//! Makes the children of an object match the plan's manifests.
 //!
 //! | step | module |
 //! |---|---|
-//! | all children in order, and what hinders them | `apply` |
-//! | what the pass knows of a child | `sight` |
-//! | one child: look, decide, write | `child` |
-//! | applies and repairs of an existing child | `known`, `repair` |
-//! | the decision about one child, without I/O | `decide`, `drift` |
-//! | manifests in their final form | `final_manifest` |
-//! | what is remembered of children between passes | `memory` |
-//! | managed fields; fields that an earlier plan left without a manager | `managed_fields`, `leftover_fields` |
-//! | fields that never change while a child exists | `immutable` |
-//! | manifests that the server rejected, and their retries | `rejected` |
-//! | the limit on repairs | `write_limit` |
-//! | replicas that were set before the takeover | `replicas` |
-//! | children of a deleted owner of the same name | `stale_children` |
-//! | deletion of unplanned children; workloads that stay for a while | `prune`, `handover` |
+//! | applies all children in order, and collects the reasons why children differ | `apply` |
+//! | finds the live child, from the watch or with a read | `sight` |
+//! | decides about one child, and writes it | `child` |
+//! | applies and repairs an existing child | `known`, `repair` |
+//! | computes the decision about one child, without I/O | `decide`, `drift` |
+//! | turns planned manifests into the manifests to apply | `final_manifest` |
+//! | remembers facts about children between passes | `memory` |
+//! | handles managed fields; finds fields that an earlier plan left without a manager | `managed_fields`, `leftover_fields` |
+//! | explains rejections about immutable fields | `immutable` |
+//! | remembers manifests that the server rejected, and when to retry them | `rejected` |
+//! | limits the writes of each child | `write_limit` |
+//! | keeps replicas that a client set before the takeover | `replicas` |
+//! | deletes children of a deleted owner of the same name | `stale_children` |
+//! | deletes unplanned children; keeps old workloads until new ones serve | `prune`, `handover` |
 
 pub(super) mod apply;
 pub(super) mod child;

@@ -1,7 +1,7 @@
 //! Deletes children that are no longer in the plan.
 //!
-//! A child stays while the watch on its type is in trouble: a policy that does not see the child may leave it out of the
-//! plan for that reason alone, and deleted data is gone for good.
+//! A child stays while the watch on its type has an error: the policy may have left the child out of the plan only
+//! because it did not see the child. Deleted data would be lost.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -12,16 +12,16 @@ use serde_json::Value;
 use crate::reconcile::{access::Access, children::apply::ChildrenResult, children::decide::is_going, error::CallError};
 use crate::watch::{Seen, Watch};
 
-/// Time until the next look at children that stay because of a watch in trouble. A watch that works again causes no pass
-/// if nothing changed meanwhile.
+/// The time until the next pass if children stay because their watch has an error. If nothing changed, a watch that
+/// works again causes no pass.
 pub(crate) const AGAIN: Duration = Duration::from_secs(15);
 
-/// A child by group, kind and name: versions are views on the same object.
+/// Returns group, kind and name of a child. Leaves out the version, because versions are only views of the same object.
 fn identity(of: &ResourceType, name: &str) -> (String, String, String) {
     (of.group().to_owned(), of.kind.clone(), name.to_owned())
 }
 
-/// Returns the children of an object that are not in the plan and not being deleted yet.
+/// Returns the children of an object that are not in the plan and are not being deleted yet.
 pub(crate) fn unwanted(watch: &Watch, uid: &str, plan: &[Value]) -> Vec<Seen> {
     let wanted: BTreeSet<_> = plan.iter().map(Reference::of_object).map(|it| identity(&it.of(), &it.name)).collect();
     let is_unwanted = |child: &Seen| !wanted.contains(&identity(&child.of, &child.name));
@@ -29,8 +29,8 @@ pub(crate) fn unwanted(watch: &Watch, uid: &str, plan: &[Value]) -> Vec<Seen> {
     children.filter(|child| !child.object().is_some_and(|live| is_going(&live))).collect()
 }
 
-/// Removes the children whose type is not watched now from the list, and records why they stay. Returns whether there are
-/// any.
+/// Removes children from the list if the watch on their type has an error, and records why they stay. Returns whether
+/// it removed any children.
 pub(crate) fn spare_unseen(watch: &Watch, unwanted: &mut Vec<Seen>, result: &mut ChildrenResult) -> bool {
     let before = unwanted.len();
     unwanted.retain(|child| {
@@ -44,7 +44,7 @@ pub(crate) fn spare_unseen(watch: &Watch, unwanted: &mut Vec<Seen>, result: &mut
     unwanted.len() < before
 }
 
-/// Deletes these children. Records what it deleted, and what it could not delete.
+/// Deletes these children. Records the deleted children, and the errors.
 pub(crate) async fn prune(access: &Access, unwanted: &[Seen], result: &mut ChildrenResult) {
     for child in unwanted {
         if let Err(error) = remove(access, child, PropagationPolicy::Background).await {
@@ -58,7 +58,7 @@ pub(crate) async fn prune(access: &Access, unwanted: &[Seen], result: &mut Child
     }
 }
 
-/// Deletes exactly this version of a child. A later version may have no owner any more.
+/// Deletes a child only at this version: at a later version, the child may have no owner any more.
 pub(crate) async fn remove(access: &Access, child: &Seen, propagation: PropagationPolicy) -> Result<(), CallError> {
     let version = child.version.to_string();
     access.delete(&child.reference(), &child.uid, Some(&version), propagation).await.map(drop)

@@ -1,6 +1,7 @@
-//! Manifests that the server rejected. The operator does not send the same manifest again until the manifest, the live
-//! child or the user's part of the object changes. The reason may lie elsewhere, such as an admission rule that an
-//! administrator corrects without any event. So the operator still retries, first after minutes and at last every hour.
+//! Remembers manifests that the server rejected. The operator does not send the same manifest again until the manifest,
+//! the live child or the user's part of the object changes. The reason may also be outside of these, such as an
+//! admission rule that an administrator corrects without any event. So the operator still retries, first after two
+//! minutes, and later every hour.
 
 use std::time::Duration;
 
@@ -18,14 +19,14 @@ use crate::{
     },
 };
 
-/// The times until the retries of one manifest.
+/// The delays between the retries of one manifest.
 const BACKOFF: Backoff = Backoff { first: Duration::from_mins(2), max: Duration::from_hours(1) };
 
 /// A manifest that the server rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Rejected {
     tried: Mark,
-    /// Number of rejections in a row.
+    /// The number of consecutive rejections.
     times: u32,
     pub(crate) what: String,
     pub(crate) message: String,
@@ -34,8 +35,7 @@ pub(crate) struct Rejected {
 }
 
 impl Rejected {
-    /// Records a rejection. `before` is an earlier rejection of the same manifest, `longest` the upper limit for the
-    /// wait of any object.
+    /// Records a rejection. `before` is the previous rejection, if any. `longest` is the upper limit for the delay.
     pub(crate) fn new(tried: Mark, error: &CallError, before: Option<&Self>, longest: Duration, now: Instant) -> Self {
         let times = before.filter(|before| before.tried == tried).map_or(1, |before| before.times.saturating_add(1));
         Self {
@@ -47,19 +47,20 @@ impl Rejected {
         }
     }
 
-    /// Returns the server's rejection if it is about exactly this and not expired.
+    /// Returns the server's rejection if it is about the same `tried` hash and is not expired.
     pub(crate) fn stands(&self, tried: Mark, now: Instant) -> Option<CallError> {
         let stands = self.tried == tried && now < self.until;
         stands.then(|| CallError { what: self.what.clone(), class: Class::Permanent, message: self.message.clone() })
     }
 }
 
-/// A hash of everything that a rejection depends on: the manifest, the UID of the live child, and the user's part of
-/// the object.
+/// Returns a hash of all facts on which a rejection depends: the manifest, the UID of the live child, and the user's
+/// part of the object.
 pub(crate) fn tried(wanted: &Wanted, there: Option<&str>, object: &Value) -> Mark {
     let metadata = &object["metadata"];
     let annotations = metadata["annotations"].as_object().into_iter().flatten();
-    // The watch strips this annotation, write responses do not: ignore it so that both hash alike.
+    // Ignore this annotation: the watch removes it, but write responses contain it. Without the annotation, both have
+    // the same hash.
     let annotations: Vec<Mark> = annotations.filter(|(name, _)| *name != LAST_APPLIED).map(hash).collect();
     hash((wanted.digest(), there, hash(&object["spec"]), hash(&metadata["labels"]), annotations))
 }

@@ -1,4 +1,4 @@
-//! Applies an existing child, and repairs one that differs from the last apply.
+//! Applies an existing child, and repairs a child that differs from the last apply.
 
 use serde_json::Value;
 
@@ -20,8 +20,8 @@ use crate::{
     watch::WriteGuard,
 };
 
-/// Repairs a field that differs from the last apply. If the server may store the field in another form, a dry run
-/// first shows whether an apply would change anything. Fields that an earlier plan left go in either case.
+/// Repairs a field that differs from the last apply. If the server may store the field in another form, a dry run first
+/// shows whether an apply would change anything. Removes leftover fields of an earlier plan in both cases.
 pub(super) async fn repair(
     access: &Access,
     known: &Known<'_>,
@@ -54,8 +54,8 @@ pub(super) async fn repair(
     force(access, known, memory, &format!("{path} was different")).await
 }
 
-/// Removes leftovers of an earlier plan, unless the operator tried it before or they belong to another field
-/// manager.
+/// Removes leftover fields of an earlier plan, unless the operator already tried to remove them, or they belong to
+/// another field manager.
 pub(super) async fn clear(
     access: &Access,
     known: &Known<'_>,
@@ -76,7 +76,7 @@ pub(super) async fn clear(
     apply(access, known, memory, &format!("an earlier plan left {path}")).await
 }
 
-/// Removes the additions of other field managers from the spec.
+/// Removes the fields that other field managers added to the spec.
 pub(super) async fn reduce(
     access: &Access,
     known: &Known<'_>,
@@ -90,10 +90,10 @@ pub(super) async fn reduce(
     apply(access, known, memory, "another client added to it").await
 }
 
-/// Applies the child. If the server refuses because of fields of other managers, takes over the whole spec and applies
-/// again. Example: another manager changed a port number. The server sees a new port of that manager, and the planned
-/// port is missing. If the second apply fails too, those fields were not the reason, so their managers get them back.
-/// Otherwise the next accepted apply would remove these fields.
+/// Applies the child. If the server refuses the apply, takes over the whole spec from other managers and applies again,
+/// because their fields may be the reason. Example: another manager changed a port number. Then the server sees a new
+/// port of that manager next to the planned port. If the second apply fails too, those fields were not the reason, so
+/// their managers get the fields back. Otherwise the next accepted apply would remove these fields.
 pub(super) async fn force(
     access: &Access,
     known: &Known<'_>,
@@ -101,7 +101,7 @@ pub(super) async fn force(
     reason: &str,
 ) -> Result<Made<Done>, CallError> {
     let error = match apply(access, known, memory, reason).await {
-        // A misfit, such as an undeclared field, does not come from the fields of others.
+        // Fields of other managers are not the reason for a misfit, such as an undeclared field.
         Err(error) if error.is_final() && !error.is_misfit() => error,
         done => return done,
     };
@@ -111,7 +111,7 @@ pub(super) async fn force(
     let seized = known.calls.manage(&live, &known.without_replicas(entries)).await?;
     let forced = apply(access, known, memory, reason).await;
     if forced.is_err()
-        // A later writer has already claimed the fields that it wants.
+        // If another client wrote the child in between, it already claimed the fields that it wants.
         && let Err(error) = known.calls.manage(&seized, before).await
     {
         tracing::warn!(child = %named(&known.wanted.reference()), %error, "could not give fields of other clients back");
@@ -131,12 +131,12 @@ pub(super) async fn apply(
     if let Some(answer) = calls.apply(&wanted.name, &wanted.body, uid, false).await? {
         return Ok(Made::Done(applied(wanted, memory, reason, answer, writing)));
     }
-    // Nothing was written.
+    // The call wrote nothing.
     memory.write_limit.give_back(child_mark(&wanted.reference()));
     read(access, &wanted.reference()).await.map(Made::Found)
 }
 
-/// Records a successful apply: how the server stores the child.
+/// Records a successful apply, and how the server stores the child.
 pub(super) fn applied(
     wanted: &Wanted,
     memory: &mut ChildrenMemory,
@@ -158,7 +158,7 @@ pub(super) fn applied(
     Done::Written(reason.to_owned(), answer)
 }
 
-/// A hash of an object without its status and without the metadata that changes with every write.
+/// Returns a hash of an object, without the status and without the metadata that changes with every write.
 fn looks_of(object: &Value) -> Mark {
     let without = |fields: &Value, left_out: &[&str]| -> Vec<Mark> {
         let fields = fields.as_object().into_iter().flatten();

@@ -1,8 +1,9 @@
-//! Replicas that a user or an autoscaler set on a workload of an earlier operator, which never reset them.
+//! Keeps replicas that a user or an autoscaler set on a workload of an earlier operator. The earlier operator never
+//! reset such replicas.
 //!
-//! The object does not mention them, and its definition defaults to 1. So a plain takeover would scale down a serving
-//! workload. Instead the operator marks the object with an annotation that leaves the replicas to others. An Event
-//! reports it, and removing the annotation ends it.
+//! The object does not contain this number of replicas, and the default of its kind is 1. So a plain takeover would
+//! scale down a serving workload. Instead, the operator adds an annotation to the object. While the object has the
+//! annotation, the operator does not write the replicas. An Event reports the annotation.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -20,7 +21,7 @@ use crate::reconcile::{
     subject::Subject,
 };
 
-/// Adapts a manifest that was planned before the object got the annotation.
+/// Removes the replicas from a manifest that was planned before the object got the annotation.
 pub(crate) fn as_scaled<'a>(manifest: &'a Value, object: &Value) -> Cow<'a, Value> {
     if !leaves_replicas(object) || manifest["spec"]["replicas"].is_null() {
         return Cow::Borrowed(manifest);
@@ -30,7 +31,8 @@ pub(crate) fn as_scaled<'a>(manifest: &'a Value, object: &Value) -> Cow<'a, Valu
     Cow::Owned(manifest)
 }
 
-/// Annotates the object so that its replicas stay as another writer set them on this workload. Returns the object.
+/// Annotates the object, so that this workload keeps the replicas that another client set. Returns the annotated
+/// object.
 pub(crate) async fn leave_replicas(
     access: &Access,
     subject: &Subject<'_>,

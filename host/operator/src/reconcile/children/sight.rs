@@ -1,4 +1,4 @@
-//! The pass's knowledge of a child before it writes the child, from the watch or from a read.
+//! Finds a child before the pass writes it, from the watch or with a read.
 
 use kaos_policy::contract::Reference;
 use serde_json::Value;
@@ -13,26 +13,28 @@ use crate::{
     watch::Watch,
 };
 
-/// Result of handling a child.
+/// The result of handling a child.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Done {
-    /// Nothing to do.
+    /// The child already matches the plan.
     Same,
-    /// The operator wrote the child, for this reason. Holds the server's answer.
+    /// The operator wrote the child. Contains the reason, and the server's answer.
     Written(String, Value),
-    /// The child belongs to another owner, named here.
+    /// The child belongs to another owner. Contains the name of this owner.
     Foreign(String),
     /// The child is being deleted.
     Going,
-    /// Nothing yet: a child of an earlier operator has a number of replicas that another writer set.
+    /// The operator did not write the child yet, because another client set the replicas of this child of an earlier
+    /// operator.
     Scaled(Value),
 }
 
-/// Result of an operation on a child.
+/// The result of an operation on a child.
 pub(crate) enum Made<T> {
     /// The operation is done.
     Done(T),
-    /// Nothing was done: the cluster has this instead of the known child.
+    /// The operation was not done, because the cluster does not have the known child. Contains the child that exists
+    /// instead, if any.
     Found(Sight),
 }
 
@@ -48,10 +50,11 @@ macro_rules! found_is_news {
 }
 pub(super) use found_is_news;
 
-/// The pass's knowledge of a child before it applies the child.
+/// The state of a child, as the pass knows it before it applies the child.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Sight {
-    /// The watch knows no such child. It does not follow children of other owners, so one of those may exist.
+    /// The watch does not show the child. A child of another owner may still exist, because the watch does not follow
+    /// such children.
     Unknown,
     /// A read found no child.
     Absent,
@@ -63,9 +66,9 @@ pub(crate) enum Sight {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Live {
     pub(crate) object: Value,
-    /// Whether the pass read it just now, with its managed fields.
+    /// Whether the pass just read the child, with its managed fields.
     pub(super) fresh: bool,
-    /// Whether another field manager is known to own a part of its spec.
+    /// Whether another field manager owns a part of the child's spec, as far as the operator knows.
     pub(crate) shared: bool,
 }
 
@@ -75,13 +78,13 @@ impl Sight {
         object.map_or(Self::Absent, |object| Self::There(Live { object, fresh: true, shared: false }))
     }
 
-    /// Returns the child's object, if the child is known to exist.
+    /// Returns the live child; `None` if the operator did not find it.
     pub(crate) fn live(&self) -> Option<&Value> {
         if let Self::There(live) = self { Some(&live.object) } else { None }
     }
 }
 
-/// Returns the child from the watches.
+/// Returns the state of a child from the watches.
 pub(crate) fn sight(watch: &Watch, child: &Reference, uid: &str, memory: &ChildrenMemory) -> Sight {
     let namespace = child.namespace.as_deref().unwrap_or_default();
     if let Some(seen) = watch.live(&child.of(), namespace, &child.name)
@@ -89,7 +92,7 @@ pub(crate) fn sight(watch: &Watch, child: &Reference, uid: &str, memory: &Childr
     {
         return Sight::There(Live { object, fresh: false, shared: seen.shared });
     }
-    // The watch follows a name that another owner has, until the name is free.
+    // If an object of another owner has the name of a child, the watch follows this name until it is free.
     if memory.conflicts.contains(child)
         && let Some(object) = watch.rival(child)
         && matches!(owner(&object, uid), Owner::Other(_))

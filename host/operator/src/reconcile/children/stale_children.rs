@@ -1,9 +1,9 @@
 //! Deletes a child that belonged to an earlier object of the same name, if the garbage collector has not deleted it
-//! yet. It blocks the new child of the same name.
+//! yet. Such a child blocks the new child of the same name.
 //!
-//! Only one object at a time has a name. So an owner with our object's name and another UID is gone, provided that our
-//! object exists now. The operator asks the API server for that, because the watch may be late. Then it deletes the
-//! child as the garbage collector would: this UID, at the version that it saw.
+//! Only one object at a time has a name. So if the pass's object exists now, an owner with the same name and another
+//! UID no longer exists. The operator asks the API server whether the object exists, because the watch may be late.
+//! Then the operator deletes the child as the garbage collector would, by its UID and version.
 
 use kaos_policy::{contract::ResourceType, stamp::controller};
 use kube::api::PropagationPolicy;
@@ -17,7 +17,7 @@ use crate::reconcile::{
     error::{CallError, Class},
 };
 
-/// Deletes a blocking child of an earlier object with the owner's name. Returns whether the child is gone at once.
+/// Deletes a blocking child of an earlier object with the owner's name. Returns whether the child is gone immediately.
 pub(crate) async fn clear_away(access: &Access, wanted: &Wanted, live: &Value, uid: &str) -> Result<bool, CallError> {
     has_its_owner(access, wanted, uid).await?;
     let metadata = &live["metadata"];
@@ -28,8 +28,8 @@ pub(crate) async fn clear_away(access: &Access, wanted: &Wanted, live: &Value, u
     Ok(gone)
 }
 
-/// Checks that the owner of a planned child still has this UID and is not being deleted. Deletion with orphaned
-/// children removes the owner references. A pass that began earlier must not restore them.
+/// Checks that the owner of a planned child still has this UID and is not being deleted. A deletion with orphaned
+/// children removes the owner references, and a pass that began earlier must not restore them.
 pub(crate) async fn has_its_owner(access: &Access, wanted: &Wanted, uid: &str) -> Result<(), CallError> {
     let owner = controller(&wanted.body).unwrap_or(&Value::Null);
     let served = access.served(&ResourceType::of_object(owner))?;

@@ -1,9 +1,9 @@
-//! Limits the writes of each child. Another operator may write the same field, or the garbage collector may delete a
-//! child because its owner is gone, before the watch reports the deleted owner. Without a limit, the operator would
-//! repeat its write as fast as requests travel.
+//! Limits the writes of each child. Another operator may write the same field again and again. Or the garbage collector
+//! deletes a child because its owner is gone, and the watch has not reported this yet. Without a limit, the operator
+//! would repeat its write as fast as the API server answers.
 //!
-//! Writes of a changed plan come from a swap of policies, a setting or an edit. They have their own, much higher limit.
-//! A limit is needed there too, because a plan may depend on something that reacts to its children.
+//! Writes of changed plans have their own, much higher limit: a swap of policies, a setting or an edit changes the
+//! plan. Such writes also need a limit, because a plan may depend on an object that changes when the children change.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -11,19 +11,19 @@ use tokio::time::Instant;
 
 use crate::reconcile::mark::Mark;
 
-/// Number of writes in a burst, and the time after which one more is free.
+/// The number of writes in a burst, and the time after which one more write is free.
 type Rate = (u32, Duration);
 
-/// Limit for writes of an unchanged plan.
+/// The limit for writes of an unchanged plan.
 const SAME: Rate = (20, Duration::from_secs(5));
-/// Limit for writes of changed plans.
+/// The limit for writes of changed plans.
 const CHANGED: Rate = (200, Duration::from_secs(1));
 
 /// The recent writes of an object's children.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WriteLimit(BTreeMap<Mark, ChildWrites>);
 
-/// The limit that blocks a write, and the remaining wait.
+/// The limit that blocks a write, and the remaining delay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LimitReached {
     /// The limit for an unchanged plan.
@@ -36,7 +36,7 @@ pub(crate) enum LimitReached {
 struct ChildWrites {
     same: Writes,
     changed: Writes,
-    /// The last written plan, and the state before that write.
+    /// The last written plan. `before` is the state before that write.
     plan: Mark,
     before: Option<(Writes, Writes, Mark)>,
 }
@@ -73,7 +73,7 @@ impl Writes {
 }
 
 impl WriteLimit {
-    /// Consumes a write token for the child, or returns the delay until one is free.
+    /// Consumes a write token for the child. If no token is free, the error contains the delay.
     pub(crate) fn spend(&mut self, child: Mark, plan: Mark, now: Instant) -> Result<(), LimitReached> {
         let none = || ChildWrites { same: Writes::none(now), changed: Writes::none(now), plan, before: None };
         let child = self.0.entry(child).or_insert_with(none);
@@ -88,7 +88,7 @@ impl WriteLimit {
         Ok(())
     }
 
-    /// Returns the token of the last write, which did not happen.
+    /// Gives back the token of the last write, because this write did not happen.
     pub(crate) fn give_back(&mut self, child: Mark) {
         if let Some(child) = self.0.get_mut(&child)
             && let Some(before) = child.before.take()

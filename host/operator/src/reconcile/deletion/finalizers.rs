@@ -1,9 +1,10 @@
-//! Finalizers. The operator adds its own before it makes children, and removes those of earlier operators on sight. One
-//! of them stands for a client outside of the cluster, and comes off only while the object is being deleted.
+//! Adds and removes finalizers. The operator adds its own finalizer before it creates children, and removes finalizers
+//! of earlier operators when it finds them. One finalizer of earlier operators protects a client at an identity
+//! provider: the operator removes this finalizer only while the object is being deleted.
 //!
-//! The settings or policies that named a finalizer may be gone, and so may the process that added it. The managed
-//! fields of the object record our finalizers, but the watch does not keep managed fields. So a finalizer without a
-//! name in settings or policies costs one read of the object in the life of a process.
+//! After a change of settings or policies, an object may have a finalizer of this operator that no setting or policy
+//! names any more. The managed fields of the object show which finalizers this operator added, but the watch does not
+//! keep managed fields. So for an unknown finalizer, each process reads the object once.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -24,16 +25,17 @@ use crate::watch::Served;
 /// The finalizers of an object that concern this operator.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Finalizers {
-    /// The finalizer that cleanup runs for.
+    /// The finalizer for which the cleanup runs.
     pub(crate) ours: Option<String>,
-    /// The finalizers to remove at once.
+    /// The finalizers that the operator removes immediately.
     pub(crate) retired: Vec<String>,
-    /// The finalizer of an object that is being deleted for its client at an identity provider. The client stays.
+    /// The finalizer that protects the object's client at an identity provider. This field is set only while the object
+    /// is being deleted. The operator does not delete the client.
     pub(crate) client: Option<String>,
 }
 
 impl Finalizers {
-    /// The finalizers of a pass's object.
+    /// Returns the finalizers of a pass's object.
     pub(crate) fn on(subject: &Subject<'_>, memory: &Memory) -> Self {
         Self::of(&subject.object, subject.selected.descent.kind.claims(), memory.finalizers.asked.as_deref())
     }
@@ -59,8 +61,9 @@ impl Finalizers {
         held
     }
 
-    /// Adds finalizers that the operator once added and that no setting or policy names now. They are older than the
-    /// current one. Without a current one, cleanup runs for the first of them.
+    /// Adds finalizers that the operator once added and that no setting or policy names now. These finalizers are older
+    /// than the current finalizer. If the object does not have the current finalizer, the cleanup runs for the first of
+    /// the added finalizers.
     pub(crate) fn with_left(mut self, left: Vec<String>) -> Self {
         let mut left = left.into_iter();
         self.ours = self.ours.or_else(|| left.next());
@@ -73,7 +76,7 @@ impl Finalizers {
     }
 }
 
-/// Removes finalizers from an object. Returns whether it had any of them.
+/// Removes finalizers from an object. Returns whether the object had any of these finalizers.
 pub(crate) async fn retire(
     access: &Access,
     served: &Served,
@@ -87,7 +90,7 @@ pub(crate) async fn retire(
     Ok(wrote)
 }
 
-/// Adds a finalizer to an object, unless the object has it. Returns whether it wrote.
+/// Adds a finalizer to an object, unless the object already has it. Returns whether it wrote the object.
 pub(crate) async fn hold(
     access: &Access,
     served: &Served,
@@ -102,7 +105,7 @@ pub(crate) async fn hold(
     Ok(true)
 }
 
-/// Returns the finalizers that the operator added to an object and that are not among the `known` ones.
+/// Returns the finalizers that the operator added to an object and that are not in `known`.
 pub(crate) async fn left_on(
     access: &Access,
     served: &Served,
@@ -111,7 +114,7 @@ pub(crate) async fn left_on(
     memory: &mut Memory,
 ) -> Result<Vec<String>, CallError> {
     let finalizers = object["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    // Finalizers without a domain belong to Kubernetes.
+    // Ignore finalizers without a domain, because they belong to Kubernetes.
     let unnamed: Vec<&str> = finalizers.filter(|name| name.contains('/') && !known.names(name)).collect();
     if unnamed.iter().any(|name| !memory.finalizers.put_on.contains_key(*name)) {
         let Some(live) = access.read_again(served, object).await? else { return Ok(Vec::new()) };
@@ -122,7 +125,7 @@ pub(crate) async fn left_on(
     Ok(unnamed.into_iter().filter(is_ours).map(str::to_owned).collect())
 }
 
-/// Removes a finalizer from an object. Returns whether the object had it.
+/// Removes a finalizer from an object. Returns whether the object had this finalizer.
 pub(crate) async fn take_off(
     access: &Access,
     served: &Served,
@@ -141,7 +144,8 @@ mod tests {
 
     use super::*;
 
-    /// A claim on a kind of KAOS, which had the finalizer `kaos.tools/widget-finalizer`.
+    /// Returns a claim on a kind of KAOS. Earlier operators used the finalizer `kaos.tools/widget-finalizer` for this
+    /// kind.
     fn claim(finalizer: Option<&str>) -> Claim {
         Claim {
             primary: ResourceType::new("kaos.tools/v1", "Widget"),

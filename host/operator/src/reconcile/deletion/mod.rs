@@ -1,4 +1,5 @@
-//! Deletion of an object: deletes its children in order and within a time limit, then removes the finalizer.
+//! Handles the deletion of an object: deletes its children in order and within a time limit, then removes the
+//! finalizer.
 
 pub(super) mod finalizers;
 
@@ -29,10 +30,10 @@ use crate::{
     watch::{ObjectKey, Seen, Served},
 };
 
-/// Time until the next look at a cleanup without events.
+/// The time until the next pass of a cleanup without events.
 const LOOK_FOR_CHILDREN: Duration = Duration::from_secs(15);
 
-/// Runs the pass of an object that is being deleted. It only cleans up.
+/// Runs the pass over an object that is being deleted. Such a pass only does the cleanup.
 pub(crate) async fn end(
     runner: &PolicyRunner,
     access: &Access,
@@ -41,7 +42,8 @@ pub(crate) async fn end(
     memory: &mut Memory,
 ) -> Result<Ended, CallError> {
     let mut held = Finalizers::on(subject, memory);
-    // After a restart, only the plan tells whether it requests one of the retired finalizers.
+    // After a restart, the operator does not remember which finalizer the plan requests, so ask the policies again. The
+    // plan may request one of the retired finalizers.
     if memory.finalizers.asked.is_none() && !held.retired.is_empty() {
         let asked = ask(runner, subject.key, &subject.object, &mut subject.selected, memory).await;
         if let Asked::Answered(_, rendered) = asked {
@@ -52,9 +54,9 @@ pub(crate) async fn end(
     let_go(access, rules, subject.key, &subject.served, &mut subject.object, held, memory).await
 }
 
-/// Runs the pass of an object that is being deleted and that no policy answers for. A policy may return before the
-/// cleanup time is over. It knows the types of the children, so they are deleted in order. After that time, owner
-/// references delete them.
+/// Runs the pass over an object that is being deleted and has no policy. Waits for a policy until the cleanup time is
+/// over: with a policy, the operator knows the types of the children and deletes them in order. After that time,
+/// removes the finalizer, and the garbage collector deletes the children by their owner references.
 pub(crate) async fn end_unserved(
     access: &Access,
     rules: &Rules,
@@ -67,8 +69,8 @@ pub(crate) async fn end_unserved(
     match left_on(access, &served, object, &Finalizers::default(), memory).await {
         Ok(left) if left.is_empty() => return ends(Next::Never),
         Ok(_) => {}
-        // Without the right to read the object, the operator cannot tell whether it set a finalizer itself. New rights
-        // lead to new passes.
+        // Without the right to read the object, the operator does not know whether it added a finalizer itself. New
+        // rights cause new passes.
         Err(error) if error.class == Class::Forbidden => return ends(Next::After(rules.resync)),
         Err(error) => return Err(error),
     }
@@ -79,7 +81,7 @@ pub(crate) async fn end_unserved(
     let_go(access, rules, key, &served, &mut Arc::clone(object), Finalizers::default(), memory).await
 }
 
-/// Cleans up an object that is being deleted, and removes our finalizers from it.
+/// Does the cleanup of an object that is being deleted, and removes the operator's finalizers from the object.
 async fn let_go(
     access: &Access,
     rules: &Rules,
@@ -101,7 +103,7 @@ async fn let_go(
     Ok(Ended { result: PassResult::Gone, next: cleaned? })
 }
 
-/// Deletes the children of an object in order, then removes the finalizer. Returns when to look again.
+/// Deletes the children of an object in order, then removes the finalizer. Returns when the next pass must run.
 async fn clean_up(
     access: &Access,
     rules: &Rules,
@@ -137,7 +139,8 @@ async fn clean_up(
     Ok(Next::Never)
 }
 
-/// Removes the finalizer of an object's client at an identity provider. Says so first: nothing deletes the client.
+/// Removes the finalizer that protects an object's client at an identity provider. First writes an Event, because the
+/// operator does not delete the client.
 async fn leave_client(
     access: &Access,
     served: &Served,
@@ -162,7 +165,8 @@ async fn tell_cleanup_failed(access: &Access, object: &Value, error: &CallError)
 }
 
 /// Deletes the children in order: Services and routes, then workloads, then their configuration. Starts a rank only
-/// when all children of the previous rank are gone, and for workloads also their pods. Returns whether all are gone.
+/// when all children of the previous rank are gone, and for workloads also their pods. Returns whether all children are
+/// gone.
 async fn take_down(access: &Access, uid: &str) -> Result<bool, CallError> {
     loop {
         let children = access.watch.children(uid);
@@ -178,14 +182,14 @@ async fn take_down(access: &Access, uid: &str) -> Result<bool, CallError> {
     }
 }
 
-/// The time left for cleanup.
+/// Returns the time left for the cleanup.
 fn time_left(access: &Access, rules: &Rules, object: &Value) -> Duration {
     let passed = passed(object["metadata"]["deletionTimestamp"].as_str(), access.clock.now());
     rules.cleanup.saturating_sub(passed)
 }
 
-/// Whether the object is deleted with orphaned children. The garbage collector then removes our owner reference from
-/// each child.
+/// Returns whether the object is deleted with orphaned children. Then the garbage collector removes the owner reference
+/// to the object from each child.
 fn is_orphaning(object: &Value) -> bool {
     let finalizers = object["metadata"]["finalizers"].as_array();
     finalizers.is_some_and(|held| held.iter().any(|finalizer| finalizer == "orphan"))
@@ -207,7 +211,8 @@ impl<'a> Remaining<'a> {
         Self { child, rank: rank(&child.of, runs_pods), runs_pods, is_going }
     }
 
-    /// A workload stays until its pods are gone, because they need the children of the next rank.
+    /// Returns how to delete the child. A workload stays until its pods are gone, because the pods need the children of
+    /// the next rank.
     fn propagation(&self) -> PropagationPolicy {
         if self.runs_pods { PropagationPolicy::Foreground } else { PropagationPolicy::Background }
     }

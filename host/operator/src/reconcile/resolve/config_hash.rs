@@ -1,9 +1,10 @@
-//! Restarts pods when a referenced Secret or ConfigMap changes. The hash on the pod template covers the content of
-//! every Secret and ConfigMap that the template names, if the operator watches Secrets. It already covers ConfigMaps of
-//! the plan itself.
+//! Restarts pods when a referenced Secret or ConfigMap changes. If the operator watches Secrets, the hash on the pod
+//! template covers the content of every Secret and ConfigMap that the template names. Without this module, the hash
+//! covers only ConfigMaps of the plan itself.
 //!
-//! For a Secret, the operator keeps only a digest keyed with its own key, and the hash contains only a digest of that.
-//! If some content is unreadable, its changes are unknown, so otherwise unchanged pods keep running.
+//! For a Secret, the operator stores only a digest that is keyed with the operator's key. The hash contains only a
+//! digest of this digest. If the operator cannot read some content, it cannot detect changes of this content. Then pods
+//! keep running unless another input of the hash changes.
 
 use std::{cell::RefCell, collections::BTreeSet};
 
@@ -46,8 +47,9 @@ impl From<Option<String>> for ReferencedContent {
     }
 }
 
-/// Stamps the plan with hashes of the content that its pods refer to. `None` while some of it is not known yet. `live`
-/// returns the live children. Content that is unreadable now counts as last `read`.
+/// Stamps the plan with hashes of the content to which its pods refer. Returns `None` while some of the content is not
+/// known yet. `live` returns the live children. For content that is unreadable now, uses the digest of the last read in
+/// `read`.
 pub(crate) fn stamped(
     plan: &[Value],
     read: &mut Read,
@@ -58,7 +60,7 @@ pub(crate) fn stamped(
 ) -> Option<Vec<Value>> {
     let content = |reference: &Reference| -> ReferencedContent {
         if let Some(own) = emitted(plan, reference) {
-            // The server merges both fields into one.
+            // The server merges `stringData` into `data`.
             let whole = json!({"data": [own["data"], own["stringData"]]});
             return (reference.kind == "Secret").then(|| secret_digest(&whole)).into();
         }
@@ -112,8 +114,8 @@ pub(crate) fn stamped(
     Some(stamped)
 }
 
-/// Returns the live workload's hash, or the hash that it stands for. `None` if the plan changes anything else about its
-/// pods.
+/// Returns the hash of the live workload, or the hash for which the live hash stands. Returns `None` if the plan
+/// changes any other part of the workload's pods.
 fn kept(manifest: &Value, plan: &[Value], live: &dyn Fn(&Reference) -> Option<Value>) -> Option<String> {
     let there = live(&Reference::of_object(manifest))?;
     let carried = carried_hash(&there)?;
@@ -144,7 +146,7 @@ fn references(manifest: &Value) -> BTreeSet<Reference> {
     named.into_iter().map(reference).collect()
 }
 
-/// Returns the plan's manifest that a reference means.
+/// Returns the manifest in the plan that a reference names.
 fn emitted<'a>(plan: &'a [Value], reference: &Reference) -> Option<&'a Value> {
     plan.iter().find(|manifest| Reference::of_object(manifest) == *reference)
 }
@@ -200,14 +202,14 @@ mod tests {
         ]
     }
 
-    /// The plan in its sealed form, as it reaches the stamp.
+    /// Returns the sealed plan, as `stamped` gets it.
     fn sealed() -> Vec<Value> {
         let mut plan = plan();
         plan.iter_mut().for_each(seal);
         plan
     }
 
-    /// A Secret and a ConfigMap outside the plan that the plan's pods refer to.
+    /// Returns a Secret outside the plan to which the plan's pods refer.
     fn keyed() -> Value {
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "t", "name": "keyed"}, "data": {"k": "dg=="}})
     }
@@ -222,7 +224,7 @@ mod tests {
         carried_hash(&stamped[2]).unwrap().to_owned()
     }
 
-    /// Stamps the plan, with these live children.
+    /// Stamps the plan while the children in `live` exist.
     fn stamp(plan: &[Value], lookup: &dyn Lookup, live: &[Value]) -> Vec<Value> {
         stamp_after(plan, &mut Read::new(), lookup, live)
     }
@@ -240,7 +242,7 @@ mod tests {
         let carried = carried_hash(&live[2]).unwrap();
         assert_eq!(hash(&plan, &live), carried);
         assert_ne!(hash(&plan, &[]), carried, "what is not there has no hash to keep");
-        // A child that keeps an earlier operator's hash continues to keep it.
+        // A child that keeps the hash of an earlier operator still keeps it.
         let mut taken_over = live.clone();
         taken_over[2]["metadata"]["annotations"][HASH_STANDS_FOR] = json!("computed");
         assert_eq!(hash(&plan, &taken_over), "computed");
@@ -262,11 +264,11 @@ mod tests {
         let of = |plan: &[Value]| carried_hash(&plan[2]).unwrap().to_owned();
         let mut read = Read::new();
         let live = stamp_after(&plan, &mut read, &Fixed::new([secret.clone(), config("1")]), &[]);
-        // The last read content stands in for unreadable content.
+        // The digest of the last read replaces unreadable content.
         assert_eq!(of(&stamp_after(&plan, &mut read, &closed("1"), &live)), of(&live));
         let changed = stamp_after(&plan, &mut read, &closed("2"), &live);
         assert_eq!(of(&changed), of(&stamp(&plan, &Fixed::new([secret, config("2")]), &[])));
-        // A process that never read it keeps the hash until something else changes.
+        // A process that never read the content keeps the hash until another input changes.
         let mut read = Read::new();
         assert_eq!(of(&stamp_after(&plan, &mut read, &closed("1"), &live)), of(&live));
         let rolled = stamp_after(&plan, &mut read, &closed("2"), &live);

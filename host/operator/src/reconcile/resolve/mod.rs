@@ -1,5 +1,5 @@
-//! Renders an object into its plan: needs, mapping and translation on one view of the cluster. Registers the needs with
-//! the watch.
+//! Renders an object into its plan: computes needs, mapping and children on one view of the cluster. Registers the
+//! needs with the watch.
 
 pub(super) mod config_hash;
 pub(super) mod gates;
@@ -20,7 +20,7 @@ use crate::{
     watch::{ObjectKey, TooMany},
 };
 
-/// Result of rendering.
+/// The result of rendering.
 pub(crate) enum Resolved {
     /// Rendered with every requested object.
     Complete(Arc<Rendered>),
@@ -28,11 +28,11 @@ pub(crate) enum Resolved {
     Pending,
 }
 
-/// Number of times that the needs may change before the pass is put off.
+/// How often the needs may change in one pass. After that, the operator delays the pass.
 const ROUNDS: usize = 4;
 
-/// Renders an object. The watch follows its needs before the answer counts, so that no change gets lost in between.
-/// The watch also follows the additional needs in `additional`.
+/// Renders an object. The pass uses an answer only after the watch follows all needs of the object, so that no change
+/// is lost in between. The watch also follows the needs in `additional`.
 pub(crate) async fn resolve(
     runner: &PolicyRunner,
     key: &ObjectKey,
@@ -76,9 +76,9 @@ pub(crate) async fn render(
         .await
 }
 
-/// Makes the watch follow the needs of an object. Returns whether all of them are known.
+/// Makes the watch follow the needs of an object. Returns whether the watch knows all of them.
 fn set_needs(runner: &PolicyRunner, key: &ObjectKey, needs: &[Need], memory: &mut Memory) -> Result<bool, TooMany> {
-    // An aborted pass loses its memory, so the stored needs become uncertain.
+    // Invalidate the stored needs first: an aborted pass loses its memory, and then the stored needs would be wrong.
     runner.memories.doubt_needs(key);
     memory.plan.followed = None;
     let known = runner.watch.set_needs(key, needs.iter().map(|need| &need.target))?;
@@ -86,7 +86,7 @@ fn set_needs(runner: &PolicyRunner, key: &ObjectKey, needs: &[Need], memory: &mu
     Ok(known)
 }
 
-/// The needs of the policies, and the references that restart the plan's pods.
+/// Returns the needs of the policies, and the references whose content restarts the plan's pods.
 fn needs(rendered: &Rendered, hashes_references: bool) -> Vec<Need> {
     let mut needs = rendered.needs.clone();
     if hashes_references {
@@ -95,7 +95,8 @@ fn needs(rendered: &Rendered, hashes_references: bool) -> Vec<Need> {
     needs
 }
 
-/// Returns the plan with its hashes stamped. `None` while a reference that restarts its pods is not known yet.
+/// Returns the plan with its hashes. Returns `None` while the operator does not know a reference whose content restarts
+/// the plan's pods.
 pub(crate) fn stamped(runner: &PolicyRunner, plan: &[Value], memory: &mut Memory) -> Option<Vec<Value>> {
     if !runner.hashes_references {
         return Some(plan.to_vec());
@@ -109,8 +110,8 @@ pub(crate) fn stamped(runner: &PolicyRunner, plan: &[Value], memory: &mut Memory
     config_hash::stamped(plan, &mut memory.plan.read, &lookup, &digest, &|| lookup.is_pending(), &live)
 }
 
-/// Refuses an object with more needs than the watch can follow. A plan from needs without a watch would miss their
-/// changes. So the object gets no plan and waits until there is room.
+/// Refuses an object with more needs than the watch can follow. A plan from needs that the watch does not follow would
+/// miss changes of these needs. So the object gets no plan, and waits until the watch can follow its needs.
 fn unfollowed(mut rendered: Rendered, too_many: &TooMany) -> Rendered {
     let namespace = Reference {
         api_version: "v1".to_owned(),

@@ -1,8 +1,8 @@
-//! Objects that a user applies together. The first pods of an object wait shortly for the objects that it names.
-//! Otherwise the pods would start without them and restart as soon as they appear.
+//! Handles objects that a user applies together. The first pods of an object wait for a short time for other objects
+//! that the object names. Otherwise the pods would start without these objects, and restart as soon as they appear.
 //!
 //! A plan gate comes from the policy and has no time limit. This wait comes from the host and is short, so a missing
-//! object blocks nothing for long.
+//! object does not delay pods for long.
 
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ use tokio::time::Instant;
 
 use crate::{catalogue::Catalogue, reconcile::memory::Memory, status::is_unwritten, watch::Watch};
 
-/// Maximum wait. Clients send the objects of a file one after the other.
+/// The maximum wait. The wait is needed because clients send the objects of a file one after the other.
 const STARTUP_GRACE: Duration = Duration::from_secs(2);
 
-/// Returns the time that a first plan still has to wait. It waits while a named object is missing or had no pass
-/// yet, if a policy answers for that object's kind.
+/// Returns the time for which a first plan must still wait. The plan waits while a named object is missing or had no
+/// pass yet. Considers only named objects of kinds for which a policy answers.
 pub(crate) fn wait(catalogue: &Catalogue, watch: &Watch, rendered: &Rendered, memory: &mut Memory) -> Option<Duration> {
     let catalogue = catalogue.load()?;
     let lookup = watch.lookup();

@@ -1,27 +1,28 @@
-//! Decides which policy's answer counts for an object. The predecessor is asked while a policy fails on the object, or
-//! refuses the object and leaves it to its predecessor.
+//! Decides which policy's answer the pass uses for an object. If a policy fails on the object, or refuses it and asks
+//! for a fallback, the pass asks the predecessor.
 
 use kaos_policy::render::{Rendered, Verdict};
 
 use crate::catalogue::Descent;
 
-/// The answers so far of policies that do not take the object.
+/// The answers so far of policies that do not accept the object.
 pub(crate) struct FallbackRound<A> {
-    /// The newest policy that refuses the object and leaves it to its predecessor, with its answer.
+    /// The newest policy that refuses the object and asks for a fallback, with its answer.
     refused: Option<(Descent, A)>,
     /// The answer of the first policy that failed on the object.
     failed: Option<A>,
 }
 
 impl<A> FallbackRound<A> {
-    /// Starts without any answer.
+    /// Starts without any answers.
     pub(crate) fn new() -> Self {
         Self { refused: None, failed: None }
     }
 
-    /// Takes in the answer of the policy that `descent` stands at. Returns the answer that counts, with `descent` at
-    /// its policy. Returns `None` if the predecessor, where `descent` stands now, is to be asked. If all policies fail,
-    /// the first failure counts, because only the newest policy is in use. `descent` then stays at the last policy.
+    /// Adds the answer of the current policy of `descent`. Returns the answer that the pass uses, and sets `descent` to
+    /// the policy of this answer. Returns `None` if the caller must ask another policy, and sets `descent` to this
+    /// policy, a predecessor. If all policies fail, returns the first failure, because only the newest policy is in
+    /// use. In this case, `descent` stays at the last policy.
     pub(crate) fn hear(&mut self, descent: &mut Descent, rendered: &Rendered, answer: A) -> Option<A> {
         if rendered.planned().is_some() {
             return Some(answer);
@@ -35,13 +36,14 @@ impl<A> FallbackRound<A> {
             }
             return None;
         }
-        // No policy takes the object, so the newest refusal counts.
+        // No policy accepts the object, so use the newest refusal.
         if let Some((refusing, refused)) = self.refused.take() {
             *descent = refusing;
             return Some(refused);
         }
         match &rendered.verdict {
-            // A failure that has nothing to do with the object is gone the next time.
+            // Report the first failure only if this failure is about the object. A failure that is not about the object
+            // may not happen in the next pass.
             Verdict::Failed(failure) if !failure.failure.says_nothing_of_the_object() => {
                 Some(self.failed.take().unwrap_or(answer))
             }

@@ -1,5 +1,5 @@
-//! Chooses the policies that answer for an object: those of its place, or the pinned one. If they fail on the object,
-//! their predecessors answer.
+//! Chooses the policies that answer for an object: the policies of its place, or the pinned policy. If they fail on the
+//! object, their predecessors answer.
 
 pub(super) mod fallback_round;
 
@@ -25,7 +25,7 @@ use crate::{
     watch::ObjectKey,
 };
 
-/// Result of asking the policies.
+/// The result of asking the policies.
 pub(crate) enum Asked {
     /// The policies answered.
     Answered(Arc<Renderer>, Arc<Rendered>),
@@ -35,7 +35,8 @@ pub(crate) enum Asked {
     Impossible,
 }
 
-/// Returns the policies for an object, by its place and its pin. `None` if no policy answers for its kind there.
+/// Returns the policies for an object, by its place and its pin. Returns `None` if no policy answers for the object's
+/// kind in this place.
 pub(crate) fn select(catalogue: &Catalogue, key: &ObjectKey, object: &Value) -> Option<Selected> {
     let snapshot = catalogue.load()?;
     let pin = object["metadata"]["annotations"][PIN].as_str();
@@ -47,8 +48,8 @@ pub(crate) fn select(catalogue: &Catalogue, key: &ObjectKey, object: &Value) -> 
     answer.kind().map(|kind| selected(kind, chosen && unknown_pin.is_none(), unknown_pin))
 }
 
-/// Asks the selected policies. Asks their predecessors while a policy fails on the object, or refuses the object
-/// and leaves it to its predecessor.
+/// Asks the selected policies. If a policy fails on the object, or refuses it and asks for a fallback, asks the
+/// predecessors.
 pub(crate) async fn ask(
     runner: &PolicyRunner,
     key: &ObjectKey,
@@ -78,7 +79,7 @@ pub(crate) async fn ask(
         }
         needed.extend(last.needs.iter().cloned());
     };
-    // If no policy takes the object, the refusals do not count as fallbacks.
+    // Count fallbacks only if a policy accepts the object.
     if last.planned().is_some() {
         for policy in &left {
             runner.metrics.fallback(policy);
@@ -103,7 +104,7 @@ async fn ask_once(
 ) -> Asked {
     let renderer = match runner.renderer(&selected.descent.kind) {
         Ok(renderer) => renderer,
-        // The catalogue accepts no settings that do not fit.
+        // This never happens, because the catalogue accepts only settings that fit.
         Err(errors) => {
             tracing::error!(%errors, "the active settings do not fit the active policy");
             return Asked::Impossible;
@@ -116,7 +117,7 @@ async fn ask_once(
             Ok(Resolved::Complete(rendered)) => rendered,
             Ok(Resolved::Pending) => return Asked::Pending,
             Err(error) => {
-                // The watch provides objects of this kind only, so rendering cannot fail on the kind.
+                // This never happens, because the watch provides only objects of this kind.
                 tracing::error!(object = %key, %error, "could not render the object");
                 return Asked::Impossible;
             }
@@ -128,7 +129,7 @@ async fn ask_once(
     Asked::Answered(renderer, rendered)
 }
 
-/// Makes the predecessor answer for an object that a policy failed on. Returns whether there is a predecessor.
+/// Makes the predecessor answer for an object on which a policy failed. Returns whether a predecessor exists.
 pub(crate) fn fall_back(
     metrics: &Metrics,
     key: &ObjectKey,

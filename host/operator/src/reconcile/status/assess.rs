@@ -1,5 +1,5 @@
-//! Composes the status of an object from the result of its pass and its live children, which the policy assesses. No
-//! client.
+//! Composes the status of an object from the result of its pass and from its live children. The policy assesses the
+//! children. This step has no client.
 
 use std::sync::Arc;
 
@@ -14,18 +14,19 @@ use crate::{
     status::{self, Standing},
 };
 
-/// A composed status, without times. Only the result of a pass can become one.
+/// A composed status, without transition times. Code can create this value only from the result of a pass.
 pub(crate) struct Composed(Value);
 
 impl Composed {
-    /// The status of a pass that did not finish: the live status with its conditions.
+    /// Returns the status of a pass that did not finish: the live status with the conditions of the pass. Returns
+    /// `None` for a pass that finished.
     pub(crate) fn unfinished(applied: &Applied, object: &Value) -> Option<Self> {
         let why = applied.why_unfinished()?;
         let (of, reason, message) = why.condition();
         Some(Self(status::amend(object, of, reason, &message, why.is_lasting())))
     }
 
-    /// Takes the content out, to write it.
+    /// Returns the content, for the write.
     pub(crate) fn into_value(self) -> Value {
         self.0
     }
@@ -34,11 +35,12 @@ impl Composed {
 /// The result of an assessment.
 pub(crate) struct Assessment {
     pub(crate) status: Composed,
-    /// The fuel that the assessment took.
+    /// The fuel that the assessment used.
     pub(crate) fuel: u64,
     /// Whether the policy failed, now or earlier in the pass.
     pub(crate) is_failed: bool,
-    /// Whether the policy got no sandbox or no processor. That proves nothing, so the pass is retried.
+    /// Whether the policy got no sandbox or no processor. This is not a failure of the policy, so the operator retries
+    /// the pass.
     pub(crate) is_unasked: bool,
 }
 
@@ -57,7 +59,7 @@ pub(crate) async fn assess(
     let fallback = subject.selected.fallback();
     let compose = move || {
         let assessed: Result<Assessed, PolicyFailure> = match &rendered.verdict {
-            // A policy that just failed is not asked to assess.
+            // Do not ask a policy that just failed.
             Verdict::Failed(failure) => Err(failure.clone()),
             Verdict::Planned(_) | Verdict::Refused(_) => renderer
                 .assess(&rendered, outcome.clone(), children)

@@ -1,12 +1,12 @@
 //! Drops the fields of a status that the kind's schema does not declare. The API server refuses an apply with
 //! undeclared fields.
 //!
-//! The schema comes from the first of these that is available:
-//! - the definition
-//! - the API server's `OpenAPI` document, which every client may read, if the operator may not read definitions
-//! - the definitions in the binary
+//! The schema comes from the first available source:
+//! - the CRD in the cluster
+//! - the API server's `OpenAPI` document, if the operator may not read CRDs (every client may read this document)
+//! - the CRD that is embedded in the binary
 //!
-//! The operator reads the schema again when the definition has changed.
+//! The operator reads the schema again when the CRD has changed.
 
 use std::{
     collections::BTreeMap,
@@ -25,14 +25,14 @@ use crate::{
     watch::{Served, Watch},
 };
 
-/// The status schema of each kind, with the definition that it came from.
+/// The status schema of each kind, with the version of the CRD from which the schema comes.
 #[derive(Debug, Default)]
 pub(crate) struct DeclaredFields {
     known: Mutex<BTreeMap<ResourceType, (u64, Arc<Value>)>>,
 }
 
 impl DeclaredFields {
-    /// Drops the fields that the kind does not declare. A kind without a known schema keeps everything.
+    /// Drops the fields that the kind does not declare. Keeps all fields if the schema of the kind is unknown.
     pub(crate) async fn project(
         &self,
         client: &Client,

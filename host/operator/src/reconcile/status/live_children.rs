@@ -1,4 +1,4 @@
-//! Collects the live children that a status is about.
+//! Collects the live children that a status describes.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,8 @@ use crate::{
     watch::Seen,
 };
 
-/// Returns the live children of a plan, or without a plan, all children of the object. Also returns whether one of
-/// them reports on an earlier generation.
+/// Returns the live children of a plan. Without a plan, returns all children of the object. Also returns whether the
+/// status of a child is about an earlier generation.
 pub(super) async fn live_children(
     access: &Access,
     rendered: &Rendered,
@@ -41,7 +41,7 @@ pub(super) async fn live_children(
         let namespace = reference.namespace.as_deref().unwrap_or_default();
         let live = access.watch.live(&reference.of(), namespace, &reference.name).and_then(|seen| seen.object());
         let live = live.or_else(|| answers.get(&reference).cloned());
-        // A child of another owner does not count. A kept child has no owner.
+        // Leave out a child of another owner. A child that outlives the object has no owner.
         let live = live.filter(|live| match owner(live, uid) {
             Owner::Ours => true,
             Owner::Orphan => controller(manifest).is_none(),
@@ -54,7 +54,7 @@ pub(super) async fn live_children(
     (children, unseen)
 }
 
-/// Reads a child of an earlier operator that no watch shows. Its takeover waits for a plan.
+/// Reads a child of an earlier operator that no watch shows. Such a child is taken over only with a plan.
 async fn untaken(access: &Access, child: &Seen) -> Option<Value> {
     let live = access.read(&child.reference()).await;
     let live = live.inspect_err(|error| tracing::debug!(%error, "could not read a child of an earlier operator"));

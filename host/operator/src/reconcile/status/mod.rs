@@ -1,15 +1,15 @@
-//! The status of an object: from the result of a pass to the written status.
+//! Turns the result of a pass into the object's status, and writes the status.
 //!
 //! | step | module |
 //! |---|---|
 //! | collects the live children | `live_children` |
-//! | the delay while a controller has not observed a child's generation | `observed_generation` |
-//! | asks the policy, and composes the status; no client | `assess` |
-//! | transition times, and the transitions that get an Event | `times` |
-//! | the fields that the kind declares | `declared_fields` |
-//! | the write, only if the status differs | `publish`, `write` |
+//! | delays the status while a controller has not observed a child's generation | `observed_generation` |
+//! | asks the policy, and composes the status (no client) | `assess` |
+//! | sets transition times, and finds the transitions that get an Event | `times` |
+//! | drops fields that the kind does not declare | `declared_fields` |
+//! | writes the status if it differs | `publish`, `write` |
 //!
-//! [`crate::status`] has the types, reasons and messages of the conditions.
+//! [`crate::status`] contains the types, reasons and messages of the conditions.
 
 mod assess;
 pub(super) mod declared_fields;

@@ -1,8 +1,9 @@
-//! Children whose controller has not observed their latest generation. Their status describes the previous one. For
-//! example, a scaled-up Deployment is not broken only because its controller has not counted yet.
+//! Delays the status while the controller of a child has not observed the child's latest generation. Until then, the
+//! status of the child describes the previous generation. For example, a Deployment is not broken only because its
+//! controller has not counted the pods after a scale-up.
 //!
-//! The object keeps its old status for as long as a controller may reasonably take. A child takes part in this if it
-//! reports an observed generation.
+//! The object keeps its old status for the time that a controller normally needs. Only children that report an observed
+//! generation can cause this delay.
 
 use std::time::Duration;
 
@@ -12,17 +13,17 @@ use tokio::time::Instant;
 
 use crate::reconcile::memory::Memory;
 
-/// Maximum wait. A slower controller counts as broken, and the status shows it.
+/// The maximum delay. After this time, the object's status shows the status of the child.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// Whether a child's status is about an earlier generation.
+/// Returns whether a child's status is about an earlier generation.
 pub(crate) fn is_unobserved(live: &Value) -> bool {
     let (seen, written) = (&live["status"]["observedGeneration"], &live["metadata"]["generation"]);
     matches!((seen.as_i64(), written.as_i64()), (Some(seen), Some(written)) if seen < written)
 }
 
-/// Returns the wait before the next status of an object, or `None` to write it now. Waits only for `unseen` children,
-/// and only if everything is applied: any other outcome is worth reporting at once.
+/// Returns the delay before the next status of an object, or `None` to write the status now. Delays the status only if
+/// `unseen` is true and all children are applied: any other outcome must be reported immediately.
 pub(crate) fn wait(
     object: &Value,
     outcome: &Outcome,

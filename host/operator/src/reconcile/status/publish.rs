@@ -20,10 +20,11 @@ use crate::{
     watch::{ObjectKey, Served},
 };
 
-/// Maximum time for writing the status of a pass that did not finish. The cause may delay this write too.
+/// The time limit for writing the status of a pass that did not finish. The cause of the unfinished pass may also delay
+/// this write.
 const LAST_WRITE: Duration = Duration::from_secs(10);
 
-/// Publishes a status. Returns whether it wrote.
+/// Publishes a status. Returns whether it wrote the status.
 pub(super) async fn publish(
     access: &Access,
     declared_fields: &DeclaredFields,
@@ -48,7 +49,7 @@ pub(super) async fn publish(
     Ok(wrote)
 }
 
-/// Reports a pass that did not finish in the status and as an Event, unless that is done already.
+/// Reports a pass that did not finish, in the status and as an Event, unless the status already reports this.
 pub(crate) async fn publish_failure(
     access: &Access,
     declared_fields: &DeclaredFields,

@@ -1,4 +1,4 @@
-//! The step of a pass that reports its result: in memory for metrics and the explain page, and in the object's status.
+//! Reports the result of a pass: in memory for metrics and the explain page, and in the object's status.
 
 use kaos_policy::{
     contract::Outcome,
@@ -27,8 +27,8 @@ use crate::{
     },
 };
 
-/// Records the result in the object's memory. Returns whether the status stays as it is: a failure that may be over the
-/// next time is not worth reporting at once.
+/// Records the result in the object's memory. Returns whether the status stays unchanged, because a failure that may be
+/// over in the next pass is not reported immediately.
 pub(crate) fn remember(
     access: &Access,
     subject: &Subject<'_>,
@@ -54,7 +54,7 @@ pub(crate) fn remember(
     (children.waits && memory.failures < SHOWN_FROM) || error.is_some_and(|error| !error.is_shown(memory.failures))
 }
 
-/// Writes the status. Returns whether it wrote, or an early end of the pass.
+/// Writes the status. Returns whether it wrote the status, or an early end of the pass.
 pub(crate) async fn report(
     runner: &PolicyRunner,
     access: &Access,
@@ -64,13 +64,13 @@ pub(crate) async fn report(
     applied: &Applied,
     memory: &mut Memory,
 ) -> Result<Result<bool, Ended>, CallError> {
-    // With client, only for children of an earlier operator that no watch shows.
+    // This step uses the client only for children of an earlier operator that no watch shows.
     let (children, unseen) = live_children(access, &prepared.rendered, &subject.uid, &applied.children.answers).await;
     if let Some(wait) = observed_generation::wait(&subject.object, &applied.outcome, unseen, memory, Instant::now()) {
         let result = if applied.wrote { PassResult::Changed } else { PassResult::Waiting };
         return Ok(Err(Ended { result, next: Next::After(wait) }));
     }
-    // Without client.
+    // This step has no client.
     let Assessment { status, fuel, is_failed, is_unasked } = assess(runner, subject, prepared, applied, children).await;
     runner.metrics.fuel(&prepared.rendered.policy, fuel);
     if is_unasked {
@@ -81,7 +81,7 @@ pub(crate) async fn report(
     } else {
         (!subject.selected.descent.without.is_empty()).then_some(Unserved::FellBack)
     };
-    // With client.
+    // This step uses the client.
     let at = (subject.key, &subject.served);
     publish(access, declared_fields, at, &subject.object, status, memory).await.map(Ok)
 }
@@ -91,7 +91,7 @@ fn name_of(outcome: &Outcome) -> String {
         Outcome::Applied => "applied".to_owned(),
         Outcome::Gated => "gated".to_owned(),
         Outcome::Refused(refusal) => format!("refused: {}", refusal.reason()),
-        // Every object keeps this text, so it is cut.
+        // Cut this text, because the operator keeps it for every object.
         Outcome::Failed(message) => format!("failed: {}", cut(message, NOTE)),
     }
 }

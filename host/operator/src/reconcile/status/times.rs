@@ -1,4 +1,4 @@
-//! The transition times of conditions, and the transitions that get an Event.
+//! Sets the transition times of conditions, and finds the transitions that get an Event.
 
 use serde_json::{Value, json};
 
@@ -7,12 +7,12 @@ use crate::{
     status::conditions::{ACCEPTED, APPLIED, POLICY_FALLBACK, READY, RESOLVED, reason},
 };
 
-/// Conditions whose transitions get Events.
+/// The conditions whose transitions get Events.
 const TOLD: [&str; 5] = [ACCEPTED, RESOLVED, APPLIED, READY, POLICY_FALLBACK];
-/// Reasons of the normal course of events.
+/// The reasons that also occur without any problem.
 const ORDINARY: [&str; 4] = [reason::GATED, reason::PROGRESSING, reason::WAITING, reason::NOT_FOUND];
 
-/// Sets the transition time of every condition: the old time if its status is the same, otherwise `now`.
+/// Sets the transition time of every condition: the old time if the condition's status did not change, otherwise `now`.
 pub(crate) fn stamp(status: &mut Value, before: &Value, now: &str) {
     for condition in status["conditions"].as_array_mut().into_iter().flatten() {
         let old = find(before, condition["type"].as_str().unwrap_or_default());
@@ -22,15 +22,15 @@ pub(crate) fn stamp(status: &mut Value, before: &Value, now: &str) {
     }
 }
 
-/// Returns the transitions between two statuses. The normal first steps of a new object get no Event; its first
-/// problems do.
+/// Returns the transitions between two statuses. The normal first steps of a new object get no Event; the first
+/// problems of a new object get Events.
 pub(crate) fn transitions(status: &Value, before: &Value) -> Vec<EventText> {
     let text = |condition: &Value, field: &str| condition[field].as_str().unwrap_or_default().to_owned();
     let changed = |of: &&str| {
         let new = find(status, of)?;
         let (is, why) = (text(new, "status"), text(new, "reason"));
         let (was, old_why) = find(before, of).map(|old| (text(old, "status"), text(old, "reason"))).unzip();
-        // The only condition that is bad when it is true.
+        // `PolicyFallback` is the only condition that reports a problem when it is true.
         let bad = *of == POLICY_FALLBACK && is == "True";
         let ordinary = (is == "True" && !bad) || ORDINARY.contains(&why.as_str());
         let told = match was.as_deref() {
@@ -38,7 +38,7 @@ pub(crate) fn transitions(status: &Value, before: &Value) -> Vec<EventText> {
             None => !ordinary && why != reason::REFUSED && why != reason::UNAVAILABLE,
             Some(was) => was != is || (old_why.as_ref() != Some(&why) && is != "True"),
         };
-        // A refusal shows in three conditions. The first one reports it.
+        // Three conditions show a refusal. Only the first of them gets an Event.
         let echo =
             matches!(&*why, reason::REFUSED | reason::UNAVAILABLE) || (*of == RESOLVED && why == reason::WAITING);
         (told && !echo).then(|| EventText { reason: why, message: text(new, "message"), warning: !ordinary })

@@ -1,7 +1,7 @@
-//! Writes a status, only if it differs, and in one apply that respects other writers.
+//! Writes a status if it differs, with one apply that keeps the fields of other writers.
 //!
-//! Server-side apply removes the fields that the operator no longer sets and keeps the conditions of other writers.
-//! Every other patch needs a read first to do both.
+//! A server-side apply removes the fields that the operator no longer sets, and keeps the conditions of other writers.
+//! With any other patch, the operator would have to read the status first.
 
 use kaos_policy::contract::ResourceType;
 use serde_json::{Map, Value, json};
@@ -20,16 +20,16 @@ use crate::{
     watch::Served,
 };
 
-/// How the live status relates to the computed one.
+/// The difference between the live status and the computed status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum StatusDifference {
     None,
-    /// The live status has more than the computed one. Holds each extra field as `fieldsV1` writes it.
+    /// The live status has additional fields. Contains the path of each additional field in the format of `fieldsV1`.
     More(Vec<Vec<String>>),
     Different,
 }
 
-/// Writes the status if it differs. Returns whether it wrote.
+/// Writes the status if it differs. Returns whether it wrote the status.
 pub(super) async fn write_status(
     access: &Access,
     declared_fields: &DeclaredFields,
@@ -50,7 +50,7 @@ pub(super) async fn write_status(
     match difference(status, before) {
         StatusDifference::None => return Ok(false),
         StatusDifference::More(paths) => {
-            // Only the managed fields tell whether the operator or another client wrote these fields.
+            // Only the managed fields show whether the operator or another client wrote these fields.
             let Some(live) = calls.get(name).await? else { return Ok(false) };
             let entries = entries_of(&live);
             let ours = paths.iter().any(|path| {
@@ -63,8 +63,8 @@ pub(super) async fn write_status(
             }
             take_over_status(access, of, &calls, &live).await?;
         }
-        // The earlier operator may have written the status. Take over its fields before the first apply: later, they
-        // would look like fields of another controller.
+        // The earlier operator may have written the status. Take over its fields before the first apply: after the
+        // first apply, these fields would look like fields of another controller.
         StatusDifference::Different if !is_unwritten(before) && !memory.status.is_ours && !has_ours(before) => {
             let Some(live) = calls.get(name).await? else { return Ok(false) };
             if live["metadata"]["uid"] == metadata["uid"] {
@@ -76,14 +76,14 @@ pub(super) async fn write_status(
     let body = json!({
         "apiVersion": of.api_version,
         "kind": of.kind,
-        // The UID keeps the status from an object that replaced this one.
+        // With the UID, the server does not write this status to an object that replaced this object.
         "metadata": {"name": name, "namespace": namespace, "uid": metadata["uid"]},
         "status": status,
     });
     let answer = apply_status(access, declared_fields, of, &calls, name, &body).await?;
     memory.status.is_ours = true;
     if difference(status, &answer["status"]) != StatusDifference::None {
-        // Other writers write here too, or the server stores the status in its own form.
+        // Other writers also write this status, or the server stores the status in another form.
         memory.status.settled = Some(hash((status, &answer["status"])));
     }
     Ok(true)
@@ -106,14 +106,14 @@ async fn apply_status(
             if error.is_final() {
                 declared_fields.forget(of);
             }
-            // The next pass reads the kind's schema again, and the status may fit then.
+            // Retry: the next pass reads the kind's schema again, and then the status may fit.
             let class = if error.is_misfit() { Class::Transient(None) } else { error.class };
             Err(CallError { class, ..error })
         }
     }
 }
 
-/// Makes the operator the field manager of everything that an earlier operator wrote into the status.
+/// Makes the operator the field manager of all fields that an earlier operator wrote into the status.
 async fn take_over_status(
     access: &Access,
     of: &ResourceType,
@@ -128,7 +128,8 @@ async fn take_over_status(
     Ok(())
 }
 
-/// Whether a status has a field that every status of this operator has. The kind must declare that field.
+/// Returns whether a status has a field that every status of this operator has, provided that the kind declares this
+/// field.
 fn has_ours(status: &Value) -> bool {
     !status["policy"].is_null() || times::find(status, ACCEPTED).is_some()
 }

@@ -1,4 +1,4 @@
-//! Cells of Jobs and `PodDisruptionBudget`s.
+//! The cells of Jobs and `PodDisruptionBudget`s.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! Lets checked revisions serve, if all revisions and settings then fit together.
 //!
-//! A policy and settings that fit only each other serve together: the settings replace active ones of the same
-//! ConfigMap, so neither of the two could come first.
+//! If a policy and new settings fit only each other, both start to serve together. The new settings replace active
+//! settings of the same ConfigMap, so neither the policy nor the new settings could come first.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -37,7 +37,7 @@ pub(super) struct Candidate {
 
 /// Whether candidates may serve together.
 enum Verdict {
-    /// They fit. These revisions serve then.
+    /// The candidates fit. The value contains all revisions that then serve.
     Fit(BTreeSet<String>),
     /// A trial runs or waits for its turn.
     Open,
@@ -52,7 +52,7 @@ impl Candidate {
 
 impl Lifecycle {
     /// Lets a revision serve if all serving revisions then fit together. The earlier revision of the same source stops
-    /// serving. Returns `None` while settings are tried.
+    /// serving. Returns `None` while a trial of settings is not finished.
     pub(super) async fn activate(
         &mut self,
         candidate: Candidate,
@@ -70,14 +70,16 @@ impl Lifecycle {
         }
         together.push(candidate);
         match self.weigh(&mut together).await {
-            // The settings come first: if this process ends in between, the next one still checks the policy.
+            // Admit the settings first: if this process ends before it admits the policy, the next process still checks
+            // the policy.
             Verdict::Fit(serving) => self.let_in(together, &serving).await.map(Some),
             Verdict::Open => Ok(None),
             Verdict::Unfit(_) => Ok(Some(Err(unfit))),
         }
     }
 
-    /// Returns refused or waiting settings for a policy that would replace active ones of the same ConfigMap.
+    /// Returns refused or waiting settings for a policy, if these settings would replace active settings of the same
+    /// ConfigMap.
     fn settings_for(&self, Candidate { entry, .. }: &Candidate, found: &[Found]) -> Vec<Candidate> {
         let Content::Policy(policy, _) = &entry.content else { return Vec::new() };
         let settings = found.iter().filter(|found| found.source.namespace == entry.source.namespace);
@@ -100,7 +102,8 @@ impl Lifecycle {
         next.collect()
     }
 
-    /// Returns whether candidates may serve together. If they may not, forgets them. The last one is in question.
+    /// Returns whether candidates may serve together. If they may not, removes them from the admitted revisions. The
+    /// verdict is about the last candidate.
     async fn weigh(&mut self, candidates: &mut [Candidate]) -> Verdict {
         let serving = self.propose(candidates);
         let verdict = self.judge(candidates, serving).await;
@@ -110,7 +113,7 @@ impl Lifecycle {
         verdict
     }
 
-    /// Adds candidates to the admitted revisions, with their claims. Returns the revisions that serve then.
+    /// Adds candidates to the admitted revisions, with their claims. Returns all revisions that then serve.
     fn propose(&mut self, candidates: &mut [Candidate]) -> BTreeSet<String> {
         let (mut serving, now) = (self.facts().serving(), self.tools.clock.now());
         for Candidate { name, entry, before, .. } in &mut *candidates {
@@ -147,7 +150,8 @@ impl Lifecycle {
         let arrange = |shared: &[Layer]| self.revisions.arrange_with(Some(name), &serving, shared);
         let arranged = match arrange(&self.shared(config.as_ref())) {
             Ok(arranged) => arranged,
-            // The revision and the serving ones are valid. The revision waits until the owner corrects the settings.
+            // The revision and the serving revisions are valid. The revision waits until the owner corrects the
+            // settings.
             Err(Unfit { reason, message, .. }) if arrange(&self.settings).is_ok() => {
                 return Verdict::Unfit(self.waits_for_config(name, entry, reason, &message));
             }
@@ -163,7 +167,7 @@ impl Lifecycle {
         for Candidate { name, entry, .. } in candidates {
             match self.cases_of(name, &serving, &arranged) {
                 Ok(more) => cases.extend(more),
-                // A policy that waits for a place is tried only if it fits there.
+                // A policy that waits for a place is tried only if it fits the settings of this place.
                 Err(_) if matches!(entry.content, Content::Policy(..)) => {}
                 Err(Unfit { reason, message, .. }) => {
                     return Verdict::Unfit(NotAdmitted::refused(reason, message));
@@ -200,7 +204,7 @@ impl Lifecycle {
         NotAdmitted::pending(reason, format!("ConfigMap {OPERATOR_CONFIG}: {message}"))
     }
 
-    /// Lets candidates serve, one after another. They were proposed and fit.
+    /// Lets candidates serve, one after another. The caller proposed the candidates and found that they fit.
     async fn let_in(
         &mut self,
         candidates: Vec<Candidate>,
@@ -240,7 +244,7 @@ impl Lifecycle {
         }
         let asked = self.asked(name);
         self.counted.insert(name.clone());
-        // A revision that replaces a serving one keeps its place.
+        // A revision that replaces a serving revision keeps the place of that revision.
         let replaces = before.iter().any(|other| self.records.status(other).state == RevisionState::Active);
         let kept_out = if replaces { None } else { self.revisions.kept_out(entry, serving) };
         let transition = match kept_out {
@@ -252,12 +256,13 @@ impl Lifecycle {
             status.retried = asked;
         });
         if !is_there.await? {
-            // A revision without a record is not admitted: if it replaced the serving one, no policy would serve.
+            // A revision without a record is not admitted: if it replaced the serving revision, no policy would serve.
             let message = "its record was deleted during the check, which starts again";
             return waits(self, "Interrupted", message.to_owned());
         }
         self.checking.remove(name);
-        // Two revisions of a source never serve together, so these actions do not wait for the next plan.
+        // Two revisions of a source must never serve together, so execute these actions now and not after the next
+        // plan.
         for other in before {
             self.execute(Action::Replace { name: other.clone(), by: name.clone() }, &[]).await?;
         }
@@ -265,7 +270,7 @@ impl Lifecycle {
     }
 }
 
-/// Returns the entry for a package that was checked.
+/// Returns the entry of a checked package for the admitted revisions.
 pub(super) fn entry_of(found: &Found, package: &Package, reach: Reach, content: Content) -> AdmittedRevision {
     AdmittedRevision {
         source: found.source.clone(),

@@ -29,7 +29,7 @@ use crate::{
 };
 
 impl Lifecycle {
-    /// Checks a package and lets it serve. Returns whether to look at it again although nothing changes.
+    /// Checks a package and lets it serve. Returns whether to try the package again even if nothing changes.
     pub(super) async fn admit(
         &mut self,
         name: &str,
@@ -62,12 +62,12 @@ impl Lifecycle {
         };
         let begins = package.component.is_some() && !self.waiting.contains_key(name);
         if begins && !self.is_checked(name, found, &package, asked.as_ref()).await? {
-            // The end of this check, or of the one before it, starts a new round.
+            // The end of this check, or of the check that runs before it, starts a new round.
             return Ok(false);
         }
         let stands = [self.questions.stand(name), self.trials.stand(name)];
         if stands.iter().any(|stand| matches!(stand, Stand::UnderWay)) {
-            // The end starts a new round.
+            // The end of the question or of the trial starts a new round.
             return Ok(false);
         }
         if package.component.is_some() {
@@ -75,7 +75,7 @@ impl Lifecycle {
             // about each of the rights.
             self.fairness.take(&found.source.namespace);
         }
-        // Without an answer of the API server, the check stays open for the next round.
+        // If the API server does not answer, the next round continues the check.
         let Some(examined) = self.examine(name, found, &package).await? else { return Ok(false) };
         let admitted = match examined {
             Ok(entry) => {
@@ -120,12 +120,12 @@ impl Lifecycle {
                 again
             }
         };
-        // Remove this last: if a write failed above, the check stays open too.
+        // Remove this entry last: if a write above fails, the next round continues the check.
         self.checking.remove(name);
         Ok(again)
     }
 
-    /// Returns whether a package was checked. If not, starts the check when it is its turn.
+    /// Returns whether the check of a package has finished. Otherwise starts the check when it is the package's turn.
     async fn is_checked(
         &mut self,
         name: &str,
@@ -150,15 +150,15 @@ impl Lifecycle {
             .await?;
             self.checking.insert(name.to_owned());
         }
-        // A check that could not start takes no turn.
+        // Take the turn only here: a check that could not start must not use up the turn of its namespace.
         self.fairness.take(namespace);
         self.checks.begin(name, namespace, Arc::clone(package));
         Ok(false)
     }
 
     /// Returns the delay before the next attempt for a waiting revision. A revision that passed the gate often waits
-    /// for an object that will be created soon, such as a role. So the delay is short at first, and grows with the time
-    /// that the revision has waited.
+    /// for an object that a user creates soon, such as a role. So the delay is short at first, and grows with the
+    /// waiting time of the revision.
     fn patience_with(&self, name: &str) -> Duration {
         if !self.waiting.contains_key(name) {
             return LOOK_AGAIN;
@@ -166,8 +166,8 @@ impl Lifecycle {
         passed(self.records.status(name).since.as_deref(), self.tools.clock.now()).clamp(BACKOFF.first, LOOK_AGAIN)
     }
 
-    /// Makes all checks that do not depend on other serving revisions. Returns `None` while the API server is asked
-    /// about rights.
+    /// Runs all checks that do not depend on other serving revisions. Returns `None` while the operator asks the API
+    /// server about rights.
     async fn examine(
         &mut self,
         name: &str,
@@ -179,7 +179,7 @@ impl Lifecycle {
             Err(refused) => return Ok(Some(Err(refused))),
         };
         let content = match self.waiting.get(name) {
-            // The package passed the gate and waited for another reason.
+            // The package already passed the gate, and waited for another reason.
             Some(content) => content.clone(),
             None => match self.content(name, package).await {
                 Ok(content) => content,
@@ -207,7 +207,8 @@ impl Lifecycle {
         Ok(Some(Ok(entry_of(found, package, reach, content))))
     }
 
-    /// Returns the rights that the policy lacks. Returns `None` while the API server is asked, which starts here.
+    /// Returns the rights that the policy lacks. Starts to ask the API server, and returns `None` until the answers are
+    /// there.
     async fn missing(&mut self, name: &str, policy: &Policy, found: &Found) -> Option<Missing> {
         if let Some(missing) = self.questions.take(name).await {
             return Some(missing);
@@ -222,13 +223,14 @@ impl Lifecycle {
         None
     }
 
-    /// Returns the scope of a package. Refuses grants that the owner does not allow.
+    /// Returns the scope of a package. Refuses the package if it contains grants that the owner does not allow.
     pub(super) fn reach(&self, package: &Package) -> Result<Reach, NotAdmitted> {
         self.tools.grantable.covers_grants(&package.file.grants)?;
         Ok(reach(&package.file, &package.namespace, &self.tools.duties.operator_namespace)?)
     }
 
-    /// Returns the checked content of a package. Checks it now, unless a background check has finished.
+    /// Returns the checked content of a package. Takes the result of the background check if there is one, and
+    /// otherwise checks the package now.
     pub(super) async fn content(&mut self, name: &str, package: &Package) -> Result<Content, NotAdmitted> {
         if package.component.is_some() {
             let checked = match self.checks.take(name).await {

@@ -1,9 +1,9 @@
-//! Handles active revisions that a new process cannot load any more: their bytes are gone, or this build does not
-//! accept them.
+//! Handles active revisions that a new process cannot load any more: the bytes are gone, or this build does not accept
+//! the bytes.
 //!
-//! Such a revision keeps its place, and its predecessor answers as a fallback. Children that the predecessor does not
-//! know are needed again when the revision can be loaded. The operator tries this at each start, when the bytes come
-//! back, and when a user requests it.
+//! Such a revision keeps its place, and its predecessor answers as a fallback. The fallback deletes no children,
+//! because the revision needs its children again when it can be loaded. The operator tries to load the revision at each
+//! start, when the bytes come back, and when a user requests an attempt.
 
 use std::collections::BTreeSet;
 
@@ -68,7 +68,7 @@ impl Lifecycle {
         self.enter_or_owe(&name, withheld, |status| status.retried = asked).await;
     }
 
-    /// Returns whether to load a lost revision again: its bytes came back, or a user requests it.
+    /// Returns whether to load a lost revision again: the bytes came back, or a user requests an attempt.
     pub(super) fn is_wanted_back(&self, name: &str, found: &[Found]) -> bool {
         let Some(Content::Lost { bytes_are_gone, .. }) = self.revisions.entries.get(name).map(|entry| &entry.content)
         else {
@@ -84,7 +84,7 @@ impl Lifecycle {
         let before = self.revisions.entries.get(name).cloned();
         let loaded = self.load_and_let_back(revision, found).await;
         if let (Err(_), Some(before)) = (&loaded, before) {
-            // It is not known yet whether the revision fits, or its status could not be written.
+            // The operator does not know yet whether the revision fits, or could not write its status.
             self.revisions.entries.insert(name.to_owned(), before);
         }
         loaded
@@ -98,8 +98,9 @@ impl Lifecycle {
         Ok(loaded)
     }
 
-    /// Lets revisions serve that could not be loaded before. If one does not fit together with the revisions that were
-    /// admitted meanwhile, its predecessor still replaces it, and the others do not wait.
+    /// Lets revisions serve that could not be loaded before. If one of them does not fit together with the revisions
+    /// that were admitted meanwhile, its predecessor keeps serving in its place. Such a misfit does not delay the other
+    /// revisions.
     pub(super) async fn let_back(&mut self, back: &[Revision], found: &[Found]) -> Result<(), StepError> {
         let names: Vec<String> =
             back.iter().map(|revision| revision.metadata.name.clone().unwrap_or_default()).collect();
@@ -118,7 +119,8 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Returns why a revision does not fit together with the other serving ones, if those fit together without it.
+    /// Returns why a revision does not fit together with the other serving revisions. Returns `None` if the revision
+    /// fits, or if the other revisions do not fit together even without this revision.
     async fn unfit_beside(&mut self, name: &str, serving: &BTreeSet<String>) -> Result<Option<Unfit>, StepError> {
         let fitted = match &self.installed {
             Some((_, fitted)) => fitted.clone(),
@@ -126,14 +128,14 @@ impl Lifecycle {
         };
         let mut others = serving.clone();
         others.remove(name);
-        // If the operator's own ConfigMap does not fit, the content that fitted last applies.
+        // If the operator's own ConfigMap does not fit, the last good settings apply.
         let settings = [self.config(), fitted].map(|config| self.shared(config.as_ref()));
         let hold = settings.iter().find(|shared| self.revisions.arrange(&others, shared).is_ok());
         Ok(hold.and_then(|shared| self.revisions.arrange_with(Some(name), serving, shared).err()))
     }
 }
 
-/// Returns whether a revision is active and cannot be loaded any more, by its status.
+/// Returns whether the status of a revision says that the revision is active and cannot be loaded any more.
 pub(crate) fn is_withheld(status: &PolicyRevisionStatus) -> bool {
     status.reason.as_deref() == Some(NOT_LOADED)
         && status.message.as_deref().is_some_and(|message| message.starts_with(LOST))

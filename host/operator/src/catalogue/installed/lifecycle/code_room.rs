@@ -11,9 +11,9 @@ use crate::catalogue::installed::{
 };
 
 impl Lifecycle {
-    /// Refuses a tenant's policy whose compiled code has no room next to that of others. If needed, first drops the
-    /// fallbacks of its namespace that are in memory, the oldest first: the operator loads a fallback again when its
-    /// revision is to serve.
+    /// Refuses a tenant's policy if its compiled code exceeds a limit together with the code of other policies. If
+    /// needed, first drops fallbacks of the policy's namespace from memory, the oldest first. The operator loads a
+    /// fallback again when the fallback is needed.
     pub(super) fn make_room(&mut self, name: &str, namespace: &str, policy: &Policy) -> Result<(), NotAdmitted> {
         if namespace == self.tools.duties.operator_namespace {
             return Ok(());
@@ -34,13 +34,13 @@ impl Lifecycle {
         for fallback in dropped {
             tracing::info!(revision = fallback, "fallback leaves the memory to make room for compiled code");
             self.revisions.entries.remove(&fallback);
-            // The answers change, although the same revisions serve.
+            // The policies that answer change, although the same revisions serve.
             self.swap_again();
         }
         Ok(())
     }
 
-    /// The compiled code of tenants' policies in memory, without the named revision.
+    /// Returns the size of the compiled code of tenants' policies in memory, without the named revision.
     fn code_beside(&self, name: &str, namespace: &str) -> CodeSum {
         let entries =
             self.revisions.entries.iter().map(|(name, entry)| (name, (&entry.source.namespace, &entry.content)));
@@ -48,7 +48,7 @@ impl Lifecycle {
             let revision = self.records.get(name)?;
             Some((name, (&revision.spec.source.namespace, content)))
         });
-        // A revision that waits may have an entry, too, with the same code.
+        // A revision may be both in `waiting` and in `entries`, with the same code. The map counts this code once.
         let all: BTreeMap<&String, (&String, &Content)> = waiting.chain(entries).collect();
         let mut sum = CodeSum::default();
         for (of, content) in all.into_iter().filter(|(other, _)| *other != name).map(|(_, it)| it) {
@@ -64,7 +64,8 @@ impl Lifecycle {
         sum
     }
 
-    /// The fallbacks of a namespace that are in memory, the oldest first, with the bytes of their code.
+    /// Returns the fallbacks of a namespace that are in memory, the oldest first, with the size of their compiled code
+    /// in bytes.
     fn fallbacks_of(&self, name: &str, namespace: &str) -> Vec<(String, usize)> {
         let serving = self.facts().serving();
         let entries = self.revisions.entries.iter();

@@ -10,7 +10,8 @@ use crate::{
 };
 
 impl Lifecycle {
-    /// Writes a state into the record before it counts, and writes an Event. Returns whether the record still exists.
+    /// Writes a new state into the record, and then an Event. If the write of the record fails, the revision keeps its
+    /// old state. Returns whether the record still exists.
     pub(super) async fn enter(
         &mut self,
         name: &str,
@@ -25,8 +26,8 @@ impl Lifecycle {
         Ok(true)
     }
 
-    /// Enters a state that follows from other states. The state counts even if the write fails, because a later process
-    /// computes it again. Returns whether the record still exists.
+    /// Enters a state that the operator computes from other states. The new state is in effect even if the write fails,
+    /// because a later process computes the state again. Returns whether the record still exists.
     pub(super) async fn enter_or_owe(
         &mut self,
         name: &str,
@@ -89,7 +90,7 @@ impl Lifecycle {
         retry_command(name, &self.tools.duties.operator_namespace, self.asked(name).as_deref())
     }
 
-    /// Returns whether a user requested an attempt that was not made yet.
+    /// Returns whether a user requested an attempt that the operator did not make yet.
     pub(super) fn is_asked_for(&self, name: &str) -> bool {
         let asked = self.asked(name);
         asked.is_some() && asked != self.records.status(name).retried

@@ -1,4 +1,4 @@
-//! Carries out the planned actions, one after another. An action that fails is reported, and holds up no other one.
+//! Executes the planned actions, one after another. An action that fails is reported, and does not delay other actions.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,10 +15,10 @@ use super::{
     restoring::{LoadResult, age_of},
 };
 
-/// The reason for a quarantine.
+/// The status reason of a quarantined revision.
 const FAILED: &str = "FailedInService";
 
-/// The result of carrying out all actions that are due.
+/// The result of executing all actions that are due.
 pub(super) struct Executed {
     /// The first error.
     pub(super) done: Result<(), StepError>,
@@ -50,7 +50,7 @@ impl Lifecycle {
         }
     }
 
-    /// Returns the delay until a restoration that failed is due again.
+    /// Returns the delay until the next attempt at a failed restoration.
     pub(super) fn next_restoration(&self, found: &[Found]) -> Option<Duration> {
         let is_compiled = |_: &str| false;
         let observed = self.observe(found, &BTreeMap::new(), &is_compiled);
@@ -58,8 +58,8 @@ impl Lifecycle {
         Some(due.saturating_duration_since(observed.now))
     }
 
-    /// Plans and carries out actions until none is due. `failed` are the revisions that failed in service. An action that
-    /// failed is not tried again in the same call.
+    /// Plans and executes actions until no action is due. `failed` are the revisions that failed in service. An action
+    /// that failed is not tried again in the same call.
     pub(super) async fn execute_all(&mut self, found: &[Found], failed: &BTreeMap<String, String>) -> Executed {
         let mut executed = Executed { done: Ok(()), lacks_predecessor: false };
         let (mut tried, mut ready) = (BTreeSet::new(), BTreeSet::new());
@@ -82,7 +82,7 @@ impl Lifecycle {
         }
     }
 
-    /// Carries out one action.
+    /// Executes one action.
     pub(super) async fn execute(&mut self, action: Action, found: &[Found]) -> Result<(), StepError> {
         match action {
             Action::Recreate(name) => self.recreate(&name, found).await?,
@@ -131,8 +131,8 @@ impl Lifecycle {
         self.waiting.remove(name);
     }
 
-    /// Compiles, in the background, a revision that will serve again. Returns whether it can be loaded at once. The end
-    /// of the compilation starts a new round.
+    /// Starts to compile a revision in the background, so that it can serve again. Returns whether the revision can be
+    /// loaded at once. The end of the compilation starts a new round.
     async fn compile(&mut self, name: &str, is_vacant: bool, found: &[Found]) -> bool {
         let Some(revision) = self.records.get(name).cloned() else { return false };
         let is_compiled = self.is_compiled(name, &revision, found).await;
@@ -145,15 +145,15 @@ impl Lifecycle {
         is_compiled
     }
 
-    /// Loads a revision that is to serve again in place of a quarantined one. If it cannot be loaded any more, its
-    /// record says so, and the next plan chooses another one.
+    /// Loads a revision that is to serve again in place of a quarantined revision. If the revision cannot be loaded any
+    /// more, this is recorded in its PolicyRevision, and the next plan chooses another revision.
     async fn restore_one(&mut self, name: &str, failed: &str, found: &[Found]) -> Result<(), StepError> {
         let Some(revision) = self.records.get(name).cloned() else { return Ok(()) };
         let was_open = self.is_held_open(name);
         match self.reload(&revision, found).await? {
             LoadResult::Serves => {
                 if was_open {
-                    // The answers change, although the same revisions serve.
+                    // The policies that answer change, although the same revisions serve.
                     self.swap_again();
                     self.wake_settings(&revision.spec.source.namespace);
                 }
@@ -175,8 +175,9 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Gives a restored predecessor the claim of the failed revision, whatever its own source is: it serves as long as
-    /// the failed package exists. Returns the time of the claim, as the record keeps it.
+    /// Gives a restored predecessor the claim of the failed revision, even if the two have different sources: the
+    /// predecessor serves as long as the failed package exists. Returns the time of the claim in the format of the
+    /// record.
     fn claim_of(&mut self, failed: &str, restored: &str, found: &[Found]) -> Option<String> {
         let age = age_of(self.records.get(failed)?, found);
         let (mut serving, waiting) = (self.facts().serving(), self.waiting_for_a_place());

@@ -1,4 +1,4 @@
-//! Facts that follow from the records together with the admitted revisions. Pure.
+//! Computes facts from the records and the admitted revisions. These functions are pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,13 +27,13 @@ impl<'a> Facts<'a> {
         self.status(name).map(|status| status.state).unwrap_or_default()
     }
 
-    /// Returns the admitted revisions, whether or not they fit together.
+    /// Returns the admitted revisions, whether or not they conflict with each other.
     pub(super) fn serving(self) -> BTreeSet<String> {
         let is_let_in = |name: &&String| self.state(name).is_let_in();
         self.revisions.entries.keys().filter(is_let_in).cloned().collect()
     }
 
-    /// Returns the serving revisions of a source, except the named one.
+    /// Returns the serving revisions of a source, except the revision `name`.
     pub(super) fn others_of(self, name: &str, source: &PolicySource) -> impl Iterator<Item = &'a String> {
         let is_other =
             move |(other, entry): &(&String, &AdmittedRevision)| *other != name && self.serves(other, entry, source);
@@ -62,8 +62,8 @@ impl<'a> Facts<'a> {
         before
     }
 
-    /// Returns the revisions before quarantined ones. The source of the quarantined one must be among `sources`, with
-    /// any content, and no revision of that source may serve.
+    /// Returns the predecessors of quarantined revisions. Only includes predecessors of a quarantined revision whose
+    /// source is in `sources`, with any content, and has no serving revision.
     pub(super) fn held(self, sources: &BTreeSet<&PolicySource>) -> BTreeSet<String> {
         let serves = |source: &PolicySource| self.newest_of(source).is_some();
         let quarantined = self.records.iter().filter(|(name, revision)| {
@@ -73,8 +73,9 @@ impl<'a> Facts<'a> {
         quarantined.flat_map(|(name, _)| self.before(name)).collect()
     }
 
-    /// Returns the good predecessors of a revision: superseded ones with other bytes. First come its predecessors, then
-    /// the other revisions of its source, the latest first.
+    /// Returns the superseded revisions that can replace a failed revision because they have other bytes. The chain of
+    /// predecessors of the failed revision comes first, then the other revisions of its source. In both groups, the
+    /// latest revision comes first.
     fn good_before(self, name: &str) -> Vec<&'a String> {
         let Some(failed) = self.records.get(name).map(|revision| &revision.spec) else { return Vec::new() };
         let is_good = |(name, revision): &(&String, &Revision)| {
@@ -88,8 +89,8 @@ impl<'a> Facts<'a> {
         before.chain(of_source.into_iter().rev()).filter(is_good).map(|(name, _)| name).collect()
     }
 
-    /// Returns the revision that may serve again after a quarantined one. Returns `None` if a revision serves already, or
-    /// if another package decides about it.
+    /// Returns the revision that may serve again in place of a quarantined revision. Returns `None` if a revision
+    /// serves already, or if another package decides about the state of that revision.
     pub(super) fn to_restore(
         self,
         name: &str,
@@ -101,13 +102,13 @@ impl<'a> Facts<'a> {
             return None;
         }
         let best = self.good_before(name).into_iter().next()?;
-        // If a revision has a package of its own again, that package decides about it.
+        // If the package of the best revision exists again, this package decides about the revision's state.
         let own = &self.records.get(best)?.spec.source;
         (own == source || !sources.contains(own)).then_some(best)
     }
 
-    /// Returns the quarantined revision with the same bytes as this one. A package with another name, or one that was
-    /// deleted and created again, is still the same package.
+    /// Returns the quarantined revision with the same bytes as the revision `name`. The bytes stay in quarantine if a
+    /// user renames their package, or deletes it and creates it again.
     pub(super) fn quarantined_as(self, name: &str) -> Option<&'a String> {
         let spec = &self.records.get(name)?.spec;
         let is_same = |(other, revision): &(&String, &Revision)| {

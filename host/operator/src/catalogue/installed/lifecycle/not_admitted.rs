@@ -5,13 +5,13 @@ use kaos_crds::RevisionState;
 use super::Transition;
 use crate::catalogue::Overreach;
 
-/// The reason for refusing settings whose policy does not exist yet.
+/// The status reason of refused settings whose policy does not exist yet.
 pub(super) const NO_SUCH_POLICY: &str = "NoSuchPolicy";
 
 /// Why a package is not admitted.
 pub(super) struct NotAdmitted {
     pub(super) transition: Transition,
-    /// Whether a later attempt may succeed although the package is the same.
+    /// Whether a later attempt may succeed with the same package.
     pub(super) again: bool,
 }
 
@@ -20,7 +20,7 @@ impl NotAdmitted {
         Self { transition: Transition::new(RevisionState::Refused, reason, message), again: false }
     }
 
-    /// The package waits, and the operator looks at it again.
+    /// Lets the package wait. The operator tries it again later.
     pub(super) fn pending(reason: &'static str, message: impl Into<String>) -> Self {
         Self { transition: Transition::new(RevisionState::Pending, reason, message), again: true }
     }

@@ -1,9 +1,9 @@
-//! Loads policies of tenants that were admitted before this process started. They are loaded in the background, because
-//! each may take some time. Until such a policy is loaded, the operator neither changes the objects of its place nor
-//! writes their status.
+//! Loads policies of tenants that were admitted before this process started. The operator loads them in the background,
+//! because each may take some time. Until such a policy is loaded, the operator neither changes the objects of its
+//! place nor writes their status.
 //!
-//! A policy that cannot be loaded for now is tried again later: the compile child was killed because memory was short,
-//! or got no processor.
+//! The operator tries a policy again later if it cannot be loaded for now: the compile child was killed because memory
+//! was short, or got no processor.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -47,7 +47,8 @@ impl Lifecycle {
         true
     }
 
-    /// Has nothing answer in the place of a namespace's own policy that is compiled to serve again there.
+    /// Keeps a place without a policy while a tenant's policy is being compiled to serve in this place again. Until
+    /// then, no other policy answers in the place.
     pub(super) fn hold_open(&mut self, revision: &Revision, found: &[Found]) {
         let name = revision.metadata.name.clone().unwrap_or_default();
         if self.is_local_policy(revision) && !self.is_held_open(&name) {
@@ -55,19 +56,19 @@ impl Lifecycle {
         }
     }
 
-    /// Whether nothing answers in the place of this revision until it serves again, and others are served.
+    /// Returns whether no policy answers in the place of this revision until the revision serves again.
     pub(super) fn is_held_open(&self, name: &str) -> bool {
         let entry = self.revisions.entries.get(name);
         entry.is_some_and(|it| matches!((&it.reach, &it.content), (Reach::Own(_), Content::Unloaded(..))))
     }
 
-    /// Those of them.
+    /// Returns the revisions that are being restored, if no policy answers in their places until they serve again.
     pub(super) fn held_open(&self) -> impl Iterator<Item = &String> {
         let alone = self.restoring.iter().filter(|(_, is_alone)| **is_alone).map(|(name, _)| name);
         alone.filter(|name| self.is_held_open(name))
     }
 
-    /// Whether a revision brings a component for the namespace that it came from.
+    /// Returns whether a revision contains a component and comes from a namespace other than the operator's.
     fn is_local_policy(&self, revision: &Revision) -> bool {
         let PolicyRevisionSpec { source, digest, .. } = &revision.spec;
         source.namespace != self.tools.duties.operator_namespace && digest.is_some()
@@ -81,8 +82,9 @@ impl Lifecycle {
         self.loading.retain(|name, _| serving.contains(name) && is_unloaded(name));
     }
 
-    /// Whether a new package must wait until policies from before this process began are loaded: those of its own
-    /// namespace, unless it replaces one of them, and those of other namespaces that had no more turns than its own.
+    /// Returns whether a new package must wait for policies that served before this process started and are being
+    /// loaded. The package waits for the policies of its own namespace, unless it replaces one of them. It also waits
+    /// for the policies of other namespaces that had fewer turns, or equally many if the package replaces no policy.
     pub(super) fn waits_for_loading(&self, source: &PolicySource) -> bool {
         if source.namespace == self.tools.duties.operator_namespace {
             return false;
@@ -96,7 +98,7 @@ impl Lifecycle {
         })
     }
 
-    /// Where those answer that are being loaded.
+    /// Returns the places of the revisions that are being loaded.
     pub(super) fn loading_places(&self, serving: &BTreeSet<String>) -> Loading {
         let mut places = Loading::new();
         let loading = self.loading.keys().chain(self.held_open()).filter(|name| serving.contains(*name));
@@ -114,9 +116,9 @@ impl Lifecycle {
         places
     }
 
-    /// Removes all answers from the place of a tenant's policy that cannot be loaded for now, until it is loaded. Other
-    /// places do not wait. For a policy that also holds for others, returns the error, so that the operator waits for
-    /// it.
+    /// Keeps the place of a tenant's policy without a policy until the tenant's policy can be loaded. Other places do
+    /// not wait. If the revision also applies to other namespaces, returns the error, so that the operator waits for
+    /// the revision.
     pub(super) async fn put_off(
         &mut self,
         revision: &Revision,
@@ -139,8 +141,8 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Loads one revision that is due: one that is being loaded, one that was put off, or a lost one that is wanted
-    /// back. Returns when the next one is due.
+    /// Loads the next revision that is due: a revision in `loading`, a revision whose last attempt failed, or a lost
+    /// revision that should be loaded again. Returns the delay until the next revision is due.
     pub(super) async fn load_late(&mut self, found: &[Found]) -> Option<Duration> {
         let loads = !self.loading.is_empty();
         if let Some((due, name)) = self.next_unloaded(found)
@@ -160,7 +162,7 @@ impl Lifecycle {
             }
         }
         if loads && self.loading.is_empty() {
-            // New packages had to wait for the loading, and have their turn now.
+            // New packages had to wait until all policies were loaded. These packages have their turn now.
             return Some(Duration::ZERO);
         }
         self.next_unloaded(found).map(|(due, _)| due.saturating_duration_since(Instant::now()))
@@ -169,7 +171,7 @@ impl Lifecycle {
     async fn load_one(&mut self, name: &str, revision: &Revision, found: &[Found]) {
         let is_first = self.loading.remove(name).is_some();
         match self.load_again(revision, found).await {
-            // The answers change, although the same revisions serve.
+            // The policies that answer change, although the same revisions serve.
             Ok(LoadResult::Serves | LoadResult::Withheld) => self.swap_again(),
             Ok(LoadResult::Never) => drop(self.revisions.entries.remove(name)),
             Err(error) | Ok(LoadResult::NotYet(error)) if is_first => {
@@ -188,7 +190,8 @@ impl Lifecycle {
         }
     }
 
-    /// Loads the possible fallbacks of a revision that is being loaded. Returns whether none is left.
+    /// Loads the possible fallbacks of a revision that is being loaded. Returns whether all of these fallbacks are
+    /// loaded.
     async fn loads_before(&mut self, name: &str, found: &[Found]) -> bool {
         let next = |this: &Self| this.loading.get(name).and_then(VecDeque::front).filter(|it| *it != name).cloned();
         while let Some(before) = next(self) {
@@ -212,8 +215,8 @@ impl Lifecycle {
         is_loaded() || !has_component() || matches!(self.checks.stand(name), Stand::Ended)
     }
 
-    /// Returns whether a revision can be loaded at once. Otherwise starts a background check of its component. The end
-    /// of the check starts a new round.
+    /// Returns whether a revision can be loaded at once. Otherwise starts a background check of the revision's
+    /// component. The end of the check starts a new round.
     pub(super) async fn is_compiled(&mut self, name: &str, revision: &Revision, found: &[Found]) -> bool {
         if self.is_loadable(name) {
             return true;
@@ -229,13 +232,15 @@ impl Lifecycle {
                     self.checks.begin(name, &source.namespace, package);
                     false
                 }
-                // Loading the revision reports why there is nothing to check.
+                // The package is missing or invalid, so there is nothing to check. The attempt to load the revision
+                // reports the reason.
                 Ok(_) | Err(_) => true,
             },
         }
     }
 
-    /// Returns the revision to load next, and when it is due. If several are due, the namespaces take turns.
+    /// Returns the revision to load next, and the time when this revision is due. If several revisions are due, the
+    /// namespaces take turns.
     fn next_unloaded(&self, found: &[Found]) -> Option<(Instant, String)> {
         let (serving, now) = (self.facts().serving(), Instant::now());
         let is_asked_anew = |name: &str| self.is_asked_for(name) && self.tried_for.get(name) != Some(&self.asked(name));
@@ -257,7 +262,7 @@ impl Lifecycle {
 fn unloaded(revision: &Revision, found: &[Found]) -> AdmittedRevision {
     let PolicyRevisionSpec { source, scope, .. } = &revision.spec;
     let status = revision.status.clone().unwrap_or_default();
-    // One that an older package keeps out holds no place.
+    // A revision that waits behind an older package has no place.
     let is_kept_out = status.state == RevisionState::Conflict;
     let kinds = if is_kept_out { Vec::new() } else { kinds_of(&status).collect() };
     AdmittedRevision {

@@ -1,5 +1,5 @@
-//! Decides when a refused or waiting package is looked at again: when the reason may be gone, because policies or
-//! settings changed.
+//! Decides when the operator tries a refused or waiting package again: when policies or settings changed, so that the
+//! reason may be gone.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::{
     package::Package,
 };
 
-/// The reason for settings that wait for another version of their policy.
+/// The status reason of settings that wait for another version of their policy.
 const AWAITS_POLICY: &str = "AwaitsPolicy";
 
 impl Lifecycle {
@@ -35,7 +35,7 @@ impl Lifecycle {
             return false;
         }
         let now = self.counterparts(package, named.or(status.policy.as_deref()), found);
-        // After a start, the refusals of the process before count.
+        // After a start, keep the refusals of the previous process.
         *self.refused_under.entry(name.to_owned()).or_insert_with(|| now.clone()) != now
     }
 
@@ -54,9 +54,10 @@ impl Lifecycle {
         }
     }
 
-    /// Returns the revisions that decide whether a package fits. For settings, the serving policies that they are for.
-    /// For a policy, the packages with settings for it, also those that do not serve yet. Those of other namespaces do
-    /// not count, so a tenant cannot cause checks of the owner's packages.
+    /// Returns the revisions that decide whether a package fits. For settings, these are the serving policies that the
+    /// settings are for. For a policy, these are the packages with settings for it, also packages that do not serve
+    /// yet. Leaves out packages of other tenants, and a tenant's packages for a package of the owner: so a tenant
+    /// cannot cause checks of the owner's packages.
     fn counterparts(&self, package: &Package, policy: Option<&str>, found: &[Found]) -> BTreeSet<String> {
         let Some(policy) = policy else { return BTreeSet::new() };
         if package.component.is_some() {
@@ -72,8 +73,8 @@ impl Lifecycle {
         self.facts().serving().into_iter().filter(is_it).collect()
     }
 
-    /// Lets settings wait instead of refusing them if another version of their policy is on its way: they may fit that
-    /// one.
+    /// Lets settings wait instead of refusing them if another version of their policy is being checked: the settings
+    /// may fit that version.
     pub(super) fn or_waits(
         &self,
         not_admitted: NotAdmitted,
@@ -96,8 +97,8 @@ impl Lifecycle {
         awaits && held.package.as_ref().is_ok_and(|package| !self.awaits_policy(package, at, found))
     }
 
-    /// Returns whether a policy for these settings is on its way. What a namespace ships itself holds up no settings for
-    /// others.
+    /// Returns whether another version of the policy for these settings is being checked. A tenant's packages do not
+    /// delay settings of other namespaces.
     fn awaits_policy(&self, package: &Package, settings: &Found, found: &[Found]) -> bool {
         let Some(policy) = package.file.name.as_deref().filter(|_| package.component.is_none()) else { return false };
         let mut in_reach = found.iter().filter(|found| self.is_in_reach(&found.source, &settings.source.namespace));
@@ -111,7 +112,8 @@ impl Lifecycle {
         })
     }
 
-    /// Returns whether a package may concern the packages of a namespace: it lies there or in the operator's namespace.
+    /// Returns whether a package may apply to the same objects as the packages of a namespace: the package is in this
+    /// namespace or in the operator's namespace.
     fn is_in_reach(&self, source: &PolicySource, namespace: &str) -> bool {
         source.namespace == self.tools.duties.operator_namespace || source.namespace == namespace
     }

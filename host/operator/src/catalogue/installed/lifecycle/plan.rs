@@ -1,7 +1,8 @@
-//! Plans the life of revisions: computes from what is observed which actions are due. Pure, so that a process may end
-//! between any two actions: the next one plans the rest.
+//! Plans the life of revisions: computes the actions that are due from the observed state. This code only computes
+//! actions and stores no state. So a process may end between any two actions: the next process plans the remaining
+//! actions.
 //!
-//! Checks of packages are not planned here: `reconcile_packages` takes the next step with each package.
+//! This module does not plan checks of packages: `reconcile_packages` takes the next step with each package.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +15,7 @@ use crate::catalogue::installed::records::RETRY;
 /// A package that exists.
 pub(super) struct SourceRevision<'a> {
     pub(super) source: &'a PolicySource,
-    /// The name of its revision. `None` while the package cannot be read.
+    /// The name of the package's revision. `None` while the operator cannot read the package.
     pub(super) revision: Option<String>,
 }
 
@@ -34,32 +35,32 @@ pub(super) struct Observed<'a> {
     pub(super) now: Instant,
 }
 
-/// A step of a revision.
+/// A change of the state or of the record of a revision.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Action {
-    /// Writes the deleted record of a serving revision again.
+    /// Recreates the deleted record of a serving revision.
     Recreate(String),
     /// Forgets a deleted record.
     Forget(String),
-    /// Creates the record of a package. The number is the place of the package.
+    /// Creates the record of a package. The number is the index of the package in `packages`.
     Create(usize, String),
-    /// Ends the service of a revision, because another one of its source serves.
+    /// Ends the service of a revision, because another revision of its source serves.
     Replace { name: String, by: String },
-    /// Ends the service of a revision, because its source is gone.
+    /// Ends the service of a revision, because its source was deleted.
     Retire(String),
     /// Quarantines a revision that failed in service.
     Quarantine { name: String, why: String },
     /// Quarantines a revision whose bytes are in quarantine under another name.
     QuarantineAgain { name: String, known_as: String },
-    /// Compiles a revision that is to serve again. `is_vacant` says whether nothing serves in its place meanwhile.
+    /// Compiles a revision that is to serve again. `is_vacant` is true if no policy serves in its place until then.
     Compile { name: String, is_vacant: bool },
-    /// Lets a revision serve again, in place of a quarantined one.
+    /// Lets a revision serve again, in place of a quarantined revision.
     Restore { name: String, failed: String },
-    /// Deletes the record of a revision that never served and whose source is gone.
+    /// Deletes the record of a revision that never served and whose source was deleted.
     Delete(String),
 }
 
-/// Returns the actions that are due. Each one is valid by itself; the caller plans again after each.
+/// Returns the actions that are due. Each action is valid alone, and the caller plans again after each action.
 pub(super) fn plan(observed: &Observed<'_>) -> Vec<Action> {
     let mut actions = observed.deleted_records();
     actions.extend(observed.missing_records());
@@ -103,7 +104,7 @@ impl Observed<'_> {
         self.packages.iter().enumerate().filter_map(named).collect()
     }
 
-    /// One revision of each source serves.
+    /// Returns the actions after which only one revision of each source serves.
     fn replacements(&self) -> Vec<Action> {
         let mut actions = Vec::new();
         for (source, name) in self.read() {
@@ -117,7 +118,8 @@ impl Observed<'_> {
         actions
     }
 
-    /// The same bytes stay in quarantine, whatever ConfigMap they come from, unless a user asks for another attempt.
+    /// Returns the actions that quarantine revisions whose bytes are already in quarantine under another name. The same
+    /// bytes stay in quarantine for every ConfigMap that contains them, unless a user requests another attempt.
     fn known_failures(&self) -> Vec<Action> {
         let is_asked_for = |name: &String| {
             let annotations = self.facts.records.get(name).and_then(|it| it.metadata.annotations.as_ref());
@@ -131,7 +133,7 @@ impl Observed<'_> {
         self.read().filter_map(known).collect()
     }
 
-    /// The predecessor of a quarantined revision serves again.
+    /// Returns the actions after which the predecessors of quarantined revisions serve again.
     fn restorations(&self) -> Vec<Action> {
         let sources = self.sources();
         let mut actions = BTreeMap::new();
@@ -154,15 +156,16 @@ impl Observed<'_> {
         actions.into_values().collect()
     }
 
-    /// Revisions whose source is deleted end. The last good revision before a quarantined one stays as long as the
-    /// source of the quarantined one exists.
+    /// Returns the actions for revisions whose source was deleted. The last good predecessor of a quarantined revision
+    /// stays as long as the source of the quarantined revision exists.
     fn retirements(&self) -> Vec<Action> {
         let sources = self.sources();
         let held = self.facts.held(&sources);
         let gone =
             self.facts.records.iter().filter(|(name, it)| !sources.contains(&it.spec.source) && !held.contains(*name));
         let action = |(name, _): (&String, _)| match self.facts.state(name) {
-            // The same bytes stay in quarantine, whatever source they come from next time.
+            // Keep quarantined revisions: the same bytes must stay in quarantine if they appear again in another
+            // source.
             RevisionState::Superseded | RevisionState::Quarantined => None,
             RevisionState::Active => Some(Action::Retire(name.clone())),
             _ => Some(Action::Delete(name.clone())),
@@ -170,7 +173,8 @@ impl Observed<'_> {
         gone.filter_map(action).collect()
     }
 
-    /// A revision that failed in service goes into quarantine as soon as its predecessor can replace it.
+    /// Returns the actions that quarantine revisions because they failed in service. A revision goes into quarantine
+    /// only when its predecessor can replace it.
     fn failures(&self) -> Vec<Action> {
         let sources = self.sources();
         let serving = self.facts.serving();
@@ -187,7 +191,7 @@ impl Observed<'_> {
         failed.map(action).collect()
     }
 
-    /// Returns when a restoration that failed is due again.
+    /// Returns the time of the next attempt at a failed restoration.
     pub(super) fn next_restoration(&self) -> Option<Instant> {
         let sources = self.sources();
         let restored = self.read().filter(|(_, name)| self.facts.state(name) == RevisionState::Quarantined);

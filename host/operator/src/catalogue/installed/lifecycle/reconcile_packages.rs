@@ -1,4 +1,4 @@
-//! Takes the next step with each package: finds, checks, admits it, or tries it again.
+//! Takes the next step with each package: checks it, admits it, or tries it again.
 
 use std::time::Duration;
 
@@ -8,21 +8,21 @@ use tokio::time::Instant;
 use super::{ATTEMPTS, BACKOFF, Found, LOOK_AGAIN, Lifecycle, StepError, Transition};
 use crate::catalogue::installed::background::Stand;
 
-/// What decides about the next step with a package.
+/// The facts that decide the next step with a package.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "they are independent facts")]
 struct PackageFacts {
     state: RevisionState,
     attempts: Option<i64>,
-    /// Whether a user requested an attempt that was not made yet.
+    /// Whether a user requested an attempt that the operator did not make yet.
     is_retried: bool,
-    /// Whether the admitted revision is loaded. `None` if it is not admitted.
+    /// Whether the admitted revision is loaded. `None` if the revision is not admitted.
     is_loaded: Option<bool>,
-    /// Whether the reason for its refusal is gone.
+    /// Whether the reason for refusing the package may be gone.
     is_overtaken: bool,
-    /// Whether the time of its next attempt has come.
+    /// Whether the time of the next attempt has come.
     is_due: bool,
-    /// Whether this process started its check.
+    /// Whether this process started the check of the package.
     is_checked_here: bool,
 }
 
@@ -30,11 +30,12 @@ struct PackageFacts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Nothing,
-    /// Records a request for another attempt, so that it does not clear later failures of the revision too.
+    /// Records a request for another attempt as done. Otherwise the same request would also clear later failures of the
+    /// revision.
     Acknowledge,
-    /// Looks again when the next attempt is due.
+    /// Waits until the next attempt is due.
     Wait,
-    /// Handles a process that ended during the check, with the number of attempts.
+    /// Handles an interrupted check: a previous process ended during the check. The value is the number of attempts.
     Interrupted(i64),
     /// Checks the package and lets it serve.
     Admit,
@@ -44,7 +45,7 @@ impl PackageFacts {
     /// Returns the next step.
     fn next(self) -> Step {
         match (self.state, self.is_retried) {
-            // There is nothing to try.
+            // The revision already serves, so there is nothing to try.
             (state, true) if state.is_let_in() && self.is_loaded == Some(true) => Step::Acknowledge,
             (state, _) if state.is_let_in() && self.is_loaded.is_some() => Step::Nothing,
             (RevisionState::Refused | RevisionState::Quarantined, false) if !self.is_overtaken => Step::Nothing,
@@ -56,8 +57,8 @@ impl PackageFacts {
 }
 
 impl Lifecycle {
-    /// Takes the next step with each package whose turn it is, and swaps in the result. Returns when to look again, and
-    /// the error of a failed step.
+    /// Takes the next step with each package whose turn it is. Swaps in the result after each package, or on a fresh
+    /// cluster once after all packages. Returns the delay until the next step, and the error of a failed step.
     pub(super) async fn advance_all(
         &mut self,
         found: &[Found],
@@ -77,7 +78,8 @@ impl Lifecycle {
                     let due = due.map_or(LOOK_AGAIN, |due| due.saturating_duration_since(Instant::now()));
                     wait = Some(wait.map_or(due, |wait: Duration| wait.min(due)));
                 }
-                // A failed package delays neither other packages nor the next ones of its namespace.
+                // A package whose step failed must delay neither other namespaces nor the next packages of its own
+                // namespace.
                 Err(error) => {
                     if self.fairness.is_taken()
                         && let Some(name) = self.name_of(package)
@@ -91,7 +93,7 @@ impl Lifecycle {
                 advanced = advanced.and(self.serve().await);
             }
             if self.fairness.is_taken() {
-                // The others have their turn in the next round, after any change that came meanwhile.
+                // The other packages have their turn in the next round, which first reads all new changes.
                 wait = Some(Duration::ZERO);
                 break;
             }
@@ -102,8 +104,9 @@ impl Lifecycle {
         (wait, advanced)
     }
 
-    /// Waits for a running check, trial or question of a package of the operator's own namespace. Otherwise passes would
-    /// create children before the package serves, and change them afterwards. Returns whether it waited.
+    /// Waits for a running check, trial or question of a package of the operator's own namespace. Otherwise passes
+    /// would create children before the package serves, and change these children afterwards. Returns whether it had to
+    /// wait.
     async fn until_checked(&mut self, found: &Found) -> bool {
         let is_own = found.source.namespace == self.tools.duties.operator_namespace;
         let Some(name) = self.name_of(found).filter(|_| is_own) else { return false };
@@ -123,10 +126,10 @@ impl Lifecycle {
         waited
     }
 
-    /// Takes the next step with a package. Returns whether to look at it again when it is due, although nothing
+    /// Takes the next step with a package. Returns whether to try the package again when it is due, even if nothing
     /// changes.
     async fn advance(&mut self, found: &Found, all: &[Found]) -> Result<bool, StepError> {
-        // A package that was not read yet cannot be checked. One without a record has to get that first.
+        // A package that was not read yet cannot be checked. A package without a record first needs one.
         let (Some(name), Some(held)) = (self.name_of(found), &found.held) else { return Ok(false) };
         if self.records.get(&name).is_none() {
             return Ok(false);
@@ -165,8 +168,9 @@ impl Lifecycle {
         }
     }
 
-    /// Handles a process that ended during the check of a package. The process may have been killed for any reason, so
-    /// the package is tried again, with a growing delay. It is refused after several such ends.
+    /// Handles an interrupted check: a previous process ended during the check of a package. That process may have been
+    /// killed for any reason, so the operator checks the package again, with a growing delay. After several interrupted
+    /// checks, it refuses the package.
     async fn interrupted(&mut self, name: &str, attempts: i64) -> Result<bool, StepError> {
         if attempts >= ATTEMPTS {
             let message = format!(

@@ -1,5 +1,5 @@
-//! Recreates the PolicyRevision and the kept bytes of a serving revision after a user deleted them. The revision goes
-//! on serving meanwhile.
+//! Recreates the PolicyRevision and the stored bytes of a serving revision after a user deleted them. The revision
+//! keeps serving in the meantime.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,13 +9,13 @@ use super::{BACKOFF, Found, Lifecycle, StepError};
 use crate::{catalogue::installed::store::Taken, package::Package};
 
 impl Lifecycle {
-    /// Writes the deleted record of a serving revision again.
+    /// Recreates the deleted record of a serving revision.
     pub(super) async fn recreate(&mut self, name: &str, found: &[Found]) -> Result<(), StepError> {
         let Some(revision) = self.records.get(name).cloned() else { return Ok(()) };
-        // The kept bytes may still exist: the garbage collector takes some time.
+        // The stored bytes may still exist: the garbage collector takes some time.
         let package = self.package_of(&revision, found).await?;
         if !self.records.write_again(name).await? {
-            // The record was deleted once more. The watch will report this.
+            // A user deleted the record once more. The watch will report this.
             return Ok(());
         }
         if let Some(package) = package {
@@ -31,14 +31,14 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Keeps the bytes of a serving revision in the next round, unless they are kept.
+    /// Makes the next round store the bytes of a serving revision, unless they are already stored.
     pub(super) fn keep_soon(&mut self, name: String, package: Arc<Package>) {
         self.unkept.insert(name, package);
         self.keep_due = None;
     }
 
-    /// Keeps the missing bytes of serving revisions again. Returns when to try again: ConfigMaps with the same name may
-    /// still be in deletion.
+    /// Stores the missing bytes of serving revisions again. Returns when to try again: the deletion of ConfigMaps with
+    /// the same names may not have finished.
     pub(super) async fn keep_again(&mut self) -> Option<Duration> {
         if self.keep_due.is_none_or(|due| due <= Instant::now()) {
             for (name, package) in self.unkept.clone() {
@@ -52,7 +52,7 @@ impl Lifecycle {
         due.map(|due| due.saturating_duration_since(Instant::now()))
     }
 
-    /// Returns whether this revision needs no further attempt.
+    /// Stores the bytes of one revision if they are missing. Returns whether this revision needs no further attempt.
     async fn keep_one_again(&self, name: &str, package: &Package) -> bool {
         let serves = self.records.status(name).state.is_let_in();
         let Some(revision) = self.records.get(name).filter(|_| serves) else { return true };

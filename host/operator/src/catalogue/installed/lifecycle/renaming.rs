@@ -1,5 +1,5 @@
-//! Handles renamed ConfigMaps. A rename deletes one ConfigMap and creates another. The revision of the first one
-//! becomes the predecessor of the revision of the second one.
+//! Handles renamed ConfigMaps. A rename deletes the ConfigMap with the old name and creates one with the new name. The
+//! revision of the old ConfigMap becomes the predecessor of the revision of the new ConfigMap.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,10 +15,10 @@ use crate::{
     timestamps::written,
 };
 
-/// The maximum time between the deletion of a ConfigMap and the creation of one that replaces it under another name.
+/// The maximum time of a rename: between the deletion of the old ConfigMap and the creation of the new ConfigMap.
 const RENAMING: SignedDuration = SignedDuration::from_mins(10);
 
-/// The place of a revision. A revision with the same place replaces it.
+/// The place of a revision. A new revision with the same place replaces the old revision.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct RevisionPlace<'a> {
     reach: &'a Reach,
@@ -28,8 +28,8 @@ struct RevisionPlace<'a> {
     settings_for: Option<&'a str>,
 }
 
-/// The time when the source of a revision was deleted, and the name of the revision. The greatest value was deleted
-/// last.
+/// The time when the source of a revision was deleted, and the name of the revision. The greatest value has the latest
+/// deletion.
 type Left<'a> = (Option<&'a str>, &'a str);
 
 impl<'a> RevisionPlace<'a> {
@@ -44,7 +44,7 @@ impl<'a> RevisionPlace<'a> {
 }
 
 impl Lifecycle {
-    /// Gives revisions that wait for a place a predecessor: the revision that served there last.
+    /// Gives a predecessor to each revision that waits for a place: the revision that served in this place last.
     pub(super) fn inherit(&mut self, serving: &BTreeSet<String>) {
         for name in serving.iter().filter(|name| self.records.status(name).state == RevisionState::Conflict) {
             let before = self.revisions.entries.get(name).and_then(|entry| self.served_before(name, entry));
@@ -54,15 +54,15 @@ impl Lifecycle {
         }
     }
 
-    /// Returns the predecessor for a new source: the newest revision of the same place whose source was deleted
-    /// recently.
+    /// Returns the predecessor of the first revision of a new source: the newest revision of the same place whose
+    /// source was deleted recently.
     pub(super) fn served_before(&self, name: &str, entry: &AdmittedRevision) -> Option<String> {
         let place = RevisionPlace::of(entry);
         let left = self.left_lately().filter(|(left, (_, other))| *left == place && *other != name);
         left.map(|(_, left)| left).max().map(|(_, name)| name.to_owned())
     }
 
-    /// Returns the revisions that would become the predecessor of a package that came now, in any place.
+    /// Returns, for all places, the revision that would become the predecessor of a package that appeared now.
     pub(super) fn awaited(&self) -> BTreeSet<String> {
         let mut newest: BTreeMap<RevisionPlace<'_>, Left<'_>> = BTreeMap::new();
         for (place, left) in self.left_lately() {
@@ -72,8 +72,8 @@ impl Lifecycle {
         newest.into_values().map(|(_, name)| name.to_owned()).collect()
     }
 
-    /// Returns the places whose sources were deleted recently. A revision whose source was deleted long ago is no
-    /// predecessor.
+    /// Returns the revisions whose sources were deleted recently, with their places. A revision whose source was
+    /// deleted long ago must not become a predecessor.
     fn left_lately(&self) -> impl Iterator<Item = (RevisionPlace<'_>, Left<'_>)> {
         let lately = self.tools.clock.now().checked_sub(RENAMING).ok().map(written);
         self.records.all().iter().filter_map(move |(name, revision)| {

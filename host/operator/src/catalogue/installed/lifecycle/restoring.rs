@@ -26,19 +26,19 @@ pub(super) enum LoadResult {
     Serves,
     /// The revision cannot be loaded. The PolicyRevision contains the reason.
     Never,
-    /// The revision was active and cannot be loaded any more. Its predecessor replaces it.
+    /// The revision was active and cannot be loaded any more. The predecessor replaces this revision.
     Withheld,
-    /// The revision cannot be loaded for now: the compile child was killed, or got no processor.
+    /// The revision cannot be loaded for now: the compile child was killed, or it got no processor.
     NotYet(StepError),
 }
 
 impl Lifecycle {
-    /// Loads the revisions that served when the last process ended, and their predecessors, from the kept bytes.
+    /// Loads the revisions that served when the last process ended, and their predecessors, from the stored bytes.
     /// Policies of tenants are loaded in the background.
     pub(super) async fn restore(&mut self, found: &[Found]) -> Result<(), StepError> {
         let is_let_in = |revision: &&Revision| revision.status.as_ref().is_some_and(|status| status.state.is_let_in());
         let mut active: Vec<Revision> = self.records.all().values().filter(is_let_in).cloned().collect();
-        // Policies come first, because settings need the policy that they are for.
+        // Load policies first, because settings can only be loaded after their policy.
         active.sort_by_key(|revision| revision.spec.digest.is_none());
         let mut back = Vec::new();
         for revision in active {
@@ -52,7 +52,7 @@ impl Lifecycle {
                 Ok(LoadResult::Serves | LoadResult::Never | LoadResult::Withheld) => {}
             }
             for before in self.facts().before(&name) {
-                // An error with a predecessor must not delay the serving revision.
+                // An error of a predecessor must not delay the serving revision.
                 if let Some(before) = self.records.get(&before).cloned()
                     && let Err(error) | Ok(LoadResult::NotYet(error)) = self.reload(&before, found).await
                 {
@@ -60,12 +60,12 @@ impl Lifecycle {
                 }
             }
         }
-        // Whether these revisions still fit can be checked only after all others are loaded.
+        // Check only now whether these revisions still fit: the check needs all other revisions.
         self.let_back(&back, found).await
     }
 
-    /// Returns the package of a revision, from a ConfigMap that contains it now or from the kept bytes. Returns `None`
-    /// if both are gone.
+    /// Returns the package of a revision, from a ConfigMap that contains it now or from the stored bytes. Returns
+    /// `None` if both are gone.
     pub(super) async fn package_of(
         &self,
         revision: &Revision,
@@ -77,8 +77,8 @@ impl Lifecycle {
         }
     }
 
-    /// Loads one revision. If this fails, records the reason, and lets the predecessor replace an active revision. The
-    /// caller has to call `let_back` for a revision that was not loaded before.
+    /// Loads one revision. If this fails, records the reason, and lets the predecessor replace an active revision. For
+    /// a revision that could not be loaded before, the caller must also call `let_back`.
     pub(super) async fn reload(&mut self, revision: &Revision, found: &[Found]) -> Result<LoadResult, StepError> {
         let name = revision.metadata.name.clone().unwrap_or_default();
         if self.revisions.entries.get(&name).is_some_and(|entry| entry.content.is_loaded()) {
@@ -91,7 +91,7 @@ impl Lifecycle {
                 self.withhold(revision, found, &format!("BytesLost: {lost}"), true).await;
                 return Ok(LoadResult::Withheld);
             }
-            // The bytes may still be in the ConfigMap that they came from.
+            // The bytes may still be in the source ConfigMap.
             let may_come = found.iter().any(|found| found.source == revision.spec.source && found.held.is_none());
             let transition = if may_come {
                 Transition::new(
@@ -109,7 +109,8 @@ impl Lifecycle {
             Arc::make_mut(&mut package).namespace.clone_from(&revision.spec.source.namespace);
         }
         if revision.status.as_ref().is_some_and(|status| status.state.is_let_in()) {
-            // The bytes may be only in the ConfigMap of the package, or the kept ones may be in deletion.
+            // Store the bytes again: they may be only in the ConfigMap of the package, or the stored bytes may be about
+            // to be deleted.
             self.keep_soon(name.clone(), Arc::clone(&package));
         }
         let content = match self.reach(&package) {
@@ -117,7 +118,7 @@ impl Lifecycle {
             Err(refused) => Err(refused),
         };
         match content {
-            // Settings whose policy does not exist have no effect.
+            // Settings whose policy does not exist are not withheld: they have no effect.
             Err(NotAdmitted { transition, again: false }) if serves && transition.reason != NO_SUCH_POLICY => {
                 self.withhold(revision, found, &format!("{}: {}", transition.reason, transition.message), false).await;
                 Ok(LoadResult::Withheld)
@@ -155,7 +156,7 @@ pub(super) fn held_now<'a>(revision: &Revision, found: &'a [Found]) -> Option<&'
     held.find(|held| held.digest.to_string() == revision.spec.package_digest)?.package.as_ref().ok()
 }
 
-/// Returns the age of a revision, with the creation time of its ConfigMap if that exists.
+/// Returns the age of a revision, with the creation time of its ConfigMap if this ConfigMap exists.
 pub(super) fn age_of(revision: &Revision, found: &[Found]) -> Age {
     let source = found.iter().find(|found| found.source == revision.spec.source);
     installed::age_of(revision, source.map(|found| found.age.created.clone()))

@@ -10,9 +10,9 @@ use kaos_crds::{PolicySource, RevisionState};
 use super::{Found, Lifecycle, StepError, facts::Facts, plan::Action};
 use crate::catalogue::installed::{records::Revision, sources::MOST};
 
-/// The number of revisions to keep of each line.
+/// The number of revisions of each line that the operator keeps.
 const KEPT: usize = 3;
-/// The number of quarantined revisions to keep of each line, in addition.
+/// The number of quarantined revisions of each line that the operator keeps in addition.
 const QUARANTINED_KEPT: usize = 16;
 
 /// A line: revisions that follow one another.
@@ -21,18 +21,18 @@ enum Line<'a> {
     /// Revisions of one ConfigMap.
     Of(&'a PolicySource),
     /// Revisions of deleted ConfigMaps with the same policy and scope, either all with a component or all without.
-    /// Tools such as kustomize give a ConfigMap another name for each content, so such revisions form one line.
+    /// These revisions form one line because tools such as kustomize give a ConfigMap another name for each content.
     Gone(&'a str, bool, &'a [String]),
-    /// Revisions of deleted ConfigMaps of one tenant. They form a single line, because no quota of the tenant counts
-    /// the kept bytes.
+    /// Revisions of deleted ConfigMaps of one tenant. These revisions form a single line, because the tenant's quota
+    /// does not count the stored bytes.
     Tenant(&'a str),
 }
 
 impl Lifecycle {
-    /// Writes into the records how many objects each serving revision has.
+    /// Writes the number of objects of each serving revision into its record.
     pub(super) async fn count(&mut self, found: &[Found]) {
         let mut states: BTreeMap<(RevisionState, bool), usize> = BTreeMap::new();
-        // A package that could not be read yet has no name, so it is left out.
+        // The result leaves out packages that could not be read yet, because such packages have no name.
         let current: BTreeSet<String> = found.iter().filter_map(|found| self.name_of(found)).collect();
         let seen = self.objects_are_seen();
         let names: Vec<String> = self.records.all().keys().cloned().collect();
@@ -44,7 +44,8 @@ impl Lifecycle {
             }
             let ledger = self.tools.catalogue.ledger();
             let ((serving, _), outstanding) = (ledger.counts(name), ledger.outstanding(name, &self.concerned(name)));
-            // A process that just started has no counts yet. The counts of the last process are closer to the truth.
+            // A process that just started has no counts yet. Until then, keep the counts of the previous process, which
+            // are more accurate.
             if outstanding == 0 {
                 self.counted.insert(name.clone());
             }
@@ -67,8 +68,9 @@ impl Lifecycle {
         snapshot.kinds().all(|(of, _)| coverage.is_primary(of)) && self.tools.watch.synced().is_ok()
     }
 
-    /// Deletes records that are no longer needed. A record that cannot be deleted must not delay others, so it is tried
-    /// last, and the rest follow in the next round: a slow API server would delay all other steps.
+    /// Deletes records that are no longer needed. A record that could not be deleted comes last in the next round, so
+    /// that it does not delay other records. After an error, the remaining records wait for the next round: otherwise a
+    /// slow API server would delay all other steps.
     pub(super) async fn tidy(&mut self, found: &[Found]) -> Result<(), StepError> {
         let current = self.current(found);
         let history = History {
@@ -90,11 +92,11 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Forgets the state of revisions that are no longer on their way.
+    /// Forgets the state in memory of revisions that have neither a package nor a record.
     fn forget_all_but(&mut self, current: &BTreeSet<String>) {
         let records = &self.records;
         let is_known = |name: &String| current.contains(name) || records.get(name).is_some();
-        // The waiting content includes compiled code, which is of no use without a package.
+        // A revision without a package cannot serve any more, so free its content, which includes compiled code.
         self.waiting.retain(|name, _| current.contains(name));
         self.due.retain(|name, _| is_known(name));
         self.tried_for.retain(|name, _| is_known(name));
@@ -103,13 +105,13 @@ impl Lifecycle {
     }
 }
 
-/// What decides which records are kept.
+/// The facts that decide which records the operator keeps.
 struct History<'a> {
     facts: Facts<'a>,
     sources: BTreeSet<&'a PolicySource>,
     /// The revisions of the packages that exist.
     current: &'a BTreeSet<String>,
-    /// The predecessors of packages that may come back under another name.
+    /// Revisions that become predecessors if their packages come back under another name.
     awaited: BTreeSet<String>,
     /// The operator's namespace.
     home: &'a str,
@@ -128,8 +130,8 @@ impl<'a> History<'a> {
         }
     }
 
-    /// Returns the records that are no longer needed. Keeps the newest of each line, serving revisions and their
-    /// fallbacks, quarantined revisions, and the awaited predecessors.
+    /// Returns the records that are no longer needed. The operator keeps the newest records of each line, serving
+    /// revisions and their fallbacks, quarantined revisions, and awaited predecessors.
     fn outdated(&self) -> Vec<String> {
         let (facts, current) = (self.facts, self.current);
         let mut lines: BTreeMap<(Line<'_>, bool), Vec<(String, String)>> = BTreeMap::new();
@@ -146,7 +148,7 @@ impl<'a> History<'a> {
                 needed.insert(name.clone());
             }
         }
-        // A revision that never served and whose source has other content now is of no use.
+        // A revision that never served, and whose source now has other content, is no longer needed.
         let never_was = |name: &&String| {
             !current.contains(*name)
                 && matches!(
@@ -156,7 +158,7 @@ impl<'a> History<'a> {
         };
         let mut outdated: Vec<String> = facts.records.keys().filter(never_was).cloned().collect();
         for ((_, are_aside), mut line) in lines {
-            // Of revisions from the same second, needed ones count as the newest.
+            // Sort needed revisions before all others, so that the limit of the line covers them first.
             line.sort_by_cached_key(|(since, name)| (needed.contains(name), since.clone(), name.clone()));
             let newest_first = line.into_iter().rev().map(|(_, name)| name);
             let kept = if are_aside { QUARANTINED_KEPT } else { KEPT };
@@ -166,8 +168,8 @@ impl<'a> History<'a> {
     }
 }
 
-/// Returns the revisions of a line after the `kept` newest. Of awaited revisions it keeps as many as a namespace may
-/// have packages, because a tenant may have renamed all of them.
+/// Returns the revisions above the limit of a line, which is `kept`. For awaited revisions, the limit is at least the
+/// number of packages that a namespace may have, because a tenant may have renamed all of its packages.
 fn beyond(
     newest_first: impl Iterator<Item = String>,
     kept: usize,

@@ -1,4 +1,4 @@
-//! Swaps in the serving revisions and the settings of the operator's own ConfigMap, and keeps these settings for the
+//! Swaps in the serving revisions and the settings of the operator's own ConfigMap, and stores these settings for the
 //! next process.
 
 use std::{
@@ -17,16 +17,17 @@ use crate::{
 };
 
 impl Lifecycle {
-    /// Swaps in the revisions that should serve, if they or the settings changed.
+    /// Swaps in the revisions that should serve, if these revisions or the settings changed.
     pub(super) async fn serve(&mut self) -> Result<(), StepError> {
         if self.restoring.iter().any(|(name, is_alone)| *is_alone && !self.is_held_open(name)) {
-            // Something else would answer in its place, which is everywhere, and make its objects otherwise.
+            // The policy that is being restored applies in all namespaces. Without this wait, another policy would
+            // answer for the objects of this policy, and would create different children.
             let what = "the predecessor of a quarantined policy is being loaded";
             self.tools.catalogue.waits_for(what.to_owned());
             return Ok(());
         }
         let (mut serving, config) = (self.facts().serving(), self.config());
-        // Nothing answers in the place of one that is to serve again there.
+        // Include revisions that are still being restored, so that no other policy answers in their places.
         serving.extend(self.held_open().cloned());
         self.inherit(&serving);
         if self.installed.as_ref().is_some_and(|installed| installed.0 == serving && installed.1 == config) {
@@ -40,7 +41,7 @@ impl Lifecycle {
             return Ok(());
         };
         arranged.conflicts.extend(kept_out);
-        // The swap does not wait for status writes. A write that fails is made later.
+        // The swap does not wait for status writes. The operator repeats a failed write later.
         self.tools.catalogue.install_while(self.loading_places(&serving), arranged.answers);
         for name in &serving {
             if self.revisions.is_open(name, &serving) {
@@ -70,9 +71,9 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Returns the answers of the revisions in `answering`, and the content of the operator's own ConfigMap under which
-    /// they answer. While the current content does not fit or is being tried, the last good one holds. Returns `None` if
-    /// there is nothing to swap in.
+    /// Returns the policy table of the revisions in `answering`, and the content of the operator's own ConfigMap that
+    /// is in effect for this table. While the current content does not fit or is being tried, the last good settings
+    /// are in effect. Returns `None` if there is nothing to swap in.
     async fn arranged_under(
         &mut self,
         config: Option<Layer>,
@@ -92,7 +93,8 @@ impl Lifecycle {
         let is_first = self.installed.is_none();
         match trial {
             ConfigTrial::Unfit(unfit) => self.tell_misfit(unfit).await,
-            // A process that just started waits: otherwise pods could roll to the last good settings and back.
+            // A process that just started waits for the trial: otherwise pods could restart with the last good
+            // settings, and restart again with the new settings.
             _ if is_first => {
                 self.tools.catalogue.waits_for(format!("the settings of ConfigMap {OPERATOR_CONFIG} are being tried"));
                 return Ok(None);
@@ -101,9 +103,9 @@ impl Lifecycle {
         }
         let fitted = match &self.installed {
             Some((before, _)) if before == serving => return Ok(None),
-            // The serving revisions can change all the same, under the settings that fitted last.
+            // The serving revisions can still change, under the last good settings.
             Some((_, fitted)) => fitted.clone(),
-            // A process that just started reads the kept settings of the process before it.
+            // A process that just started reads the settings that the previous process stored.
             None => match self.last_good.get().await? {
                 Some(fitted) => Some(fitted),
                 None => return Ok(None),
@@ -113,7 +115,8 @@ impl Lifecycle {
         Ok(arranged.ok().map(|arranged| (arranged, fitted)))
     }
 
-    /// Reports variables of the operator's own ConfigMap that are probably misspelled. Reports the same ones only once.
+    /// Reports variables of the operator's own ConfigMap that are probably misspelled. Reports the same variables only
+    /// once.
     async fn tell_misspelt(&mut self, config: Option<&Layer>) {
         let own = self.revisions.own.iter().map(|offer| &offer.member.policy);
         let shipped = self.revisions.entries.values().filter_map(|entry| entry.content.policy());
@@ -134,7 +137,7 @@ impl Lifecycle {
         self.misspelt = message;
     }
 
-    /// Logs which settings are in effect from now on.
+    /// Logs the settings that are in effect from now on.
     fn tell_change(&self) {
         let holds = match (self.sources.config(), &self.began_with) {
             (Some(_), _) => "settings changed; the new ones are in effect",
@@ -144,8 +147,8 @@ impl Lifecycle {
         tracing::info!(config_map = OPERATOR_CONFIG, "{holds}");
     }
 
-    /// Records that the operator's own ConfigMap is in use. If it was not before, retries the revisions that waited for
-    /// it: the ConfigMap may have changed, and other revisions may serve.
+    /// Records that the settings of the operator's own ConfigMap are in effect. If they were not in effect before,
+    /// retries the revisions that waited for them.
     fn fits(&mut self) {
         if self.misfit.take().is_some() {
             self.due.clear();
@@ -154,7 +157,7 @@ impl Lifecycle {
 
     /// Reports why the operator's own ConfigMap is not used. Reports the same reason only once.
     async fn tell_misfit(&mut self, Unfit { reason, message, .. }: Unfit) {
-        // The serving revisions fitted when they were admitted. Only this ConfigMap is unchecked.
+        // The serving revisions fitted when they were admitted, so the error is in this ConfigMap.
         let message = format!("ConfigMap {OPERATOR_CONFIG}: {message}");
         self.tools.catalogue.waits_for(message.clone());
         if self.misfit.as_ref() == Some(&message) {
@@ -167,8 +170,8 @@ impl Lifecycle {
         self.misfit = Some(message);
     }
 
-    /// Keeps the settings of the last swap, for a process that starts while the ConfigMap does not fit. Returns when to
-    /// try again.
+    /// Stores the settings of the last swap, for a process that starts while the ConfigMap does not fit. Returns when
+    /// to try again.
     pub(super) async fn keep_last_good(&mut self) -> Option<Duration> {
         let (_, config) = self.installed.as_ref()?;
         let error = self.last_good.keep(config.as_ref()).await.err()?;
@@ -177,8 +180,8 @@ impl Lifecycle {
         Some(wait)
     }
 
-    /// Returns the revisions that still wait for a place although the revision that holds it cannot be loaded any more.
-    /// Otherwise pods would roll to the waiting revision and back.
+    /// Returns the revisions that must keep waiting for a place while the revision in this place cannot be loaded.
+    /// Otherwise pods would restart for the waiting revision, and again when the other revision is loaded.
     fn kept_out(&self, serving: &BTreeSet<String>) -> BTreeMap<Arc<str>, Conflict> {
         let waiting = serving.iter().filter(|name| self.records.status(name).state == RevisionState::Conflict);
         let kept_out = waiting.filter_map(|name| {
@@ -188,26 +191,27 @@ impl Lifecycle {
         kept_out.collect()
     }
 
-    /// Returns the revisions that wait for a place that another one holds.
+    /// Returns the revisions that wait for a place in which another revision serves.
     pub(super) fn waiting_for_a_place(&self) -> BTreeSet<String> {
         let mut waiting = self.facts().serving();
         waiting.retain(|name| self.records.status(name).state == RevisionState::Conflict);
         waiting
     }
 
-    /// Makes the next round swap in the answers, although the same revisions serve. The settings stay in effect.
+    /// Makes the next round swap in a new policy table, although the same revisions serve. The settings stay in effect.
     pub(super) fn swap_again(&mut self) {
         if let Some((serving, _)) = &mut self.installed {
             serving.clear();
         }
     }
 
-    /// Returns the settings of the operator's own ConfigMap. If it is gone, returns its content at startup.
+    /// Returns the settings of the operator's own ConfigMap. If a user deleted the ConfigMap, returns its content at
+    /// startup.
     pub(super) fn config(&self) -> Option<Layer> {
         self.sources.config().or_else(|| self.began_with.clone())
     }
 
-    /// Returns the settings of the operator's own ConfigMap that are in effect: the last good ones.
+    /// Returns the settings of the operator's own ConfigMap that are in effect: the last good settings.
     pub(super) fn held_config(&self) -> Option<Layer> {
         match &self.installed {
             Some((_, config)) => config.clone(),

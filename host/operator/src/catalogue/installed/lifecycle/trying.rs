@@ -23,20 +23,20 @@ use crate::{
 pub(super) enum ConfigTrial {
     Fits,
     Unfit(Unfit),
-    /// The trial runs in the background. Its end starts a new round.
+    /// The trial runs in the background. The end of the trial starts a new round.
     UnderWay,
 }
 
 impl Lifecycle {
-    /// Tries the content of the operator's own ConfigMap in the background, if it changed. The same content is tried
-    /// once with the same policies.
+    /// Tries the content of the operator's own ConfigMap in the background, if the content changed. Tries the same
+    /// content with the same policies only once.
     pub(super) async fn try_config(&mut self, config: Option<&Layer>, arranged: &Arranged) -> ConfigTrial {
         let holds = self.installed.as_ref().is_some_and(|(_, before)| before.as_ref() == config);
         let cases = if holds || config.is_none() { Vec::new() } else { of_cluster(arranged) };
         if cases.is_empty() {
             return ConfigTrial::Fits;
         }
-        // The owner's trials take no turn of a namespace.
+        // A trial of the owner's settings uses up no turn of a namespace, so ignore its duration.
         let _time = self.trials.take_up(OPERATOR_CONFIG).await;
         let Some(tried) = self.trials.result(OPERATOR_CONFIG, &cases).cloned() else {
             let home = self.tools.duties.operator_namespace.clone();
@@ -49,7 +49,7 @@ impl Lifecycle {
         }
     }
 
-    /// Lets settings wait for a policy of their namespace that is not loaded yet.
+    /// Lets settings wait while a policy of their namespace is not loaded yet.
     pub(super) fn waits_for_policy(&self, entry: &AdmittedRevision, serving: &BTreeSet<String>) -> Option<NotAdmitted> {
         let Content::Settings(policy, _) = &entry.content else { return None };
         let unloaded = self.unloaded_for(policy, &entry.reach, serving)?;
@@ -57,7 +57,7 @@ impl Lifecycle {
         Some(NotAdmitted::pending(NOT_LOADED, message))
     }
 
-    /// Tries cases for a revision in the background. Returns `None` while the trial runs or waits for its turn.
+    /// Tries the cases of a revision in the background. Returns `None` while the trial runs or waits for its turn.
     pub(super) async fn tried(&mut self, name: &str, source: &PolicySource, cases: Vec<Case>) -> Option<Tried> {
         let namespace = &source.namespace;
         if !cases.is_empty() {
@@ -79,8 +79,8 @@ impl Lifecycle {
         Some(Ok(()))
     }
 
-    /// Returns the cases in which a revision is tried, under the settings that are in effect. `arranged` are the answers
-    /// under the current content of the operator's own ConfigMap.
+    /// Returns the cases in which the operator tries a revision, under the settings that are in effect. `arranged` is
+    /// the policy table under the current content of the operator's own ConfigMap.
     pub(super) fn cases_of(
         &mut self,
         name: &str,
@@ -95,8 +95,8 @@ impl Lifecycle {
         self.revisions.cases_as_first(name, serving, &shared)
     }
 
-    /// Returns a policy that settings of a namespace apply to and that is not loaded: one that they are for, or one that
-    /// answers for the same kinds.
+    /// Returns a policy that is not loaded and to which settings of a namespace apply. This is the policy that the
+    /// settings name, or a policy that answers for the same kinds.
     fn unloaded_for(&self, policy: &str, reach: &Reach, serving: &BTreeSet<String>) -> Option<&String> {
         let claimed = self.revisions.claimed_by(policy);
         let entries = serving.iter().chain(self.held_open()).filter_map(|name| self.revisions.entries.get(name));
@@ -109,7 +109,8 @@ impl Lifecycle {
         })
     }
 
-    /// Makes the settings of a namespace due that wait for a policy to be loaded. Returns whether there are any.
+    /// Makes all settings of a namespace due that wait until a policy is loaded. Returns whether there are such
+    /// settings.
     pub(super) fn wake_settings(&mut self, namespace: &str) -> bool {
         let records = &self.records;
         let waits = |name: &String| {

@@ -1,9 +1,8 @@
-//! The time since which a revision claims its place. Of two revisions that claim the same place, the one that claimed
-//! it first serves.
+//! Records since when a revision claims its place. If two revisions claim the same place, the first claimant serves.
 //!
-//! A claim begins when the gate admits a revision. An old ConfigMap that was empty or was refused has no claim: its
-//! later content waits for the policy that serves. The operator writes the time into the PolicyRevision, so that later
-//! processes and the command line use the same one.
+//! A claim begins when the gate admits a revision. An old ConfigMap that was empty or refused has no claim: if a user
+//! later writes valid content into it, this content waits for the policy that serves. The operator writes the time into
+//! the PolicyRevision, so that later processes and the command line use the same time.
 
 use std::collections::BTreeSet;
 
@@ -15,11 +14,12 @@ use crate::{
     timestamps::parsed,
 };
 
-/// The minimum time between two claims. Thus a process whose clock is behind cannot make a later claim the earlier one.
+/// The minimum time between two claims. Each claim begins after all existing claims, even if the clock of this process
+/// is behind.
 const APART: SignedDuration = SignedDuration::from_micros(1);
 
-/// Returns the age of a revision. An older operator did not record claims. Its revisions count from the time when the
-/// ConfigMap was `created` or, if that is gone, from the time of their record.
+/// Returns the age of a revision. An older operator did not record claims. The age of its revisions starts when the
+/// ConfigMap was `created` or, without a ConfigMap, when the record was created.
 pub(crate) fn age_of(revision: &Revision, created: Option<String>) -> Age {
     let recorded = || revision.metadata.creation_timestamp.as_ref().map(|time| time.0.to_string());
     let created = created.or_else(recorded).unwrap_or_default();
@@ -34,10 +34,10 @@ pub(crate) fn age_of(revision: &Revision, created: Option<String>) -> Age {
 }
 
 impl RevisionSet {
-    /// Starts the claim of a revision that is admitted now. The claim begins now. It begins at the `earlier` time if
-    /// the revision continues the claim of the one that it replaces, unless that would take a place from a serving
-    /// revision. `serving` contains the revision, and does not contain the one that it replaces. `waiting` are
-    /// revisions that do not serve anyway.
+    /// Starts the claim of a revision that is admitted now. The claim begins now. If the revision continues the claim
+    /// of a revision that it replaces, the claim begins at the `earlier` time, unless this would take a place from a
+    /// serving revision. `serving` contains the new revision, but not the replaced revision. `waiting` are revisions
+    /// that already wait for a place.
     pub(crate) fn claim(
         &mut self,
         name: &str,
@@ -49,7 +49,7 @@ impl RevisionSet {
         let others = self.entries.iter().filter(|(it, _)| *it != name);
         let newest = others.filter_map(|(_, entry)| entry.age.claimed).max();
         let next = newest.and_then(|newest| newest.checked_add(APART).ok());
-        // The record keeps microseconds only.
+        // Round to microseconds, because the record has no higher precision.
         let now = Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now);
         let begins = next.map_or(now, |next| next.max(now));
         self.claims_since(name, earlier.unwrap_or(begins));
@@ -58,7 +58,7 @@ impl RevisionSet {
         }
     }
 
-    /// Returns the revisions that do not serve because others claimed their place first.
+    /// Returns the revisions that do not serve because other revisions claimed their places first.
     pub(crate) fn kept_waiting(&self, serving: &BTreeSet<String>) -> BTreeSet<String> {
         let arranged = self.arrange_all(serving, &BTreeSet::new(), &[]);
         arranged.conflicts.keys().map(ToString::to_string).collect()
@@ -93,7 +93,8 @@ mod tests {
         },
     };
 
-    /// Returns the entry of settings for a policy, from a ConfigMap of this name that was created in this year.
+    /// Returns the entry of settings for a policy. The settings come from a ConfigMap of this name that was created in
+    /// this year.
     fn entry(name: &str, created: u16, scope: &[&str], settings: Value) -> AdmittedRevision {
         let created = format!("{created}-01-01T00:00:00Z");
         AdmittedRevision {
@@ -108,7 +109,7 @@ mod tests {
         }
     }
 
-    /// The serving revisions. Revisions are admitted one after another, each at its own second.
+    /// The revision set and the serving revisions. The test admits revisions one after another, each at its own second.
     struct Let(RevisionSet, BTreeSet<String>);
 
     impl Let {

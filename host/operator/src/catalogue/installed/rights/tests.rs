@@ -1,4 +1,5 @@
-//! Tests which questions about rights the API server gets, how many, and the results.
+//! Tests the questions about rights that the operator sends to the API server: their number, their content, and the
+//! results.
 
 use kaos_cluster::{Cluster, TokioClock, faults::Attempt};
 use kube::{
@@ -55,7 +56,7 @@ async fn put(client: &Client, object: Value) {
     api.create(&PostParams::default(), &object).await.unwrap();
 }
 
-/// Binds the operator to a role with these rules, in a namespace or in all.
+/// Binds the operator to a role with these rules, in a namespace or in all namespaces.
 async fn grant(client: &Client, namespace: Option<&str>, rules: Value) {
     let (api, prefix) = ("rbac.authorization.k8s.io", if namespace.is_some() { "" } else { "Cluster" });
     let metadata = json!({"name": "r", "namespace": namespace});
@@ -73,7 +74,7 @@ async fn missing_of(client: &Client, wanted: &[WantedRights]) -> Vec<String> {
     missing(client, wanted, &Semaphore::new(4)).await.unwrap()
 }
 
-/// Returns how many reviews of each of these resources the operator sent.
+/// Returns the numbers of rules reviews and of access reviews that the operator sent.
 fn asked(cluster: &Cluster) -> [usize; 2] {
     let entries = cluster.journal().entries();
     ["selfsubjectrulesreviews", "selfsubjectaccessreviews"]

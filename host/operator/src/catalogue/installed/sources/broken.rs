@@ -1,11 +1,12 @@
-//! Explains why a watch on policies broke. If a right is missing, says which one and how to grant it.
+//! Explains why a watch on policy packages broke. If a right is missing, the explanation names the right and the
+//! remedy.
 
 use kaos_policy::contract::HOME;
 use kube::{Api, Resource, runtime::watcher};
 
 use crate::error_text::told;
 
-/// The resource that a watch follows, in the words of RBAC.
+/// The resource that a watch follows, as RBAC names it.
 pub(super) struct Followed {
     resource: String,
     /// `None` for all namespaces.
@@ -41,7 +42,7 @@ impl Followed {
         format!("the operator may not {verb} {resource} in {place}: {said}: {}", self.remedy())
     }
 
-    /// Returns how to grant the missing right.
+    /// Returns the remedy for the missing right, as a part of a message.
     fn remedy(&self) -> String {
         match self.namespace.as_deref() {
             None => {
@@ -55,7 +56,7 @@ impl Followed {
     }
 }
 
-/// Returns the HTTP status with which the API server broke the watch, if there was one.
+/// Returns the HTTP status with which the API server broke the watch; `None` if the API server did not answer.
 pub(super) fn code_of(error: &watcher::Error) -> Option<u16> {
     match error {
         watcher::Error::InitialListFailed(kube::Error::Api(status))

@@ -9,7 +9,7 @@ use crate::package::{Package, PackageError};
 /// The content of a package's ConfigMaps.
 #[derive(Debug, Clone)]
 pub(in crate::catalogue::installed) struct Held {
-    /// The digest of the package. If the ConfigMap holds no package, the digest of the ConfigMap.
+    /// The digest of the package. If the ConfigMap contains no valid package, the digest of the ConfigMap.
     pub(in crate::catalogue::installed) digest: Digest,
     pub(in crate::catalogue::installed) package: Result<Arc<Package>, NoPackage>,
 }
@@ -17,8 +17,8 @@ pub(in crate::catalogue::installed) struct Held {
 /// Why there is no package to check.
 #[derive(Debug, Clone)]
 pub(in crate::catalogue::installed) enum NoPackage {
-    /// The ConfigMap does not hold a package.
+    /// The ConfigMap does not contain a valid package.
     Wrong(PackageError),
-    /// The namespace has the maximum number of older packages, so the operator did not read this one.
+    /// The namespace already has the maximum number of older packages, so the operator did not read this package.
     OneTooMany,
 }

@@ -1,8 +1,9 @@
 //! Unpacks packages, once for each version of their ConfigMaps.
 //!
-//! The watch keeps whole ConfigMaps of the operator's namespace. Of other namespaces it keeps only metadata, and the
-//! reader reads a package after the metadata changed. It reads one package of a namespace in each round, and no more
-//! bytes than a package may have. Thus a tenant cannot take much memory or delay others for long.
+//! For the operator's namespace, the watch stores whole ConfigMaps. For other namespaces, it stores only metadata, and
+//! the reader reads a package after its metadata changed. In each round, the reader reads only one package of each such
+//! namespace, and at most as many bytes as a package may have. So a tenant cannot take much memory or delay others for
+//! long.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,19 +29,19 @@ use crate::{
     package::{self, Package},
 };
 
-/// The number of packages to read at once. It bounds the memory for packages that are being read.
+/// The maximum number of packages that are being read at the same time. This limits the memory for such packages.
 const AT_A_TIME: usize = 8;
 
 /// ConfigMaps with the label of packages, by namespace and name.
 pub(super) type Labelled = BTreeMap<PolicySource, Seen>;
 
-/// A ConfigMap, as the watch keeps it.
+/// A ConfigMap, as the watch stores it.
 pub(super) enum Seen {
     Whole(Arc<ConfigMap>),
     Metadata(Arc<PartialObjectMeta<ConfigMap>>),
 }
 
-/// The content of packages when they were last read.
+/// The content of each package at its last read.
 pub(super) struct Reader {
     client: Client,
     rounds: u64,
@@ -52,7 +53,7 @@ pub(super) struct Reader {
 
 /// A package that was unpacked.
 struct Unpacked {
-    /// The versions in which the index and its chunks were seen. `None` for a chunk that does not exist.
+    /// The versions of the index and of its chunks at this read. `None` for a chunk that did not exist.
     versions: Vec<(PolicySource, Option<String>)>,
     round: u64,
     held: Held,
@@ -86,12 +87,12 @@ impl Reader {
         Self { client, rounds: 0, unpacked, failed, is_behind: false }
     }
 
-    /// Returns the content of a package when it was last read.
+    /// Returns the content of a package at its last read.
     pub(super) fn held(&self, source: &PolicySource) -> Option<Held> {
         self.unpacked.get(source).map(|unpacked| unpacked.held.clone())
     }
 
-    /// Returns when to read again although nothing changed.
+    /// Returns the delay after which to read again even if nothing changes.
     pub(super) fn again(&self) -> Option<Duration> {
         if self.is_behind {
             return Some(Duration::ZERO);
@@ -100,7 +101,8 @@ impl Reader {
         due.map(|due| due.saturating_duration_since(Instant::now()))
     }
 
-    /// Starts a round: unpacks the changed ones of these packages, and forgets all others.
+    /// Starts a round: unpacks the changed packages among `sources`, and forgets all packages that are not in
+    /// `sources`.
     pub(super) async fn read(&mut self, sources: &[&PolicySource], labelled: &Labelled) {
         let all: BTreeSet<&PolicySource> = sources.iter().copied().collect();
         self.unpacked.retain(|source, _| all.contains(source));
@@ -116,8 +118,9 @@ impl Reader {
         }
     }
 
-    /// Returns the packages to unpack in this round. These are all changed packages of the operator's namespace. Of
-    /// every other namespace, it is the changed package with the oldest read.
+    /// Returns the packages to unpack in this round: all changed packages of the operator's namespace, and one changed
+    /// package of every other namespace. If a namespace has several changed packages, the one with the oldest read is
+    /// next.
     fn turn<'a>(&mut self, sources: &[&'a PolicySource], labelled: &Labelled) -> Vec<&'a PolicySource> {
         let now = Instant::now();
         let mut stale: Vec<&'a PolicySource> =
@@ -142,7 +145,7 @@ impl Reader {
         }
     }
 
-    /// Unpacks a package. Returns `None` if it is gone already. The watch will report the deletion.
+    /// Unpacks a package. Returns `None` if the package was deleted. The watch will report the deletion.
     async fn unpack(&self, source: &PolicySource, labelled: &Labelled) -> kube::Result<Option<Unpacked>> {
         let Some(index) = self.get(source, labelled).await? else { return Ok(None) };
         let chunk = |name: String| async move { self.get(&beside(source, name), labelled).await };
@@ -158,7 +161,8 @@ impl Reader {
         Ok(Some(Unpacked { versions: all.map(seen).collect(), round: self.rounds, held }))
     }
 
-    /// Returns a ConfigMap in the version that was seen, or a newer one. Returns `None` if it was not seen or is gone.
+    /// Returns a ConfigMap in the version that the watch reported, or in a newer version. Returns `None` if the watch
+    /// did not report the ConfigMap, or if it was deleted.
     async fn get(&self, at: &PolicySource, labelled: &Labelled) -> kube::Result<Option<Arc<ConfigMap>>> {
         let seen = match labelled.get(at) {
             None => return Ok(None),
@@ -174,7 +178,7 @@ impl Reader {
         }
     }
 
-    /// Stores the result of a read. After an error the old content stays, and the next attempt follows after an
+    /// Stores the result of a read. After an error, keeps the old content, and schedules the next attempt with an
     /// increasing delay.
     fn note(&mut self, source: &PolicySource, read: kube::Result<Option<Unpacked>>) {
         match read {
@@ -197,7 +201,7 @@ impl Reader {
     }
 }
 
-/// Returns the place of a ConfigMap in the same namespace.
+/// Returns the source of another ConfigMap in the same namespace.
 fn beside(source: &PolicySource, name: String) -> PolicySource {
     PolicySource { namespace: source.namespace.clone(), config_map: name }
 }

@@ -1,4 +1,5 @@
-//! The files of a new project: the template of this repository with the names replaced, or a default policy.
+//! Creates the files of a new project, from the template of this repository with the names replaced, or from a default
+//! policy.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ pub(super) struct Names<'a> {
     pub(super) api_version: &'a str,
 }
 
-/// Embeds a file of the template, which this repository also builds and tests.
+/// Embeds a file of the template. This repository also builds and tests the template.
 macro_rules! template {
     ($path:literal) => {
         include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-policies/template/", $path))
@@ -61,13 +62,14 @@ fn surroundings(names: &Names<'_>, readme: &str) -> Files {
     ])
 }
 
-/// Returns the CRD of the kind. Kinds of the default policies need none: their CRDs come with the operator.
+/// Returns the CRD of the kind. Returns `None` for kinds of the default policies, because their CRDs come with the
+/// operator.
 fn definition(names: &Names<'_>) -> Option<String> {
     let (group, version) = names.api_version.split_once('/')?;
     if group == kaos_crds::GROUP {
         return None;
     }
-    // The same plural as in the rights that `policy pack` prints.
+    // `policy pack` derives the plural for its rights in the same way.
     let plural = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, names.kind)).plural;
     let replaced = [
         ("a Website is", format!("a {} is", names.kind)),
@@ -80,8 +82,8 @@ fn definition(names: &Names<'_>) -> Option<String> {
     Some(replace(template!("crd.yaml"), &replaced))
 }
 
-/// Replaces the names of the template in a text. The Rust type of the policy gets the suffix `Policy`, since the kind's
-/// name may already mean something in Rust.
+/// Replaces the names of the template in a text. The Rust type of the policy gets the suffix `Policy`, because the name
+/// of the kind may already be a Rust name.
 fn named(text: &str, names: &Names<'_>) -> String {
     let Names { name, kind, api_version } = names;
     let word = name.replace('-', "_");
@@ -102,12 +104,12 @@ fn named(text: &str, names: &Names<'_>) -> String {
     replace(text, &replaced)
 }
 
-/// Replaces texts. Shields each inserted text from later replacements, since a name may contain another one.
+/// Replaces texts. Protects each inserted text from later replacements, because a name may contain another name.
 fn replace(text: &str, replaced: &[(&str, String)]) -> String {
     replaced.iter().fold(text.to_owned(), |text, (old, new)| text.replace(old, &shielded(new))).replace(SHIELD, "")
 }
 
-/// A character that no template contains.
+/// A character that protects inserted text. The templates do not contain this character.
 const SHIELD: char = '\u{1}';
 
 fn shielded(text: &str) -> String {

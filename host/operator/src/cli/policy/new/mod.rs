@@ -1,4 +1,4 @@
-//! `policy new`: writes a project for a new policy. It builds and passes its tests without changes.
+//! `policy new`: writes a project for a new policy. The project builds and passes its tests without changes.
 
 mod files;
 mod sdk;
@@ -25,7 +25,7 @@ pub(super) struct New {
     /// Name of the policy: lower-case letters, digits and inner hyphens
     #[arg(value_parser = name)]
     name: String,
-    /// Start from the policy of this name that the operator ships; for an unknown name, the error lists all
+    /// Start from the default policy of this name; for an unknown name, the error lists all default policies
     #[arg(long, value_name = "POLICY", conflicts_with_all = ["kind", "api_version"])]
     from: Option<String>,
     /// Kind that the policy answers for

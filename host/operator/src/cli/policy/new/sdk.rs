@@ -1,4 +1,4 @@
-//! The location of the SDK, and of the other crates in its repository.
+//! Finds the location of the SDK, and of the other crates in the repository of the SDK.
 
 use std::{
     fs,
@@ -11,14 +11,14 @@ use serde_json::Value;
 /// The directory of the SDK in its repository.
 const DIRECTORY: &str = "guest-policies/sdk";
 
-/// Location of the SDK.
+/// The location of the SDK.
 #[derive(Debug)]
 pub(super) enum Sdk {
-    /// Its directory.
+    /// The directory of the SDK.
     Path(PathBuf),
-    /// Its repository.
+    /// The URL of the git repository that contains the SDK.
     Git(String),
-    /// A version in the registry.
+    /// A version of the SDK in the registry.
     Version(String),
 }
 
@@ -44,8 +44,8 @@ impl Sdk {
         bail!("{sdk}: is no directory, no URL of a repository and no version: name where kaos-policy-sdk is")
     }
 
-    /// Returns the location of the crate in this directory of the SDK's repository, as fields of a dependency in
-    /// Cargo.toml.
+    /// Returns the location of a crate, as fields of a dependency in Cargo.toml. `directory` is the directory of the
+    /// crate in the SDK's repository.
     pub(super) fn near(&self, directory: &str) -> anyhow::Result<String> {
         // A JSON string is a valid TOML string.
         let quoted = |text: &str| Value::from(text).to_string();

@@ -1,4 +1,4 @@
-//! A project that starts from a default policy: its sources, under a name of its own.
+//! Creates a project from the sources of a default policy, under a new name.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use super::sdk::Sdk;
 
-/// The sources that `build.rs` embedded.
+/// The sources of all default policies. `build.rs` embeds them.
 const SHIPPED: &str = include_str!(concat!(env!("OUT_DIR"), "/shipped.json"));
 
-/// The start of the default policies' package names.
+/// The prefix of the default policies' package names.
 const PREFIX: &str = "kaos-";
 
 /// The sources of a default policy.
@@ -76,7 +76,7 @@ impl ShippedSources {
         let mut files: BTreeMap<String, String> =
             self.files.iter().map(|(path, text)| (path.clone(), renamed(text))).collect();
         if let Some(file) = files.get_mut("policy.yaml") {
-            // Remove name and version: the component contains the name, and Cargo.toml the version.
+            // Remove name and version: the component contains the name, and Cargo.toml contains the version.
             *file = file
                 .lines()
                 .filter(|line| !line.starts_with("name:") && !line.starts_with("version:"))
@@ -95,7 +95,7 @@ impl ShippedSources {
         for dependency in &self.dependencies {
             let section = if dependency.is_for_tests { &mut tests } else { &mut normal };
             *section += &if dependency.name == self.package {
-                // The policy's tests use the policy with more features.
+                // The policy's tests depend on the policy itself, with more features.
                 let features = Value::from(dependency.features.clone());
                 format!("{name}-policy = {{ path = \".\", features = {features} }}\n")
             } else {

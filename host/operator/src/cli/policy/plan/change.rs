@@ -9,16 +9,16 @@ use super::{
 };
 use crate::policies::Loader;
 
-/// A change to plan for.
+/// A change whose effects `policy plan` shows.
 pub(super) enum ProposedChange {
-    /// A package is shipped.
+    /// The user installs a package.
     Package(Box<Shipped>),
     /// Another preset applies.
     Preset(Compatibility),
 }
 
 impl ProposedChange {
-    /// Namespace and name of the ConfigMap that the change replaces.
+    /// Returns the namespace and the name of the ConfigMap that the change replaces.
     pub(super) fn source(&self) -> Option<&(String, String)> {
         match self {
             Self::Package(shipped) => Some(&shipped.source),
@@ -26,7 +26,7 @@ impl ProposedChange {
         }
     }
 
-    /// Returns the policies and settings before and after the change. `loader` knows the API server.
+    /// Returns the policy tables before and after the change. `loader` contains the facts about the API server.
     pub(super) fn sides(self, standing: &PolicySet, loader: &Loader) -> anyhow::Result<Sides> {
         match self {
             Self::Package(shipped) => Sides::of(standing, *shipped, loader),

@@ -19,7 +19,7 @@ use crate::{
     policies::{Loaded, Loader},
 };
 
-/// Largest number of children that are tried on the API server.
+/// The maximum number of children that the verb tries on the API server.
 const TRIED: usize = 200;
 
 /// Compares the objects of a cluster before and after a change.
@@ -57,7 +57,7 @@ pub(in crate::cli::policy) async fn compared(
     for of in wishes {
         gathered.serves(of).await?;
     }
-    // `documents` also contains objects of other namespaces, if passes needed them.
+    // `documents` also contains objects of other namespaces, because passes may need them.
     let is_meant = |place: Option<&str>| match (place, namespace) {
         (Some(place), Some(meant)) => place == meant,
         _ => true,
@@ -66,7 +66,7 @@ pub(in crate::cli::policy) async fn compared(
         let hidden = |of: &ResourceType| gathered.hidden(of);
         let mut documents = gathered.documents();
         let mut comparison = sides.compare(&documents, started, &hidden)?;
-        // The objects that passes needed may have needs of their own.
+        // Repeat, because the objects that were read now may have needs too.
         if !gathered.read(comparison.needs).await? {
             documents.retain(|document| is_meant(document.identity.namespace.as_deref()));
             sides.tell_held(&documents);
@@ -77,7 +77,8 @@ pub(in crate::cli::policy) async fn compared(
     }
 }
 
-/// Tries each changed child on the API server, which may refuse it, for example because a field is immutable.
+/// Tries each changed child on the API server with a dry run. The server may refuse a child, for example because a
+/// field is immutable.
 async fn try_children(gathered: &mut Gathered, differences: &mut [Difference]) -> anyhow::Result<()> {
     let mut open: BTreeMap<ResourceType, String> = BTreeMap::new();
     let children = differences.iter_mut().flat_map(|difference| &mut difference.children);

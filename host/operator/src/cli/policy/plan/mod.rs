@@ -50,7 +50,7 @@ const CHANGES: u8 = UNUSABLE;
 pub(super) struct Plan {
     #[command(flatten)]
     shipment: Shipment,
-    /// Plan for this preset instead: kaos-0.1, kaos-0.8, or a file
+    /// Preset whose effects to print, instead of a package: kaos-0.1, kaos-0.8, or a file
     #[arg(long, value_name = "PRESET|FILE", conflicts_with_all = ["file", "settings", "policy", "scope", "name", "into"])]
     compatibility: Option<String>,
     /// File or directory with the objects of the cluster, or - for standard input; default: read them from a running
@@ -63,21 +63,21 @@ pub(super) struct Plan {
     /// CRDs of further kinds
     #[arg(long, value_name = "FILE|DIR|-", requires = "filenames")]
     crds: Vec<String>,
-    /// Namespace of objects in files that name none; in a running cluster, the only namespace to plan for
+    /// Namespace of objects in files that have no namespace; in a running cluster, the only namespace to plan for
     #[arg(short = 'n', long, value_parser = super::namespace)]
     namespace: Option<String>,
-    /// Namespace to install the package in; default: the one in a packed file, or else the operator's
+    /// Namespace to install the package in; default: the namespace in a packed file, or else the operator's namespace
     #[arg(long, value_name = "NAMESPACE", value_parser = super::namespace)]
     into: Option<String>,
-    /// A policy that the operator was started with
+    /// Component of a policy with which the operator was started
     #[arg(long = "policy", value_name = "X.wasm")]
     policies: Vec<PathBuf>,
     #[command(flatten)]
     connection: Connection,
-    /// Count also packages in other namespaces than the operator's, if the files contain them
+    /// Also use packages in the files from namespaces other than the operator's
     #[arg(long, env = "NAMESPACE_POLICIES")]
     namespace_policies: bool,
-    /// Form of the output
+    /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
     output: Form,
     #[command(flatten)]
@@ -87,7 +87,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Prints the changes. Every error ends with exit code 1, since 2 says that something changes.
+    /// Prints the changes. Every error ends with exit code 1, because exit code 2 means that an object changes.
     pub(super) fn run(self, out: &mut Output) -> ExitCode {
         let output = self.output;
         or_held_back(self.planned().and_then(|planned| show(&planned, output, out)))
@@ -136,7 +136,8 @@ impl Plan {
         layers.extend(settings::held(&documents, &home, &own)?);
         let in_namespaces = namespace_policies;
         let beside = Beside { loader: &loader, own: &own, home: &home, grantable: &grantable, in_namespaces };
-        // The files may contain this package already, or its former version. `standing` leaves out its ConfigMap.
+        // The files may already contain this package or an earlier version of it, so `standing` leaves out the
+        // package's ConfigMap.
         let standing = beside.standing(&documents, &layers, new.source())?;
         let sides = new.sides(&standing, &loader)?;
         warn_of_strangers(&documents, &catalogue, &sides.kinds());
@@ -162,7 +163,7 @@ fn show(planned: &Planned, form: Form, out: &mut Output) -> anyhow::Result<ExitC
     })
 }
 
-/// Prints the changes, and the failures and refusals among them.
+/// Prints the changes, including failures and refusals.
 pub(super) fn tell(Planned { objects, differences }: &Planned, form: Form, out: &mut Output) -> anyhow::Result<()> {
     let summary = Summary::of(*objects, differences);
     match form {

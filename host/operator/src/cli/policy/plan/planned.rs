@@ -1,4 +1,4 @@
-//! The result of a comparison, and the place that it is about.
+//! The result of a comparison, and the cluster and namespace that the comparison is about.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ impl Planned {
     }
 }
 
-/// The operator's start options, and the namespace to look at; `None` for all namespaces.
+/// The operator's start options, and the namespace of the compared objects; `None` for all namespaces.
 pub(in crate::cli::policy) struct Place {
     pub(in crate::cli::policy) started: Started,
     pub(in crate::cli::policy) namespace: Option<String>,

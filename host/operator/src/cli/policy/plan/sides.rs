@@ -1,4 +1,4 @@
-//! The two sides of a comparison: the policy tables before and after a change.
+//! Builds the two sides of a comparison: the policy tables before and after a change.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -22,15 +22,15 @@ use crate::{
 pub(in crate::cli::policy) struct Sides {
     before: Arc<Snapshot>,
     after: Arc<Snapshot>,
-    /// The revisions in question: those that the user ships or removes. `None` for all revisions.
+    /// The revisions that the user installs or removes. `None` if the change concerns all revisions.
     meant: Option<BTreeSet<Arc<str>>>,
-    /// The side on which these revisions answer.
+    /// The policy table in which these revisions answer.
     at: Arc<Snapshot>,
 }
 
 impl Sides {
-    /// Compares without and with a package that is shipped. Fails if the operator would refuse the package. Prints notes
-    /// about other revisions that would start or stop serving.
+    /// Builds the sides for a package that the user installs. Fails if the operator would refuse the package. Prints
+    /// notes about other revisions that would start or stop serving.
     pub(super) fn of(standing: &PolicySet, new: Shipped, loader: &Loader) -> anyhow::Result<Self> {
         standing.has_policy_for(&new)?;
         standing.accepts(&new)?;
@@ -54,7 +54,7 @@ impl Sides {
         Ok(Self { before: before.snapshot, after: after.snapshot, meant, at })
     }
 
-    /// Compares with and without these revisions. Prints notes about other revisions that would start serving.
+    /// Builds the sides for the removal of revisions. Prints notes about other revisions that would start serving.
     pub(in crate::cli::policy) fn without(standing: &PolicySet, gone: BTreeSet<Arc<str>>) -> anyhow::Result<Self> {
         let catalogue = Catalogue::default();
         let before = standing.install(&catalogue).context("the policies that serve now")?;
@@ -65,7 +65,7 @@ impl Sides {
         Ok(Self { before: before.snapshot, after: after.snapshot, meant: Some(gone), at })
     }
 
-    /// Compares with another preset.
+    /// Builds the sides for a change of the preset.
     pub(super) fn with_preset(standing: &PolicySet, compatibility: &Compatibility) -> anyhow::Result<Self> {
         let catalogue = Catalogue::default();
         let before = standing.install(&catalogue).context("what serves now")?;
@@ -76,8 +76,8 @@ impl Sides {
         Ok(Self { before: before.snapshot, after: after.snapshot, meant: None, at })
     }
 
-    /// Returns a line for each kind in a namespace, or in the cluster, for which one of the revisions in question
-    /// answers now. The line names the policy that will answer.
+    /// Returns a line for each kind for which one of the removed revisions answers now, in a namespace or in the
+    /// cluster. The line names the policy that will answer.
     pub(in crate::cli::policy) fn then_answers(&self, place: Option<&str>) -> Vec<String> {
         let namespace = place.unwrap_or_default();
         let is_concerned = |kind: &Arc<Kind>| self.is_meant(kind);
@@ -99,7 +99,7 @@ impl Sides {
         told.collect()
     }
 
-    /// Returns every kind that a policy answers for, on either side.
+    /// Returns every kind for which a policy answers before or after the change.
     pub(super) fn kinds(&self) -> Vec<&ResourceType> {
         let mut kinds: Vec<_> = self.snapshots().flat_map(|snapshot| snapshot.kinds().map(|(of, _)| of)).collect();
         kinds.sort();
@@ -107,14 +107,15 @@ impl Sides {
         kinds
     }
 
-    /// Returns the types that the policies of both sides read, and the types that they wish for.
+    /// Returns the types that the policies of both sides read, and the optional types that these policies use if the
+    /// cluster serves them.
     pub(super) fn looked_at(&self) -> (Vec<&ResourceType>, Vec<&ResourceType>) {
         let claims =
             || self.snapshots().flat_map(|snapshot| snapshot.kinds().flat_map(|(_, answers)| answers.claims()));
         (claims().flat_map(|claim| &claim.reads).collect(), claims().flat_map(|claim| &claim.wishes).collect())
     }
 
-    /// Whether a policy answers for one of the objects, on either side.
+    /// Returns whether a policy answers for any of the objects before or after the change.
     pub(super) fn answer_for(&self, documents: &[Document]) -> bool {
         let answers = |document: &Document| self.snapshots().any(|side| answer(side, &document.object).is_some());
         documents.iter().any(answers)
@@ -138,7 +139,7 @@ impl Sides {
         Ok(compare(&stored, &before, &after, hidden)?)
     }
 
-    /// Returns the objects for which one of the revisions in question answers.
+    /// Returns the objects for which one of the installed or removed revisions answers.
     pub(super) fn answered<'a>(&self, documents: &'a [Document]) -> impl Iterator<Item = &'a Document> {
         documents.iter().filter(|document| {
             let is_held = named_in_vain(&self.at, &document.object).is_some();
@@ -151,8 +152,8 @@ impl Sides {
         self.meant.as_ref().is_none_or(|meant| kind.revisions().any(|revision| meant.contains(revision)))
     }
 
-    /// Prints a note for each object whose pin would name a policy that does not exist any more. The operator changes
-    /// nothing for these objects.
+    /// Prints a note for each object whose pin would name a policy that no longer exists. The operator would leave
+    /// these objects and their children unchanged.
     pub(super) fn tell_held(&self, documents: &[Document]) {
         for Document { identity, object, .. } in documents {
             if named_in_vain(&self.before, object).is_none() && named_in_vain(&self.after, object).is_some() {
@@ -167,7 +168,7 @@ impl Sides {
     }
 }
 
-/// Prints the conflicts before the change, and those that it would add or end.
+/// Prints the conflicts before the change, and the conflicts that the change would add or end.
 fn tell_conflicts(before: &Installed, after: &Installed, then: &PolicySet) {
     for (revision, why) in &before.conflicts {
         complain("note", format_args!("PolicyRevision {revision} does not serve: {why}"));

@@ -1,4 +1,4 @@
-//! The changes in numbers.
+//! Counts the changes of a plan.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::plan::{Difference, Said, Side};
 
-/// The changes in numbers.
+/// Counts the changes of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Summary {
@@ -18,9 +18,9 @@ pub(super) struct Summary {
     pub(super) rolls: usize,
     /// Objects that are newly refused.
     pub(super) refused: usize,
-    /// Objects that the policy fails on.
+    /// Objects on which the policy fails.
     pub(super) failed: usize,
-    /// Fuel of a pass before and after.
+    /// Fuel of a pass before and after the change.
     pub(super) fuel: (Fuel, Fuel),
 }
 

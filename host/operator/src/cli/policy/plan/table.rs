@@ -1,4 +1,5 @@
-//! Prints the changes for people: a line for each field. Changes that are the same for many objects share one line.
+//! Prints the changes for people, with a line for each field. If many objects have the same change, they share one
+//! line.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +9,10 @@ use serde_json::Value;
 use super::super::table::Table;
 use crate::plan::{Change, Child, Difference, Field, Side};
 
-/// Smallest number of objects that share a line.
+/// The minimum number of objects that share a line.
 const MANY: usize = 4;
 
-/// A line without its object.
+/// The cells of a line, without the object.
 type TableLine = [String; 4];
 
 pub(super) fn of(differences: &[Difference]) -> String {
@@ -27,7 +28,7 @@ pub(super) fn of(differences: &[Difference]) -> String {
     for (object, line) in changed.iter().flat_map(|difference| lines(difference)) {
         let key = (object.kind.clone(), folded(&line));
         match same.get_mut(&key) {
-            // Already printed for all objects.
+            // The shared line for all objects was already printed.
             Some(0) => {}
             Some(count) if *count >= MANY => {
                 let [child, field, before, after] = key.1.clone();
@@ -53,7 +54,7 @@ fn place(object: &Reference) -> String {
     object.namespace.as_ref().map_or_else(|| object.name.clone(), |namespace| format!("{namespace}/{}", object.name))
 }
 
-/// Removes the name of the child, which differs between objects.
+/// Removes the name of the child, because this name differs between objects.
 fn folded(line: &TableLine) -> TableLine {
     let [child, field, before, after] = line.clone();
     [child.split('/').next().unwrap_or_default().to_owned(), field, before, after]

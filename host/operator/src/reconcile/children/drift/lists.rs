@@ -1,9 +1,9 @@
-//! Lists with keyed items: finds the matching item at any position.
+//! Handles lists with keyed items: finds the matching item at any position.
 
 use serde_json::Value;
 
-/// Returns the fields that together identify an item of a list, with the API server's defaults. `None` for a list that
-/// counts as one value. Schemas define this; for built-in kinds the name of the list is enough.
+/// Returns the fields that together identify an item of a list, with the API server's defaults. Returns `None` for a
+/// list that is compared as a whole. Schemas define these fields; for built-in kinds, the name of the list is enough.
 pub(super) fn keys(list: &str) -> Option<&'static [(&'static str, &'static str)]> {
     match list {
         "containers"
@@ -26,7 +26,8 @@ pub(super) fn keys(list: &str) -> Option<&'static [(&'static str, &'static str)]
     }
 }
 
-/// Ports are identified by number and protocol. Containers and Services name the number differently.
+/// Returns the fields that identify a port: number and protocol. Containers and Services have different names for the
+/// number.
 pub(super) fn port_keys(item: &Value) -> Option<&'static [(&'static str, &'static str)]> {
     if !item["containerPort"].is_null() {
         return Some(&[("containerPort", ""), ("protocol", "TCP")]);
@@ -34,7 +35,7 @@ pub(super) fn port_keys(item: &Value) -> Option<&'static [(&'static str, &'stati
     (!item["port"].is_null()).then_some(&[("port", ""), ("protocol", "TCP")])
 }
 
-/// Returns the item with the same key.
+/// Returns the live item with the same key as the wanted item.
 pub(super) fn matching<'a>(wanted: &Value, keys: &[(&str, &str)], live: &'a [Value]) -> Option<&'a Value> {
     let same = |item: &&Value| {
         keys.iter().all(|(field, preset)| match (&wanted[*field], &item[*field]) {

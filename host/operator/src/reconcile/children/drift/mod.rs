@@ -1,14 +1,14 @@
 //! Drift: compares a planned manifest with the live object in the form that the API server stores.
 //!
 //! The server fills in defaults, rewrites amounts and drops empty values, so plain equality would report false drift.
-//! Additional live fields belong to others and are no drift. If the stored form of a type is unknown here, the
-//! comparison reports a difference, and a dry run decides (`super::child`).
+//! Additional live fields belong to other clients and are not drift. If this module does not know the stored form of a
+//! type, the comparison reports a difference, and a dry run decides (`super::repair`).
 
 mod lists;
 
 use serde_json::Value;
 
-/// Fields with amounts: these fields themselves, and the values of these maps.
+/// Names of fields whose values are amounts, and of maps whose values are amounts.
 const AMOUNTS: [&str; 8] = ["limits", "requests", "capacity", "sizeLimit", "divisor", "storage", "overhead", "hard"];
 
 /// Fields that the server drops if they are zero or false. For most other fields of a pod, `false` and a missing field
@@ -34,10 +34,11 @@ const DROPPED: [&str; 14] = [
 const EMPTIED: [&str; 9] =
     ["labels", "annotations", "nodeSelector", "matchLabels", "limits", "requests", "data", "binaryData", "selector"];
 
-/// Maps that count as one value: an addition to a selector changes what it selects.
+/// Maps that are compared as a whole: an added entry in a selector changes which objects it selects.
 const WHOLE: [&str; 5] = ["selector", "nodeSelector", "matchLabels", "labelSelector", "namespaceSelector"];
 
-/// Returns the path of the first planned field that the live object lacks. `None` if it has all of them.
+/// Returns the path of the first planned field that the live object lacks. Returns `None` if the live object has all
+/// planned fields.
 pub(crate) fn missing(wanted: &Value, live: &Value) -> Option<String> {
     let mut path = Vec::new();
     if contained("", wanted, live, false, &mut path) {
@@ -47,10 +48,11 @@ pub(crate) fn missing(wanted: &Value, live: &Value) -> Option<String> {
     Some(path.join("."))
 }
 
-/// `name` is the field of the value. A difference leaves its path in `path`, innermost first.
+/// Returns whether the live value contains the wanted value. `name` is the field that has the value. If the values
+/// differ, writes the path of the difference into `path`, the innermost step first.
 fn contained(name: &str, wanted: &Value, live: &Value, amounts: bool, path: &mut Vec<String>) -> bool {
     match (wanted, live) {
-        // A planned null asks for nothing.
+        // A planned null matches any value.
         (Value::Null, _) => true,
         (Value::Object(wanted), Value::Object(live)) => {
             let others =

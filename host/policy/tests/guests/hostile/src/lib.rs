@@ -1,4 +1,4 @@
-//! A policy for Widgets that behaves well unless [`MODE`] says otherwise.
+//! A policy for Widgets that behaves well unless [`MODE`] names a misbehavior.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
@@ -9,7 +9,7 @@ use kaos::policy::types::*;
 
 struct Hostile;
 
-/// The misbehavior. Tests overwrite it in the module's bytes before it becomes a component.
+/// The misbehavior. Tests overwrite this text in the module's bytes before they create the component.
 #[used]
 static MODE: [u8; 40] = *b"MODE=well-behaved                       ";
 
@@ -22,7 +22,8 @@ static CALLS: AtomicU32 = AtomicU32::new(0);
 fn is(mode: &str) -> bool {
     let mut bytes = [0; 40];
     for (i, byte) in bytes.iter_mut().enumerate() {
-        // SAFETY: the index is within the array. The read is volatile, so that the compiler cannot assume the content.
+        // SAFETY: the index is within the array. The read is volatile, so that the compiler makes no assumption about
+        // the content.
         *byte = unsafe { std::ptr::read_volatile(MODE.as_ptr().add(i)) };
     }
     bytes[5..].trim_ascii() == mode.as_bytes()
@@ -41,7 +42,7 @@ fn recurse(depth: u64) -> u64 {
     if depth == u64::MAX { 0 } else { recurse(depth + 1) + pad[(depth % 64) as usize] }
 }
 
-/// JSON that takes a hundred times the memory of its text when it is parsed.
+/// Returns JSON that takes a hundred times the memory of its text after parsing.
 fn bomb() -> String {
     format!(r#"{{"x":[{}0]}}"#, r#"{"":0},"#.repeat(300_000))
 }
@@ -105,7 +106,7 @@ impl meta::Guest for Hostile {
     }
 }
 
-/// A pass over a subject of which only the number of found objects counts.
+/// A pass that uses only the number of found objects.
 struct Pass(AtomicUsize);
 
 impl translation::Guest for Hostile {
@@ -195,7 +196,7 @@ impl translation::GuestPass for Pass {
         } else if is("answers no JSON") {
             manifests = vec![text("apiVersion: v1")];
         } else if is("answers no UTF-8") {
-            // SAFETY: none; this is the misbehavior under test.
+            // SAFETY: none, because invalid UTF-8 is the misbehavior under test.
             manifests = vec![unsafe { String::from_utf8_unchecked(vec![0xff, 0xfe, 0xfd]) }];
         } else if is("counts calls of translate") {
             let n = CALLS.fetch_add(1, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! Tests that plans converge: on random clusters, the actions lead to a state without further actions. A process that
-//! ends after any of them leaves a state from which the next one comes to the same end.
+//! Tests that plans converge: on random clusters, the actions lead to a state in which no further actions are due. If a
+//! process ends after any action, the next process reaches the same final state.
 
 use kaos_crds::{PolicyRevisionSpec, PolicyRevisionStatus};
 use kaos_policy::manifest::OnRefusal;
@@ -82,7 +82,7 @@ fn entry(revision: &Revision) -> AdmittedRevision {
 }
 
 impl Model {
-    /// Returns a random cluster with up to three sources and three revisions of each.
+    /// Returns a random cluster with up to three sources, and up to three revisions of each source.
     fn random(random: &mut Random) -> Self {
         let (mut records, mut packages) = (BTreeMap::new(), Vec::new());
         let all: Vec<String> = (0..9).map(|at| format!("c{}-{}", at / 3, at % 3)).collect();
@@ -210,7 +210,7 @@ fn plans_converge_and_leave_one_serving_revision_of_a_source() {
     for seed in 0..SEEDS {
         let mut model = Model::random(&mut Random(seed));
         model.settle();
-        // A revision that is recorded as admitted and is not loaded decides once it is loaded.
+        // Leave out a revision that is recorded as admitted but not loaded: it takes effect only when it is loaded.
         let states = model.states();
         let decides =
             |name: &String| states.get(name).is_none_or(|(state, is_admitted)| !state.is_let_in() || *is_admitted);
@@ -233,7 +233,7 @@ fn a_process_that_ends_after_any_action_leaves_the_rest_to_the_next() {
         let mut ended = model;
         while let Some(action) = ended.plan().into_iter().next() {
             ended.execute(&action);
-            // The next process does not have the results of compilations.
+            // The next process does not have the compilations of the previous process.
             let mut next = Model { compiled: BTreeSet::new(), ..ended.clone() };
             next.settle();
             assert_eq!(next.states(), whole.states(), "seed {seed}: after {action:?}");
