@@ -1,11 +1,11 @@
--- The health of objects of kaos.tools in Argo CD, from their conditions. It works for every kind, and uses no library.
+-- Computes the health of objects of kaos.tools for Argo CD. Works for every kind, and uses no library.
 local hs = { status = "Progressing", message = "waiting for the operator" }
 local status = obj.status
 if obj.metadata.deletionTimestamp ~= nil then
   hs.message = "being deleted"
   return hs
 end
--- A new object has the generation -1 here. After an edit, the status still describes the earlier generation.
+-- In a new object, observedGeneration is -1. After an edit, the status still has the earlier generation.
 if status == nil or status.observedGeneration ~= obj.metadata.generation then
   return hs
 end

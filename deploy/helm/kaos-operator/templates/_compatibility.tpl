@@ -1,4 +1,4 @@
-{{- /* The chosen preset as JSON, with the settings that follow from values of KAOS's chart. */ -}}
+{{- /* Returns the chosen preset as JSON, with the settings that come from values of KAOS's chart. */ -}}
 {{- define "kaos-operator.preset" -}}
 {{- $text := .Files.Get (printf "files/compatibility/%s.yaml" .Values.compatibility) -}}
 {{- if not $text -}}
@@ -21,18 +21,18 @@
 {{- toJson $preset -}}
 {{- end }}
 
-{{- /* Whether these values make KAOS's chart create or name a decision point. */ -}}
+{{- /* Returns whether KAOS's chart would create or name a decision point with these values. */ -}}
 {{- define "kaos-operator.decides" -}}
 {{- $security := .Values.security | default dict -}}
 {{- if or (dig "pdp" "enabled" false $security) (dig "agentAuth" "extAuthzUrl" "" $security) -}}true{{- end -}}
 {{- end }}
 
 {{- /* `helm upgrade --reuse-values` keeps the values of the earlier chart, so values that only this chart has are missing.
-This fills them in. Values of this chart always have `compatibility`. */ -}}
+This template adds the missing values. If the values have no `compatibility`, they come from an earlier chart. */ -}}
 {{- define "kaos-operator.carried" -}}
 {{- if not (hasKey .Values "compatibility") -}}
 {{- $defaults := .Files.Get "files/defaults.yaml" | fromYaml -}}
-{{- /* KAOS of January had no memory service. */ -}}
+{{- /* KAOS of January 2026 had no memory service. */ -}}
 {{- $preset := ternary "kaos-0.8" "kaos-0.1" (hasKey (.Values.defaultImages | default dict) "memoryService") -}}
 {{- $image := dig "manager" "image" dict (.Values.controllerManager | default dict) -}}
 {{- if include "kaos-operator.of-go" $image -}}
@@ -43,7 +43,7 @@ This fills them in. Values of this chart always have `compatibility`. */ -}}
 {{- end -}}
 {{- end }}
 
-{{- /* Sets the keys that `into` lacks. sprig's merge would also replace false, 0 and empty texts. */ -}}
+{{- /* Copies the keys of `from` that `into` lacks. sprig's merge would also replace false, 0 and empty texts. */ -}}
 {{- define "kaos-operator.fill" -}}
 {{- $into := .into -}}
 {{- range $name, $value := .from -}}
@@ -55,7 +55,7 @@ This fills them in. Values of this chart always have `compatibility`. */ -}}
 {{- end -}}
 {{- end }}
 
-{{- /* Whether an image is the Go operator's. */ -}}
+{{- /* Returns whether an image is the image of the Go operator. */ -}}
 {{- define "kaos-operator.of-go" -}}
 {{- if regexMatch "(^|/)axsau(ze|cedo)/kaos-operator$" (.repository | default "") -}}true{{- end -}}
 {{- end }}

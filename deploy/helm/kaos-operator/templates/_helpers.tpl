@@ -2,7 +2,8 @@
 {{- .Values.nameOverride | default .Chart.Name | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
-{{- /* Also the name of a Service. Helm accepts release names that a Service cannot have, and would fail half-way. */ -}}
+{{- /* This name is also the name of a Service. Helm accepts release names that a Service cannot have, and would fail in the
+middle of an installation. */ -}}
 {{- define "kaos-operator.fullname" -}}
 {{- $name := include "kaos-operator.name" . -}}
 {{- $full := .Release.Name -}}
@@ -18,7 +19,7 @@
 {{- $full }}
 {{- end }}
 
-{{- /* The same as in KAOS's chart, because the selector of a Deployment is immutable. */ -}}
+{{- /* The same labels as in KAOS's chart, because the selector of a Deployment is immutable. */ -}}
 {{- define "kaos-operator.selector" -}}
 app.kubernetes.io/name: {{ include "kaos-operator.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -58,8 +59,8 @@ control-plane: controller-manager
 {{- end }}
 {{- end }}
 
-{{- /* Refuses variables that have a value of their own. If the chart sets the flag, the variable would have no effect. If it
-does not, the operator would not match its rights. */ -}}
+{{- /* Refuses a variable if the chart has a value for it. If the chart also sets the flag, the variable would have no effect.
+If the chart does not set the flag, the variable could make the operator use rights that it does not have. */ -}}
 {{- define "kaos-operator.free" -}}
 {{- $taken := dict
   "SYSTEM_NAMESPACE" "the namespace is the release's"
@@ -85,17 +86,17 @@ does not, the operator would not match its rights. */ -}}
 {{- toYaml $pod }}
 {{- end }}
 
-{{- /* The image and the environment of their containers. */ -}}
+{{- /* The image and the environment of the containers of these pods. */ -}}
 {{- define "kaos-operator.container" -}}
 {{- with .Values.controllerManager.manager -}}
 image: {{ include "kaos-operator.image" $ }}
 imagePullPolicy: {{ .imagePullPolicy }}
 env:
-# From the pod and not from the ConfigMap, so that kustomize may change the namespace.
+# The value comes from the pod and not from the ConfigMap, so that kustomize can change the namespace.
 - name: SYSTEM_NAMESPACE
   valueFrom:
     fieldRef: {fieldPath: metadata.namespace}
-# The container's limit, or the pod's. A container cannot read the limit of its pod.
+# The memory limit of the container or, if it has none, of the pod. The operator cannot read the pod's limit itself.
 - name: OPERATOR_MEMORY_LIMIT
   valueFrom:
     resourceFieldRef: {resource: limits.memory}
@@ -114,14 +115,14 @@ securityContext:
 {{- end }}
 {{- end }}
 
-{{- /* Flags of `run` that the user sets, in addition to those of the chart. */ -}}
+{{- /* Flags of `run` from the values `args` and `extraArgs`. The chart adds further flags. */ -}}
 {{- define "kaos-operator.flags" -}}
 {{- with .Values.controllerManager.manager -}}
 {{- concat (.args | default list) (.extraArgs | default list) | toJson }}
 {{- end }}
 {{- end }}
 
-{{- /* Whether the operator uses the Lease. If the flag is repeated, the last value wins. */ -}}
+{{- /* Returns whether the operator uses the Lease. If the flag is repeated, the last value wins. */ -}}
 {{- define "kaos-operator.elects" -}}
 {{- $elects := "" -}}
 {{- range include "kaos-operator.flags" . | fromJsonArray -}}
@@ -132,7 +133,7 @@ securityContext:
 {{- $elects }}
 {{- end }}
 
-{{- /* The rights of `kaos-operator rbac`, as JSON: {working, operator}. */ -}}
+{{- /* Returns the rights that `kaos-operator rbac` prints, as JSON: {working, operator}. */ -}}
 {{- define "kaos-operator.rights" -}}
 {{- $scope := ternary "namespaced" "cluster" (not (empty .Values.watchNamespaces)) -}}
 {{- $secrets := ternary "-secrets" "" .Values.watchSecrets.enabled -}}

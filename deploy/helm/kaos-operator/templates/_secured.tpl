@@ -1,5 +1,5 @@
-{{- /* Fails if KAOS's chart secured the cluster by something that this operator does not support. So an upgrade neither opens
-nor closes access, unless security.acceptUnserved allows it. */ -}}
+{{- /* Fails if KAOS's chart secured the cluster with a feature that this operator does not support. So an upgrade changes who
+has access only if security.acceptUnserved allows this. */ -}}
 {{- define "kaos-operator.secured" -}}
 {{- $security := .Values.security | default dict -}}
 {{- if not (dig "acceptUnserved" false $security) -}}
@@ -43,7 +43,8 @@ nor closes access, unless security.acceptUnserved allows it. */ -}}
 {{- toJson $found -}}
 {{- end }}
 
-{{- /* The same from the objects in the cluster, if the values are gone. `helm template` has no cluster and finds nothing. */ -}}
+{{- /* Finds these features by the objects in the cluster, if the values do not show them. `helm template` has no cluster and
+finds nothing. */ -}}
 {{- define "kaos-operator.secured-by-cluster" -}}
 {{- $found := list -}}
 {{- $config := (lookup "v1" "ConfigMap" .Release.Namespace "kaos-operator-config").data | default dict -}}
@@ -57,7 +58,7 @@ nor closes access, unless security.acceptUnserved allows it. */ -}}
 {{- $found = append $found (printf "%s in ConfigMap kaos-operator-config of the release that is upgraded" $variable) -}}
 {{- end -}}
 {{- end -}}
-{{- /* A user who installs for all namespaces may read all of them. */ -}}
+{{- /* A user who installs the operator for all namespaces has the right to read all namespaces. */ -}}
 {{- if and .Values.rbac.create (not .Values.watchNamespaces) -}}
 {{- $kinds := dict "NetworkPolicy" "networking.k8s.io/v1" "SecurityPolicy" "gateway.envoyproxy.io/v1alpha1" -}}
 {{- range $kind, $version := $kinds -}}
@@ -65,7 +66,7 @@ nor closes access, unless security.acceptUnserved allows it. */ -}}
 {{- $left := list -}}
 {{- range (lookup $version $kind "" "").items -}}
 {{- $object := . -}}
-{{- /* This operator manages the objects that its policies created. */ -}}
+{{- /* Skips objects with this annotation: this operator created them and keeps managing them. */ -}}
 {{- $ours := hasKey (.metadata.annotations | default dict) "kaos.tools/applied-digest" -}}
 {{- range ternary list .metadata.ownerReferences $ours -}}
 {{- if hasPrefix "kaos.tools/" .apiVersion }}{{ $left = append $left (printf "%s/%s" $object.metadata.namespace $object.metadata.name) }}{{ end -}}
