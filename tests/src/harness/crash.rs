@@ -37,6 +37,11 @@ impl CrashPoint {
         *self.planned() = Some(Planned { writes, after });
     }
 
+    /// Returns whether a planned crash has not happened yet.
+    pub fn is_planned(&self) -> bool {
+        self.planned().is_some()
+    }
+
     /// Cancels the planned crash.
     pub fn clear(&self) {
         *self.planned() = None;

@@ -28,6 +28,7 @@ pub(super) struct Setting {
     seed: u64,
     tune: fn(&mut Options),
     pub(super) installing: Option<bool>,
+    components: bool,
     pub(super) only: Option<(BTreeSet<String>, Config)>,
     pub(super) hindered: Hindered,
     pub(super) held: Held,
@@ -37,7 +38,7 @@ pub(super) struct Setting {
 
 impl Setting {
     pub(super) fn new(scenario: &Scenario, clock: Clock) -> Self {
-        let Scenario { environment, seed, tune, installing, .. } = scenario;
+        let Scenario { environment, seed, tune, installing, components, .. } = scenario;
         Self {
             environment: RefCell::new(environment.clone()),
             edition: Cell::new(Edition::First),
@@ -45,6 +46,7 @@ impl Setting {
             seed: *seed,
             tune: *tune,
             installing: *installing,
+            components: *components,
             only: None,
             hindered: Hindered::default(),
             held: Held::default(),
@@ -106,11 +108,14 @@ impl Setting {
 
     pub(super) fn policies(&self) -> Result<Vec<Arc<Policy>>> {
         static NATIVE: OnceLock<Vec<Arc<Policy>>> = OnceLock::new();
-        let mut policies = if let Some(native) = NATIVE.get() {
-            native.clone()
+        static COMPONENTS: OnceLock<Vec<Arc<Policy>>> = OnceLock::new();
+        let (kept, load): (_, fn() -> _) =
+            if self.components { (&COMPONENTS, policies::wasm) } else { (&NATIVE, policies::native) };
+        let mut policies = if let Some(kept) = kept.get() {
+            kept.clone()
         } else {
-            let native = policies::native()?;
-            NATIVE.get_or_init(|| native).clone()
+            let loaded = load()?;
+            kept.get_or_init(|| loaded).clone()
         };
         policies.push(gadget::policy(self.edition.get())?);
         Ok(policies)

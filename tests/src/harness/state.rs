@@ -9,6 +9,7 @@ use super::{World, is_ready};
 use crate::normalize;
 
 const OWNERS: [&str; 4] = ["Agent", "ModelAPI", "MCPServer", "Gadget"];
+const REVISION: &str = "deployment.kubernetes.io/revision";
 const CHILDREN: [&str; 5] = ["Deployment", "Service", "ConfigMap", "Secret", "ServiceAccount"];
 
 /// The children and statuses in a namespace, without values that differ between clusters.
@@ -27,9 +28,10 @@ impl State {
                 }
                 let template = hash(&child).to_owned();
                 let mut kept = normalize::stripped(child);
-                // Remove the annotations. The digest depends on the owner's UID, and the revision counts rollouts, so
-                // both differ between runs.
-                kept["metadata"].as_object_mut().map(|metadata| metadata.remove("annotations"));
+                // The digest depends on the owner's UID, and the revision counts rollouts, so both differ between runs.
+                if let Some(annotations) = kept["metadata"]["annotations"].as_object_mut() {
+                    annotations.retain(|name, _| !["kaos.tools/applied-digest", REVISION].contains(&name.as_str()));
+                }
                 kept["template"] = json!(template);
                 state.insert(format!("{kind}/{name}"), kept);
             }

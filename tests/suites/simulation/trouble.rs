@@ -1,12 +1,13 @@
 //! The faults in the operator's requests and watches. Requests of users and controllers have no faults.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use fastrand::Rng;
 use kaos_cluster::faults::{Attempt, EventFate, Failure, FaultPlan, Outcome, SeededFaults, Verdict};
 use kaos_tests::harness::faults::is_operator;
+
+use crate::hits::Hits;
 
 /// The user that is cut off from the API server, if there is one. All clones share this state.
 #[derive(Debug, Clone, Default)]
@@ -63,8 +64,8 @@ impl Trouble {
     }
 
     /// Returns the fault plan for the cluster. `hits` counts the faults.
-    pub(crate) fn plan(self, cut: &Cut, hits: &Arc<AtomicUsize>) -> impl FaultPlan + use<> {
-        let (cut, hits) = (cut.clone(), Arc::clone(hits));
+    pub(crate) fn plan(self, cut: &Cut, hits: &Hits) -> impl FaultPlan + use<> {
+        let (cut, hits) = (cut.clone(), hits.clone());
         OfOperator { faults: SeededFaults::everything(self.rate), dropped: self.dropped, cut, hits }
     }
 }
@@ -73,13 +74,7 @@ struct OfOperator {
     faults: SeededFaults,
     dropped: f64,
     cut: Cut,
-    hits: Arc<AtomicUsize>,
-}
-
-impl OfOperator {
-    fn note(&self, is_hit: bool) {
-        self.hits.fetch_add(usize::from(is_hit), Ordering::Relaxed);
-    }
+    hits: Hits,
 }
 
 impl FaultPlan for OfOperator {
@@ -87,8 +82,12 @@ impl FaultPlan for OfOperator {
         if !is_operator(&attempt.user) {
             return Verdict::default();
         }
-        let verdict = self.cut.verdict(&attempt.user).unwrap_or_else(|| self.faults.request(attempt, rng));
-        self.note(verdict != Verdict::default());
+        if let Some(verdict) = self.cut.verdict(&attempt.user) {
+            self.hits.cut_off();
+            return verdict;
+        }
+        let verdict = self.faults.request(attempt, rng);
+        self.hits.request(&verdict);
         verdict
     }
 
@@ -100,7 +99,7 @@ impl FaultPlan for OfOperator {
             EventFate::Deliver if kind != "BOOKMARK" && rng.f64() < self.dropped => EventFate::Drop,
             fate => fate,
         };
-        self.note(fate != EventFate::Deliver);
+        self.hits.event(&fate);
         fate
     }
 }
