@@ -10,7 +10,7 @@
 //! | `order` | A12, B9: the order of creation does not matter |
 //! | `rollout` | B: a change causes exactly one rollout of the affected pods |
 //! | `ownership` | C: which objects the operator may change |
-//! | `texts` | A15: characters that YAML would change |
+//! | `texts` | A15, D13: characters that YAML would change, and that steer a terminal |
 //! | `accounts` | a ServiceAccount for each Agent |
 //! | `stores` | `MemoryStores`: their volume claims, and the ModelAPI for which they wait |
 //! | `unset` | B11: fields that a user removes from an object |

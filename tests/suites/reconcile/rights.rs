@@ -1,4 +1,4 @@
-//! G3, G7: the operator's rights. E3: which needs an object may cause.
+//! G3, G7: the operator's rights. E3: which needs an object may cause. E8: requests that the operator may not send.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,11 +9,12 @@ use kaos_operator::rbac::Scope;
 use kaos_policy::guard::UserPrivileges;
 use kaos_tests::gadget::gadget;
 use kaos_tests::harness::faults::OPERATOR;
+use kaos_tests::harness::read::text;
 use kaos_tests::harness::samples::{agent, mcp_server, memory_store, model_api};
-use kaos_tests::harness::{Scenario, World, condition, is_ready, play, reason};
+use kaos_tests::harness::{Scenario, World, condition, is_ready, is_true, play, reason};
 use serde_json::{Value, json};
 
-use crate::support::{CHILDREN, image, web, web_with};
+use crate::support::{CHILDREN, image, may_change_all_but, web, web_with};
 
 /// Returns the operator's accepted requests, or its rejected requests.
 fn asked(w: &World, refused: bool) -> BTreeSet<(String, String, String)> {
@@ -227,4 +228,59 @@ fn e3_a_revoked_privilege_is_reported_with_its_field_and_pods_keep_running() {
         w.until("it runs without", "Deployment/mcpserver-echo", gone).await;
         w.until_ready("MCPServer/echo").await;
     });
+}
+
+#[test]
+fn e8_a_forbidden_request_is_reported_retried_and_heals() {
+    play(Scenario::embedded("the test revokes rights"), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.embedded().authorise(|attempt| attempt.verb.name() != "patch" || attempt.resource != "deployments");
+        w.apply(&web_with(&json!({"image": "registry.example/gadget:2"}))).await;
+        let told = w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "NotPermitted").await;
+        assert!(is_true(&told, "Accepted"), "{told:#}");
+        assert!(text(&condition(&told, "Applied")["message"]).contains("deployments"), "{told:#}");
+        w.embedded().allow_everything();
+        w.until("it heals", "Deployment/web", |now| image(now) == "registry.example/gadget:2").await;
+        w.until_ready("Gadget/web").await;
+    });
+}
+
+#[test]
+fn e8_a_forbidden_deletion_of_a_child_is_reported_and_retried() {
+    play(Scenario::embedded("the test revokes rights"), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.embedded().authorise(|attempt| attempt.verb.name() != "delete" || attempt.resource != "services");
+        w.apply(&web_with(&json!({"leaveOut": ["Service", "Secret"]}))).await;
+        let told = w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "NotPermitted").await;
+        assert_eq!(told["status"]["observedGeneration"], told["metadata"]["generation"]);
+        assert!(text(&condition(&told, "Applied")["message"]).contains("services"), "{told:#}");
+        w.until_gone("Secret/web").await;
+        w.embedded().allow_everything();
+        w.until_gone("Service/web").await;
+        w.until_ready("Gadget/web").await;
+    });
+}
+
+#[test]
+fn e8_an_object_whose_finalizers_may_not_be_changed_is_told_and_heals() {
+    let mut api = model_api("llm");
+    api["metadata"]["finalizers"] = json!(["kaos.tools/modelapi-finalizer"]);
+    // The policy of the Gadget asks for a finalizer. An earlier operator left a finalizer on the ModelAPI.
+    for (object, resource, at, child) in [
+        (web(), "gadgets", "Gadget/web", "Deployment/web"),
+        (api, "modelapis", "ModelAPI/llm", "Deployment/modelapi-llm"),
+    ] {
+        play(Scenario::embedded("rights are taken away"), async |w| {
+            w.embedded().authorise(move |attempt| may_change_all_but(resource, attempt));
+            w.apply(&object).await;
+            let told = w.until("it says so", at, |object| reason(object, "Applied") == "NotPermitted").await;
+            assert!(is_true(&told, "Accepted"), "{told:#}");
+            assert!(text(&condition(&told, "Applied")["message"]).contains(resource), "{told:#}");
+            assert!(w.look(child).await.is_null(), "the finalizer comes first");
+            w.embedded().allow_everything();
+            w.until_ready(at).await;
+        });
+    }
 }

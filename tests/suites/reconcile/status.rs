@@ -371,33 +371,3 @@ fn d12_printer_columns_show_ready_and_the_reason_if_it_is_false() {
         }
     });
 }
-
-/// A text that clears the screen, starts a new line, and reverses the writing direction of a terminal.
-const STEERS: &str = "all is well\u{1b}[2J\r\nINFO forged\u{202e}ydaer";
-const WRITTEN_OUT: &str = "all is well\\u{1b}[2J\\r\\nINFO forged\\u{202e}ydaer";
-
-#[test]
-fn d13_policy_messages_reach_status_and_events_without_control_characters() {
-    play(Scenario::default(), async |w| {
-        w.apply(&web_with(&json!({"says": STEERS}))).await;
-        let told = w.until_ready("Gadget/web").await;
-        assert_eq!(message(&told), WRITTEN_OUT);
-        assert_eq!(condition(&told, "Ready")["message"], WRITTEN_OUT);
-        assert_eq!(condition(&told, "ServiceReady")["message"], WRITTEN_OUT);
-        let endpoint = text(&told["status"]["endpoint"]);
-        assert_eq!(endpoint, WRITTEN_OUT.replace("\\n", "\n"), "a field may have lines");
-        w.apply(&web_with(&json!({"says": STEERS, "does": "refuse"}))).await;
-        let told = w.until("it is refused", "Gadget/web", |g| reason(g, "Accepted") == "InvalidSpec").await;
-        assert_eq!(condition(&told, "Accepted")["message"], format!("spec.does: {WRITTEN_OUT}"));
-        w.quiet().await;
-        let events = w.events("Gadget/web").await;
-        assert!(events.iter().any(|event| format!("{event:?}").contains("forged")), "{events:?}");
-        let texts = [
-            format!("{:#}", w.look("Gadget/web").await["status"]),
-            events.into_iter().map(|(a, b, c)| [a, b, c].concat()).collect(),
-        ];
-        for text in texts {
-            assert!(!text.contains(|c: char| (c.is_control() && c != '\n') || c == '\u{202e}'), "{text}");
-        }
-    });
-}
