@@ -1,7 +1,7 @@
 //! The default policies, either compiled into this process or as the components in the operator's binary.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::Result;
 use kaos_operator::policies::Loader;
@@ -48,10 +48,15 @@ pub fn native() -> Result<Vec<Arc<Policy>>> {
     natives().into_iter().map(admit).collect()
 }
 
-/// Returns the default policies as components that have passed the whole gate.
+/// The default policies as components that pass the whole gate, compiled once per process.
 pub fn wasm() -> Result<Vec<Arc<Policy>>> {
+    static COMPILED: OnceLock<Vec<Arc<Policy>>> = OnceLock::new();
+    if let Some(compiled) = COMPILED.get() {
+        return Ok(compiled.clone());
+    }
     let loaded = Loader::new(Cluster::default())?.load(&[])?;
-    Ok(loaded.into_iter().map(|loaded| loaded.policy).collect())
+    let compiled = loaded.into_iter().map(|loaded| loaded.policy).collect();
+    Ok(COMPILED.get_or_init(|| compiled).clone())
 }
 
 /// The preset for the version of KAOS that recorded the cases.

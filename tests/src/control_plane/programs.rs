@@ -32,7 +32,12 @@ impl Programs {
     }
 }
 
-/// Returns the folder that `tests/control-plane/provision` fills.
+/// The folder in which operators of all clusters cache compiled policies.
+pub fn cache() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tmp")
+}
+
+/// The folder that `tests/control-plane/provision` fills.
 pub fn provided() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/control-plane")
 }

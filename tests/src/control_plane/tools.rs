@@ -7,7 +7,7 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::ControlPlane;
-use super::programs::Programs;
+use super::programs::{self, Programs};
 
 /// The result of a command.
 #[derive(Debug)]
@@ -116,10 +116,13 @@ impl ControlPlane {
         }
     }
 
-    /// Prepares a command that inherits no variable except PATH from this process.
+    /// Prepares a command that inherits only PATH and GOGC from this process's environment. All clusters share a cache
+    /// of compiled policies.
     pub(super) fn prepared(&self, program: &Path, kubeconfig: &Path) -> Command {
         let mut command = Command::new(program);
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.envs(std::env::var_os("GOGC").map(|percent| ("GOGC", percent)));
+        command.env("XDG_CACHE_HOME", programs::cache());
         command.env("KUBECONFIG", kubeconfig).env("HOME", self.folder()).current_dir(env!("CARGO_MANIFEST_DIR"));
         command
     }

@@ -9,6 +9,7 @@ use kaos_operator::operator::Clock;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::Value;
+use tokio::sync::OnceCell;
 
 use super::World;
 use super::account;
@@ -55,10 +56,9 @@ pub fn play(scenario: Scenario, story: impl AsyncFnOnce(&World)) {
         }
         story(&world).await;
         none_missed(world.missed());
+        // On a real cluster the namespace stays until the cluster ends: its deletion would take the API server two
+        // thousand requests, many times those of a test.
         world.stop_all().await;
-        if world.try_embedded().is_none() {
-            world.delete(&format!("Namespace/{}", world.namespace)).await;
-        }
     }));
 }
 
@@ -99,16 +99,33 @@ fn own_namespace() -> String {
     format!("{}-{}", short.trim_matches('-'), since.as_millis() % 100_000_000)
 }
 
-/// Creates namespaces, definitions and the registry of runtimes.
+/// Creates namespaces, definitions and the registry of runtimes. Tests on a real cluster share all of these except their
+/// own namespace. So the first test of a process creates them: applying the large definitions takes the API server more
+/// time than a whole test.
 async fn furnish(world: &World, scenario: &Scenario) -> Result<()> {
-    for name in [SYSTEM, &world.namespace] {
-        world.try_apply(&samples::namespace(name)).await?;
+    static SYSTEM_NAMESPACE: OnceCell<()> = OnceCell::const_new();
+    static DEFINITIONS: OnceCell<()> = OnceCell::const_new();
+    static DEFINITIONS_WITH_ROUTES: OnceCell<()> = OnceCell::const_new();
+    let is_shared = world.try_embedded().is_none();
+    if is_shared {
+        SYSTEM_NAMESPACE.get_or_try_init(|| furnish_system(world)).await?;
+    } else {
+        furnish_system(world).await?;
     }
+    world.try_apply(&samples::namespace(&world.namespace)).await?;
+    if scenario.bare {
+        return Ok(());
+    }
+    let install = || world.install_definitions(scenario.gateway);
+    let installed = if scenario.gateway { &DEFINITIONS_WITH_ROUTES } else { &DEFINITIONS };
+    if is_shared { installed.get_or_try_init(install).await.copied() } else { install().await }
+}
+
+/// Creates the operator's namespace with the registry of runtimes.
+async fn furnish_system(world: &World) -> Result<()> {
+    world.try_apply(&samples::namespace(SYSTEM)).await?;
     for object in registry()? {
         world.try_apply(&object).await?;
-    }
-    if !scenario.bare {
-        world.install_definitions(scenario.gateway).await?;
     }
     Ok(())
 }

@@ -283,14 +283,13 @@ async fn children(w: &World, kind: &str, name: &str) -> BTreeMap<String, Value> 
     children
 }
 
-async fn is_answered(w: &World, kind: &str, names: &[String]) -> bool {
+/// Waits until the status of each of these objects is about its current generation.
+async fn until_answered(w: &World, kind: &str, names: &[String]) {
     for name in names {
-        let object = w.look(&format!("{kind}/{name}")).await;
-        if object["status"]["observedGeneration"] != object["metadata"]["generation"] {
-            return false;
-        }
+        let at = format!("{kind}/{name}");
+        let is_current = |object: &Value| object["status"]["observedGeneration"] == object["metadata"]["generation"];
+        w.until("it is answered", &at, is_current).await;
     }
-    true
 }
 
 /// Applies the first primary of a case twice. The object `set` has a field and loses it, and the object `never` never
@@ -310,12 +309,12 @@ async fn differing(w: &World, case: &Case, compared: &mut BTreeSet<String>) -> V
         }
     }
     let names: Vec<String> = variants.iter().flat_map(|(_, _, set, never)| [set.clone(), never.clone()]).collect();
-    w.until_true("all are answered", async || is_answered(w, kind, &names).await).await;
+    until_answered(w, kind, &names).await;
     w.quiet().await;
     for (_, without, set, _) in &variants {
         w.apply(&renamed(without, set)).await;
     }
-    w.until_true("all are answered again", async || is_answered(w, kind, &names).await).await;
+    until_answered(w, kind, &names).await;
     w.quiet().await;
     let mut differing = Vec::new();
     for (path, _, set, never) in &variants {

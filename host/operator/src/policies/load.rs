@@ -82,7 +82,14 @@ impl Loader {
         Ok(Self { cache, ..Self::new(cluster)? })
     }
 
-    /// Tells the loader that the API server is newer than this program.
+    /// Creates a loader for a process that runs for long. It compiles in child processes. A debug build also takes code
+    /// from the cache directory, because its compiler is slow and tests start it hundreds of times.
+    pub fn lasting(cluster: Cluster) -> Result<Self, EngineError> {
+        let loader = if cfg!(debug_assertions) { Self::cached(cluster)? } else { Self::new(cluster)? };
+        Ok(loader.in_children())
+    }
+
+    /// Expects from now on that the API server is newer than this program.
     pub(crate) fn expect_newer(&self) {
         self.newer.store(true, Ordering::Relaxed);
     }
@@ -185,6 +192,14 @@ impl Compile for NoProgram {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_debug_build_uses_the_cache_in_a_process_that_runs_for_long() {
+        let lasting = Loader::lasting(sample_cluster()).unwrap();
+        let has_cache = Loader::cached(sample_cluster()).unwrap().cache.is_some();
+        assert!(lasting.in_children);
+        assert_eq!(lasting.cache.is_some(), has_cache && cfg!(debug_assertions));
+    }
 
     #[test]
     fn compiled_code_is_in_the_cache_directory() {

@@ -114,7 +114,10 @@ impl Process {
     pub(crate) fn operator_from_copy(stage: &Stage) -> (Self, String) {
         let program = format!("{}/operator", stage.folder.path());
         std::fs::copy(PROGRAM, &program).unwrap();
-        (Self::start(isolated(&program), stage), program)
+        let mut command = isolated(&program);
+        // As in a container, it finds no compiled code.
+        command.env_remove("XDG_CACHE_HOME");
+        (Self::start(command, stage), program)
     }
 
     /// Starts an operator with these arguments on the stage's cluster, and writes its log to a file.

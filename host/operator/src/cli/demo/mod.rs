@@ -183,7 +183,7 @@ impl Demo {
 
     /// Loads the default policies, and replaces them by the policies of `--policy` for the same kinds.
     fn policies(&self) -> anyhow::Result<(Vec<Loaded>, Installing)> {
-        let loader = Loader::new(sample_cluster())?.in_children();
+        let loader = Loader::lasting(sample_cluster())?;
         let policies = loader.load(&self.policies)?;
         let layers = self.compatibility.over(layers(&policies, None, &[])?)?;
         let installing = installing(&loader, &policies, layers, false)?;
