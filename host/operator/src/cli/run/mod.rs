@@ -103,6 +103,7 @@ impl Run {
     ) -> anyhow::Result<ExitCode> {
         let Self {
             connection,
+            read_namespaces,
             policies,
             settings,
             set,
@@ -118,7 +119,8 @@ impl Run {
             served: Vec::new(),
         };
         let loading = tokio::task::spawn_blocking(move || {
-            let (loader, loaded, layers) = brought_along(cluster, &policies, settings.as_deref(), &set)?;
+            let (loader, loaded, layers) =
+                brought_along(cluster, &read_namespaces, &policies, settings.as_deref(), &set)?;
             anyhow::Ok((loader, loaded, compatibility.over(layers)?))
         });
         // Compiling takes a while: a signal must interrupt it.
@@ -210,11 +212,12 @@ async fn reconcile(
 /// Loads the policies and the settings that this process was started with.
 fn brought_along(
     cluster: Cluster,
+    namespaces: &[String],
     policies: &[std::path::PathBuf],
     file: Option<&str>,
     set: &[String],
 ) -> anyhow::Result<(Loader, Vec<Loaded>, Vec<Layer>)> {
-    let loader = Loader::new(cluster)?.in_children();
+    let loader = Loader::new(cluster)?.in_children().reading(namespaces.iter().cloned());
     let loaded = loader.load(policies)?;
     let settings = settings::layers(&loaded, file, set)?;
     Ok((loader, loaded, settings))
