@@ -31,6 +31,7 @@ pub struct Scenario {
     pub(super) seed: u64,
     pub(super) tune: fn(&mut Options),
     pub(super) installing: Option<bool>,
+    pub(super) reads: &'static [&'static str],
 }
 
 impl Default for Scenario {
@@ -49,6 +50,7 @@ impl Default for Scenario {
             seed: 0,
             tune: |_| {},
             installing: None,
+            reads: &[],
         }
     }
 }
@@ -112,6 +114,13 @@ impl Scenario {
     #[must_use]
     pub fn installing(mut self, in_namespaces: bool) -> Self {
         self.installing = Some(in_namespaces);
+        self
+    }
+
+    /// Lets the default policies read these namespaces for objects in the operator's namespace.
+    #[must_use]
+    pub fn reading(mut self, namespaces: &'static [&'static str]) -> Self {
+        self.reads = namespaces;
         self
     }
 

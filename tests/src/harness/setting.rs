@@ -28,6 +28,7 @@ pub(super) struct Setting {
     seed: u64,
     tune: fn(&mut Options),
     pub(super) installing: Option<bool>,
+    reads: &'static [&'static str],
     pub(super) only: Option<(BTreeSet<String>, Config)>,
     pub(super) hindered: Hindered,
     pub(super) held: Held,
@@ -37,7 +38,7 @@ pub(super) struct Setting {
 
 impl Setting {
     pub(super) fn new(scenario: &Scenario, clock: Clock) -> Self {
-        let Scenario { environment, seed, tune, installing, .. } = scenario;
+        let Scenario { environment, seed, tune, installing, reads, .. } = scenario;
         Self {
             environment: RefCell::new(environment.clone()),
             edition: Cell::new(Edition::First),
@@ -45,6 +46,7 @@ impl Setting {
             seed: *seed,
             tune: *tune,
             installing: *installing,
+            reads,
             only: None,
             hindered: Hindered::default(),
             held: Held::default(),
@@ -106,7 +108,9 @@ impl Setting {
 
     pub(super) fn policies(&self) -> Result<Vec<Arc<Policy>>> {
         static NATIVE: OnceLock<Vec<Arc<Policy>>> = OnceLock::new();
-        let mut policies = if let Some(native) = NATIVE.get() {
+        let mut policies = if !self.reads.is_empty() {
+            policies::native_reading(self.reads)?
+        } else if let Some(native) = NATIVE.get() {
             native.clone()
         } else {
             let native = policies::native()?;

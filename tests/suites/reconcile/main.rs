@@ -40,6 +40,7 @@ mod behind;
 mod costs;
 mod deletion;
 mod errors;
+mod grants;
 mod healing;
 mod needs;
 mod operations;
