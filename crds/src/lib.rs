@@ -1,5 +1,5 @@
-//! The spec and status types of the KAOS kinds (`kaos.tools/v1alpha1`): Agent, ModelAPI, MCPServer and MemoryStore. The
-//! operator records the state of a policy package in a fifth kind, PolicyRevision.
+//! The spec and status types of the KAOS kinds (`kaos.tools/v1alpha1`): Agent, ModelAPI, MCPServer and MemoryStore;
+//! AccessGrant and AuthorizationPolicy; and PolicyRevision, in which the operator records the state of a policy package.
 //!
 //! Each type is declared once. Policies decode objects through the types with `kaos_decode`, which keeps components
 //! small. With the feature `schema`, the CustomResourceDefinitions are generated from the same structs; the doc
@@ -19,6 +19,7 @@
 
 extern crate alloc;
 
+pub mod access;
 pub mod agent;
 mod common;
 mod container;

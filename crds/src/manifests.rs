@@ -2,16 +2,19 @@
 //! installed.
 
 /// Every CustomResourceDefinition.
-pub const ALL: [&str; 5] = [
+pub const ALL: [&str; 7] = [
     include_str!("../generated/agents.yaml"),
     include_str!("../generated/modelapis.yaml"),
     include_str!("../generated/mcpservers.yaml"),
     include_str!("../generated/memorystores.yaml"),
+    include_str!("../generated/accessgrants.yaml"),
+    include_str!("../generated/authorizationpolicies.yaml"),
     include_str!("../generated/policyrevisions.yaml"),
 ];
 
 /// The kinds that [`ALL`] defines, in the same order.
-pub const KINDS: [&str; ALL.len()] = ["Agent", "ModelAPI", "MCPServer", "MemoryStore", "PolicyRevision"];
+pub const KINDS: [&str; ALL.len()] =
+    ["Agent", "ModelAPI", "MCPServer", "MemoryStore", "AccessGrant", "AuthorizationPolicy", "PolicyRevision"];
 
 #[cfg(test)]
 mod tests {

@@ -7,6 +7,7 @@ use std::fmt::Debug;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use kaos_crds::access::{AccessGrantSpec, AuthorizationPolicySpec};
 use kaos_crds::{AgentSpec, MCPServerSpec, MemoryStoreSpec, ModelAPISpec, generate};
 use kaos_decode::Decode;
 use serde::{Serialize, de::DeserializeOwned};
@@ -157,6 +158,8 @@ fn accepted_manifests_are_read_without_losing_a_known_field() {
             "Agent" => read::<AgentSpec>(&object["spec"]),
             "ModelAPI" => read::<ModelAPISpec>(&object["spec"]),
             "MemoryStore" => read::<MemoryStoreSpec>(&object["spec"]),
+            "AccessGrant" => read::<AccessGrantSpec>(&object["spec"]),
+            "AuthorizationPolicy" => read::<AuthorizationPolicySpec>(&object["spec"]),
             _ => read::<MCPServerSpec>(&object["spec"]),
         };
         assert_kept(&object["spec"], &read, "spec");

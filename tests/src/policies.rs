@@ -19,10 +19,14 @@ use kaos_policy::settings::{Layer, Origin};
 
 use crate::case::Case;
 
-/// Returns the default policies as functions of this process, with their `policy.yaml` files.
-fn natives() -> [(Native, &'static str); 4] {
+/// The default policies as functions of this process, each with its `policy.yaml`.
+fn natives() -> [(Native, &'static str); 5] {
     [
         (native_code!(kaos_policy_sdk, kaos_agent::Agent), include_str!("../../guest-policies/agent/policy.yaml")),
+        (
+            native_code!(kaos_policy_sdk, kaos_authorization::Authorization),
+            include_str!("../../guest-policies/authorization/policy.yaml"),
+        ),
         (
             native_code!(kaos_policy_sdk, kaos_mcpserver::McpServer),
             include_str!("../../guest-policies/mcpserver/policy.yaml"),
@@ -40,9 +44,15 @@ fn natives() -> [(Native, &'static str); 4] {
 
 /// Returns the default policies as native code.
 pub fn native() -> Result<Vec<Arc<Policy>>> {
-    let admit = |(code, file): (Native, &str)| {
-        let policy =
-            Policy::admit(Arc::new(code), Digest::of(file.as_bytes()), &PolicyFile::parse(file)?, Limits::default())?;
+    native_reading(&[])
+}
+
+/// The default policies as native code, with the right to read these namespaces for objects in the operator's namespace.
+pub fn native_reading(namespaces: &[&str]) -> Result<Vec<Arc<Policy>>> {
+    let admit = |(code, text): (Native, &str)| {
+        let mut file = PolicyFile::parse(text)?;
+        file.grants.namespaces.extend(namespaces.iter().map(|&namespace| namespace.to_owned()));
+        let policy = Policy::admit(Arc::new(code), Digest::of(text.as_bytes()), &file, Limits::default())?;
         Ok(Arc::new(policy))
     };
     natives().into_iter().map(admit).collect()

@@ -10,6 +10,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::CustomResourceExt;
 use serde_json::{Value, json};
 
+pub use crate::access::{AccessGrant, AuthorizationPolicy};
 pub use crate::agent::Agent;
 pub use crate::mcpserver::MCPServer;
 pub use crate::memorystore::MemoryStore;
@@ -18,10 +19,17 @@ pub use crate::modelapi::ModelAPI;
 const HEADER: &str = "# Generated from the types in crds/src by:\n\
                       #   cargo run -p kaos-crds --features schema --bin crdgen\n";
 
-/// Returns the definitions of the four kinds that users write, in the form that the API server accepts.
-pub fn definitions() -> serde_json::Result<[Value; 4]> {
+/// The definitions of the kinds that users write, as sent to the API server.
+pub fn definitions() -> serde_json::Result<[Value; 6]> {
     let made = |crd: CustomResourceDefinition| serde_json::to_value(crd).map(tidy::tidy).map(with_new_status);
-    Ok([made(Agent::crd())?, made(ModelAPI::crd())?, made(MCPServer::crd())?, made(MemoryStore::crd())?])
+    Ok([
+        made(Agent::crd())?,
+        made(ModelAPI::crd())?,
+        made(MCPServer::crd())?,
+        made(MemoryStore::crd())?,
+        made(AccessGrant::crd())?,
+        made(AuthorizationPolicy::crd())?,
+    ])
 }
 
 /// The definition of PolicyRevision.

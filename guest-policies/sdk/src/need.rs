@@ -29,14 +29,23 @@ pub fn labelled(id: impl Into<String>, of: ResourceType, labels: &[(&str, &str)]
     Need { id: id.into(), target: Target::Labelled(Selector { of, namespace: None, labels }), optional: false }
 }
 
-/// Makes a need optional. The policy gives a full answer without the object, and no condition reports it as missing.
+/// Needs all objects of a type in `namespace` that carry all of `labels`. Reading another namespace requires a grant.
+pub fn labelled_in(namespace: &str, id: impl Into<String>, of: ResourceType, labels: &[(&str, &str)]) -> Need {
+    let mut need = labelled(id, of, labels);
+    if let Target::Labelled(selector) = &mut need.target {
+        selector.namespace = Some(namespace.to_owned());
+    }
+    need
+}
+
+/// Marks a need as optional: the policy answers in full without the object, and no condition reports it as missing.
 pub fn optional(need: Need) -> Need {
     Need { optional: true, ..need }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{labelled, named, optional, reference, reference_in, resource_type};
+    use super::{labelled, labelled_in, named, optional, reference, reference_in, resource_type};
     use crate::types::Target;
 
     #[test]
@@ -54,6 +63,10 @@ mod tests {
         assert!(!need.optional && optional(need.clone()).optional);
         let Target::Labelled(selector) = need.target else { panic!("must be a selector") };
         assert_eq!((selector.of.kind.as_str(), selector.namespace), ("Pod", None));
+        let Target::Labelled(other) = labelled_in("team", "pods", resource_type("v1", "Pod"), &[]).target else {
+            panic!("must be a selector")
+        };
+        assert_eq!((other.namespace.as_deref(), other.labels.len()), (Some("team"), 0));
         assert_eq!(selector.labels, [("app".to_owned(), "a".to_owned()), ("tier".to_owned(), "b".to_owned())]);
     }
 }

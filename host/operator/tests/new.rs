@@ -82,7 +82,7 @@ fn new_starts_from_a_policy_that_the_operator_ships() {
 
     let other = format!("{}/other", folder.path());
     let ran = run(["policy", "new", "own", "--from", "agnt", "--dir", &other, "--sdk", SDK], "");
-    assert!(ran.code == 2 && ran.stderr.contains("use one of agent, mcpserver"), "{}", ran.stderr);
+    assert!(ran.code == 2 && ran.stderr.contains("use one of agent, authorization, mcpserver"), "{}", ran.stderr);
     let ran = run(["policy", "new", "own", "--from", "agent", "--kind", "Agent", "--sdk", SDK], "");
     assert!(ran.code == 2 && ran.stderr.contains("cannot be used with"), "{}", ran.stderr);
     let kind = ["--kind", "Agent", "--api-version", "kaos.tools/v1alpha1", "--dir", &other, "--sdk", SDK];

@@ -191,7 +191,7 @@ fn plan_of_settings_for_an_unknown_policy_ends_with_1() {
     let folder = Folder::new("plan-misspelt");
     for (name, told) in [
         ("agnet", "there is no policy agnet: did you mean agent?"),
-        ("kite", "there is no policy kite: name one of agent, mcpserver, memorystore, modelapi"),
+        ("kite", "there is no policy kite: name one of agent, authorization, mcpserver, memorystore, modelapi"),
     ] {
         let ran = plan(&folder, "image: x:2\n", &["--for", name]);
         assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{name}: {}", ran.stderr);

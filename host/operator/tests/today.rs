@@ -140,8 +140,8 @@ fn asked(probe: &Value) -> String {
     format!("{place} {}", times.map(|time| time.to_string()).join("/"))
 }
 
-/// The samples, each with the further files that it needs.
-const SAMPLES: [(&str, &[&str]); 17] = [
+/// The samples, each with further files that it needs.
+const SAMPLES: [(&str, &[&str]); 18] = [
     ("01-modelapi-proxy", &[]),
     ("02-modelapi-hosted", &[]),
     ("03-mcp-codemode", &[]),
@@ -153,6 +153,7 @@ const SAMPLES: [(&str, &[&str]); 17] = [
     ("09-memorystore-external", &[]),
     ("10-agents-memory-remote", &[]),
     ("11-agent-store-not-ready", &[]),
+    ("12-accessgrant", &[]),
     ("13-team", &[]),
     ("15-agent-harness-pr", &["harness-runtimes.yaml"]),
     ("16-container-overrides", &[]),
@@ -191,7 +192,7 @@ fn objects_that_kaos_0_8_refuses_are_refused_in_its_words() {
         "storage.external is required when storage.type is external",
         "replicas must be 1 in local storage mode",
         "short-term compaction marks must satisfy 0 < compactionTarget < compactionTrigger <= tokenBudget",
-        "ignored, since kaos.tools has no such kind",
+        "spec.subjects",
     ];
     let documents: Vec<&str> = text.split("\n---\n").collect();
     assert_eq!(documents.len(), refusals.len());

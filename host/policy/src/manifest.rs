@@ -75,6 +75,9 @@ pub struct Scope {
 pub struct Grants {
     /// Objects that the policy may read outside the namespace of its primary object.
     pub reads: Vec<ReadGrant>,
+    /// Namespaces whose objects the policy may read for an object in the operator's namespace: by name and by label, in the
+    /// types that its claim reads, except Secrets.
+    pub namespaces: BTreeSet<String>,
     /// Privileged fields that the policy may set although the user did not write them.
     pub privileges: BTreeSet<Privilege>,
     /// Secrets that the policy's pods may use although the user did not name them.

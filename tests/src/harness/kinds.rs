@@ -27,14 +27,14 @@ const fn of_cluster(api_version: &'static str, kind: &'static str, plural: &'sta
     Kind { api_version, kind, plural, namespaced: false }
 }
 
-const KINDS: [Kind; 31] = [
+const KINDS: [Kind; 32] = [
     kind("kaos.tools/v1alpha1", "Agent", "agents"),
     kind("kaos.tools/v1alpha1", "ModelAPI", "modelapis"),
     kind("kaos.tools/v1alpha1", "MCPServer", "mcpservers"),
     kind("kaos.tools/v1alpha1", "MemoryStore", "memorystores"),
     kind("kaos.tools/v1alpha1", "PolicyRevision", "policyrevisions"),
-    // This operator does not have this kind of KAOS 0.8.
     kind("kaos.tools/v1alpha1", "AccessGrant", "accessgrants"),
+    kind("kaos.tools/v1alpha1", "AuthorizationPolicy", "authorizationpolicies"),
     kind("test.example.com/v1", "Gadget", "gadgets"),
     kind("test.example.com/v1", "Widget", "widgets"),
     kind("sky.io/v1", "Kite", "kites"),

@@ -31,7 +31,7 @@ pub struct Scenario {
     pub(super) seed: u64,
     pub(super) tune: fn(&mut Options),
     pub(super) installing: Option<bool>,
-    pub(super) components: bool,
+    pub(super) reads: &'static [&'static str],
 }
 
 impl Default for Scenario {
@@ -50,7 +50,7 @@ impl Default for Scenario {
             seed: 0,
             tune: |_| {},
             installing: None,
-            components: false,
+            reads: &[],
         }
     }
 }
@@ -117,10 +117,10 @@ impl Scenario {
         self
     }
 
-    /// Uses the default policies as components. Otherwise, they are native code of the test.
+    /// Lets the default policies read these namespaces for objects in the operator's namespace.
     #[must_use]
-    pub fn components(mut self) -> Self {
-        self.components = true;
+    pub fn reading(mut self, namespaces: &'static [&'static str]) -> Self {
+        self.reads = namespaces;
         self
     }
 

@@ -92,9 +92,15 @@ fn taken_by(request: &Request) -> Vec<(&str, String)> {
     let mut taken = vec![(request.verb.as_str(), request.resource.clone())];
     if request.verb == "patch" && request.made() {
         taken.push(("create", request.resource.clone()));
-        let owner =
-            ["agent", "mcpserver", "memorystore", "modelapi"].into_iter().find(|kind| request.name.starts_with(kind));
-        taken.extend(owner.map(|kind| ("update", format!("{kind}s/finalizers"))));
+        let owners = [
+            ("agent", "agents"),
+            ("kaos-authz", "authorizationpolicies"),
+            ("mcpserver", "mcpservers"),
+            ("memorystore", "memorystores"),
+            ("modelapi", "modelapis"),
+        ];
+        let owner = owners.into_iter().find(|(name, _)| request.name.starts_with(name));
+        taken.extend(owner.map(|(_, plural)| ("update", format!("{plural}/finalizers"))));
     }
     taken
 }
@@ -116,13 +122,17 @@ async fn provide_volume(world: &World) {
     world.apply(&volume()).await;
 }
 
-fn team() -> Vec<Value> {
+fn team(namespace: &str) -> Vec<Value> {
     let mut facts = memory_store("facts", "llm");
     let dsn = json!({"name": "pg", "key": "dsn", "optional": true});
     facts["spec"]["storage"] = json!({"type": "external", "external": {"connectionSecretRef": dsn}});
     let mut team =
         vec![model_api("llm"), mcp_server("echo"), agent("a", "llm", &json!({"mcpServers": ["echo"]})), facts];
     team[2]["metadata"]["annotations"] = json!({"settings.kaos.tools/serviceAccount.enabled": "true"});
+    let kaos = |kind: &str, name: &str, spec: Value| json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec});
+    let (staff, resource) = (json!([{"kind": "Group", "name": "staff"}]), json!([{"kind": "Agent", "name": "a"}]));
+    team.push(kaos("AccessGrant", "readers", json!({"subjects": staff, "resources": resource})));
+    team.push(kaos("AuthorizationPolicy", "kaos-authz", json!({"namespaces": [namespace]})));
     // Add the finalizers that the Go operator left.
     for object in &mut team {
         let kind = text(&object["kind"]).to_lowercase();
@@ -176,8 +186,8 @@ fn settings(name: &str, settings: &str) -> Value {
 async fn objects_live(world: &World) {
     provide_volume(world).await;
     world.apply_all(&strangers()).await;
-    world.apply_all(&team()).await;
-    // A MemoryStore applies its children only after its ModelAPI has applied its own children.
+    world.apply_all(&team(&world.namespace)).await;
+    // A MemoryStore applies its children only once its ModelAPI has its own.
     for taken in ["ModelAPI/llm", "MCPServer/echo", "ModelAPI/other", "ModelAPI/third"] {
         world.until("its child's name is taken", taken, |it| reason(it, "Applied") == "OwnershipConflict").await;
     }
@@ -190,9 +200,8 @@ async fn objects_live(world: &World) {
     for stranger in &strangers()[4..] {
         world.delete(&at(stranger)).await;
     }
-    until_ready(world, &team()).await;
-    // The operator watches a volume claim by its name, and reads the claim only for a takeover. So make the claim look
-    // like a child of an earlier operator.
+    until_ready(world, &team(&world.namespace)).await;
+    // A claim is watched by its name, too, and read only before it is taken over from an earlier operator.
     let digest = "kaos.tools/applied-digest";
     world.patch(CLAIM, &json!({"metadata": {"annotations": {digest: null}}})).await;
     world.until("it is taken over", CLAIM, |it| it["metadata"]["annotations"][digest].is_string()).await;
@@ -202,9 +211,9 @@ async fn objects_live(world: &World) {
             world.until_gone(&at(stray)).await;
         }
     }
-    // The operator must read the managed fields, because only they show who wrote a condition that the plan does not
-    // contain.
-    for object in ["Agent/a", "ModelAPI/llm", "MCPServer/echo", "MemoryStore/facts"] {
+    // Only the managed fields show the owner of a condition that no plan contains.
+    let without_pods = ["AccessGrant/readers", "AuthorizationPolicy/kaos-authz"];
+    for object in without_pods.into_iter().chain(["Agent/a", "ModelAPI/llm", "MCPServer/echo", "MemoryStore/facts"]) {
         let mut conditions = world.look(object).await["status"]["conditions"].clone();
         let theirs = json!({"type": "Theirs", "status": "True", "reason": "Theirs", "message": "",
             "lastTransitionTime": "2026-01-01T00:00:00Z"});
@@ -256,7 +265,7 @@ async fn live(release: &Release, world: &World, roles: &[Role]) {
     let operator = release.working_operator_with(&["--streaming-lists=false"]).await;
     objects_live(world).await;
     policies_live(release).await;
-    until_ready(world, &team()).await;
+    until_ready(world, &team(&world.namespace)).await;
     let idle = || -> Vec<String> {
         let asked = release.cluster.audit().since(mark, USER).unwrap();
         roles.iter().flat_map(|role| role.idle(release, &asked)).collect()
@@ -343,6 +352,8 @@ fn misses((resource, verb): (&str, &str), request: &Request) -> bool {
             Some("modelapi") => request.resource == "configmaps" && request.name.ends_with("-llm"),
             // The operator also applies the ServiceAccount of an Agent before the Deployment.
             Some("agent") => request.resource == "serviceaccounts",
+            // Its name without the last letter.
+            Some("authorizationpolicie") => request.resource == "configmaps" && request.name.starts_with("kaos-authz"),
             Some(kind) => request.resource == "deployments" && request.name.starts_with(kind),
             None => request.resource == resource,
         }
@@ -353,7 +364,7 @@ async fn live_without(release: &Release, world: &World, all: &[Value], right: (&
     EVERYWHERE.set_rules(release, &without(all, right));
     let mark = release.cluster.audit().mark().unwrap();
     let operator = release.operator(&[]).await;
-    world.apply_all(&team()).await;
+    world.apply_all(&team(&world.namespace)).await;
     let is_missed = || {
         let asked = release.cluster.audit().since(mark, USER).unwrap();
         asked.iter().any(|request| misses(right, request))
@@ -361,7 +372,7 @@ async fn live_without(release: &Release, world: &World, all: &[Value], right: (&
     until(&format!("something misses {right:?}"), &operator, is_missed).await;
     drop(operator);
     EVERYWHERE.set_rules(release, all);
-    for object in team() {
+    for object in team(&world.namespace) {
         world.patch(&at(&object), &json!({"metadata": {"finalizers": null}})).await;
         world.delete(&at(&object)).await;
     }
@@ -383,8 +394,8 @@ async fn without_rights_that_the_api_server_checks_children_are_refused() {
     }
     let operator = release.working_operator().await;
     provide_volume(&world).await;
-    world.apply_all(&team()).await;
-    until_ready(&world, &team()).await;
+    world.apply_all(&team(&world.namespace)).await;
+    until_ready(&world, &team(&world.namespace)).await;
     drop(operator);
     end_routes(&world).await;
 }

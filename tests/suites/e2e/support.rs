@@ -63,8 +63,8 @@ impl Release {
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"},
             "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "prober"}]});
         world.apply(&binding).await;
-        // Check each kind separately: admission may learn about one kind earlier than about another.
-        let files = ["Agent", "MCPServer", "MemoryStore", "ModelAPI"].map(|kind| {
+        // Check each kind, because admission may know one kind earlier than another.
+        let files = ["Agent", "AuthorizationPolicy", "MCPServer", "MemoryStore", "ModelAPI"].map(|kind| {
             let owner = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "name": "a", "uid": "0",
                 "blockOwnerDeletion": true});
             let child = json!({"apiVersion": "v1", "kind": "ConfigMap",
@@ -112,7 +112,9 @@ impl Release {
         // Remove the finalizers here, because no operator is running that could remove them.
         let names = r#"jsonpath={range .items[*]}{.metadata.namespace} {.metadata.name}{"\n"}{end}"#;
         let nothing = r#"{"metadata": {"finalizers": null}}"#;
-        for kind in ["agents", "modelapis", "mcpservers", "memorystores", "widgets"] {
+        for kind in
+            ["accessgrants", "agents", "authorizationpolicies", "modelapis", "mcpservers", "memorystores", "widgets"]
+        {
             let listed = self.cluster.kubectl(&["get", kind, "--all-namespaces", "-o", names]).out;
             for (namespace, name) in listed.lines().filter_map(|line| line.split_once(' ')) {
                 self.cluster.kubectl(&["patch", kind, name, "-n", namespace, "--type=merge", "-p", nothing]);
@@ -246,10 +248,10 @@ impl Drop for Release {
         if std::thread::panicking() {
             self.clear_up();
         }
-        // Wait until the objects are gone, because the next test counts objects. Do not wait for namespaces: each test
-        // has its own.
-        let objects =
-            ["delete", "agents,modelapis,mcpservers,memorystores", "--all", "--all-namespaces", "--timeout=90s"];
+        // Wait for the objects, because the next test counts them. Namespaces may finish later, because each test has
+        // its own.
+        let kinds = "accessgrants,agents,authorizationpolicies,modelapis,mcpservers,memorystores";
+        let objects = ["delete", kinds, "--all", "--all-namespaces", "--timeout=90s"];
         self.cluster.kubectl(&objects);
         let namespaces = self.namespaces.borrow();
         let names: Vec<&str> = namespaces.iter().map(String::as_str).collect();

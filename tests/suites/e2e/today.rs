@@ -10,8 +10,9 @@ use std::collections::BTreeMap;
 
 use kaos_policy::stamp::APPLIED_DIGEST;
 use kaos_tests::case;
-use kaos_tests::harness::World;
+use kaos_tests::harness::definitions::routes;
 use kaos_tests::harness::read::{controller, entries, finalizers, name, text, uid};
+use kaos_tests::harness::{World, condition};
 use kube::api::PostParams;
 use serde_json::{Value, json};
 
@@ -39,6 +40,9 @@ const SAMPLES: [&str; 17] = [
     "17-agent-telemetry",
     "20-as-found",
 ];
+/// The settings that the chart's values for a Gateway come to.
+const ROUTED: [&str; 6] =
+    ["--set", "gateway.enabled=true", "--set", "gateway.name=kaos-gateway", "--set", "gateway.namespace=kaos-system"];
 const CLIENT: &str = "kaos.tools/oidc-client-finalizer";
 
 /// The objects that KAOS's operator leaves for one sample.
@@ -139,8 +143,9 @@ async fn put(release: &Release, sample: &'static str) -> Left {
     let text_of_all = all.iter().map(Value::to_string).collect::<Vec<_>>().join("\n---\n");
     std::fs::write(&file, text_of_all).unwrap();
     let harnesses = case::golden().join("today/harness-runtimes.yaml").display().to_string();
-    let asked = ["render", "--compatibility", "kaos-0.8", "--status", "-o", "json", "-f", &harnesses, "-f"];
-    // `render` exits with an error code if it refuses an object. Ignore the exit code.
+    let base = ["render", "--compatibility", "kaos-0.8", "--status", "-o", "json", "-f", &harnesses];
+    let asked = [&base[..], &ROUTED, &["-f"]].concat();
+    // Refused objects end it with an error code.
     let ran = release
         .cluster
         .operator(&release.cluster.kubeconfig(), &[&asked[..], &[file.display().to_string().as_str()]].concat());
@@ -172,7 +177,14 @@ async fn put(release: &Release, sample: &'static str) -> Left {
         } else {
             left.kept.insert(at(&object), String::new());
         }
-        create(&left.world, &object).await;
+        let mut created = create(&left.world, &object).await;
+        if object["kind"] == "AccessGrant" {
+            created["status"] = json!({"conditions": [{"type": "Enforced", "status": "True", "reason": "Enforced",
+                "message": "", "observedGeneration": 1, "lastTransitionTime": "2026-01-01T00:00:00Z"}]});
+            let params = PostParams { field_manager: Some(GO.to_owned()), ..PostParams::default() };
+            let typed = serde_json::from_value(created).unwrap();
+            api(&left.world, &object).replace_status(name(&object), &params, &typed).await.unwrap();
+        }
     }
     for object in &own {
         let rendered = of(object);
@@ -256,22 +268,22 @@ async fn lost(left: &Left) -> Vec<String> {
 
 #[tokio::test]
 async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
-    let release = Release::install(&["--set", "compatibility=kaos-0.8"]).await;
-    // The test adds a kind to the cluster, so the next test must not reuse the release.
+    let release = Release::install(&["--set", "compatibility=kaos-0.8", "--set", "gatewayAPI.enabled=true"]).await;
+    // The release gets a kind that it does not have.
     release.is_changed();
-    let grants = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "accessgrants.kaos.tools"},
+    let unknown = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "thirdpartyservices.kaos.tools"},
         "spec": {"group": "kaos.tools", "scope": "Namespaced",
-            "names": {"plural": "accessgrants", "singular": "accessgrant", "kind": "AccessGrant", "listKind": "AccessGrantList"},
+            "names": {"plural": "thirdpartyservices", "singular": "thirdpartyservice", "kind": "ThirdPartyService",
+                "listKind": "ThirdPartyServiceList"},
             "versions": [{"name": "v1alpha1", "served": true, "storage": true, "subresources": {"status": {}},
                 "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}});
     let system = release.over("default");
-    system.apply(&grants).await;
-    system
-        .until("it is served", "CustomResourceDefinition/accessgrants.kaos.tools", |crd| {
-            kaos_tests::harness::condition(crd, "Established")["status"] == "True"
-        })
-        .await;
+    for definition in [&unknown, &routes()] {
+        system.apply(definition).await;
+        let served = |crd: &Value| condition(crd, "Established")["status"] == "True";
+        system.until("it is served", &at(definition), served).await;
+    }
     let mut all = Vec::new();
     for sample in SAMPLES {
         all.push(put(&release, sample).await);
@@ -285,6 +297,7 @@ async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
     }
     let count = |prefix: &str| all.iter().flat_map(|left| &left.children).filter(|at| at.starts_with(prefix)).count();
     assert!(count("Deployment/") > 30 && count("ServiceAccount/") > 15, "{} Deployments", count("Deployment/"));
+    assert!(count("HTTPRoute/") > 30, "{} HTTPRoutes", count("HTTPRoute/"));
 
     // `upgrade-check` reports the leftovers of KAOS's operator. `upgrade-check` also reports that no pod will be
     // replaced.
@@ -294,11 +307,11 @@ async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
     let of = |sort: &str, about: &str| {
         findings.iter().filter(|it| it["sort"] == sort && it["about"].to_string().contains(about)).count()
     };
-    assert_eq!((of("rolls", ""), of("lost", "AccessGrant"), of("lost", "Agent today-20/plain")), (0, 3, 1), "{told:#}");
+    assert_eq!((of("rolls", ""), of("note", "AccessGrant"), of("lost", "Agent today-20/plain")), (0, 3, 1), "{told:#}");
     assert_eq!(of("breaks", "NetworkPolicy"), 1, "{told:#}");
 
     let operator = release.working_operator().await;
-    assert!(operator.log().contains("the cluster serves AccessGrant"), "{}", operator.log());
+    assert!(operator.log().contains("the cluster serves ThirdPartyService"), "{}", operator.log());
     for left in &all {
         for child in &left.children {
             let what = format!("{}: {child} is ours", left.sample);
@@ -306,7 +319,15 @@ async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
             left.world.until(&what, child, is_ours).await;
         }
     }
-    // By now, the operator would have started any unwanted rollout.
+    // The grants do not claim any more to be enforced.
+    for left in &all {
+        for grant in left.kept.keys().filter(|at| at.starts_with("AccessGrant/")) {
+            let told = |it: &Value| condition(it, "Enforced")["reason"] == "AuthorizationDisabled";
+            let grant = left.world.until("it is told", grant, told).await;
+            assert_eq!(condition(&grant, "Enforced")["status"], "False");
+        }
+    }
+    // A rollout would be visible by now.
     all[0].world.quiet().await;
     let mut wrong = Vec::new();
     for left in &all {
@@ -322,7 +343,10 @@ async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
     }
     let told = found.world.list("Event").await.iter().any(|event| event["reason"] == "ClientLeft");
     assert!(told, "nothing tells that the client stays");
-    system.delete("CustomResourceDefinition/accessgrants.kaos.tools").await;
+    for definition in [&unknown, &routes()] {
+        system.delete(&at(definition)).await;
+        system.until_gone(&at(definition)).await;
+    }
     for volume in system.list("PersistentVolume").await {
         system.delete(&format!("PersistentVolume/{}", name(&volume))).await;
     }

@@ -91,7 +91,9 @@ fn values_that_no_pod_can_have_are_refused_at_the_users_field() {
         ("/spec/container/args", json!("--fast"), "spec.container.args"),
         ("/spec/container/command/0", json!(1), "spec.container.command[0]"),
     ];
-    for subject in NATIVE.iter() {
+    // These kinds have no pods.
+    let is_without = |kind: &Value| kind == "AccessGrant" || kind == "AuthorizationPolicy";
+    for subject in NATIVE.iter().filter(|subject| !is_without(&subject.object["kind"])) {
         // A MemoryStore has no `podSpec`.
         let has_pod_spec = subject.object["kind"] != "MemoryStore";
         for (pointer, value, path) in cases.iter().filter(|it| has_pod_spec || !it.2.starts_with("spec.podSpec")) {

@@ -39,6 +39,7 @@ mod behind;
 mod costs;
 mod deletion;
 mod errors;
+mod grants;
 mod healing;
 mod needs;
 mod operations;

@@ -33,7 +33,11 @@ fn asked(w: &World, refused: bool) -> BTreeSet<(String, String, String)> {
 /// Runs objects from their creation to their deletion. An earlier operator left finalizers on the objects. The operator
 /// also changes, repairs and prunes children.
 async fn live(w: &World) {
+    let kaos = |kind: &str, name: &str, spec: Value| json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec});
+    let (staff, resource) = (json!([{"kind": "Group", "name": "staff"}]), json!([{"kind": "Agent", "name": "a"}]));
     let objects = [
+        kaos("AccessGrant", "readers", json!({"subjects": staff, "resources": resource})),
+        kaos("AuthorizationPolicy", "kaos-authz", json!({"namespaces": [w.namespace]})),
         web(),
         model_api("llm"),
         mcp_server("echo"),
@@ -47,7 +51,15 @@ async fn live(w: &World) {
         }
         w.apply(&object).await;
     }
-    let all = ["Gadget/web", "ModelAPI/llm", "MCPServer/echo", "MemoryStore/notes", "Agent/a"];
+    let all = [
+        "AccessGrant/readers",
+        "AuthorizationPolicy/kaos-authz",
+        "Gadget/web",
+        "ModelAPI/llm",
+        "MCPServer/echo",
+        "MemoryStore/notes",
+        "Agent/a",
+    ];
     w.until_all("all are ready", &all, |all| all.iter().all(is_ready)).await;
     store_lives(w).await;
     w.delete("Deployment/web").await;

@@ -233,7 +233,8 @@ fn no_child_is_deleted_while_its_type_is_not_watched() {
 
 #[test]
 fn a_flapping_store_rolls_no_agent_and_changes_one_condition() {
-    const AGENTS: usize = 40;
+    const AGENTS: usize = 200;
+    const FOLLOWED: usize = 20;
     play(Scenario::embedded("the test decides the fate of pods"), async |w| {
         w.apply_all(&[model_api("llm"), memory_store("notes", "llm")]).await;
         w.until_ready(STORE).await;
@@ -250,8 +251,16 @@ fn a_flapping_store_rolls_no_agent_and_changes_one_condition() {
             status["conditions"].as_array_mut().unwrap().retain(|it| it["type"] != "MemoryDegraded");
             status
         };
-        let before = w.look(&at[0]).await;
-        let history = w.history(&at[0]).await;
+        let mut before = Vec::new();
+        for agent in &at {
+            before.push(others(&w.look(agent).await));
+        }
+        // Following every Agent would take most of the test's time.
+        let mut histories = Vec::new();
+        for agent in at.iter().step_by(FOLLOWED) {
+            histories.push(w.history(agent).await);
+        }
+        // A minute of flips, one each second.
         for _ in 0..30 {
             w.pods_of("memorystore-notes", PodFate::NotReady);
             w.pass_time(Duration::from_secs(1)).await;
@@ -262,12 +271,16 @@ fn a_flapping_store_rolls_no_agent_and_changes_one_condition() {
         let healthy = |it: &Value| reason(it, "MemoryDegraded") == "MemoryHealthy";
         w.until_all("all are healthy", &all, |all| all.iter().all(healthy)).await;
         w.quiet().await;
-        let states = history.states();
-        assert!(states.iter().any(|it| reason(it, "MemoryDegraded") == "MemoryStoreNotReady"), "it has never flapped");
-        for state in states {
-            assert_eq!(others(&state), others(&before));
+        for (before, history) in before.iter().step_by(FOLLOWED).zip(&histories) {
+            let states = history.states();
+            let has_flapped = |it: &Value| reason(it, "MemoryDegraded") == "MemoryStoreNotReady";
+            assert!(states.iter().any(has_flapped), "it has never flapped");
+            for state in states {
+                assert_eq!(others(&state), *before);
+            }
         }
-        for name in &names {
+        for ((name, at), before) in names.iter().zip(&at).zip(&before) {
+            assert_eq!(others(&w.look(at).await), *before, "{name}");
             assert_eq!(w.rollouts(&format!("agent-{name}")).await, 1, "{name}");
         }
     });

@@ -13,11 +13,12 @@ use serde_json::Value;
 
 use crate::{page::ROOT, sources};
 
-const FOLDERS: [&str; 9] = [
+const FOLDERS: [&str; 10] = [
     "host/kube-io/src",
     "host/operator/src",
     "host/policy/src",
     "guest-policies/agent/src",
+    "guest-policies/authorization/src",
     "guest-policies/mcpserver/src",
     "guest-policies/memorystore/src",
     "guest-policies/modelapi/src",
@@ -30,7 +31,7 @@ const OF_KUBERNETES: &str = "host/policy/src/kubernetes/";
 
 /// Other words in `CamelCase`: types and names of Kubernetes, units, Rust types and values.
 const OTHER_WORDS: &str = "
-    AccessGrant Agent AlreadyExists Always Apply Backend Binding Cache Catalogue CertificateSigningRequest Cluster ClusterFirst
+    AccessGrant Agent AuthorizationPolicy AlreadyExists Always Apply Backend Binding Cache Catalogue CertificateSigningRequest Cluster ClusterFirst
     ClusterIP ClusterRole
     ClusterRoleBinding ClusterTrustBundle ComponentStatus ConfigMap CronJob CustomResourceDefinition DaemonSet
     Default Deployment DeviceClass Ei EndpointSlice Endpoints Engine EnvoyExtensionPolicy Failure False FieldsV1 File Filesystem FlowSchema Gateway

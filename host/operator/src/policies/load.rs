@@ -1,6 +1,7 @@
 //! Loads policies: runs the gate for components, without a cluster.
 
 use std::{
+    collections::BTreeSet,
     ffi::OsString,
     io,
     path::{Path, PathBuf},
@@ -54,6 +55,8 @@ pub struct Loader {
     clock: SystemClock,
     built_in: Vec<BuiltIn>,
     in_children: bool,
+    /// The namespaces that the embedded policies may read for objects in the operator's namespace.
+    namespaces: BTreeSet<String>,
     cache: Option<Cache>,
     /// Whether the API server may have fields that this program does not know.
     newer: AtomicBool,
@@ -64,7 +67,14 @@ impl Loader {
     pub fn new(cluster: Cluster) -> Result<Self, EngineError> {
         let built_in = DEFAULTS.iter().filter_map(EmbeddedPolicy::built_in).collect();
         let (engine, clock) = (Engine::new()?, SystemClock::start());
-        Ok(Self { engine, cluster, clock, built_in, in_children: false, cache: None, newer: AtomicBool::new(false) })
+        let (namespaces, newer) = (BTreeSet::new(), AtomicBool::new(false));
+        Ok(Self { engine, cluster, clock, built_in, in_children: false, namespaces, cache: None, newer })
+    }
+
+    /// Lets the embedded policies read these namespaces for objects in the operator's namespace.
+    #[must_use]
+    pub fn reading(self, namespaces: impl IntoIterator<Item = String>) -> Self {
+        Self { namespaces: namespaces.into_iter().collect(), ..self }
     }
 
     /// Makes the loader compile embedded components in child processes too, if the binary does not contain their code.
@@ -102,6 +112,9 @@ impl Loader {
     /// Loads the embedded policies and the policies from files, in this order.
     pub fn load(&self, files: &[PathBuf]) -> Result<Vec<Loaded>, PolicyError> {
         let mut candidates = Candidate::embedded()?;
+        for candidate in &mut candidates {
+            candidate.inner.file.grants.namespaces.extend(self.namespaces.iter().cloned());
+        }
         for file in files {
             candidates.push(Candidate::read(file)?);
         }

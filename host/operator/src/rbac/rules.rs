@@ -88,8 +88,10 @@ fn claim(policy: &Policy, duties: &Duties, working: &mut Collected, operator: &m
         let (group, plural) = names(&claim.primary);
         working.add(&group, &plural, &["get", "list", "patch", "watch"]);
         working.add(&group, format!("{plural}/status"), &["patch"]);
-        // An owner reference with `blockOwnerDeletion` requires this right if the API server enforces it.
-        working.add(&group, format!("{plural}/finalizers"), &["update"]);
+        if !claim.emits.is_empty() {
+            // An owner reference with `blockOwnerDeletion` requires this right if the API server enforces it.
+            working.add(&group, format!("{plural}/finalizers"), &["update"]);
+        }
         for of in &claim.emits {
             let (group, plural) = names(of);
             working.add(&group, plural, KEEP);
@@ -120,7 +122,7 @@ static DEFINED: LazyLock<BTreeMap<(String, String), String>> = LazyLock::new(|| 
 });
 
 /// Returns the API group and the plural of a type.
-fn names(of: &ResourceType) -> (String, String) {
+pub(super) fn names(of: &ResourceType) -> (String, String) {
     let usual = || ApiResource::from_gvk(&GroupVersionKind::gvk(of.group(), "", &of.kind)).plural;
     let defined = DEFINED.get(&(of.group().to_owned(), of.kind.clone())).cloned();
     (of.group().to_owned(), defined.unwrap_or_else(usual))

@@ -41,7 +41,8 @@ fn the_rights_are_exactly_those_of_the_claims() {
     assert!(may(&working, "events.k8s.io", "events", "create"));
     assert!(may(&working, "apiextensions.k8s.io", "customresourcedefinitions", "watch"));
     for (_, claim) in POLICIES.iter().flat_map(|l| l.policy.descriptor().claims.iter().map(move |claim| (l, claim))) {
-        let (group, plural) = (claim.primary.group(), format!("{}s", claim.primary.kind.to_lowercase()));
+        let (group, plural) = super::rules::names(&claim.primary);
+        let group = group.as_str();
         assert!(may(&working, group, &plural, "watch") && may(&working, group, &format!("{plural}/status"), "patch"));
         assert!(!may(&working, group, &plural, "create") && !may(&working, group, &plural, "delete"));
     }

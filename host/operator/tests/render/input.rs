@@ -126,7 +126,7 @@ fn unusable_input_ends_with_2_and_names_the_place() {
         (twice, "document 2: ModelAPI default/llm was already given in "),
         (nameless, "document 1: metadata.name: missing"),
         (wrong, "document 1: ModelAPI default/llm: spec.proxyConfig.models: "),
-        (other, "nothing to render: no object is of a kind that a policy claims (kaos.tools/v1alpha1 Agent, "),
+        (other, "nothing to render: no object is of a kind that a policy claims (kaos.tools/v1alpha1 AccessGrant, "),
         (format!("{}/none.yaml", folder.path()), "none.yaml: No such file"),
         (format!("{}/nothing", folder.path()), "no .yaml, .yml or .json file"),
     ] {

@@ -13,7 +13,7 @@ use crate::{
     settings::{Schema, SchemaError},
 };
 
-pub use power::{is_built_in, is_cluster_power};
+pub use power::{is_built_in, is_cluster_power, opens_a_namespace};
 
 /// The maximum number of claims of one policy.
 const CLAIMS: usize = 32;
@@ -252,7 +252,7 @@ fn check_claim(path: &str, claim: &Claim, world: World, file: &PolicyFile) -> Re
         }
     }
     for of in emits {
-        if is_cluster_power(of) {
+        if is_cluster_power(of) || opens_a_namespace(of) {
             return Err(DescribeError::ClusterPower { path: format!("{path}.emits"), of: of.clone() });
         }
     }

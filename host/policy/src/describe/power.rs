@@ -11,8 +11,8 @@ pub fn is_built_in(of: &ResourceType) -> bool {
     !group.contains('.') || owned("k8s.io") || owned("kubernetes.io")
 }
 
-/// Returns whether objects of a type are cluster-scoped, grant rights, or redirect traffic of other users. The name of
-/// the type decides.
+/// Whether objects of a type are cluster-scoped, grant rights, or redirect traffic of others, judged by the name. A
+/// policy may neither create them nor answer for them.
 pub fn is_cluster_power(of: &ResourceType) -> bool {
     const GROUPS: [&str; 10] = [
         "rbac.authorization.k8s.io",
@@ -27,7 +27,7 @@ pub fn is_cluster_power(of: &ResourceType) -> bool {
         "storage.k8s.io",
     ];
     const CORE: [&str; 6] = ["Namespace", "Node", "PersistentVolume", "ComponentStatus", "Binding", "Endpoints"];
-    const ELSEWHERE: [&str; 16] = [
+    const ELSEWHERE: [&str; 14] = [
         "RuntimeClass",
         "IngressClass",
         "GatewayClass",
@@ -40,9 +40,6 @@ pub fn is_cluster_power(of: &ResourceType) -> bool {
         "StorageVersion",
         "PodSecurityPolicy",
         "PolicyRevision",
-        // The next two kinds give other namespaces access to a namespace.
-        "ReferenceGrant",
-        "AccessGrant",
         "VolumeSnapshotClass",
         "VolumeSnapshotContent",
     ];
@@ -50,6 +47,13 @@ pub fn is_cluster_power(of: &ResourceType) -> bool {
     GROUPS.contains(&group)
         || (group.is_empty() && CORE.contains(&of.kind.as_str()))
         || (!group.is_empty() && (ELSEWHERE.contains(&of.kind.as_str()) || of.kind.starts_with("Cluster")))
+}
+
+/// Whether objects of a type open their namespace to others, judged by the name. A policy may not create them. It may
+/// answer for those that users wrote.
+pub fn opens_a_namespace(of: &ResourceType) -> bool {
+    const KINDS: [&str; 2] = ["ReferenceGrant", "AccessGrant"];
+    !of.group().is_empty() && KINDS.contains(&of.kind.as_str())
 }
 
 #[cfg(test)]
@@ -68,9 +72,12 @@ mod tests {
 
     #[test]
     fn types_with_power_beyond_the_namespace_are_recognized() {
+        for (group, kind) in [("gateway.networking.k8s.io/", "ReferenceGrant"), ("kaos.tools/", "AccessGrant")] {
+            let of = ResourceType::new(format!("{group}v1"), kind);
+            assert!(opens_a_namespace(&of) && !is_cluster_power(&of), "{kind}");
+        }
+        assert!(!opens_a_namespace(&ResourceType::new("kaos.tools/v1", "Agent")));
         for (group, kind) in [
-            ("gateway.networking.k8s.io/", "ReferenceGrant"),
-            ("kaos.tools/", "AccessGrant"),
             ("", "Endpoints"),
             ("discovery.k8s.io/", "EndpointSlice"),
             ("snapshot.storage.k8s.io/", "VolumeSnapshotClass"),

@@ -6,7 +6,7 @@ use super::{Rule, breaches::Breaches, metadata, rules::Rules};
 use crate::{
     contract::ResourceType,
     cut::{VALUE, cut},
-    describe::is_cluster_power,
+    describe::{is_cluster_power, opens_a_namespace},
     names::{is_label, is_subdomain},
 };
 
@@ -31,7 +31,7 @@ pub(super) fn check(path: &str, manifest: &Value, rules: &Rules<'_>, breaches: &
     if !rules.claim.emits.contains(&of) {
         breach(Rule::EmitsClaimed, "", format!("{of} is not a type that the claim emits"));
     }
-    if is_cluster_power(&of) {
+    if is_cluster_power(&of) || opens_a_namespace(&of) {
         breach(Rule::NoClusterPower, "", format!("{of} is cluster-scoped, grants rights or redirects traffic"));
     }
     if fields.contains_key("status") {

@@ -91,6 +91,11 @@ pub(crate) fn may_read(
         return Ok(());
     }
     let namespace = if cluster_scoped { None } else { target.namespace() };
+    // Only the operator's owner writes objects there. For objects of others, the policy would pass on what it reads.
+    let is_home = own_namespace == cluster.operator_namespace && !target.of().is_secret();
+    if is_home && namespace.is_some_and(|namespace| grants.namespaces.contains(namespace)) {
+        return Ok(());
+    }
     let granted = |name: &str| {
         grants.reads.iter().any(|grant| {
             let granted_namespace = match grant.namespace.as_deref() {
@@ -109,8 +114,10 @@ pub(crate) fn may_read(
             "the policy has no grant to read {} {} in {place}: add it to grants.reads in policy.yaml",
             reference.kind, reference.name
         )),
-        Target::Labelled(selector) => {
-            Err(format!("{} in {place} cannot be read by label: grants list names only", selector.of.kind))
-        }
+        Target::Labelled(selector) => Err(format!(
+            "{} in {place} cannot be read by label: grants.reads lists names only, and grants.namespaces holds for \
+                 objects in the operator's namespace; default policies need --read-namespaces",
+            selector.of.kind
+        )),
     }
 }

@@ -114,7 +114,7 @@ fn told(inspection: &Inspection, policy: Option<&Policy>) -> String {
 
 /// Returns a row for each kind of grant.
 fn granted(grants: &Grants) -> Vec<(&'static str, String)> {
-    let Grants { reads, privileges, secrets, persistent_volume_claims, finalizers } = grants;
+    let Grants { reads, namespaces, privileges, secrets, persistent_volume_claims, finalizers } = grants;
     let joined = |names: &mut dyn Iterator<Item = String>| names.collect::<Vec<_>>().join(", ");
     let reads = reads.iter().map(|grant| {
         let place = grant.namespace.as_deref().unwrap_or("the cluster");
@@ -124,6 +124,7 @@ fn granted(grants: &Grants) -> Vec<(&'static str, String)> {
         privileges.iter().filter_map(|privilege| serde_json::to_value(privilege).ok()?.as_str().map(str::to_owned));
     let rows = [
         ("reads", joined(&mut { reads })),
+        ("namespaces", joined(&mut namespaces.iter().cloned())),
         ("privileges", joined(&mut { privileges })),
         ("secrets", joined(&mut secrets.iter().cloned())),
         ("claims", joined(&mut persistent_volume_claims.iter().cloned())),

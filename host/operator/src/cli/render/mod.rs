@@ -85,6 +85,10 @@ pub(super) struct Render {
     namespace_policies: bool,
     #[command(flatten)]
     grantable: GrantableFlags,
+    /// Namespaces that the default policies may read for objects in the operator's namespace, such as an
+    /// AuthorizationPolicy
+    #[arg(long, env = "READ_NAMESPACES", value_delimiter = ',', value_name = "A,B", value_parser = super::one_namespace)]
+    read_namespaces: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -116,13 +120,14 @@ impl Render {
             facts,
             namespace_policies,
             grantable,
+            read_namespaces,
         } = self;
         let show = Show { form: Shown::of(output, env)?, status };
         let Some(catalogue) = catalogue(&crds)? else { return Ok(ExitCode::from(UNUSABLE)) };
         let sources = InputPaths { paths: &filenames, recursive, namespace: &namespace };
         let Some(documents) = documents(sources, &catalogue) else { return Ok(ExitCode::from(UNUSABLE)) };
         let cluster = facts.cluster();
-        let loader = Loader::cached(cluster.clone())?;
+        let loader = Loader::cached(cluster.clone())?.reading(read_namespaces);
         let policies = loader.load(&policies)?;
         let mut layers = settings::layers(&policies, settings.as_deref(), &set)?;
         layers.extend(settings::held(&documents, &cluster.operator_namespace, &policies)?);

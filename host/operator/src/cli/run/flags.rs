@@ -37,6 +37,10 @@ pub(in crate::cli) struct Run {
     /// DNS domain of the cluster's Services
     #[arg(long, env = "KUBERNETES_CLUSTER_DOMAIN", default_value = "cluster.local", value_parser = super::super::domain)]
     cluster_domain: String,
+    /// Namespaces that the default policies may read for objects in the operator's namespace, such as an
+    /// AuthorizationPolicy
+    #[arg(long, env = "READ_NAMESPACES", value_delimiter = ',', value_name = "A,B", value_parser = super::super::one_namespace)]
+    pub(super) read_namespaces: Vec<String>,
     /// Component of a policy, which replaces the default policy for the kinds that it claims; an overlay is added to
     /// the default policy
     #[arg(long = "policy", value_name = "X.wasm")]

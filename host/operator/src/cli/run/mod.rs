@@ -104,6 +104,7 @@ impl Run {
     ) -> anyhow::Result<ExitCode> {
         let Self {
             connection,
+            read_namespaces,
             policies,
             settings,
             set,
@@ -119,7 +120,8 @@ impl Run {
             served: Vec::new(),
         };
         let loading = tokio::task::spawn_blocking(move || {
-            let (loader, loaded, layers) = brought_along(cluster, &policies, settings.as_deref(), &set)?;
+            let (loader, loaded, layers) =
+                brought_along(cluster, &read_namespaces, &policies, settings.as_deref(), &set)?;
             anyhow::Ok((loader, loaded, compatibility.over(layers)?))
         });
         // Compilation takes some time, so a signal must interrupt it.
@@ -211,11 +213,12 @@ async fn reconcile(
 /// Loads the policies and the settings that the user started this process with.
 fn brought_along(
     cluster: Cluster,
+    namespaces: &[String],
     policies: &[std::path::PathBuf],
     file: Option<&str>,
     set: &[String],
 ) -> anyhow::Result<(Loader, Vec<Loaded>, Vec<Layer>)> {
-    let loader = Loader::lasting(cluster)?;
+    let loader = Loader::new(cluster)?.in_children().reading(namespaces.iter().cloned());
     let loaded = loader.load(policies)?;
     let settings = settings::layers(&loaded, file, set)?;
     Ok((loader, loaded, settings))

@@ -50,11 +50,11 @@ mod tests {
         let served = [
             resource("agents", "Agent"),
             resource("agents/status", "Agent"),
-            resource("accessgrants", "AccessGrant"),
-            resource("accessgrants/status", "AccessGrant"),
+            resource("thirdpartyservices", "ThirdPartyService"),
+            resource("thirdpartyservices/status", "ThirdPartyService"),
             resource("policyrevisions", "PolicyRevision"),
             resource("agents/scale", "Scale"),
         ];
-        assert_eq!(unanswered(&served, &BTreeSet::from(["Agent".to_owned()])), BTreeSet::from(["AccessGrant"]));
+        assert_eq!(unanswered(&served, &BTreeSet::from(["Agent".to_owned()])), BTreeSet::from(["ThirdPartyService"]));
     }
 }

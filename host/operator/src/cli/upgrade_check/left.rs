@@ -32,15 +32,16 @@ fn about(
     let kind = identity.kind.as_str();
     match kind {
         "PolicyRevision" => return found,
-        "AccessGrant" => found.push(UpgradeFinding::new(
-            Sort::Lost,
-            &about,
-            "no policy answers for AccessGrants: nothing enforces it, and its status stays as it is",
-            "enforce it by other means, and delete it",
-        )),
         _ if !answered.contains(kind) => {
             found.push(UpgradeFinding::new(Sort::Lost, &about, format!("no policy answers for {kind}"), ""));
         }
+        "AccessGrant" => found.push(UpgradeFinding::new(
+            Sort::Note,
+            &about,
+            "is enforced only if the AuthorizationPolicy kaos-authz lists its namespace; otherwise its condition Enforced \
+             becomes False",
+            "",
+        )),
         "MemoryStore" => found.push(UpgradeFinding::new(
             Sort::Note,
             &about,

@@ -8,6 +8,10 @@ use serde_json::Value;
 
 use crate::reconcile::{children::drift, children::final_manifest::Wanted, children::leftover_fields};
 
+/// The label `app.kubernetes.io/managed-by` of children that the earlier operator made for many objects together, and
+/// that no object owns.
+const SHARED_BY_EARLIER: &str = "kaos-operator-authz";
+
 /// A decision about a child.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Decision {
@@ -38,7 +42,8 @@ pub(crate) enum Decision {
 pub(crate) enum Owner {
     /// The object owns the child.
     Ours,
-    /// The child has no owner, and this operator applied it: the child remained after its object was deleted.
+    /// The child has no owner. Either this operator applied it, and a deleted object left it behind, or the earlier
+    /// operator made it for many objects together.
     Orphan,
     /// Another owner owns the child. Contains the name of this owner.
     Other(String),
@@ -69,24 +74,24 @@ pub(crate) fn decide(wanted: &Wanted, live: &Value, uid: &str, shared: bool) -> 
 
 /// Returns the owner of a live child, for a pass over the object with this UID.
 pub(crate) fn owner(live: &Value, uid: &str) -> Owner {
-    let metadata = &live["metadata"];
     match controller(live) {
         Some(owner) if owner["uid"] == uid => Owner::Ours,
         Some(owner) => {
             let text = |field: &str| owner[field].as_str().unwrap_or("?");
             Owner::Other(format!("{} {}", text("kind"), text("name")))
         }
-        None if owners(live).is_empty()
-            && metadata["labels"][MANAGED_BY] == MANAGER
-            && applied_digest(live).is_some() =>
-        {
-            Owner::Orphan
-        }
+        None if owners(live).is_empty() && is_left_behind(live) => Owner::Orphan,
         None => Owner::Other("nobody".to_owned()),
     }
 }
 
-/// Returns whether the only owner of a live child has the group, kind and name of the planned owner.
+/// Whether this operator or the earlier one made a live object that has no owner.
+fn is_left_behind(live: &Value) -> bool {
+    let manager = &live["metadata"]["labels"][MANAGED_BY];
+    *manager == SHARED_BY_EARLIER || (*manager == MANAGER && applied_digest(live).is_some())
+}
+
+/// Whether the only owner of a live object has the group, kind and name of our owner.
 fn is_left(wanted: &Wanted, live: &Value) -> bool {
     let ([theirs], Some(ours)) = (owners(live), controller(&wanted.body)) else { return false };
     let (their, our) = (ResourceType::of_object(theirs), ResourceType::of_object(ours));
@@ -174,6 +179,18 @@ mod tests {
     fn an_orphan_gets_its_owner_back() {
         let orphan = decided(|live| drop(live["metadata"].as_object_mut().unwrap().remove("ownerReferences")));
         assert_eq!(orphan, Decision::Drifted("metadata.ownerReferences".to_owned()));
+    }
+
+    #[test]
+    fn a_child_that_the_earlier_operator_made_for_many_objects_is_taken_over() {
+        let shared = |live: &mut Value, owners: Value| {
+            live["metadata"]["ownerReferences"] = owners;
+            live["metadata"]["labels"][MANAGED_BY] = json!(SHARED_BY_EARLIER);
+            live["metadata"]["annotations"] = json!({});
+        };
+        assert_eq!(decided(|live| shared(live, json!([]))), Decision::TakeOver);
+        let other = json!([{"uid": "u2", "kind": "Widget", "name": "b", "controller": true}]);
+        assert_eq!(decided(|live| shared(live, other.clone())), Decision::Foreign("Widget b".to_owned()));
     }
 
     #[test]

@@ -1,0 +1,32 @@
+//! The names of both kinds, and the ids of callers and resources, as requests through the gateway name them.
+
+use alloc::string::String;
+use kaos_crds::access::GrantedKind;
+
+/// The kind of a grant.
+pub(crate) const GRANT: &str = "AccessGrant";
+/// The kind of the projection.
+pub(crate) const PROJECTION: &str = "AuthorizationPolicy";
+/// The name of the AuthorizationPolicy that counts, in the operator's namespace.
+pub(crate) const PROJECTION_NAME: &str = "kaos-authz";
+
+/// Returns the id of a resource, for example `kaos://mcpserver/team/sums`.
+pub(crate) fn resource(kind: GrantedKind, namespace: &str, name: &str) -> String {
+    let kind = match kind {
+        GrantedKind::Agent => "agent",
+        GrantedKind::MCPServer => "mcpserver",
+        GrantedKind::ModelAPI => "modelapi",
+        GrantedKind::MemoryStore => "memorystore",
+    };
+    format!("kaos://{kind}/{namespace}/{name}")
+}
+
+/// Returns the id of an Agent.
+pub(crate) fn agent(namespace: &str, name: &str) -> String {
+    resource(GrantedKind::Agent, namespace, name)
+}
+
+/// Returns the subject in the token of an Agent's own ServiceAccount.
+pub(crate) fn account(namespace: &str, name: &str) -> String {
+    format!("system:serviceaccount:{namespace}:kaos-agent-{name}")
+}

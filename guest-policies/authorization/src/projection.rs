@@ -1,0 +1,182 @@
+//! An AuthorizationPolicy: its fields, its needs and its ConfigMap.
+
+use alloc::borrow::ToOwned;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::{string::String, vec::Vec};
+use kaos_crds::API_VERSION;
+use kaos_crds::access::{AccessGrantSpec, AuthorizationPolicySpec, DataSource, GrantedKind, ResourceRef};
+use kaos_policy_sdk::names::{dns1123_label, is_dns1123_subdomain};
+use kaos_policy_sdk::need::{labelled_in, named, optional, reference, resource_type};
+use kaos_policy_sdk::types::{EnvVar, Need, Plan, Refusal, Subject};
+use kaos_policy_sdk::{Lookup, Object, SubjectExt, Violations, json, plan, refusal};
+use serde_json::{Map, Value, json};
+
+use crate::document::{self, Namespace};
+use crate::grant;
+use crate::ids::{GRANT, PROJECTION_NAME};
+use crate::settings::Settings;
+
+/// The rules of the decision point.
+pub const RULES: &str = include_str!("policy.rego");
+
+/// The kind of the child.
+pub(crate) const CHILD: &str = "ConfigMap";
+/// The id of the need for the ConfigMap.
+const CONFIG: &str = "config";
+/// The key with the rules.
+const REGO: &str = "policy.rego";
+/// The key with the data.
+const DATA: &str = "data.json";
+/// The most namespaces. Each has up to five needs, and a pass has at most 256.
+const NAMESPACES: usize = 50;
+/// The most bytes of rules and data. A ConfigMap takes 1 MiB, with its metadata.
+const BYTES: usize = 1_000_000;
+
+/// The ConfigMap of an AuthorizationPolicy.
+pub(crate) struct Projection {
+    /// The AccessGrants in the data, as `namespace/name`, each with its generation.
+    pub(crate) grants: BTreeMap<String, i64>,
+    /// The name of the ConfigMap.
+    pub(crate) config_map: String,
+    /// The content of the ConfigMap.
+    data: Map<String, Value>,
+}
+
+/// Decodes the spec and checks it.
+fn spec(object: &Object) -> Result<AuthorizationPolicySpec, Refusal> {
+    let spec: AuthorizationPolicySpec = object.get("spec")?;
+    let mut wrong = Violations::new();
+    let is_the_one = object.name() == PROJECTION_NAME;
+    wrong.require(is_the_one, "metadata.name", "must be kaos-authz: AccessGrants look at no other AuthorizationPolicy");
+    wrong.require(!spec.namespaces.is_empty(), "spec.namespaces", "name at least one namespace");
+    if spec.namespaces.len() > NAMESPACES {
+        wrong.add("spec.namespaces", format!("has {} namespaces, and at most {NAMESPACES} fit", spec.namespaces.len()));
+    }
+    let mut seen = BTreeSet::new();
+    for (at, namespace) in spec.namespaces.iter().enumerate() {
+        let path = format!("spec.namespaces[{at}]");
+        wrong.require(dns1123_label(namespace).is_none(), &path, "is no name of a namespace");
+        wrong.require(seen.insert(namespace), &path, "is in the list twice");
+    }
+    wrong.require(is_dns1123_subdomain(&spec.config_map), "spec.configMap", "is no name of a ConfigMap");
+    wrong.into_result()?;
+    Ok(spec)
+}
+
+/// Returns the id of the need for all objects of a kind in a namespace.
+fn id(kind: &str, namespace: &str) -> String {
+    format!("{kind}/{namespace}")
+}
+
+fn all(kind: &str, namespace: &str) -> Need {
+    labelled_in(namespace, id(kind, namespace), resource_type(API_VERSION, kind), &[])
+}
+
+/// Returns the kinds of resources that grants select by labels.
+fn selected<'a>(grants: impl Iterator<Item = &'a AccessGrantSpec>) -> BTreeSet<GrantedKind> {
+    let by_label = |resource: &&ResourceRef| resource.name().is_none() && resource.selector.is_some();
+    grants.flat_map(|grant| &grant.resources).filter(by_label).map(|resource| resource.kind).collect()
+}
+
+/// Returns the needs: the Agents and AccessGrants of each namespace, then the resources that the grants select.
+pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
+    let Ok(spec) = spec(&subject.object()) else { return Vec::new() };
+    let mut needs = Vec::new();
+    if spec.data_source == DataSource::Manual || spec.rego_override {
+        needs.push(optional(named(CONFIG, reference("v1", CHILD, &spec.config_map))));
+    }
+    if spec.data_source == DataSource::Manual {
+        return needs;
+    }
+    for namespace in &spec.namespaces {
+        needs.push(all("Agent", namespace));
+        needs.push(all(GRANT, namespace));
+        if let Lookup::There(found) = subject.list(&id(GRANT, namespace)) {
+            let grants: Vec<AccessGrantSpec> = found.iter().filter_map(|object| grant::spec(object).ok()).collect();
+            let kinds = selected(grants.iter()).into_iter().filter(|kind| *kind != GrantedKind::Agent);
+            needs.extend(kinds.map(|kind| all(kind.as_str(), namespace)));
+        }
+    }
+    needs
+}
+
+/// Returns all objects of a kind in a namespace. Waits while they may not be read: without them, the data would lack
+/// what is granted, or keep what is not.
+fn list(subject: &Subject, kind: &str, namespace: &str) -> Result<Vec<Object>, Refusal> {
+    let mut on = reference(API_VERSION, kind, "*");
+    on.namespace = Some(namespace.to_owned());
+    subject.list(&id(kind, namespace)).or_wait(on)
+}
+
+fn namespace<'a>(subject: &Subject, name: &'a str) -> Result<Namespace<'a>, Refusal> {
+    let agents = list(subject, "Agent", name)?;
+    let grants: Vec<(Object, AccessGrantSpec)> = list(subject, GRANT, name)?
+        .into_iter()
+        .filter_map(|object| {
+            let spec = grant::spec(&object).ok()?;
+            Some((object, spec))
+        })
+        .collect();
+    let mut selectable = BTreeMap::new();
+    for kind in selected(grants.iter().map(|(_, spec)| spec)) {
+        let objects = if kind == GrantedKind::Agent { agents.clone() } else { list(subject, kind.as_str(), name)? };
+        selectable.insert(kind, objects);
+    }
+    Ok(Namespace { name, agents, grants, selectable })
+}
+
+impl Projection {
+    /// Reads the subject, and compiles the objects of all namespaces.
+    pub(crate) fn of(subject: &Subject) -> Result<&Self, Refusal> {
+        subject.once(Self::read)
+    }
+
+    fn read(subject: &Subject) -> Result<Self, Refusal> {
+        let spec = spec(&subject.object())?;
+        let settings: Settings = subject.settings()?;
+        let live = subject.one(CONFIG).there();
+        let own = |key: &str| live.as_ref().and_then(|live| live.str_at(&["data", key])).map(ToOwned::to_owned);
+        let mut grants = BTreeMap::new();
+        let document = if spec.data_source == DataSource::Manual {
+            own(DATA)
+        } else {
+            let mut namespaces = Vec::new();
+            for name in &spec.namespaces {
+                namespaces.push(namespace(subject, name)?);
+            }
+            for Namespace { name, grants: found, .. } in &namespaces {
+                grants.extend(found.iter().map(|(it, _)| (format!("{name}/{}", it.name()), it.generation())));
+            }
+            let document = document::of(&namespaces, &settings.agents, &settings.users);
+            Some(json::text(&document.map_err(|(path, why)| refusal::invalid(path, why))?))
+        };
+        let rules = if spec.rego_override { own(REGO) } else { Some(RULES.to_owned()) };
+        let texts =
+            [(DATA, document), (REGO, rules)].into_iter().filter_map(|(key, text)| Some((key.to_owned(), text?)));
+        let texts: BTreeMap<String, String> = texts.collect();
+        let bytes: usize = texts.values().map(String::len).sum();
+        if bytes > BYTES {
+            let message =
+                format!("rules and data have {bytes} bytes, and a ConfigMap takes {BYTES}: list fewer namespaces");
+            return Err(refusal::unsupported(message));
+        }
+        let data = texts.into_iter().map(|(key, text)| (key, text.into())).collect();
+        Ok(Self { grants, config_map: spec.config_map, data })
+    }
+}
+
+/// Returns the plan: the ConfigMap.
+pub(crate) fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
+    let projection = Projection::of(subject)?;
+    let config = json!({
+        "apiVersion": "v1",
+        "kind": CHILD,
+        "metadata": {
+            "name": projection.config_map,
+            "namespace": subject.object().namespace(),
+            "labels": {"app.kubernetes.io/component": "kaos-operator-authz"},
+        },
+        "data": projection.data,
+    });
+    Ok(plan::of(&[config], env))
+}
