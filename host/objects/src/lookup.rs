@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use kaos_fields::Fields;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -10,6 +11,9 @@ use crate::{resource_type::ResourceType, target::Target};
 /// The most bytes, as JSON, of all objects that one policy sees in a pass. If the objects have more, the pass waits
 /// until they have fewer.
 pub const MOST: usize = 4 << 20;
+/// The most bytes, as JSON, of all objects from which the policies of one pass see fields. The objects are read to find
+/// the fields.
+pub const MOST_READ: usize = 64 << 20;
 
 /// The cluster as it is now, or as files describe it.
 pub trait Lookup {
@@ -17,6 +21,18 @@ pub trait Lookup {
     /// is answered with [`Sighting::Secret`] only. An implementation may stop when the objects exceed [`MOST`] bytes in
     /// total: policies do not see the rest.
     fn look_up(&self, target: &Target) -> Sighting;
+
+    /// Looks up fields of a target, as in [`look_up`](Self::look_up). `room` is the number of bytes that may still be
+    /// read to find the fields, and becomes 0 if they do not suffice.
+    fn look_up_fields(&self, target: &Target, fields: &Fields, room: &mut usize) -> Sighting {
+        let _ = room;
+        match self.look_up(target) {
+            Sighting::Objects(objects) if !fields.is_whole() => {
+                Sighting::Objects(objects.iter().map(|object| Arc::new(fields.of(object))).collect())
+            }
+            sighting => sighting,
+        }
+    }
 
     /// Whether a target does not exist, for callers that do not need the objects. False if the type is not served or
     /// may not be read.

@@ -10,7 +10,7 @@ use serde::Serialize;
 pub enum Rule {
     /// Needs name only types that the claim reads.
     ReadsClaimed,
-    /// Needs have unique ids that keep their meaning, and their number is limited.
+    /// Needs have unique ids that keep their meaning, and valid paths of fields. Their number is limited.
     NeedsOrderly,
     /// Manifests have only types that the claim emits.
     EmitsClaimed,

@@ -15,7 +15,7 @@ use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 
 /// Agents that share a ModelAPI.
-pub(crate) const SHARE: usize = 1_000;
+const SHARE: usize = 1_000;
 
 /// A cluster with a fleet in it.
 pub(crate) struct Fleet {

@@ -9,8 +9,8 @@ use anyhow::Result;
 use kaos_tests::control_plane::group::Group;
 use serde_json::{Value, json};
 
-use crate::fleet::{Fleet, SHARE};
-use crate::meter::{Meter, Span, number};
+use crate::fleet::Fleet;
+use crate::meter::{Meter, Span};
 
 /// How long to observe the idle operator at the end.
 const QUIET: Duration = Duration::from_secs(15);
@@ -18,9 +18,8 @@ const QUIET: Duration = Duration::from_secs(15);
 /// The figures of a fleet.
 #[derive(Debug)]
 pub(crate) struct Told {
-    /// Agents in the fleet, and the number of them that use the changed ModelAPI.
+    /// Agents in the fleet.
     pub(crate) agents: usize,
-    pub(crate) sharing: f64,
     /// Objects in the operator's memory, and the size of their text in bytes.
     pub(crate) stored: (f64, f64),
     /// The first operator creates all children.
@@ -61,7 +60,6 @@ pub(crate) async fn tell(agents: usize) -> Result<Told> {
     let after = meter.read()?;
     Ok(Told {
         agents,
-        sharing: number(agents.min(SHARE)),
         stored: found.stored(),
         creation,
         created,

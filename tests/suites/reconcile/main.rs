@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `healing` | A: the operator repairs children |
 //! | `passes` | A: how passes run |
+//! | `fields` | A16: which changes of a needed object matter |
 //! | `order` | A12, B9: the order of creation does not matter |
 //! | `rollout` | B: a change reaches the pods exactly once |
 //! | `ownership` | C: which objects the operator may touch |
@@ -40,6 +41,7 @@ mod behind;
 mod costs;
 mod deletion;
 mod errors;
+mod fields;
 mod healing;
 mod needs;
 mod operations;

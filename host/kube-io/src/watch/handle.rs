@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
-use kaos_objects::{Reference, ResourceType, Target};
+use kaos_objects::{Followed, Reference, ResourceType, Target};
 use kube::Client;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -131,13 +131,18 @@ impl Watch {
         PassLookup::new(Arc::clone(&self.0))
     }
 
-    /// Replaces the needs of an object. From now on, a change of any need wakes the object. Returns whether all needs
+    /// Replaces the needs of an object. From now on, a change of the fields of any need wakes the object. Returns whether all needs
     /// are known. If not, the object is woken as soon as they are. If so, the pass may look up pending needs again at
     /// once. After an error the old needs stay in force, and the object is woken when there may be room.
-    pub fn set_needs<'a>(&self, key: &ObjectKey, needs: impl IntoIterator<Item = &'a Target>) -> Result<bool, TooMany> {
-        let targets = needs.into_iter().filter(|target| coverage::can_exist(target)).cloned().collect();
+    pub fn set_needs<N: Into<Followed>>(
+        &self,
+        key: &ObjectKey,
+        needs: impl IntoIterator<Item = N>,
+    ) -> Result<bool, TooMany> {
+        let needs = needs.into_iter().map(Into::into).filter(|need: &Followed| coverage::can_exist(&need.target));
+        let needs = needs.collect();
         let (changed, wakes, known) = self.0.with(|state| {
-            let (changed, wakes) = charge::set_needs(state, key, targets)?;
+            let (changed, wakes) = charge::set_needs(state, key, needs)?;
             let known =
                 state.needs.of_key(key).all(|target| !matches!(lookup::look(state, target), look::Look::Pending));
             Ok((changed, wakes, known))
@@ -152,7 +157,7 @@ impl Watch {
     /// Forgets the needs and wanted names of an object that is gone.
     pub fn forget(&self, key: &ObjectKey) {
         // An empty set always fits.
-        drop(self.set_needs(key, []));
+        drop(self.set_needs::<Followed>(key, []));
         self.0.with(|state| state.denied.remove(key));
         self.contest(key, &BTreeSet::new());
     }
@@ -282,8 +287,8 @@ impl Watch {
 
     /// Replaces the names that an object wants and another owner has. The object is woken when one of them may be free.
     pub fn contest(&self, key: &ObjectKey, names: &BTreeSet<Reference>) {
-        let targets = names.iter().cloned().map(Target::Named).collect();
-        if self.0.with(|state| !state.name_conflicts.set(key, targets).is_empty()) {
+        let names = names.iter().cloned().map(|name| (&Target::Named(name)).into()).collect();
+        if self.0.with(|state| !state.name_conflicts.set(key, names).is_empty()) {
             self.0.plan.notify_one();
         }
     }
