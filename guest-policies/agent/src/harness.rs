@@ -6,10 +6,10 @@
 use alloc::{borrow::ToOwned, string::String};
 use kaos_crds::agent::{Harness, Workspace};
 use kaos_policy_sdk::env::{Env, other};
-use kaos_policy_sdk::need::{named, reference_in};
+use kaos_policy_sdk::need::{key, named, reference_in};
 use kaos_policy_sdk::quote::shown;
 use kaos_policy_sdk::types::{EnvSource, KeySelector, Need, Reference, Refusal, Subject};
-use kaos_policy_sdk::{Decode, SubjectExt, Violations, blocker, object, refusal};
+use kaos_policy_sdk::{Decode, NeedExt as _, SubjectExt, Violations, blocker, object, refusal};
 use kaos_workload::{PodParts, Registry};
 
 use crate::settings::HarnessSettings;
@@ -37,7 +37,7 @@ pub(crate) struct Entry {
 
 /// Returns the need for the registry.
 pub(crate) fn need(settings: &HarnessSettings, operator_namespace: &str) -> Need {
-    named(REGISTRY, reference(settings, operator_namespace))
+    named(REGISTRY, reference(settings, operator_namespace)).fields([key("data", KEY)])
 }
 
 fn reference(settings: &HarnessSettings, operator_namespace: &str) -> Reference {

@@ -11,7 +11,8 @@ use kaos_policy_sdk::names::is_dns1123_subdomain;
 use kaos_policy_sdk::need::{named, reference};
 use kaos_policy_sdk::quote::shown;
 use kaos_policy_sdk::types::{Need, Note, Reference, Refusal, Subject};
-use kaos_policy_sdk::{Lookup, Object, SubjectExt, Violations, note};
+use kaos_policy_sdk::{Lookup, NeedExt as _, Object, SubjectExt, Violations, note};
+use kaos_workload::dependencies::{self, Dependency, id};
 use kaos_workload::{Dependencies, models};
 
 use crate::wanted::Links;
@@ -42,21 +43,30 @@ pub(crate) struct Linked {
 }
 
 /// Returns the needs for these links.
-pub(crate) fn needs(model_api: &str, links: &Links<'_>) -> Vec<Need> {
+pub(crate) fn needs(subject: &Subject, model_api: &str, model: Option<&str>, links: &Links<'_>) -> Vec<Need> {
     let mut needs = Vec::new();
-    for (kind, names) in [(MODEL_API, &[model_api][..]), (MCP_SERVER, &links.servers), (AGENT, &links.peers)] {
-        let valid = names.iter().filter(|name| is_dns1123_subdomain(name));
-        needs.extend(valid.map(|name| need(kind, name)));
+    let model = model.filter(|model| !model.is_empty());
+    if is_dns1123_subdomain(model_api) {
+        let (all, brief) = model.map(|model| (models::offer(), models::offer_of([model]))).unwrap_or_default();
+        let api = Dependency { on: to(MODEL_API, model_api), all, brief };
+        // The message about a model that is not offered names all models.
+        needs.extend(api.needs(subject, |found| offers(found, model).is_ok()));
+    }
+    for server in links.servers.iter().filter(|name| is_dns1123_subdomain(name)) {
+        needs.extend(Dependency::new(to(MCP_SERVER, server), &[]).needs(subject, |_| true));
+    }
+    for peer in links.peers.iter().filter(|name| is_dns1123_subdomain(name)) {
+        let on = to(AGENT, peer);
+        needs.push(named(id(&on), on).fields(["status.endpoint", "spec.agentNetwork.expose"]));
     }
     needs
 }
 
-fn need(kind: &str, name: &str) -> Need {
-    named(id(kind, name), to(kind, name))
-}
-
-fn id(kind: &str, name: &str) -> String {
-    format!("{kind}/{name}")
+/// Checks that a ModelAPI offers a model. The error lists the models that it offers. The models of an invalid ModelAPI
+/// are unknown.
+fn offers(api: &Object, model: Option<&str>) -> Result<(), Vec<String>> {
+    let (Some(offered), Some(model)) = (api.at(&["spec"]).and_then(offered), model) else { return Ok(()) };
+    if models::allowed(&offered, model) { Ok(()) } else { Err(offered) }
 }
 
 fn to(kind: &str, name: &str) -> Reference {
@@ -75,11 +85,9 @@ impl Linked {
         let mut linked = Self::default();
         if let Some(api) = linked.find(subject, MODEL_API, model_api) {
             linked.model_api = linked.depend(MODEL_API, model_api, "ModelAPI is not ready", &api);
-            if let (Some(offered), Some(model)) =
-                (api.at(&["spec"]).and_then(offered), wanted.filter(|model| !model.is_empty()))
-                && !models::allowed(&offered, model)
-            {
-                wrong.add("spec.model", not_offered(model, model_api, &offered));
+            let model = wanted.filter(|model| !model.is_empty());
+            if let Err(offered) = offers(&api, model) {
+                wrong.add("spec.model", not_offered(model.unwrap_or_default(), model_api, &offered));
             }
         }
         for server in &links.servers {
@@ -96,7 +104,8 @@ impl Linked {
 
     /// Returns the object, or records why it is missing.
     fn find(&mut self, subject: &Subject, kind: &str, name: &str) -> Option<Object> {
-        match subject.one(&id(kind, name)).or_wait(to(kind, name)) {
+        let on = to(kind, name);
+        match dependencies::found(subject, &on).or_wait(on) {
             Ok(found) => Some(found),
             Err(Refusal::Waiting(blockers)) => {
                 self.depends.missing.extend(blockers);
@@ -117,7 +126,7 @@ impl Linked {
             let why = "is ignored, since no object can have this name: use lower-case letters, digits, `-` and `.`";
             return self.without(name, "PeerNameInvalid", why);
         }
-        let found = match subject.one(&id(AGENT, name)) {
+        let found = match subject.one(&id(&to(AGENT, name))) {
             Lookup::There(found) => found,
             Lookup::Forbidden(why) => return self.without(name, "PeerForbidden", &format!("cannot be read: {why}")),
             Lookup::Absent | Lookup::Unserved | Lookup::Unasked => {

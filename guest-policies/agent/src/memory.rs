@@ -13,11 +13,12 @@ use alloc::{borrow::ToOwned, string::String};
 use kaos_crds::agent::{Memory, MemoryType, ReadScope};
 use kaos_crds::{API_VERSION, AgentSpec};
 use kaos_policy_sdk::names::is_dns1123_subdomain;
-use kaos_policy_sdk::need::{named, reference};
+use kaos_policy_sdk::need::reference;
 use kaos_policy_sdk::quote::shown;
 use kaos_policy_sdk::types::{Blocker, Condition, Need, Reference, Subject};
-use kaos_policy_sdk::{Lookup, Object, SubjectExt, Violations, blocker, condition};
+use kaos_policy_sdk::{Lookup, Object, Violations, blocker, condition};
 use kaos_workload::Dependencies;
+use kaos_workload::dependencies::{self, Dependency};
 
 use crate::settings::MemorySettings;
 
@@ -80,13 +81,10 @@ fn to(name: &str) -> Reference {
     reference(API_VERSION, KIND, name)
 }
 
-fn id(name: &str) -> String {
-    format!("{KIND}/{name}")
-}
-
-/// Returns the need for the store.
-pub(crate) fn need(spec: &AgentSpec) -> Option<Need> {
-    named_store(spec).map(|name| named(id(name), to(name)))
+/// Returns the needs for the store.
+pub(crate) fn needs(subject: &Subject, spec: &AgentSpec) -> impl Iterator<Item = Need> {
+    let store = named_store(spec).map(|name| Dependency::new(to(name), &["spec.maxReadScope"]));
+    store.into_iter().flat_map(|store| store.needs(subject, |_| true))
 }
 
 /// Returns the name of a scope.
@@ -118,7 +116,7 @@ impl Remembering {
     /// Reads the store `name`: its address, and the widest scope that it allows.
     fn find(&mut self, subject: &Subject, name: &str) -> Option<(ReadScope, String)> {
         let unready = format!("{KIND} {} is not ready", shown(name, 253));
-        let found = match subject.one(&id(name)) {
+        let found = match dependencies::found(subject, &to(name)) {
             Lookup::There(found) => found,
             Lookup::Forbidden(why) => {
                 let message = format!("{KIND} {} cannot be read: {why}", shown(name, 253));

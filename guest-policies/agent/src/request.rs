@@ -35,8 +35,8 @@ pub(crate) struct Request {
 pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
     let object = subject.object();
     let (Ok(spec), Ok(settings)) = (spec(subject), settings(subject)) else { return Vec::new() };
-    let mut needs = linked::needs(&spec.model_api, &Links::of(&spec, object.name()));
-    needs.extend(memory::need(&spec));
+    let mut needs = linked::needs(subject, &spec.model_api, spec.model(), &Links::of(&spec, object.name()));
+    needs.extend(memory::needs(subject, &spec));
     if spec.harness.is_some() {
         needs.push(harness::need(&settings.harness, &subject.cluster.operator_namespace));
     }

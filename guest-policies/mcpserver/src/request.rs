@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 use kaos_crds::MCPServerSpec;
 use kaos_policy_sdk::types::{Need, Refusal, Subject};
-use kaos_policy_sdk::{Object, SubjectExt, need};
+use kaos_policy_sdk::{NeedExt as _, Object, SubjectExt, need};
 use kaos_workload::{Kind, Telemetry, Workload, bounds};
 
 use crate::launch::{Launch, registry_reference};
@@ -67,7 +67,7 @@ pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
         return Vec::new();
     };
     let reference = registry_reference(&settings, &subject.cluster.operator_namespace);
-    let registry = need::named(REGISTRY, reference);
+    let registry = need::named(REGISTRY, reference).fields([need::key("data", &settings.registry.key)]);
     vec![if settings.runtimes.contains_key(&name) { need::optional(registry) } else { registry }]
 }
 

@@ -14,7 +14,7 @@ use kaos_crds::memorystore::StorageType;
 use kaos_policy_sdk::need::{named, optional, reference};
 use kaos_policy_sdk::quantity::Quantity;
 use kaos_policy_sdk::types::{Condition, Need, Note, Refusal, Subject};
-use kaos_policy_sdk::{Lookup, Object, SubjectExt, Violations, condition, note, object};
+use kaos_policy_sdk::{Lookup, NeedExt as _, Object, SubjectExt, Violations, condition, note, object};
 use kaos_workload::{Extra, Workload};
 use serde_json::Value;
 
@@ -25,7 +25,15 @@ use crate::wanted::{SIZE, size};
 pub(crate) const KIND: &str = "PersistentVolumeClaim";
 /// The id of the need for the store's own claim.
 pub(crate) const OWN: &str = "claim";
-/// The annotation of an object that sets [`Volume::keep`].
+/// The fields that are read of a claim.
+const READ: [&str; 5] = [
+    "metadata.ownerReferences",
+    "spec.accessModes",
+    "spec.resources.requests.storage",
+    "spec.storageClassName",
+    "status.capacity.storage",
+];
+/// The annotation with which an object sets [`Volume::keep`].
 const KEEP: &str = "settings.kaos.tools/volume.keep";
 
 /// The claims of a store.
@@ -61,7 +69,7 @@ fn own_name(workload: &Workload<'_>) -> String {
 
 /// Returns the need for the claim.
 pub(crate) fn need(workload: &Workload<'_>) -> Need {
-    optional(named(OWN, reference("v1", KIND, &own_name(workload))))
+    optional(named(OWN, reference("v1", KIND, &own_name(workload)))).fields(READ)
 }
 
 impl Claims {

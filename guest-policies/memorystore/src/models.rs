@@ -8,12 +8,12 @@ use kaos_crds::memorystore::Models;
 use kaos_crds::modelapi::offered;
 use kaos_crds::{API_VERSION, MemoryStoreSpec};
 use kaos_policy_sdk::names::is_dns1123_subdomain;
-use kaos_policy_sdk::need::{named, reference};
+use kaos_policy_sdk::need::reference;
 use kaos_policy_sdk::quote::shown;
 use kaos_policy_sdk::types::{Need, Note, Reference, Subject};
-use kaos_policy_sdk::{Lookup, Object, SubjectExt, Violations, blocker, note};
-use kaos_workload::Dependencies;
-use kaos_workload::models::allowed;
+use kaos_policy_sdk::{Lookup, Object, Violations, blocker, note};
+use kaos_workload::dependencies::{self, Dependency};
+use kaos_workload::{Dependencies, models};
 
 /// The kind that serves models.
 pub(crate) const MODEL_API: &str = "ModelAPI";
@@ -38,15 +38,24 @@ fn roles(models: &Models) -> [(&'static str, &str); 2] {
 }
 
 /// Returns the needs of a store.
-pub(crate) fn needs(spec: &MemoryStoreSpec) -> Vec<Need> {
+pub(crate) fn needs(subject: &Subject, spec: &MemoryStoreSpec) -> Vec<Need> {
+    let Models { summarization, embedding } = &spec.models;
     let [(_, first), (_, second)] = roles(&spec.models);
-    let names = [Some(first), Some(second).filter(|second| *second != first)];
-    let valid = names.into_iter().flatten().filter(|name| is_dns1123_subdomain(name));
-    valid.map(|name| named(id(name), to(name))).collect()
+    let mut needs = Vec::new();
+    if is_dns1123_subdomain(first) {
+        let models = [summarization.model.as_str(), &embedding.model];
+        let api = Dependency { on: to(first), all: models::offer(), brief: models::offer_of(models) };
+        needs.extend(api.needs(subject, |found| models.iter().all(|model| offers(found, model))));
+    }
+    if second != first && is_dns1123_subdomain(second) {
+        needs.extend(Dependency::new(to(second), &[]).needs(subject, |_| true));
+    }
+    needs
 }
 
-fn id(name: &str) -> String {
-    format!("{MODEL_API}/{name}")
+/// Returns whether a ModelAPI offers a model. The models of an invalid ModelAPI are unknown.
+fn offers(api: &Object, model: &str) -> bool {
+    api.at(&["spec"]).and_then(offered).is_none_or(|offered| models::allowed(&offered, model))
 }
 
 fn to(name: &str) -> Reference {
@@ -72,7 +81,7 @@ impl Served {
     fn find(&mut self, subject: &Subject, (role, name): (&str, &str)) -> Option<Object> {
         let on = to(name);
         let quoted = shown(name, 253);
-        let found = match subject.one(&id(name)) {
+        let found = match dependencies::found(subject, &on) {
             Lookup::There(found) => found,
             Lookup::Absent | Lookup::Unasked => {
                 let message = format!("{role} ModelAPI \"{quoted}\" not found");
@@ -104,12 +113,9 @@ impl Served {
     fn check_models(&mut self, models: &Models, api: &Object, wrong: &mut Violations) {
         const PATH: &str = "spec.models.embedding.modelAPI";
         let (summarization, embedding) = (&models.summarization, &models.embedding);
-        // If the ModelAPI's spec is invalid, its models are unknown, and the check accepts every model.
-        let offered = api.at(&["spec"]).and_then(offered);
-        let offers = |model: &str| offered.as_ref().is_none_or(|offered| allowed(offered, model));
         let (asked, other) = (shown(&summarization.model_api, 253), shown(&embedding.model_api, 253));
         let model = shown(&embedding.model, 100);
-        if asked != other && !offers(&embedding.model) {
+        if asked != other && !offers(api, &embedding.model) {
             let message = format!(
                 "the store has one address for both models and asks ModelAPI {asked}, which does not offer {model}: name \
                  one ModelAPI that offers both, or add the model to ModelAPI {asked}"
@@ -124,7 +130,7 @@ impl Served {
             self.notes.push(note::at(PATH, note::warning("EmbeddingElsewhere", message)));
         }
         for (role, model) in [("summarization", summarization), ("embedding", embedding)] {
-            if !offers(&model.model) {
+            if !offers(api, &model.model) {
                 let model = shown(&model.model, 100);
                 let message =
                     format!("ModelAPI {asked} does not offer {model}: name one of its models, or add it there");

@@ -29,7 +29,7 @@ pub(crate) struct Request {
 pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
     let object = subject.object();
     let Ok(spec) = spec(&object) else { return Vec::new() };
-    let mut needs = models::needs(&spec);
+    let mut needs = models::needs(subject, &spec);
     let workload = workload(&object, subject);
     if workload.check_name(true).is_empty() {
         needs.push(claim::need(&workload));

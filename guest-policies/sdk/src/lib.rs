@@ -101,6 +101,7 @@ pub use kaos_decode::{Error as DecodeError, Path, decode};
 pub use kept::Pass as __Pass;
 #[doc(hidden)]
 pub use minify::{__minified, __minified_len};
+pub use need::NeedExt;
 pub use object::Object;
 #[cfg(target_arch = "wasm32")]
 #[doc(hidden)]

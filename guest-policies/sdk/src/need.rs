@@ -1,7 +1,17 @@
-//! Builds needs: references to other objects that the policy must see.
+//! Builds needs: references to other objects that the policy must see, and the fields that it reads of them.
+//!
+//! ```
+//! use kaos_policy_sdk::NeedExt as _;
+//! use kaos_policy_sdk::need::{key, named, reference};
+//!
+//! let registry = named("registry", reference("v1", "ConfigMap", "runtimes")).fields([key("data", "runtimes.yaml")]);
+//! assert_eq!(registry.fields, ["data[\"runtimes.yaml\"]"]);
+//! ```
 
+use crate::json;
 use crate::types::{Need, Reference, ResourceType, Selector, Target};
-use alloc::{borrow::ToOwned, string::String};
+use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
+use serde_json::Value;
 
 /// Returns the type with this version and kind. Claims and selectors use types.
 pub fn resource_type(api_version: &str, kind: &str) -> ResourceType {
@@ -20,13 +30,14 @@ pub fn reference_in(namespace: &str, api_version: &str, kind: &str, name: &str) 
 
 /// Returns a need for the object that `reference` names. The policy chooses the `id`.
 pub fn named(id: impl Into<String>, reference: Reference) -> Need {
-    Need { id: id.into(), target: Target::Named(reference), optional: false }
+    Need { id: id.into(), target: Target::Named(reference), fields: Vec::new(), optional: false }
 }
 
 /// Returns a need for all objects of a type in the namespace of the primary object that have all of `labels`.
 pub fn labelled(id: impl Into<String>, of: ResourceType, labels: &[(&str, &str)]) -> Need {
     let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    Need { id: id.into(), target: Target::Labelled(Selector { of, namespace: None, labels }), optional: false }
+    let target = Target::Labelled(Selector { of, namespace: None, labels });
+    Need { id: id.into(), target, fields: Vec::new(), optional: false }
 }
 
 /// Needs all objects of a type in `namespace` that carry all of `labels`. Reading another namespace requires a grant.
@@ -43,9 +54,43 @@ pub fn optional(need: Need) -> Need {
     Need { optional: true, ..need }
 }
 
+/// What a need can say about itself.
+pub trait NeedExt {
+    /// Reads only these fields, and the fields that identify an object. A change of another field begins no pass. The
+    /// contract describes the paths. Further calls add paths.
+    #[must_use]
+    fn fields<P: Into<String>>(self, paths: impl IntoIterator<Item = P>) -> Self;
+}
+
+impl NeedExt for Need {
+    fn fields<P: Into<String>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
+        self.fields.extend(paths.into_iter().map(Into::into));
+        self
+    }
+}
+
+/// Returns the path of the member `name` of a map: `data["runtimes.yaml"]`.
+pub fn key(map: &str, name: &str) -> String {
+    format!("{map}[{}]", quoted(name))
+}
+
+/// Returns the path that selects a text: `spec.models[="gpt-4o"]`. In a list, it selects the items that are this text.
+pub fn equal(path: &str, text: &str) -> String {
+    format!("{path}[={}]", quoted(text))
+}
+
+/// Returns the path that selects the maps of a list by a member: `status.conditions[type="Ready"]`.
+pub fn items(list: &str, member: &str, text: &str) -> String {
+    format!("{list}[{member}={}]", quoted(text))
+}
+
+fn quoted(text: &str) -> String {
+    json::text(&Value::from(text))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{labelled, labelled_in, named, optional, reference, reference_in, resource_type};
+    use super::{NeedExt as _, equal, items, key, labelled, named, optional, reference, reference_in, resource_type};
     use crate::types::Target;
 
     #[test]
@@ -68,5 +113,18 @@ mod tests {
         };
         assert_eq!((other.namespace.as_deref(), other.labels.len()), (Some("team"), 0));
         assert_eq!(selector.labels, [("app".to_owned(), "a".to_owned()), ("tier".to_owned(), "b".to_owned())]);
+    }
+
+    #[test]
+    fn fields_are_paths_that_the_host_can_read() {
+        let need = named("x", reference("v1", "ConfigMap", "c")).fields(["spec.mode"]).fields([
+            key("data", "a.\"b\"\\"),
+            equal("spec.models", "x/y"),
+            items("status.conditions", "type", "Ready"),
+        ]);
+        let paths =
+            ["spec.mode", r#"data["a.\"b\"\\"]"#, r#"spec.models[="x/y"]"#, r#"status.conditions[type="Ready"]"#];
+        assert_eq!(need.fields, paths);
+        assert!(kaos_fields::Fields::parse(&need.fields).is_ok());
     }
 }

@@ -7,10 +7,11 @@ mod tests;
 pub use recorded::{assert_recorded_plans, defaults};
 
 use crate::types::{
-    Answer, Blocker, Child, Cluster, EnvSource, EnvVar, Found, Note, Observation, Outcome, Plan, Reference, Refusal,
-    SecretFacts, Selector, Subject, Target,
+    Answer, Blocker, Child, Cluster, EnvSource, EnvVar, Found, Need, Note, Observation, Outcome, Plan, Reference,
+    Refusal, SecretFacts, Selector, Subject, Target,
 };
 use crate::{Object, Policy, contract, json, need};
+use kaos_fields::Fields;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -30,6 +31,7 @@ pub fn subject(object: &Value) -> SubjectBuilder {
             operator_namespace: "kaos-system".to_owned(),
             served: Vec::new(),
         },
+        applied: false,
         extra: json::empty(),
     })
 }
@@ -62,6 +64,13 @@ impl SubjectBuilder {
         self
     }
 
+    /// Marks the object as applied: a plan of it was applied in full once.
+    #[must_use]
+    pub fn applied(mut self) -> Self {
+        self.0.applied = true;
+        self
+    }
+
     /// Marks an optional type of the claim as served by the cluster.
     #[must_use]
     pub fn serves(mut self, api_version: &str, kind: &str) -> Self {
@@ -76,7 +85,12 @@ impl SubjectBuilder {
         self
     }
 
-    /// Answers the needs of `P` from the objects in `beside`. Repeats this for new needs, as the host does.
+    /// Answers the needs of `P` from the objects in `beside`, in rounds, as the host does. The policy sees only the
+    /// fields that a need names.
+    ///
+    /// # Panics
+    ///
+    /// Fails the test if the host would refuse the fields of a need.
     #[must_use]
     pub fn beside<P: Policy>(mut self, beside: &[Value]) -> Self {
         let objects: Vec<Object> = beside.iter().cloned().map(Object::new).collect();
@@ -84,7 +98,7 @@ impl SubjectBuilder {
         for _ in 0..5 {
             let mut found: Vec<Found> = P::needs(&self.0.clone().into())
                 .into_iter()
-                .map(|need| Found { answer: look_up(&need.target, &objects, &namespace), id: need.id })
+                .map(|need| Found { answer: look_up(&need, &objects, &namespace), id: need.id })
                 .collect();
             found.sort_by(|a, b| a.id.cmp(&b.id));
             if found == self.0.found {
@@ -101,7 +115,10 @@ impl SubjectBuilder {
     }
 }
 
-fn look_up(target: &Target, objects: &[Object], namespace: &str) -> Answer {
+#[allow(clippy::panic, reason = "a test with an invalid need has failed")]
+fn look_up(need: &Need, objects: &[Object], namespace: &str) -> Answer {
+    let Need { id, target, fields, .. } = need;
+    let fields = Fields::parse(fields).unwrap_or_else(|error| panic!("need {id}: {error}"));
     let matches = |object: &&Object| match target {
         Target::Named(wanted) => {
             is(object, &wanted.api_version, &wanted.kind)
@@ -124,13 +141,14 @@ fn look_up(target: &Target, objects: &[Object], namespace: &str) -> Answer {
     if let Target::Named(Reference { api_version, kind, .. }) = target
         && of_secrets(api_version, kind)
     {
+        assert!(fields.is_whole(), "need {id}: a need of a Secret has no fields");
         let secret = found.next();
         let data = ["data", "stringData"].into_iter().filter_map(|field| secret?.at(&[field])?.as_object());
         let keys: BTreeSet<String> = data.flat_map(|map| map.keys().cloned()).collect();
         let keys = keys.into_iter().collect();
         return Answer::Secret(SecretFacts { present: secret.is_some(), keys, digest: "digest".to_owned() });
     }
-    Answer::Objects(found.map(|object| json::text(object.value())).collect())
+    Answer::Objects(found.map(|object| json::text(&fields.of(object.value()))).collect())
 }
 
 fn is(object: &Object, api_version: &str, kind: &str) -> bool {

@@ -1,15 +1,90 @@
 //! The objects that an object depends on. Each dependency has an address and reports whether it is ready.
 //!
-//! If a dependency or its address is missing, no manifest would be correct. If a dependency has an address but is not
-//! ready, the plan gets a plan gate.
+//! Without a dependency, or without its address, no correct manifest is possible. A dependency that has an address but
+//! is not ready becomes a plan gate.
+//!
+//! Gates hold back only the first apply. So an object that was applied reads only whether a dependency serves, and a
+//! rollout or a new label of the dependency begins no pass over the object. Only if the dependency does not serve, the
+//! object reads more of it.
 
 use crate::assess::Phase;
-use alloc::vec::Vec;
-use kaos_policy_sdk::types::{Blocker, Outcome, Reference};
-use kaos_policy_sdk::{Object, blocker};
+use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
+use kaos_policy_sdk::types::{Blocker, Need, Outcome, Reference, Subject};
+use kaos_policy_sdk::{Lookup, NeedExt as _, Object, SubjectExt, blocker, need};
 use serde_json::Value;
 
-/// The problems with an object's dependencies.
+/// The fields that tell whether a dependency serves.
+const SERVES: [&str; 3] = ["status.endpoint", "status.deployment.availableReplicas?", "status.phase[=\"Failed\"]"];
+/// All fields that are read of a dependency.
+const ALL: [&str; 4] =
+    ["status.endpoint", "status.ready", "status.deployment.availableReplicas", "status.phase[=\"Failed\"]"];
+
+/// A reference to a dependency, and the fields that the policy reads besides its status.
+#[derive(Debug)]
+pub struct Dependency {
+    /// The dependency.
+    pub on: Reference,
+    /// The fields that an object reads if it was never applied, or if the dependency does not suffice.
+    pub all: Vec<String>,
+    /// The fields that an object reads as long as the dependency suffices.
+    pub brief: Vec<String>,
+}
+
+impl Dependency {
+    /// A dependency of which the policy reads only the status and these fields.
+    pub fn new(on: Reference, fields: &[&str]) -> Self {
+        let fields: Vec<String> = fields.iter().map(|field| (*field).to_owned()).collect();
+        Self { on, all: fields.clone(), brief: fields }
+    }
+
+    /// Returns the needs for the dependency. `suffices` decides about a dependency that serves.
+    pub fn needs(self, subject: &Subject, suffices: impl Fn(&Object) -> bool) -> impl Iterator<Item = Need> {
+        let Self { on, all, brief } = self;
+        let id = id(&on);
+        let all_of = |id: String| need::named(id, on.clone()).fields(ALL).fields(all.clone());
+        if !subject.applied {
+            return [Some(all_of(id)), None].into_iter().flatten();
+        }
+        let is_enough = |found: &Object| serves(found) && suffices(found);
+        let more = subject.one(&id).there().is_some_and(|found| !is_enough(&found));
+        let more = more.then(|| all_of(id_of_all(&id)));
+        [Some(need::named(id, on.clone()).fields(SERVES).fields(brief)), more].into_iter().flatten()
+    }
+}
+
+/// Returns the id of the need for a dependency.
+pub fn id(on: &Reference) -> String {
+    format!("{}/{}", on.kind, on.name)
+}
+
+fn id_of_all(id: &str) -> String {
+    format!("{id}/all")
+}
+
+/// Returns the dependency, with the fields that the policy needs of it.
+pub fn found(subject: &Subject, on: &Reference) -> Lookup<Object> {
+    let id = id(on);
+    match subject.one(&id_of_all(&id)) {
+        Lookup::Unasked => subject.one(&id),
+        all => all,
+    }
+}
+
+/// Whether a dependency serves, by the fields that an object reads that was applied.
+fn serves(found: &Object) -> bool {
+    found.endpoint().is_some() && is_brief(found) && !has_failed(found)
+}
+
+/// Whether only the presence of pods is known. An object reads only the presence if it was applied and there are pods.
+fn is_brief(found: &Object) -> bool {
+    found.at(&["status", "deployment", "availableReplicas"]) == Some(&Value::Bool(true))
+}
+
+fn has_failed(found: &Object) -> bool {
+    found.str_at(&["status", "phase"]) == Some(Phase::Failed.as_str())
+}
+
+/// The problems of an object's dependencies.
 #[derive(Debug, Default)]
 pub struct Dependencies {
     /// Dependencies that do not exist or have no address.
@@ -30,12 +105,12 @@ impl Dependencies {
             self.missing.push(blocker::new(on.clone(), "NoEndpoint", unready));
             return None;
         };
-        if !found.is_ready() {
+        if !is_brief(found) && !found.is_ready() {
             let blocker = blocker::new(on.clone(), "NotReady", unready);
             let available = found.at(&["status", "deployment", "availableReplicas"]).and_then(Value::as_i64);
             if available.unwrap_or_default() < 1 {
                 self.failing.push(blocker.clone());
-            } else if found.str_at(&["status", "phase"]) == Some(Phase::Failed.as_str()) {
+            } else if has_failed(found) {
                 let message = format!("{} {} has failed; its older pods still serve", on.kind, on.name);
                 self.failing.push(Blocker { message, ..blocker.clone() });
             }

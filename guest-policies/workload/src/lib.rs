@@ -26,7 +26,7 @@ use alloc::{borrow::ToOwned, string::String};
 pub mod assess;
 pub mod bounds;
 mod checks;
-mod dependencies;
+pub mod dependencies;
 mod deployment;
 mod expose;
 mod kind;

@@ -1,12 +1,46 @@
 //! Decides whether a list of patterns allows a model name. Agents and proxy configurations use this rule to check
 //! whether a ModelAPI offers a model.
 
-use alloc::string::String;
+use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
+use kaos_policy_sdk::need::equal;
+
+/// The list of patterns in the spec of a ModelAPI.
+const LIST: &str = "spec.proxyConfig.models";
+/// The fields that `kaos_crds::modelapi::offered` reads, except [`LIST`].
+const OFFER: [&str; 4] = ["spec.mode", "spec.proxyConfig.model", "spec.hostedConfig.model", "spec.serverConfig.model"];
+/// The most patterns to ask for separately. An object with more reads the whole list.
+const MOST_PATTERNS: usize = 12;
+/// The most bytes of a model to ask for separately.
+const MOST_BYTES: usize = 128;
 
 /// The reason code of every note on a name that providers probably do not know.
 pub const UNLIKELY: &str = "ModelUnlikely";
 
-/// Returns whether `name` is empty or contains only whitespace.
+/// Returns the fields of a ModelAPI with all models that it offers.
+pub fn offer() -> Vec<String> {
+    OFFER.into_iter().chain([LIST]).map(ToOwned::to_owned).collect()
+}
+
+/// Returns the fields of a ModelAPI that tell whether it offers these models. Other models in its list are not in
+/// them.
+pub fn offer_of<'a>(models: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let mut patterns = alloc::vec!["*".to_owned()];
+    for model in models {
+        let providers = model.match_indices('/').map(|(at, _)| format!("{}/*", model.get(..at).unwrap_or_default()));
+        if model.len() > MOST_BYTES {
+            return offer();
+        }
+        patterns.extend(providers);
+        patterns.push(model.to_owned());
+    }
+    if patterns.len() > MOST_PATTERNS {
+        return offer();
+    }
+    let list = patterns.iter().map(|pattern| equal(LIST, pattern));
+    OFFER.into_iter().map(ToOwned::to_owned).chain(list).collect()
+}
+
+/// Returns whether `name` is empty or only whitespace.
 pub fn is_blank(name: &str) -> bool {
     name.chars().all(char::is_whitespace)
 }
@@ -24,6 +58,19 @@ pub fn allowed(patterns: &[String], model: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_fields_that_tell_whether_a_model_is_offered_hold_every_pattern_that_allows_it() {
+        let fields = |models: &[&str]| {
+            let of = offer_of(models.iter().copied());
+            of.into_iter().filter_map(|field| field.strip_prefix(LIST).map(str::to_owned)).collect::<Vec<_>>()
+        };
+        assert_eq!(fields(&["gpt-4o"]), [r#"[="*"]"#, r#"[="gpt-4o"]"#]);
+        assert_eq!(fields(&["a/b/c"]), [r#"[="*"]"#, r#"[="a/*"]"#, r#"[="a/b/*"]"#, r#"[="a/b/c"]"#]);
+        assert_eq!(fields(&["a", "b"]), [r#"[="*"]"#, r#"[="a"]"#, r#"[="b"]"#]);
+        assert_eq!(fields(&["/".repeat(12).as_str()]), [""], "of so many patterns, the whole list");
+        assert_eq!(fields(&["x".repeat(200).as_str()]), [""]);
+    }
 
     fn allows(pattern: &str, model: &str) -> bool {
         allowed(&[pattern.to_owned()], model)

@@ -2,7 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`resource_type`], [`target`] | a kind in its API version; an object by name, objects by labels |
+//! | [`resource_type`], [`target`] | a kind in its API version; an object by name, objects by labels, and the fields that are read |
 //! | [`lookup`] | a view of the cluster, one target at a time |
 //! | [`metadata`] | reads an object's metadata, and names the labels and annotations that the host reads |
 //! | [`names`] | Kubernetes' rules for names |
@@ -15,6 +15,7 @@ pub mod names;
 pub mod resource_type;
 pub mod target;
 
+pub use kaos_fields::Fields;
 pub use lookup::{Lookup, SecretFacts, Sighting};
 pub use resource_type::ResourceType;
-pub use target::{Reference, Selector, Target};
+pub use target::{Followed, Reference, Selector, Target};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use kaos_fields::Fields;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -10,6 +11,9 @@ use crate::{resource_type::ResourceType, target::Target};
 /// The maximum size, as JSON, of all objects that one policy sees in a pass, in bytes. If the objects are larger, the
 /// pass waits until their size is below the limit.
 pub const MOST: usize = 4 << 20;
+/// The most bytes, as JSON, of all objects from which the policies of one pass see fields. The objects are read to find
+/// the fields.
+pub const MOST_READ: usize = 64 << 20;
 
 /// The cluster as it is now, or as files describe it.
 pub trait Lookup {
@@ -18,8 +22,20 @@ pub trait Lookup {
     /// total, because the policy then does not see the remaining objects.
     fn look_up(&self, target: &Target) -> Sighting;
 
-    /// Returns whether a target does not exist, for callers that do not need the objects. Returns false if the API
-    /// server does not serve the type, or if the operator may not read the target.
+    /// Looks up fields of a target, as in [`look_up`](Self::look_up). `room` is the number of bytes that may still be
+    /// read to find the fields, and becomes 0 if they do not suffice.
+    fn look_up_fields(&self, target: &Target, fields: &Fields, room: &mut usize) -> Sighting {
+        let _ = room;
+        match self.look_up(target) {
+            Sighting::Objects(objects) if !fields.is_whole() => {
+                Sighting::Objects(objects.iter().map(|object| Arc::new(fields.of(object))).collect())
+            }
+            sighting => sighting,
+        }
+    }
+
+    /// Whether a target does not exist, for callers that do not need the objects. False if the type is not served or
+    /// may not be read.
     fn is_absent(&self, target: &Target) -> bool {
         match self.look_up(target) {
             Sighting::Objects(objects) => objects.is_empty(),

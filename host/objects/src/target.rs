@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use kaos_fields::Fields;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -90,5 +91,21 @@ impl Target {
             Self::Labelled(selector) => &mut selector.namespace,
         };
         slot.get_or_insert_with(|| namespace.to_owned());
+    }
+}
+
+/// A target, and the fields of its objects whose changes matter.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Followed {
+    /// The objects.
+    pub target: Target,
+    /// The fields that matter.
+    pub fields: Fields,
+}
+
+impl From<&Target> for Followed {
+    /// Every change matters.
+    fn from(target: &Target) -> Self {
+        Self { target: target.clone(), fields: Fields::whole() }
     }
 }

@@ -230,6 +230,7 @@ async fn explain_prints_policy_reasons_inputs_and_settings_of_an_object() {
         "a default policy, which no installed package replaces",
         "ModelAPI team/llm",
         "found",
+        "status.endpoint",
         "MODEL_API_URL",
     ] {
         assert!(ran.stdout.contains(told), "{told}: {}", ran.stdout);

@@ -10,7 +10,7 @@ use serde::Serialize;
 pub enum Rule {
     /// The needs name only types that the claim reads.
     ReadsClaimed,
-    /// The needs have unique ids, and each id always means the same target. The number of needs is limited.
+    /// Needs have unique ids that keep their meaning, and valid paths of fields. Their number is limited.
     NeedsOrderly,
     /// Manifests have only types that the claim emits.
     EmitsClaimed,

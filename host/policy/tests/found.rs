@@ -89,7 +89,7 @@ fn an_object_found_in_one_round_is_not_looked_up_in_the_next() {
                 namespace: None,
                 name: format!("c{n}"),
             };
-            Need { id: (9 - n).to_string(), target: Target::Named(reference), optional: false }
+            Need { id: (9 - n).to_string(), target: Target::Named(reference), fields: Vec::new(), optional: false }
         };
         (0..=subject.found.len().min(3)).map(named).collect()
     }
@@ -110,7 +110,14 @@ fn lookups_stop_once_the_objects_exceed_the_limit() {
     /// Selects all ConfigMaps with many needs.
     fn everything(_: &Subject) -> Vec<Need> {
         let all = Selector { of: of("v1", "ConfigMap"), namespace: None, labels: vec![] };
-        (0..200).map(|n| Need { id: n.to_string(), target: Target::Labelled(all.clone()), optional: false }).collect()
+        (0..200)
+            .map(|n| Need {
+                id: n.to_string(),
+                target: Target::Labelled(all.clone()),
+                fields: Vec::new(),
+                optional: false,
+            })
+            .collect()
     }
     let (rendered, looks) = asking(everything, (0..20).map(|n| long(&format!("c{n}"), 1 << 20)));
     let Some(Refusal::Waiting(blockers)) = rendered.refused() else { panic!("{:?}", rendered.verdict) };
@@ -139,7 +146,7 @@ fn an_invalid_label_selector_is_a_breach_that_names_the_label() {
     fn asks(labels: &[(&str, &str)]) -> Vec<Need> {
         let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         let selector = Selector { of: of("v1", "ConfigMap"), namespace: None, labels };
-        vec![Need { id: "s".to_owned(), target: Target::Labelled(selector), optional: false }]
+        vec![Need { id: "s".to_owned(), target: Target::Labelled(selector), fields: Vec::new(), optional: false }]
     }
     let needs: [(Needs, Option<&str>); 6] = [
         (|_| asks(&[("kaos.tools/a_B", "b.c"), ("a", "")]), None),
@@ -175,7 +182,7 @@ fn objects_that_a_policy_may_not_see_are_not_watched() {
         [Target::Named(reference), Target::Labelled(selector)]
             .into_iter()
             .enumerate()
-            .map(|(id, target)| Need { id: id.to_string(), target, optional: false })
+            .map(|(id, target)| Need { id: id.to_string(), target, fields: Vec::new(), optional: false })
             .collect()
     }
     let (rendered, looks) = asking(elsewhere, []);

@@ -254,6 +254,7 @@ fn subject() -> Subject {
         found: vec![],
         settings: "{}".into(),
         cluster: Cluster::default(),
+        applied: false,
         extra: "{}".into(),
     }
 }

@@ -5,6 +5,7 @@
 mod built_in;
 mod composed;
 mod describe;
+mod fields;
 mod found;
 mod guard;
 mod guard_power;

@@ -14,8 +14,8 @@ use kube::Client;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 
-/// The number of Agents that share a ModelAPI.
-pub(crate) const SHARE: usize = 1_000;
+/// Agents that share a ModelAPI.
+const SHARE: usize = 1_000;
 
 /// A cluster that contains a fleet.
 pub(crate) struct Fleet {

@@ -9,8 +9,8 @@ use anyhow::Result;
 use kaos_tests::control_plane::group::Group;
 use serde_json::{Value, json};
 
-use crate::fleet::{Fleet, SHARE};
-use crate::meter::{Meter, Span, number};
+use crate::fleet::Fleet;
+use crate::meter::{Meter, Span};
 
 /// How long the bench observes the idle operator at the end.
 const QUIET: Duration = Duration::from_secs(15);
@@ -18,9 +18,8 @@ const QUIET: Duration = Duration::from_secs(15);
 /// The figures of a fleet.
 #[derive(Debug)]
 pub(crate) struct Told {
-    /// The number of Agents in the fleet. `sharing` is how many of them use the changed ModelAPI.
+    /// Agents in the fleet.
     pub(crate) agents: usize,
-    pub(crate) sharing: f64,
     /// Objects in the operator's memory, and the size of their text in bytes.
     pub(crate) stored: (f64, f64),
     /// The work of the first operator, which creates all children.
@@ -61,7 +60,6 @@ pub(crate) async fn tell(agents: usize) -> Result<Told> {
     let after = meter.read()?;
     Ok(Told {
         agents,
-        sharing: number(agents.min(SHARE)),
         stored: found.stored(),
         creation,
         created,

@@ -89,8 +89,11 @@ pub(crate) fn wrong(told: &Told) -> Vec<String> {
     let asked = told.quiet.writes + told.quiet.events + told.quiet.reads;
     must(asked < 1.0, format!("{asked} requests while nothing happens"));
     if let Some(label) = &told.label {
-        must(label.passes_of_agents <= told.sharing, format!("a label costs {} passes", label.passes_of_agents));
+        must(label.passes_of_agents < 1.0, format!("a label costs {} passes", label.passes_of_agents));
         must(label.writes < 1.0, format!("a label costs {} writes", label.writes));
+    }
+    if let Some(model) = &told.model {
+        must(model.passes_of_agents < 1.0, format!("another model costs {} passes", model.passes_of_agents));
     }
     #[allow(clippy::cast_precision_loss, reason = "no process is that large")]
     let resident = told.settled.1 as f64;

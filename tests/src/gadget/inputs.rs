@@ -16,7 +16,7 @@ pub(super) fn needs(subject: &Subject) -> Vec<Need> {
             let namespace = namespace.map(str::to_owned);
             let target =
                 Reference { api_version: of.to_owned(), kind: kind.to_owned(), namespace, name: name.to_owned() };
-            needs.push(Need { id: id.to_owned(), target: Target::Named(target), optional: false });
+            needs.push(Need { id: id.to_owned(), target: Target::Named(target), fields: Vec::new(), optional: false });
         }
     };
     named("first", "v1", "ConfigMap", None, text(&spec["chain"]));
@@ -30,7 +30,7 @@ pub(super) fn needs(subject: &Subject) -> Vec<Need> {
     }
     let mut labelled = |id: String, labels: Vec<(String, String)>| {
         let selector = Selector { of: ResourceType::new("v1", "ConfigMap"), namespace: None, labels };
-        needs.push(Need { id, target: Target::Labelled(selector), optional: false });
+        needs.push(Need { id, target: Target::Labelled(selector), fields: Vec::new(), optional: false });
     };
     if let Some(value) = spec["listens"].as_str() {
         labelled("heard".to_owned(), vec![("gadget".to_owned(), value.to_owned())]);

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `healing` | A: the operator repairs children |
 //! | `passes` | A: how passes run |
+//! | `fields` | A16: which changes of a needed object matter |
 //! | `order` | A12, B9: the order of creation does not matter |
 //! | `rollout` | B: a change causes exactly one rollout of the affected pods |
 //! | `ownership` | C: which objects the operator may change |
@@ -40,6 +41,7 @@ mod costs;
 mod deletion;
 mod errors;
 mod grants;
+mod fields;
 mod healing;
 mod needs;
 mod operations;

@@ -6,6 +6,9 @@ use wit_parser::{
     Docs, Function, FunctionKind, Interface, Resolve, Type, TypeDef, TypeDefKind, TypeOwner, World, WorldItem,
 };
 
+/// Stands for a type without a name on the page.
+pub(crate) const NO_NAME: &str = "(no name)";
+
 /// Generates the page for a contract.
 pub(crate) fn page(file: &str, text: &str) -> anyhow::Result<String> {
     let mut resolve = Resolve::default();
@@ -129,7 +132,7 @@ fn primitive(of: &Type) -> &'static str {
         Type::U64 => "u64",
         Type::S64 => "s64",
         // The contract has no other types yet.
-        _ => "?",
+        _ => NO_NAME,
     }
 }
 

@@ -2,7 +2,7 @@ use super::{env_value, manifest, manifests, observation, plan, subject};
 use crate::types::{
     Answer, Claim, Descriptor, EnvVar, Need, Observation, Outcome, Plan, Refusal, Report, SecretFacts, Subject,
 };
-use crate::{Lookup, Policy, SubjectExt, blocker, json, need, note, refusal};
+use crate::{Lookup, NeedExt as _, Policy, SubjectExt, blocker, json, need, note, refusal};
 use serde_json::{Value, json};
 
 /// A policy that needs a ConfigMap, and then a Secret. The ConfigMap contains the name of the Secret.
@@ -61,6 +61,42 @@ fn needs_are_answered_round_by_round_and_in_the_order_of_their_ids() {
     assert_eq!(ids, ["a-secret", "config", "pods"]);
     assert_eq!(subject.one("config").there().unwrap().value(), &config);
     assert_eq!(subject.secret("a-secret").there().unwrap().keys, ["a", "b"]);
+}
+
+/// A policy that reads some fields.
+struct Reader;
+
+impl Policy for Reader {
+    fn describe() -> Descriptor {
+        Chain::describe()
+    }
+
+    fn needs(subject: &Subject) -> Vec<Need> {
+        let fields = if subject.applied { vec!["data.a"] } else { vec!["data.a", "data.b?"] };
+        vec![need::named("config", need::reference("v1", "ConfigMap", "c")).fields(fields)]
+    }
+
+    fn map_env(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
+        Chain::map_env(subject, base)
+    }
+
+    fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
+        Chain::translate(subject, env)
+    }
+
+    fn assess(subject: &Subject, seen: &Observation) -> Report {
+        Chain::assess(subject, seen)
+    }
+}
+
+#[test]
+fn a_policy_sees_the_fields_that_it_names_as_from_the_host() {
+    let mut config = object("ConfigMap", "c", "n");
+    config["data"] = json!({"a": "1", "b": "2", "c": "3"});
+    let data = |subject: Subject| subject.one("config").there().unwrap().at(&["data"]).cloned();
+    let new = subject(&object("Thing", "t", "n"));
+    assert_eq!(data(new.clone().beside::<Reader>(&[config.clone()]).build()), Some(json!({"a": "1", "b": true})));
+    assert_eq!(data(new.applied().beside::<Reader>(&[config]).build()), Some(json!({"a": "1"})));
 }
 
 #[test]

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use super::{
     cache::Change,
     cached_object::{Arrived, Extract},
+    difference::Difference,
     event::Event,
     fetched_objects::Fetched,
     name_conflicts,
@@ -70,7 +71,7 @@ fn metadata_event(state: &mut State, handle: &Handle, event: &Event) -> Wakes {
             false
         }
     };
-    if changed { state.concerned(spec, &arrived.name) } else { Wakes::new() }
+    if changed { state.concerned(spec, &arrived.name, &Difference::unknown()) } else { Wakes::new() }
 }
 
 /// Returns whether the cache already contains this version of an object, or a newer one.
@@ -117,7 +118,7 @@ fn metadata_list(
     let Some(slot) = state.slot(handle) else { return Wakes::new() };
     let changed = slot.fetched.relist(listed, version, needed);
     slot.wake_task.notify_one();
-    changed.iter().flat_map(|name| state.concerned(&handle.spec, name)).collect()
+    changed.iter().flat_map(|name| state.concerned(&handle.spec, name, &Difference::unknown())).collect()
 }
 
 /// Applies an error of a watch, or the end of an error. If the API server refused a type that was never listed, the
@@ -139,11 +140,11 @@ pub(super) fn unreadable(state: &mut State, handle: &Handle, name: &Arc<str>, wh
     if !lasts && state.slot(handle).is_some_and(|slot| slot.fetched.is_known(name)) {
         return Wakes::new();
     }
-    fetched(state, handle, name, 0, Fetched::Forbidden(why.to_owned()))
+    fetched(state, handle, name, 0, &Fetched::Forbidden(why.to_owned()))
 }
 
-/// Applies the answer to a read of a needed object.
-pub(super) fn fetched(state: &mut State, handle: &Handle, name: &Arc<str>, version: u64, answer: Fetched) -> Wakes {
+/// Takes in a needed object that was read.
+pub(super) fn fetched(state: &mut State, handle: &Handle, name: &Arc<str>, version: u64, answer: &Fetched) -> Wakes {
     if handle.extract.labels && handle.spec.by_metadata() {
         return selected::labelled_fetched(state, handle, name, version, answer);
     }
@@ -151,8 +152,12 @@ pub(super) fn fetched(state: &mut State, handle: &Handle, name: &Arc<str>, versi
     if !state.needs.is_needed(&handle.spec.of, namespace, name) {
         return Wakes::new();
     }
-    let changed = state.slot(handle).is_some_and(|slot| slot.fetched.fetched(name, version, answer));
-    if changed { state.concerned(&handle.spec, name) } else { Wakes::new() }
+    let Some(slot) = state.slot(handle) else { return Wakes::new() };
+    let before = slot.fetched.get(name).cloned();
+    if !slot.fetched.fetched(name, version, answer.clone()) {
+        return Wakes::new();
+    }
+    state.concerned(&handle.spec, name, &Difference::fetched(before.as_ref(), answer))
 }
 
 /// Records a child without the operator's label that the sweep found.
@@ -241,8 +246,8 @@ fn note(state: &mut State, spec: &Spec, change: &Change, quietly: bool, wakes: &
     }
     wakes.extend(name_conflicts::contesters(state, spec, change));
     if !matches!(spec.select, Select::Own | Select::Contested(_)) && state.coverage.is_read(of) {
-        let states = [change.before.as_ref(), change.after.as_ref()];
-        let keys = state.needs.concerned(of, namespace, &change.name, states);
+        let difference = Difference::new(change.before.as_ref(), change.after.as_ref());
+        let keys = state.needs.concerned(of, namespace, &change.name, &difference, |target| spec.answers(target));
         wakes.extend(keys.into_iter().map(|key| (key, Urgency::Fresh)));
     }
 }

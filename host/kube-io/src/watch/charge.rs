@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use kaos_objects::Target;
+use kaos_objects::{Followed, Target};
 
 use super::{
     allowance::{Allowance, TooMany, Used},
@@ -11,13 +11,14 @@ use super::{
 };
 use crate::object_key::{ObjectKey, Wakes};
 
-/// Checks the new needs of an object against the limits of its namespace. Needs in other namespaces are not counted:
-/// they require a grant, so they are few. An object whose needs do not increase is always allowed.
-pub(super) fn allow(state: &mut State, key: &ObjectKey, targets: &BTreeSet<Target>) -> Result<(), TooMany> {
+/// Checks the new needs of an object against the limits of its namespace. Needs in other namespaces require a
+/// grant, so they are few and do not count. An object that needs no more than before always passes.
+pub(super) fn allow(state: &mut State, key: &ObjectKey, needs: &BTreeSet<Followed>) -> Result<(), TooMany> {
+    let targets: BTreeSet<&Target> = needs.iter().map(|need| &need.target).collect();
     let here = |target: &&Target| target.namespace() == Some(&*key.namespace);
     let is_new = |target: &&Target| state.needs.who(target).next().is_none();
-    let is_freed = |target: &&Target| !targets.contains(*target) && state.needs.who(target).nth(1).is_none();
-    let more = Used::of(targets.iter().filter(here).filter(is_new));
+    let is_freed = |target: &&Target| !targets.contains(target) && state.needs.who(target).all(|other| other == key);
+    let more = Used::of(targets.iter().copied().filter(here).filter(is_new));
     let less = Used::of(state.needs.of_key(key).filter(here).filter(is_freed));
     let used = state.ledger.used.get(&key.namespace).copied().unwrap_or_default();
     let Allowance { needs, selectors } = state.allowance;
@@ -45,10 +46,10 @@ pub(super) fn allow(state: &mut State, key: &ObjectKey, targets: &BTreeSet<Targe
 pub(super) fn set_needs(
     state: &mut State,
     key: &ObjectKey,
-    targets: BTreeSet<Target>,
+    needs: BTreeSet<Followed>,
 ) -> Result<(bool, Wakes), TooMany> {
-    allow(state, key, &targets)?;
-    let changed = state.needs.set(key, targets);
+    allow(state, key, &needs)?;
+    let changed = state.needs.set(key, needs);
     let mut wakes = Wakes::new();
     for target in &changed {
         wakes.extend(state.ledger.note(target, &state.needs));

@@ -103,7 +103,7 @@ async fn read(shared: &Shared, handle: &Handle, name: &Arc<str>, seen: u64) -> R
     let object = match in_time(shared.client.request::<Value>(request)).await {
         Ok(object) => object,
         Err(WatchError::Unserved) => {
-            shared.tell(|state| apply_event::fetched(state, handle, name, 0, Fetched::Absent));
+            shared.tell(|state| apply_event::fetched(state, handle, name, 0, &Fetched::Absent));
             return as_seen(0);
         }
         Err(broken) => return Err(broken),
@@ -116,6 +116,6 @@ async fn read(shared: &Shared, handle: &Handle, name: &Arc<str>, seen: u64) -> R
         arrived.map(|arrived| (arrived.item.version, Fetched::Object(arrived.item)))
     };
     let (version, answer) = answer.ok_or_else(|| WatchError::odd("the object carries no resourceVersion"))?;
-    shared.tell(|state| apply_event::fetched(state, handle, name, version, answer));
+    shared.tell(|state| apply_event::fetched(state, handle, name, version, &answer));
     as_seen(version)
 }

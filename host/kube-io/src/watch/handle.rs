@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
-use kaos_objects::{Reference, ResourceType, Target};
+use kaos_objects::{Followed, Reference, ResourceType, Target};
 use kube::Client;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -134,14 +134,18 @@ impl Watch {
         PassLookup::new(Arc::clone(&self.0))
     }
 
-    /// Replaces the needs of an object. From now on, a change of any needed object wakes the object. Returns whether
-    /// the state of all needs is known. If so, the pass may look up its pending needs again at once. If not, the watch
-    /// wakes the object when all are known. After an error, the watch keeps the old needs, and wakes the object when
-    /// the needs of other objects decrease.
-    pub fn set_needs<'a>(&self, key: &ObjectKey, needs: impl IntoIterator<Item = &'a Target>) -> Result<bool, TooMany> {
-        let targets = needs.into_iter().filter(|target| coverage::can_exist(target)).cloned().collect();
+    /// Replaces the needs of an object. From now on, a change of the fields of any need wakes the object. Returns whether all needs
+    /// are known. If not, the object is woken as soon as they are. If so, the pass may look up pending needs again at
+    /// once. After an error the old needs stay in force, and the object is woken when there may be room.
+    pub fn set_needs<N: Into<Followed>>(
+        &self,
+        key: &ObjectKey,
+        needs: impl IntoIterator<Item = N>,
+    ) -> Result<bool, TooMany> {
+        let needs = needs.into_iter().map(Into::into).filter(|need: &Followed| coverage::can_exist(&need.target));
+        let needs = needs.collect();
         let (changed, wakes, known) = self.0.with(|state| {
-            let (changed, wakes) = charge::set_needs(state, key, targets)?;
+            let (changed, wakes) = charge::set_needs(state, key, needs)?;
             let known =
                 state.needs.of_key(key).all(|target| !matches!(lookup::look(state, target), look::Look::Pending));
             Ok((changed, wakes, known))
@@ -155,8 +159,8 @@ impl Watch {
 
     /// Forgets the needs and wanted names of an object that was deleted.
     pub fn forget(&self, key: &ObjectKey) {
-        // An empty set of needs never exceeds the limit.
-        drop(self.set_needs(key, []));
+        // An empty set always fits.
+        drop(self.set_needs::<Followed>(key, []));
         self.0.with(|state| state.denied.remove(key));
         self.contest(key, &BTreeSet::new());
     }
@@ -290,8 +294,8 @@ impl Watch {
     /// Replaces the names that an object wants for children although objects of other owners have them. The watch wakes
     /// the object when one of the names may be free.
     pub fn contest(&self, key: &ObjectKey, names: &BTreeSet<Reference>) {
-        let targets = names.iter().cloned().map(Target::Named).collect();
-        if self.0.with(|state| !state.name_conflicts.set(key, targets).is_empty()) {
+        let names = names.iter().cloned().map(|name| (&Target::Named(name)).into()).collect();
+        if self.0.with(|state| !state.name_conflicts.set(key, names).is_empty()) {
             self.0.plan.notify_one();
         }
     }

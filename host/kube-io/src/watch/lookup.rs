@@ -3,7 +3,7 @@
 use std::{cell::RefCell, sync::Arc};
 
 use kaos_objects::{
-    Reference, ResourceType, SecretFacts, Target,
+    Fields, Reference, ResourceType, SecretFacts, Target,
     lookup::{Lookup, MOST, Sighting},
 };
 use serde_json::Value;
@@ -64,12 +64,13 @@ impl std::fmt::Debug for PassLookup {
 
 impl Lookup for PassLookup {
     fn look_up(&self, target: &Target) -> Sighting {
+        sighting(self.look(target))
+    }
+
+    fn look_up_fields(&self, target: &Target, fields: &Fields, room: &mut usize) -> Sighting {
         match self.look(target) {
-            Look::Pending => Sighting::Objects(Vec::new()),
-            Look::Objects(texts) => Sighting::Objects(parsed(&texts)),
-            Look::Secret(facts) => Sighting::Secret(facts),
-            Look::Unserved => Sighting::Unserved,
-            Look::Forbidden(why) => Sighting::Forbidden(why),
+            Look::Objects(texts) if !fields.is_whole() => Sighting::Objects(parsed_fields(&texts, fields, room)),
+            look => sighting(look),
         }
     }
 
@@ -87,7 +88,37 @@ impl Lookup for PassLookup {
     }
 }
 
-/// Parses objects up to the size limit of a pass. The pass ignores objects beyond this limit.
+fn sighting(look: Look) -> Sighting {
+    match look {
+        Look::Pending => Sighting::Objects(Vec::new()),
+        Look::Objects(texts) => Sighting::Objects(parsed(&texts)),
+        Look::Secret(facts) => Sighting::Secret(facts),
+        Look::Unserved => Sighting::Unserved,
+        Look::Forbidden(why) => Sighting::Forbidden(why),
+    }
+}
+
+/// Parses objects one after the other, and keeps only these fields, without the version. Ends when the fields exceed
+/// the size limit of a pass, or when there is no room to read more.
+fn parsed_fields(texts: &[(Arc<str>, u64)], fields: &Fields, room: &mut usize) -> Vec<Arc<Value>> {
+    let (mut found, mut bytes) = (Vec::new(), 0);
+    for (text, _) in texts {
+        let Some(left) = room.checked_sub(text.len()).filter(|left| *left > 0) else {
+            *room = 0;
+            break;
+        };
+        if bytes > MOST {
+            break;
+        }
+        *room = left;
+        let part = fields.of(&serde_json::from_str(text).unwrap_or_default());
+        bytes += part.to_string().len();
+        found.push(Arc::new(part));
+    }
+    found
+}
+
+/// Parses objects up to the size limit of a pass, which ignores the rest.
 fn parsed(texts: &[(Arc<str>, u64)]) -> Vec<Arc<Value>> {
     let mut bytes = 0;
     let looked_at = texts.iter().take_while(|(text, _)| {
@@ -273,6 +304,24 @@ pub(super) fn children(state: &State, owner: &str) -> Vec<Seen> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fields_are_read_from_one_object_after_the_other_within_the_room() {
+        let text: Arc<str> =
+            format!(r#"{{"metadata":{{"name":"a"}},"data":{{"k":"v","x":"{}"}}}}"#, "x".repeat(1 << 20)).into();
+        let texts = vec![(Arc::clone(&text), 7); 40];
+        let fields = Fields::parse(&["data.k".to_owned()]).unwrap();
+        let mut room = 64 << 20;
+        let parts = parsed_fields(&texts, &fields, &mut room);
+        assert_eq!((parts.len(), &parts[39]["data"]), (40, &serde_json::json!({"k": "v"})));
+        assert_eq!(room, (64 << 20) - 40 * text.len());
+        assert_eq!(parsed_fields(&texts, &fields, &mut room).len(), 23);
+        assert_eq!(room, 0, "the caller sees that something is missing");
+        let all = Fields::parse(&["data".to_owned()]).unwrap();
+        let mut room = 64 << 20;
+        let parts = parsed_fields(&texts, &all, &mut room);
+        assert!(parts.len() * text.len() > MOST && parts.len() < 6 && room > 0, "{}", parts.len());
+    }
 
     #[test]
     fn of_very_much_no_more_is_parsed_than_is_too_much() {

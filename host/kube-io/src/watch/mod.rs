@@ -7,7 +7,7 @@
 //! | `handle` | [`Watch`], as the rest of the operator uses it |
 //! | `reflector`, `page`, `page_request`, `event`, `watch_error` | follows one collection through all errors |
 //! | `cached_object`, `bare`, `known_labels`, `cache`, `fetched_objects`, `secret_metadata`, `by_label`, `selected` | the cached objects |
-//! | `needs`, `allowance`, `charge` | the reverse index of needs, and the limits per namespace |
+//! | `needs`, `difference`, `allowance`, `charge` | the reverse index of needs, whom a change concerns, and the limits per namespace |
 //! | `name_conflicts`, `owners` | names that another owner has; the children of each owner |
 //! | `state`, `slot`, `apply_event` | the whole state; incoming events, and the objects that they wake |
 //! | `in_flight_writes`, `write_guard` | skips the events of an owner's own write |
@@ -34,6 +34,7 @@ mod charge;
 mod coverage;
 mod definitions;
 mod denied;
+mod difference;
 mod discovery;
 mod event;
 mod fetch_referenced;

@@ -6,44 +6,57 @@ use std::{
     sync::Arc,
 };
 
-use kaos_objects::{Reference, ResourceType, Selector, Target};
+use kaos_objects::{Fields, Followed, Reference, ResourceType, Selector, Target};
 
-use super::cached_object::CachedObject;
+use super::difference::Difference;
 use crate::object_key::ObjectKey;
+
+/// The objects that need a target, by the fields that they read.
+type Readers = BTreeMap<Arc<Fields>, BTreeSet<Arc<ObjectKey>>>;
+
+/// A need of one object.
+type Need = (Arc<Target>, Arc<Fields>);
 
 /// The needs of all objects.
 #[derive(Debug, Default)]
 pub(super) struct Needs {
-    of_key: BTreeMap<Arc<ObjectKey>, Vec<Arc<Target>>>,
-    by_target: BTreeMap<Arc<Target>, BTreeSet<Arc<ObjectKey>>>,
+    of_key: BTreeMap<Arc<ObjectKey>, Vec<Need>>,
+    by_target: BTreeMap<Arc<Target>, Readers>,
+    /// All sets of fields, because most objects of a kind read the same ones.
+    fields: BTreeSet<Arc<Fields>>,
 }
 
 impl Needs {
     /// Replaces the needs of an object. Returns the targets that became needed or unneeded.
-    pub(super) fn set(&mut self, key: &ObjectKey, targets: BTreeSet<Target>) -> Vec<Arc<Target>> {
+    pub(super) fn set(&mut self, key: &ObjectKey, needs: BTreeSet<Followed>) -> Vec<Arc<Target>> {
         let mut changed = Vec::new();
         let known = self.of_key.get(key);
-        let same = |known: &Vec<Arc<Target>>| known.iter().map(AsRef::as_ref).eq(&targets);
-        if known.map_or(targets.is_empty(), same) {
+        let same = |known: &Vec<Need>| {
+            let known = known.iter().map(|(target, fields)| (&**target, &**fields));
+            known.eq(needs.iter().map(|Followed { target, fields }| (target, fields)))
+        };
+        if known.map_or(needs.is_empty(), same) {
             return changed;
         }
         let shared = known.and(self.of_key.get_key_value(key)).map(|(key, _)| Arc::clone(key));
         let key = shared.unwrap_or_else(|| Arc::new(key.clone()));
         let before = self.of_key.remove(&key).unwrap_or_default();
-        let mut now = Vec::with_capacity(targets.len());
-        for target in targets {
+        let mut now = Vec::with_capacity(needs.len());
+        for Followed { target, fields } in needs {
             let shared = self.by_target.get_key_value(&target).map(|(target, _)| Arc::clone(target));
             let new = shared.is_none();
             let target = shared.unwrap_or_else(|| Arc::new(target));
             if new {
                 changed.push(Arc::clone(&target));
             }
-            self.by_target.entry(Arc::clone(&target)).or_default().insert(Arc::clone(&key));
-            now.push(target);
+            let fields = self.shared_fields(fields);
+            let readers = self.by_target.entry(Arc::clone(&target)).or_default();
+            readers.entry(Arc::clone(&fields)).or_default().insert(Arc::clone(&key));
+            now.push((target, fields));
         }
-        for target in before.into_iter().filter(|target| now.binary_search(target).is_err()) {
-            if self.release(&target, &key) {
-                changed.push(target);
+        for need in before {
+            if now.binary_search(&need).is_err() && self.release(&need, &key) {
+                changed.push(need.0);
             }
         }
         if !now.is_empty() {
@@ -52,19 +65,39 @@ impl Needs {
         changed
     }
 
-    fn release(&mut self, target: &Arc<Target>, key: &Arc<ObjectKey>) -> bool {
-        let Some(keys) = self.by_target.get_mut(target) else { return false };
-        keys.remove(key);
-        let free = keys.is_empty();
+    fn shared_fields(&mut self, fields: Fields) -> Arc<Fields> {
+        if let Some(shared) = self.fields.get(&fields) {
+            return Arc::clone(shared);
+        }
+        let shared = Arc::new(fields);
+        self.fields.insert(Arc::clone(&shared));
+        shared
+    }
+
+    /// Returns whether nobody needs the target any more.
+    fn release(&mut self, (target, fields): &Need, key: &Arc<ObjectKey>) -> bool {
+        let Some(readers) = self.by_target.get_mut(target) else { return false };
+        if let Some(keys) = readers.get_mut(fields) {
+            keys.remove(key);
+            if keys.is_empty() {
+                readers.remove(fields);
+            }
+        }
+        let free = readers.is_empty();
         if free {
             self.by_target.remove(target);
+        }
+        // The index, and the need that is released.
+        if Arc::strong_count(fields) <= 2 {
+            self.fields.remove(fields);
         }
         free
     }
 
     /// Returns the needs of an object.
     pub(super) fn of_key(&self, key: &ObjectKey) -> impl Iterator<Item = &Target> {
-        self.of_key.get(key).into_iter().flatten().map(AsRef::as_ref)
+        let all: BTreeSet<&Target> = self.of_key.get(key).into_iter().flatten().map(|(target, _)| &**target).collect();
+        all.into_iter()
     }
 
     /// Returns all needed targets.
@@ -87,40 +120,47 @@ impl Needs {
         &'a self,
         of: &'a ResourceType,
         namespace: Option<&'a str>,
-    ) -> impl Iterator<Item = (&'a Selector, &'a BTreeSet<Arc<ObjectKey>>)> {
-        self.labelled(of, namespace).filter_map(|(target, keys)| match target {
-            Target::Labelled(selector) => Some((selector, keys)),
+    ) -> impl Iterator<Item = (&'a Selector, &'a Readers)> {
+        self.labelled(of, namespace).filter_map(|(target, readers)| match target {
+            Target::Labelled(selector) => Some((selector, readers)),
             Target::Named(_) => None,
         })
     }
 
     /// Returns the objects that need a target.
     pub(super) fn who(&self, target: &Target) -> impl Iterator<Item = &ObjectKey> {
-        self.by_target.get(target).into_iter().flatten().map(AsRef::as_ref)
+        self.by_target.get(target).into_iter().flat_map(all_keys).map(AsRef::as_ref)
     }
 
-    /// Returns the objects that a change of another object concerns. For a cluster-scoped type, ignores the namespace
-    /// of a need.
+    /// Returns the objects that a change in a watch concerns: those that read a changed field, if the watch answers
+    /// their need (`is_answered`). For a cluster-scoped type, a need's namespace is ignored.
     pub(super) fn concerned(
         &self,
         of: &ResourceType,
         namespace: &str,
         name: &str,
-        states: [Option<&CachedObject>; 2],
+        difference: &Difference<'_>,
+        is_answered: impl Fn(&Target) -> bool,
     ) -> Vec<ObjectKey> {
         let mut keys: BTreeSet<&Arc<ObjectKey>> = BTreeSet::new();
         if namespace.is_empty() {
             let by_name =
                 self.named(of, None).filter(|(target, _)| matches!(target, Target::Named(r) if r.name == name));
-            keys.extend(by_name.flat_map(|(_, keys)| keys));
+            keys.extend(by_name.flat_map(|(_, readers)| concerned_keys(readers, difference)));
         } else {
-            keys.extend(self.by_target.get(&named(of, Some(namespace), name)).into_iter().flatten());
+            let target = named(of, Some(namespace), name);
+            let readers = self.by_target.get(&target).filter(|_| is_answered(&target));
+            keys.extend(readers.into_iter().flat_map(|readers| concerned_keys(readers, difference)));
         }
         let place = (!namespace.is_empty()).then_some(namespace);
-        for (target, who) in self.labelled(of, place) {
+        for (target, readers) in self.labelled(of, place).filter(|(target, _)| is_answered(target)) {
             let Target::Labelled(selector) = target else { continue };
-            if states.into_iter().flatten().any(|item| item.carries(&selector.labels)) {
-                keys.extend(who);
+            let mut selected = difference.states().map(|item| item.carries(&selector.labels));
+            match (selected.next(), selected.next()) {
+                // The object stays in the answer.
+                (Some(true), Some(true)) => keys.extend(concerned_keys(readers, difference)),
+                (Some(true), _) | (_, Some(true)) => keys.extend(all_keys(readers)),
+                _ => {}
             }
         }
         keys.into_iter().map(|key| ObjectKey::clone(key)).collect()
@@ -130,7 +170,7 @@ impl Needs {
         &'a self,
         of: &'a ResourceType,
         namespace: Option<&'a str>,
-    ) -> impl Iterator<Item = (&'a Target, &'a BTreeSet<Arc<ObjectKey>>)> {
+    ) -> impl Iterator<Item = (&'a Target, &'a Readers)> {
         self.from(named(of, namespace, ""), of, namespace).take_while(|(target, _)| matches!(target, Target::Named(_)))
     }
 
@@ -138,7 +178,7 @@ impl Needs {
         &'a self,
         of: &'a ResourceType,
         namespace: Option<&'a str>,
-    ) -> impl Iterator<Item = (&'a Target, &'a BTreeSet<Arc<ObjectKey>>)> {
+    ) -> impl Iterator<Item = (&'a Target, &'a Readers)> {
         let start = Selector { of: of.clone(), namespace: namespace.map(str::to_owned), labels: Vec::new() };
         self.from(Target::Labelled(start), of, namespace)
     }
@@ -148,7 +188,7 @@ impl Needs {
         start: Target,
         of: &'a ResourceType,
         namespace: Option<&'a str>,
-    ) -> impl Iterator<Item = (&'a Target, &'a BTreeSet<Arc<ObjectKey>>)> {
+    ) -> impl Iterator<Item = (&'a Target, &'a Readers)> {
         self.by_target.range::<Target, _>(start..).map(|(target, keys)| (target.as_ref(), keys)).take_while(
             move |(target, _)| {
                 is_of(target, of) && namespace.is_none_or(|namespace| target.namespace() == Some(namespace))
@@ -157,7 +197,20 @@ impl Needs {
     }
 }
 
-/// Returns whether a target has a type.
+/// Returns all objects that need a target.
+pub(super) fn all_keys(readers: &Readers) -> impl Iterator<Item = &Arc<ObjectKey>> {
+    readers.values().flatten()
+}
+
+/// Returns the objects that read a changed field.
+pub(super) fn concerned_keys<'a>(
+    readers: &'a Readers,
+    difference: &Difference<'_>,
+) -> impl Iterator<Item = &'a Arc<ObjectKey>> {
+    readers.iter().filter(|(fields, _)| difference.is_in(fields)).flat_map(|(_, keys)| keys)
+}
+
+/// Whether a target is of a type.
 pub(super) fn is_of(target: &Target, of: &ResourceType) -> bool {
     match target {
         Target::Named(reference) => reference.api_version == of.api_version && reference.kind == of.kind,
@@ -180,7 +233,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::watch::cached_object::{Arrived, Extract};
+    use crate::watch::cached_object::{Arrived, CachedObject, Extract};
 
     fn of() -> ResourceType {
         ResourceType::new("x.io/v1", "Gadget")
@@ -200,6 +253,15 @@ mod tests {
         Arrived::new(object, &of(), Extract { labels: true, ..Extract::default() }).unwrap().item
     }
 
+    fn whole(target: &Target) -> BTreeSet<Followed> {
+        BTreeSet::from([target.into()])
+    }
+
+    fn reading(target: &Target, path: &str) -> BTreeSet<Followed> {
+        let fields = Fields::parse(&[path.to_owned()]).unwrap();
+        BTreeSet::from([Followed { target: target.clone(), fields }])
+    }
+
     fn names(keys: Vec<ObjectKey>) -> Vec<String> {
         keys.into_iter().map(|key| key.name).collect()
     }
@@ -207,30 +269,33 @@ mod tests {
     #[test]
     fn a_change_concerns_who_needs_the_object_by_name_or_by_labels_before_or_after() {
         let mut needs = Needs::default();
-        needs.set(&key("by-name"), BTreeSet::from([named(&of(), Some("t"), "g")]));
-        needs.set(&key("elsewhere"), BTreeSet::from([named(&of(), Some("u"), "g")]));
-        needs.set(&key("before"), BTreeSet::from([labelled("1")]));
-        needs.set(&key("after"), BTreeSet::from([labelled("2")]));
-        needs.set(&key("never"), BTreeSet::from([labelled("3")]));
+        needs.set(&key("by-name"), whole(&named(&of(), Some("t"), "g")));
+        needs.set(&key("elsewhere"), whole(&named(&of(), Some("u"), "g")));
+        needs.set(&key("before"), whole(&labelled("1")));
+        needs.set(&key("after"), whole(&labelled("2")));
+        needs.set(&key("never"), whole(&labelled("3")));
         let (before, after) = (item("1"), item("2"));
-        let concerned = needs.concerned(&of(), "t", "g", [Some(&before), Some(&after)]);
+        let concerned = needs.concerned(&of(), "t", "g", &Difference::new(Some(&before), Some(&after)), |_| true);
         assert_eq!(names(concerned), ["after", "before", "by-name"]);
-        assert_eq!(names(needs.concerned(&of(), "t", "g", [None, None])), ["by-name"]);
+        assert_eq!(names(needs.concerned(&of(), "t", "g", &Difference::unknown(), |_| true)), ["by-name"]);
     }
 
     #[test]
     fn the_namespace_of_a_need_for_a_cluster_scoped_object_means_nothing() {
         let mut needs = Needs::default();
-        needs.set(&key("a"), BTreeSet::from([named(&of(), Some("t"), "g")]));
-        needs.set(&key("b"), BTreeSet::from([named(&of(), None, "g")]));
-        needs.set(&key("c"), BTreeSet::from([named(&of(), None, "h")]));
-        assert_eq!(names(needs.concerned(&of(), "", "g", [None, None])), ["a", "b"]);
+        needs.set(&key("a"), whole(&named(&of(), Some("t"), "g")));
+        needs.set(&key("b"), whole(&named(&of(), None, "g")));
+        needs.set(&key("c"), whole(&named(&of(), None, "h")));
+        assert_eq!(names(needs.concerned(&of(), "", "g", &Difference::unknown(), |_| true)), ["a", "b"]);
     }
 
     #[test]
     fn it_says_when_something_is_needed_first_or_no_longer() {
         let mut needs = Needs::default();
-        let both = BTreeSet::from([named(&of(), Some("t"), "g"), named(&of(), Some("t"), "h")]);
+        let both = [named(&of(), Some("t"), "g"), named(&of(), Some("t"), "h")]
+            .iter()
+            .map(Followed::from)
+            .collect::<BTreeSet<_>>();
         assert!(!needs.set(&key("a"), both.clone()).is_empty());
         assert!(needs.set(&key("a"), both.clone()).is_empty(), "the same again");
         assert!(needs.set(&key("b"), both).is_empty(), "another key, nothing new");
@@ -239,5 +304,49 @@ mod tests {
         assert_eq!(needs.of_type(&of()).count(), 0);
         assert!(!needs.is_needed(&of(), "t", "g"));
         assert!(needs.set(&key("nobody"), BTreeSet::new()).is_empty());
+    }
+
+    #[test]
+    fn a_change_concerns_who_reads_a_changed_field() {
+        let with = |label: &str, value: i64| {
+            let metadata =
+                json!({"namespace": "t", "name": "g", "uid": "u", "resourceVersion": "1", "labels": {"a": label}});
+            let object = json!({"metadata": metadata, "spec": {"x": value, "y": 0}});
+            Arrived::new(object, &of(), Extract { labels: true, ..Extract::default() }).unwrap().item
+        };
+        let mut needs = Needs::default();
+        let named = named(&of(), Some("t"), "g");
+        needs.set(&key("whole"), whole(&named));
+        needs.set(&key("x"), reading(&named, "spec.x"));
+        needs.set(&key("y"), reading(&named, "spec.y"));
+        needs.set(&key("x by label"), reading(&labelled("1"), "spec.x"));
+        needs.set(&key("y by label"), reading(&labelled("1"), "spec.y"));
+        let both = reading(&named, "spec.y").into_iter().chain(reading(&labelled("1"), "spec.x")).collect();
+        needs.set(&key("both"), both);
+        let concerned = |before: &CachedObject, after: &CachedObject| {
+            names(needs.concerned(&of(), "t", "g", &Difference::new(Some(before), Some(after)), |_| true))
+        };
+        assert_eq!(concerned(&with("1", 1), &with("1", 2)), ["both", "whole", "x", "x by label"]);
+        assert_eq!(concerned(&with("2", 1), &with("2", 2)), ["whole", "x"]);
+        let moved = concerned(&with("1", 1), &with("2", 1));
+        assert_eq!(moved, ["both", "whole", "x by label", "y by label"], "it leaves the answer");
+        let gone = needs.concerned(&of(), "t", "g", &Difference::new(Some(&with("1", 1)), None), |_| true);
+        assert_eq!(names(gone), ["both", "whole", "x", "x by label", "y", "y by label"]);
+    }
+
+    #[test]
+    fn equal_fields_are_kept_once_and_forgotten_with_their_last_reader() {
+        let mut needs = Needs::default();
+        let targets = ["g", "h"].map(|name| named(&of(), Some("t"), name));
+        for target in &targets {
+            needs.set(&key(if *target == targets[0] { "a" } else { "b" }), reading(target, "spec.x"));
+        }
+        assert_eq!(needs.fields.len(), 1);
+        assert!(needs.set(&key("a"), reading(&targets[0], "spec.y")).is_empty(), "the target stays needed");
+        assert_eq!(needs.fields.len(), 2);
+        assert!(!needs.set(&key("a"), BTreeSet::new()).is_empty());
+        assert_eq!(needs.fields.len(), 1);
+        needs.set(&key("b"), BTreeSet::new());
+        assert!(needs.fields.is_empty());
     }
 }

@@ -12,10 +12,11 @@ use kaos_objects::Target;
 use super::{
     by_label::{Labels, marks},
     cached_object::{Arrived, CachedObject},
+    difference::Difference,
     event::Event,
     fetched_objects::Fetched,
     look::Look,
-    needs::Needs,
+    needs::{Needs, concerned_keys},
     plan::{Select, Spec},
     slot::{Handle, Slot},
     state::State,
@@ -39,12 +40,17 @@ pub(super) fn with_labels(slot: &Slot, labels: &Labels) -> Look {
     Look::Objects(found)
 }
 
-/// Returns the objects whose selectors select an object by its current labels.
-fn selecting(state: &State, spec: &Spec, name: &str) -> BTreeSet<ObjectKey> {
+/// Returns the objects that need an object by its current labels, and that a change concerns.
+fn selecting(state: &State, spec: &Spec, name: &str, difference: &Difference<'_>) -> BTreeSet<ObjectKey> {
     let Some(slot) = state.slots.get(spec) else { return BTreeSet::new() };
     let selectors = state.needs.selectors(&spec.of, spec.namespace.as_deref());
     let selecting = selectors.filter(|(selector, _)| slot.labels.carries(name, &selector.labels));
-    selecting.flat_map(|(_, keys)| keys).map(|key| ObjectKey::clone(key)).collect()
+    selecting.flat_map(|(_, readers)| concerned_keys(readers, difference)).map(|key| ObjectKey::clone(key)).collect()
+}
+
+/// Returns all objects that need an object by its current labels.
+fn all_selecting(state: &State, spec: &Spec, name: &str) -> BTreeSet<ObjectKey> {
+    selecting(state, spec, name, &Difference::unknown())
 }
 
 /// Returns whether an object is needed, by name or by labels.
@@ -81,7 +87,7 @@ pub(super) fn labelled_event(state: &mut State, handle: &Handle, event: &Event) 
 /// one.
 fn relabelled(state: &mut State, handle: &Handle, name: &Arc<str>, version: u64, item: Option<&CachedObject>) -> Wakes {
     let spec = &*handle.spec;
-    let (before, is_named) = (selecting(state, spec, name), is_named(state, spec, name));
+    let (before, is_named) = (all_selecting(state, spec, name), is_named(state, spec, name));
     let Some(slot) = state.slot(handle) else { return Wakes::new() };
     let is_news = match item {
         Some(item) => slot.labels.put(name, item),
@@ -90,7 +96,7 @@ fn relabelled(state: &mut State, handle: &Handle, name: &Arc<str>, version: u64,
     if !is_news {
         return Wakes::new();
     }
-    let after = selecting(state, spec, name);
+    let after = all_selecting(state, spec, name);
     let mut woken: BTreeSet<ObjectKey> = before.difference(&after).cloned().collect();
     let Some(slot) = state.slot(handle) else { return Wakes::new() };
     let mut changed = false;
@@ -108,7 +114,7 @@ fn relabelled(state: &mut State, handle: &Handle, name: &Arc<str>, version: u64,
     }
     let mut wakes: Wakes = woken.into_iter().map(|key| (key, Urgency::Fresh)).collect();
     if changed {
-        wakes.extend(state.concerned(spec, name));
+        wakes.extend(state.concerned(spec, name, &Difference::unknown()));
     }
     wakes
 }
@@ -147,7 +153,7 @@ pub(super) fn labelled_relist(
     let changed = slot.fetched.relist(listed, version, named);
     slot.wake_task.notify_one();
     for name in changed {
-        wakes.extend(state.concerned(spec, &name));
+        wakes.extend(state.concerned(spec, &name, &Difference::unknown()));
     }
     wakes
 }
@@ -158,23 +164,23 @@ pub(super) fn labelled_fetched(
     handle: &Handle,
     name: &Arc<str>,
     version: u64,
-    answer: Fetched,
+    answer: &Fetched,
 ) -> Wakes {
     let spec = &*handle.spec;
-    let (mut concerned, is_named) = (selecting(state, spec, name), is_named(state, spec, name));
+    let (selected_before, is_named) = (all_selecting(state, spec, name), is_named(state, spec, name));
     let Some(slot) = state.slot(handle) else { return Wakes::new() };
-    // If the watch does not know the object, the object is deleted or the watch will report it soon.
-    if let Fetched::Object(item) = &answer
+    // An object that the watch does not know is deleted or about to be reported.
+    if let Fetched::Object(item) = answer
         && slot.labels.of_name.contains_key(name)
     {
         slot.labels.put(name, item);
     }
-    let after = selecting(state, spec, name);
-    let is_wanted = is_named || !after.is_empty();
-    concerned.extend(after);
+    let selected_after = all_selecting(state, spec, name);
+    let is_wanted = is_named || !selected_after.is_empty();
     let Some(slot) = state.slot(handle) else { return Wakes::new() };
+    let before = slot.fetched.get(name).cloned();
     let changed = if is_wanted {
-        slot.fetched.fetched(name, version, answer)
+        slot.fetched.fetched(name, version, answer.clone())
     } else {
         slot.fetched.forget(name);
         true
@@ -182,8 +188,11 @@ pub(super) fn labelled_fetched(
     if !changed {
         return Wakes::new();
     }
+    let difference = Difference::fetched(before.as_ref(), answer);
+    let mut concerned: BTreeSet<ObjectKey> = selected_before.symmetric_difference(&selected_after).cloned().collect();
+    concerned.extend(selecting(state, spec, name, &difference));
     let mut wakes: Wakes = concerned.into_iter().map(|key| (key, Urgency::Fresh)).collect();
-    wakes.extend(state.concerned(spec, name));
+    wakes.extend(state.concerned(spec, name, &difference));
     wakes
 }
 

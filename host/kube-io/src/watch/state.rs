@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use super::{
     allowance::{Allowance, Ledger},
     coverage::{Coverage, is_guarded},
+    difference::Difference,
     discovery::Served,
     foreign_state::ForeignState,
     in_flight_writes::InFlightWrites,
@@ -183,10 +184,10 @@ impl State {
         self.slots.get_mut(&*handle.spec).filter(|slot| slot.id == handle.id)
     }
 
-    /// Returns the objects whose needs name this object of a guarded type.
-    pub(super) fn concerned(&self, spec: &Spec, name: &str) -> Wakes {
+    /// Returns the objects that need an object of a guarded type, and that its change concerns.
+    pub(super) fn concerned(&self, spec: &Spec, name: &str, difference: &Difference<'_>) -> Wakes {
         let namespace = spec.namespace.as_deref().unwrap_or_default();
-        let keys = self.needs.concerned(&spec.of, namespace, name, [None, None]);
+        let keys = self.needs.concerned(&spec.of, namespace, name, difference, |target| spec.answers(target));
         keys.into_iter().map(|key| (key, Urgency::Fresh)).collect()
     }
 }

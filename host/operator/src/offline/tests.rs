@@ -71,7 +71,7 @@ fn needs(subject: &Subject) -> Vec<Need> {
     };
     let need = |peer: &Value| {
         let name = peer.as_str().unwrap();
-        Need { id: name.to_owned(), target: Target::Named(reference(name)), optional: false }
+        Need { id: name.to_owned(), target: Target::Named(reference(name)), fields: Vec::new(), optional: false }
     };
     peers.iter().map(need).collect()
 }

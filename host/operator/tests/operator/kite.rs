@@ -99,7 +99,7 @@ fn awaited(subject: &Subject) -> Option<Reference> {
 
 fn needs(subject: &Subject) -> Vec<Need> {
     awaited(subject)
-        .map(|on| Need { id: "awaited".to_owned(), target: Target::Named(on), optional: false })
+        .map(|on| Need { id: "awaited".to_owned(), target: Target::Named(on), fields: Vec::new(), optional: false })
         .into_iter()
         .collect()
 }

@@ -3,7 +3,7 @@
 use super::{LLM, READY, render, writer};
 
 #[test]
-fn object_waits_for_an_oversized_peer_and_no_policy_fails() {
+fn an_oversized_peer_is_refused_and_an_object_that_reads_only_its_address_is_not() {
     let keys: Vec<_> = (0..80_000).map(|n| format!("k{n}: v")).collect();
     let spec = format!("model: gpt, podSpec: {{nodeSelector: {{{}}}}}", keys.join(", "));
     let peer = writer("peer").replace("model: gpt", &spec);
@@ -11,12 +11,10 @@ fn object_waits_for_an_oversized_peer_and_no_policy_fails() {
     let ran = render(&format!("{LLM}{READY}---\n{agent}---\n{peer}{READY}"), &["-o", "json"]);
     assert_eq!(ran.code, 1, "{}", ran.stderr);
     let list = ran.json();
-    let refused = &list[1]["refused"];
-    assert_eq!(refused["reason"], "Waiting", "{refused}");
-    assert_eq!(refused["messages"][0]["path"], "Agent default/peer");
-    let message = refused["messages"][0]["message"].as_str().expect("a text");
-    assert!(message.contains("spec.podSpec.nodeSelector: 80,000 fields are too many, at most 10,000"), "{message}");
+    assert!(list[1]["refused"].is_null(), "{}", list[1]["refused"]);
     assert_eq!(list[2]["refused"]["reason"], "Invalid", "the peer itself says too much");
+    let message = list[2]["refused"]["messages"][0]["message"].as_str().expect("a text");
+    assert!(message.contains("80,000 fields are too many, at most 10,000"), "{message}");
 }
 
 #[test]

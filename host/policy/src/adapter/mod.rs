@@ -56,7 +56,12 @@ macro_rules! adapt_v0_1 {
                 }
             };
             list.into_iter()
-                .map(|theirs::Need { id, target: at, optional }| ours::Need { id, target: target(at), optional })
+                .map(|theirs::Need { id, target: at, fields, optional }| ours::Need {
+                    id,
+                    target: target(at),
+                    fields,
+                    optional,
+                })
                 .collect()
         }
 
@@ -147,7 +152,7 @@ macro_rules! adapt_v0_1 {
         }
 
         pub fn to_subject(it: &ours::Subject) -> theirs::Subject {
-            let ours::Subject { object, found, settings, cluster, extra } = it.clone();
+            let ours::Subject { object, found, settings, cluster, applied, extra } = it.clone();
             let ours::Cluster { domain, operator_namespace, served } = cluster;
             theirs::Subject {
                 object,
@@ -161,6 +166,7 @@ macro_rules! adapt_v0_1 {
                         .map(|ours::ResourceType { api_version, kind }| theirs::ResourceType { api_version, kind })
                         .collect(),
                 },
+                applied,
                 extra,
             }
         }

@@ -11,7 +11,7 @@ pub use answers::{
     Blocker, Child, Condition, EnvSource, EnvVar, KeySelector, Note, Observation, Outcome, Plan, Refusal, Report,
     Severity, Truth, Violation,
 };
-pub use kaos_objects::{Reference, ResourceType, SecretFacts, Selector, Target};
+pub use kaos_objects::{Fields, Followed, Reference, ResourceType, SecretFacts, Selector, Target};
 pub use questions::{Answer, Claim, Cluster, Descriptor, Found, HOME, Need, Sample, Subject};
 
 /// JSON text with sorted keys.

@@ -1,6 +1,6 @@
 //! A policy's description of itself, its needs, and its input.
 
-use kaos_objects::{ResourceType, SecretFacts, Target};
+use kaos_objects::{Fields, Followed, ResourceType, SecretFacts, Target};
 use serde::{Deserialize, Serialize};
 
 use super::Json;
@@ -90,6 +90,8 @@ pub struct Subject {
     pub settings: Json,
     /// Facts of the cluster.
     pub cluster: Cluster,
+    /// Whether a plan of the object was applied in full once.
+    pub applied: bool,
     /// A JSON object, as in [`Claim`].
     pub extra: Json,
 }
@@ -131,9 +133,20 @@ pub struct Need {
     pub id: String,
     /// The objects to read.
     pub target: Target,
-    /// Whether the policy can make its complete plan without the object.
+    /// The paths of the fields that the policy reads; empty for all fields.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<String>,
+    /// Whether the policy answers in full without the object.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub optional: bool,
+}
+
+impl Need {
+    /// The target, and the fields that the policy sees of it. The guard checked the paths. With an invalid path, every
+    /// change matters.
+    pub fn followed(&self) -> Followed {
+        Followed { target: self.target.clone(), fields: Fields::parse(&self.fields).unwrap_or_default() }
+    }
 }
 
 /// The answer to a need.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Breach, Rule, breaches::Breaches};
 use crate::{
-    contract::{Claim, Cluster, Need, Selector, Target},
+    contract::{Claim, Cluster, Fields, Need, Selector, Target},
     cut::cut,
     limits::Limits,
     manifest::{Grants, OPERATOR_NAMESPACE},
@@ -19,11 +19,11 @@ const SHOWN: usize = 128;
 /// The maximum number of labels of one selector. A request to the API server contains all of them.
 const LABELS: usize = 32;
 
-/// Checks the needs of one round. Their namespaces are filled in. `known` contains the needs of earlier rounds.
-pub(crate) fn needs(needs: &[Need], known: &BTreeMap<String, Target>, claim: &Claim, limits: &Limits) -> Vec<Breach> {
+/// Checks the needs of one round, with their namespaces filled in. `known` has the needs of earlier rounds.
+pub(crate) fn needs(needs: &[Need], known: &BTreeMap<String, Need>, claim: &Claim, limits: &Limits) -> Vec<Breach> {
     let mut breaches = Breaches::default();
     let mut seen = BTreeSet::new();
-    for (i, Need { id, target, optional: _ }) in needs.iter().enumerate() {
+    for (i, Need { id, target, fields, optional: _ }) in needs.iter().enumerate() {
         let mut breach = |rule, message: String| breaches.add(rule, format_args!("needs[{i}]"), message);
         if id.is_empty() || id.len() > ID {
             breach(Rule::NeedsOrderly, format!("an id has 1 to {ID} characters"));
@@ -31,8 +31,17 @@ pub(crate) fn needs(needs: &[Need], known: &BTreeMap<String, Target>, claim: &Cl
         if !seen.insert(id) {
             breach(Rule::NeedsOrderly, format!("id {id} is used twice"));
         }
-        if known.get(id).is_some_and(|before| before != target) {
-            breach(Rule::NeedsOrderly, format!("id {id} stood for another target in an earlier round"));
+        match known.get(id) {
+            Some(before) if before.target != *target => {
+                breach(Rule::NeedsOrderly, format!("id {id} stood for another target in an earlier round"));
+            }
+            Some(before) if before.fields != *fields => {
+                breach(Rule::NeedsOrderly, format!("id {id} stood for other fields in an earlier round"));
+            }
+            Some(_) | None => {}
+        }
+        if let Err(error) = Fields::parse(fields) {
+            breach(Rule::NeedsOrderly, error.to_string());
         }
         let of = target.of();
         if !claim.reads.contains(&of) {
@@ -40,6 +49,9 @@ pub(crate) fn needs(needs: &[Need], known: &BTreeMap<String, Target>, claim: &Cl
         }
         if let Some(name) = unusable_name(target) {
             breach(Rule::ValidNames, format!("`{name}` is not a name"));
+        }
+        if of.is_secret() && !fields.is_empty() {
+            breach(Rule::NeedsOrderly, "a need of a Secret has no fields: the answer has only facts".to_owned());
         }
         if let Target::Labelled(Selector { labels, .. }) = target {
             if labels.len() > LABELS {

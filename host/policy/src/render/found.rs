@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::{load::Load, stripped};
 use crate::{
     code::Sandbox,
-    contract::{Answer, Claim, Cluster, Found, Need, Refusal, Subject, Target},
+    contract::{Answer, Claim, Cluster, Followed, Found, Need, Refusal, Subject, Target},
     failure::Failure,
     guard,
     limits::Limits,
@@ -42,7 +42,7 @@ impl View<'_> {
         subject: &mut Subject,
         asked: &mut Asked,
     ) -> Result<Result<(), Refusal>, Failure> {
-        let (mut targets, mut load) = (BTreeMap::<String, Target>::new(), Load::default());
+        let (mut known, mut load) = (BTreeMap::<String, Need>::new(), Load::default());
         let mut news = Vec::new();
         sandbox.begin(subject)?;
         for _ in 0..Limits::ROUNDS {
@@ -50,11 +50,11 @@ impl View<'_> {
             for need in &mut needs {
                 need.target.fill_namespace(self.namespace);
             }
-            let breaches = guard::needs(&needs, &targets, self.claim, self.limits);
+            let breaches = guard::needs(&needs, &known, self.claim, self.limits);
             if !breaches.is_empty() {
                 return Err(Failure::Guard(breaches));
             }
-            needs.retain(|need| !targets.contains_key(&need.id));
+            needs.retain(|need| !known.contains_key(&need.id));
             if needs.is_empty() {
                 return Ok(Ok(()));
             }
@@ -63,7 +63,7 @@ impl View<'_> {
             subject.add(&news);
             asked.needs.extend(needs.iter().cloned());
             asked.needs.sort_by(|one, other| one.id.cmp(&other.id));
-            targets.extend(needs.into_iter().map(|need| (need.id, need.target)));
+            known.extend(needs.into_iter().map(|need| (need.id.clone(), need)));
             if let Some(refusal) = load.refusal() {
                 return Ok(Err(refusal));
             }
@@ -73,7 +73,7 @@ impl View<'_> {
 
     /// Answers one need. `load` limits how much the answer may contain.
     pub(super) fn found(&self, need: &Need, load: &mut Load) -> Found {
-        Found { id: need.id.clone(), answer: self.answer(&need.target, load) }
+        Found { id: need.id.clone(), answer: self.answer(&need.followed(), load) }
     }
 
     /// Returns whether the policy may see a target. The operator does not watch a target that the policy may not see.
@@ -86,7 +86,7 @@ impl View<'_> {
         guard::may_read(target, cluster_scoped, self.namespace, self.grants, self.cluster)
     }
 
-    fn answer(&self, target: &Target, load: &mut Load) -> Answer {
+    fn answer(&self, Followed { target, fields }: &Followed, load: &mut Load) -> Answer {
         let of = target.of();
         if let Err(reason) = self.permit(target) {
             return Answer::Forbidden(reason);
@@ -96,7 +96,7 @@ impl View<'_> {
         if load.is_full() && !of.is_secret() {
             return Answer::Objects(Vec::new());
         }
-        match self.lookup.look_up(target) {
+        match self.lookup.look_up_fields(target, fields, load.room()) {
             Sighting::Objects(_) if of.is_secret() => {
                 Answer::Forbidden("policies never see the content of Secrets".to_owned())
             }
@@ -108,6 +108,7 @@ impl View<'_> {
                     }
                     shown.push(load.object(&stripped(object, false)));
                 }
+                load.is_read(target);
                 Answer::Objects(shown)
             }
             Sighting::Secret(facts) => Answer::Secret(load.secret(target, facts)),

@@ -3,10 +3,15 @@
 use super::binding::Binding;
 use crate::{digest::Digest, settings::Effective};
 
-/// Returns the key of a pass: a digest of everything that determines its answer, except the objects that lookups find.
-pub(super) fn pass_key<'a>(binding: &Binding, settings: impl Iterator<Item = &'a Effective>, object: &str) -> Digest {
+/// The key of a pass: everything that decides an answer before the first lookup.
+pub(super) fn pass_key<'a>(
+    binding: &Binding,
+    settings: impl Iterator<Item = &'a Effective>,
+    object: &str,
+    applied: bool,
+) -> Digest {
     let layers: Vec<_> =
         binding.layers().map(|(policy, _)| (policy.id().digest, policy.limits(), policy.grants())).collect();
     let settings: Vec<_> = settings.map(Effective::digest).collect();
-    Digest::of_written(&(layers, settings, binding.context(), object))
+    Digest::of_written(&(layers, settings, binding.context(), object, applied))
 }

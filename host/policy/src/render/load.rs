@@ -11,7 +11,7 @@ use crate::{
     contract::{Blocker, Reference, Refusal, SecretFacts, Target, Violation},
     cut::{NOTE, cut},
     digest::canonical,
-    lookup::MOST,
+    lookup::{MOST, MOST_READ},
     units::{bytes, count},
 };
 
@@ -24,8 +24,10 @@ const BYTES: usize = 2 << 20;
 const ALL_VALUES: usize = 50_000;
 
 /// The objects that one layer has seen so far.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Load {
+    /// The bytes that may still be read to find fields.
+    room: usize,
     bytes: Total,
     values: Total,
     too_large: Vec<Blocker>,
@@ -41,9 +43,39 @@ struct Total {
     largest: Option<Reference>,
 }
 
+impl Default for Load {
+    fn default() -> Self {
+        Self { room: MOST_READ, bytes: Total::default(), values: Total::default(), too_large: Vec::new(), looked_at: 0 }
+    }
+}
+
 impl Load {
-    /// Returns the object's text for the policy. If the object is too large, the text contains only its name and
-    /// identity.
+    /// The bytes that may still be read to find fields. They become 0 if they do not suffice.
+    pub(super) fn room(&mut self) -> &mut usize {
+        &mut self.room
+    }
+
+    /// Takes in that a target was read. Waits if there was no room for all of it.
+    pub(super) fn is_read(&mut self, target: &Target) {
+        if self.room > 0 || !self.too_large.is_empty() {
+            return;
+        }
+        let (of, at) = (target.of(), target.namespace().unwrap_or_default());
+        let namespace = Reference {
+            api_version: "v1".to_owned(),
+            kind: "Namespace".to_owned(),
+            namespace: None,
+            name: at.to_owned(),
+        };
+        let message = format!(
+            "the objects of {of} that the policies read fields of have more than {} in total: make them smaller, or \
+             reference fewer objects",
+            bytes(MOST_READ)
+        );
+        self.too_large.push(Blocker { on: namespace, reason: TOO_LARGE.to_owned(), message });
+    }
+
+    /// Returns the object's text for the policy: the whole object, or only its name if the object is too large.
     pub(super) fn object(&mut self, object: &Value) -> String {
         let (on, text) = (Reference::of_object(object), canonical(object));
         self.looked_at += text.len();
@@ -71,7 +103,7 @@ impl Load {
 
     /// Returns whether to stop examining objects: the examined objects already cause a refusal.
     pub(super) fn is_full(&self) -> bool {
-        self.looked_at > MOST
+        self.looked_at > MOST || self.room == 0
     }
 
     /// Returns the refusal that names the objects to wait for; `None` if the policy sees all objects completely.

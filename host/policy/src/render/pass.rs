@@ -32,6 +32,8 @@ struct Pass<'a> {
     binding: &'a Binding,
     object: &'a Value,
     text: &'a str,
+    /// Whether a plan of the object was applied in full once.
+    applied: bool,
     reference: &'a ObjectRef,
     base: &'a PassLayer<'a>,
     overlays: &'a [PassLayer<'a>],
@@ -66,6 +68,7 @@ pub(super) fn run(binding: &Binding, object: &Value, lookup: &dyn Lookup) -> Res
         binding,
         object: &visible,
         text: &text,
+        applied: object["status"]["appliedGeneration"].is_i64(),
         reference: &reference,
         base: &base,
         overlays: &overlays,
@@ -102,7 +105,7 @@ impl Pass<'_> {
     /// object and from the found objects. So if the stored needs find equal objects, the policy has the same needs and
     /// gives the same answer.
     fn recall(&self, memo: &Memo) -> (memo::MemoAnswer, bool) {
-        let key = pass_key(self.binding, self.layers().map(|layer| &*layer.settings), self.text);
+        let key = pass_key(self.binding, self.layers().map(|layer| &*layer.settings), self.text, self.applied);
         if let Some(remembered) = memo.pass(&key) {
             let mut now = Vec::new();
             for (layer, needs) in self.layers().zip(&remembered.asked) {
@@ -233,13 +236,20 @@ impl Pass<'_> {
         let served = layer.claim.wishes.iter().filter(|of| served.contains(of)).cloned().collect();
         let cluster = Cluster { domain: domain.clone(), operator_namespace: operator_namespace.clone(), served };
         let settings = layer.settings.text().to_owned();
-        Subject { object: self.text.to_owned(), found, settings, cluster, extra: "{}".to_owned() }
+        let (object, applied) = (self.text.to_owned(), self.applied);
+        Subject { object, found, settings, cluster, applied, extra: "{}".to_owned() }
     }
 
     fn answer(&self, verdict: Verdict, ledger: &Ledger) -> memo::MemoAnswer {
         let mut needs = Vec::new();
         for (layer, asked) in self.layers().zip(&ledger.asked) {
-            let prefixed = |need: &Need| Need { id: format!("{}/{}", layer.name(), need.id), ..need.clone() };
+            // While an object is too large, every change of it matters: it may become smaller anywhere.
+            let fields = |need: &Need| if ledger.is_cut { Vec::new() } else { need.fields.clone() };
+            let prefixed = |need: &Need| Need {
+                id: format!("{}/{}", layer.name(), need.id),
+                fields: fields(need),
+                ..need.clone()
+            };
             let view = self.view(layer);
             needs.extend(asked.needs.iter().filter(|need| view.may_see(&need.target)).map(prefixed));
         }

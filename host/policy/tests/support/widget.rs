@@ -78,6 +78,7 @@ pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
                 namespace: need["namespace"].as_str().map(Into::into),
                 name: need["name"].as_str().unwrap().into(),
             }),
+            fields: need["fields"].as_array().into_iter().flatten().map(|path| path.as_str().unwrap().into()).collect(),
             optional: false,
         })
         .collect()

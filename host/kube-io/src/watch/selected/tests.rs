@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use kaos_objects::{ResourceType, Selector};
+use kaos_objects::{Followed, ResourceType, Selector};
 use serde_json::json;
 
 use super::{
@@ -83,8 +83,9 @@ fn when_an_object_with_many_selectors_goes_it_is_decided_once_of_each_name_wheth
     let kept = labels(&[("kept", "1")]);
     let kept = Target::Labelled(Selector { of: config_map(), namespace: Some("t".to_owned()), labels: kept });
     let named = named(&config_map(), Some("t"), "c1");
-    charge::set_needs(&mut state, &key("small"), [kept, named].into()).unwrap();
-    charge::set_needs(&mut state, &key("greedy"), (0..SELECTORS).map(labelled).collect()).unwrap();
+    charge::set_needs(&mut state, &key("small"), [kept, named].iter().map(Followed::from).collect()).unwrap();
+    charge::set_needs(&mut state, &key("greedy"), (0..SELECTORS).map(|number| (&labelled(number)).into()).collect())
+        .unwrap();
     let slot = |state: &State| {
         let slot = state.slots.get(&spec).unwrap();
         let wanted = (0..NAMES).filter(|number| slot.fetched.is_to_be_read(&format!("c{number}"))).collect::<Vec<_>>();

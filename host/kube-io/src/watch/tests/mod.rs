@@ -1,5 +1,6 @@
 mod behaviour;
 mod convergence;
+mod fields;
 mod heals;
 mod large;
 mod rights;

@@ -260,9 +260,10 @@ impl Told {
         for condition in self.conditions() {
             conditions.row(["type", "status", "reason", "message"].map(|field| cell(&condition[field])));
         }
-        let mut inputs = Table::new(&["INPUT", ""]);
+        let mut inputs = Table::new(&["INPUT", "", "FIELDS"]);
         for (need, word) in self.needs() {
-            inputs.row([shown(&need.target), word.to_owned()]);
+            let fields = if need.fields.is_empty() { "all".to_owned() } else { need.fields.join(", ") };
+            inputs.row([shown(&need.target), word.to_owned(), fields]);
         }
         let mut settings = Table::new(&["POLICY", "SETTING", "VALUE", "FROM"]);
         for setting in self.settings() {
@@ -282,8 +283,8 @@ impl Told {
 
     fn document(&self) -> Value {
         let rendered = &self.entry.rendered;
-        let needs: Vec<Value> =
-            self.needs().iter().map(|(need, word)| json!({"target": need.target, "found": word})).collect();
+        let input = |(need, word): &(&Need, &str)| json!({"target": need.target, "found": word, "fields": need.fields});
+        let needs: Vec<Value> = self.needs().iter().map(input).collect();
         let settings: Vec<Value> = self
             .settings()
             .into_iter()

@@ -18,6 +18,9 @@ use serde_json::{Value, json};
 
 use crate::reconcile::{children::drift, memory::Read};
 
+/// The fields with the content of a ConfigMap.
+const CONTENT: [&str; 2] = ["data", "binaryData"];
+
 /// Returns the references of a plan's pods to objects outside the plan.
 pub(crate) fn needs(plan: &[Value]) -> Vec<Need> {
     let mut all = BTreeSet::new();
@@ -28,6 +31,7 @@ pub(crate) fn needs(plan: &[Value]) -> Vec<Need> {
     others
         .map(|reference| Need {
             id: format!("rolls/{}/{}", reference.kind, reference.name),
+            fields: if reference.kind == "Secret" { Vec::new() } else { CONTENT.map(str::to_owned).to_vec() },
             target: Target::Named(reference),
             optional: false,
         })
@@ -68,7 +72,7 @@ pub(crate) fn stamped(
             Sighting::Secret(facts) => facts.present.then_some(facts.digest).into(),
             Sighting::Objects(objects) => {
                 let digest =
-                    objects.first().map(|config| Digest::of_json(&json!([config["data"], config["binaryData"]])).hex());
+                    objects.first().map(|config| Digest::of_json(&json!(CONTENT.map(|field| &config[field]))).hex());
                 digest.into()
             }
             Sighting::Unserved => ReferencedContent::Absent,

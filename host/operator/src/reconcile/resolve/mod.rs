@@ -81,7 +81,7 @@ fn set_needs(runner: &PolicyRunner, key: &ObjectKey, needs: &[Need], memory: &mu
     // Invalidate the stored needs first: an aborted pass loses its memory, and then the stored needs would be wrong.
     runner.memories.doubt_needs(key);
     memory.plan.followed = None;
-    let known = runner.watch.set_needs(key, needs.iter().map(|need| &need.target))?;
+    let known = runner.watch.set_needs(key, needs.iter().map(Need::followed))?;
     memory.plan.followed = Some(hash(needs));
     Ok(known)
 }

@@ -92,7 +92,7 @@ impl Sandbox for Opened {
         let name = format!("c{}", self.count(Fickle::Needs));
         let of = config_map();
         let reference = Reference { api_version: of.api_version, kind: of.kind, namespace: None, name: name.clone() };
-        Ok(vec![Need { id: name, target: Target::Named(reference), optional: false }])
+        Ok(vec![Need { id: name, target: Target::Named(reference), fields: Vec::new(), optional: false }])
     }
 
     fn map_env(&mut self, base: Vec<EnvVar>) -> Result<Result<Vec<EnvVar>, Refusal>, Failure> {

@@ -134,6 +134,7 @@ impl translation::GuestPass for Pass {
                 namespace: None,
                 name: text(name),
             }),
+            fields: if is("needs a field without a path") { vec![text("spec..x")] } else { Vec::new() },
             optional: false,
         };
         if is("needs for ever") {
