@@ -8,6 +8,11 @@ use kaos_policy_sdk::names::{LABEL_MAX, dns1123_subdomain, is_dns1035_label};
 use kaos_policy_sdk::{Violations, quote};
 use serde_json::{Map, Value};
 
+/// API version of [`ROUTE_KIND`].
+pub const ROUTE_API: &str = "gateway.networking.k8s.io/v1";
+/// The kind of routes. Every claim that uses [`Exposure`](crate::Exposure) lists it as optional.
+pub const ROUTE_KIND: &str = "HTTPRoute";
+
 /// The fixed names of a kind. They identify its objects on a cluster (selectors, addresses, dashboards), so they are
 /// not settings.
 #[derive(Debug)]

@@ -27,7 +27,7 @@ const fn of_cluster(api_version: &'static str, kind: &'static str, plural: &'sta
     Kind { api_version, kind, plural, namespaced: false }
 }
 
-const KINDS: [Kind; 31] = [
+const KINDS: [Kind; 32] = [
     kind("kaos.tools/v1alpha1", "Agent", "agents"),
     kind("kaos.tools/v1alpha1", "ModelAPI", "modelapis"),
     kind("kaos.tools/v1alpha1", "MCPServer", "mcpservers"),
@@ -49,6 +49,7 @@ const KINDS: [Kind; 31] = [
     kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims"),
     kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets"),
     kind("gateway.networking.k8s.io/v1", "HTTPRoute", "httproutes"),
+    kind("gateway.envoyproxy.io/v1alpha1", "SecurityPolicy", "securitypolicies"),
     kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies"),
     kind("coordination.k8s.io/v1", "Lease", "leases"),
     kind("batch/v1", "Job", "jobs"),

@@ -12,6 +12,7 @@
 //! | `ownership` | C: which objects the operator may touch |
 //! | `texts` | A15: characters that YAML would change |
 //! | `accounts` | a ServiceAccount for each Agent |
+//! | `protection` | SecurityPolicies and NetworkPolicies of objects |
 //! | `stores` | `MemoryStores`: claims, and the ModelAPI that they wait for |
 //! | `unset` | B11: fields that a user removes from an object |
 //! | `takeover` | C8: objects that the Go operator left |
@@ -47,6 +48,7 @@ mod order;
 mod ownership;
 mod passes;
 mod progress;
+mod protection;
 mod recorded;
 mod refusals;
 mod replicas;

@@ -66,6 +66,7 @@ does not, the operator would not match its rights. */ -}}
   "OPERATOR_MEMORY_LIMIT" "controllerManager.manager.resources says it"
   "KUBERNETES_CLUSTER_DOMAIN" "kubernetesClusterDomain says it"
   "WATCH_NAMESPACES" "watchNamespaces says it, and gives the rights"
+  "WITHOUT_KINDS" "security says it, and gives the rights"
   "WATCH_SECRETS" "watchSecrets.enabled says it, and gives the rights"
   "DIGEST_KEY_FILE" "watchSecrets.digestKeySecret says it"
   "LOG_FORMAT" "logs.format says it"
@@ -132,9 +133,18 @@ securityContext:
 {{- $elects }}
 {{- end }}
 
-{{- /* The rights of `kaos-operator rbac`, as JSON: {working, operator}. */ -}}
+{{- /* The rights of `kaos-operator rbac`, as JSON: {working, operator}. Without protection, the operator runs with --without,
+and needs no rights for the objects that protect. */ -}}
 {{- define "kaos-operator.rights" -}}
 {{- $scope := ternary "namespaced" "cluster" (not (empty .Values.watchNamespaces)) -}}
 {{- $secrets := ternary "-secrets" "" .Values.watchSecrets.enabled -}}
-{{- .Files.Get (printf "files/rights/%s%s.yaml" $scope $secrets) | fromYaml | toJson }}
+{{- $rights := .Files.Get (printf "files/rights/%s%s.yaml" $scope $secrets) | fromYaml -}}
+{{- if not (include "kaos-operator.protects" .) -}}
+{{- $working := list -}}
+{{- range $rights.working -}}
+{{- if not (has (first .apiGroups) (list "gateway.envoyproxy.io" "networking.k8s.io")) }}{{ $working = append $working . }}{{ end -}}
+{{- end -}}
+{{- $_ := set $rights "working" $working -}}
+{{- end -}}
+{{- toJson $rights }}
 {{- end }}

@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, fmt, str::FromStr};
 
 use kaos_policy::{
     contract::{Claim, ResourceType},
-    describe::is_built_in,
+    describe::{is_built_in, is_protection},
     manifest::{Grants, Privilege},
     names::{is_kind, is_subdomain},
 };
@@ -55,7 +55,11 @@ impl Grantable {
         own: impl IntoIterator<Item = &'a Claim>,
     ) -> Result<(), Overreach> {
         self.covers_claims(claims)?;
-        if is_owners { Ok(()) } else { self.covers_reads_of_namespace(claims, own) }
+        if is_owners {
+            return Ok(());
+        }
+        self.covers_emits_of_namespace(claims)?;
+        self.covers_reads_of_namespace(claims, own)
     }
 
     /// Checks that a policy claims nothing beyond the limits.
@@ -64,6 +68,27 @@ impl Grantable {
             for (types, listed, what) in [(emits, &self.emits, "emits"), (reads, &self.reads, "reads")] {
                 let (path, flag) = (format!("claims[{i}].{what}"), format!("--grantable-{what}"));
                 covers(listed.as_ref(), types.iter().map(GroupKind::from), &path, &flag)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the types that a policy of another namespace than the operator's emits. It creates no object that decides
+    /// who reaches pods and routes, unless the owner lists the kind: the operator's rights for such objects are for the
+    /// owner's settings.
+    fn covers_emits_of_namespace(&self, claims: &[Claim]) -> Result<(), Overreach> {
+        if self.emits.is_some() {
+            // The list counts, and `covers_claims` checks it.
+            return Ok(());
+        }
+        for (i, claim) in claims.iter().enumerate() {
+            if let Some(of) = claim.emits.iter().find(|of| is_protection(of)) {
+                let kind = GroupKind::from(of);
+                let message = format!(
+                    "claims[{i}].emits: {kind}: objects of this kind decide who reaches pods and routes, and the \
+                     operator's --grantable-emits does not list the kind: remove it, or ask the operator's owner to list it"
+                );
+                return Err(Overreach { reason: NOT_GRANTED, message });
             }
         }
         Ok(())
@@ -206,6 +231,20 @@ mod tests {
         let which = "ConfigMap is not allowed: the operator's --grantable-emits allows only ConfigMap.example.com";
         assert_eq!(told(few.covers_claims(&claims)), format!("claims[1].emits: {which}"));
     }
+
+    #[test]
+    fn a_policy_of_a_namespace_protects_and_opens_nothing_unless_the_owner_lists_the_kind() {
+        let network = ResourceType::new("networking.k8s.io/v1", "NetworkPolicy");
+        let claims = [claim(&["ConfigMap"], &[]), Claim { emits: vec![network], ..claim(&[], &[]) }];
+        let unlisted = Grantable::default();
+        let told = unlisted.covers_policy(&claims, false, []).unwrap_err().message;
+        assert!(told.starts_with("claims[1].emits: NetworkPolicy.networking.k8s.io: "), "{told}");
+        assert!(told.contains("--grantable-emits"), "{told}");
+        assert_eq!(unlisted.covers_policy(&claims, true, []), Ok(()), "the owner's own");
+        let listed = Grantable { emits: Some(kinds(&["ConfigMap", "NetworkPolicy.networking.k8s.io"])), ..unlisted };
+        assert_eq!(listed.covers_policy(&claims, false, []), Ok(()));
+    }
+
     #[test]
     fn a_policy_of_a_namespace_reads_no_further_kinds_of_kubernetes_unless_the_owner_lists_them() {
         let own = [claim(&[], &["PersistentVolumeClaim"])];

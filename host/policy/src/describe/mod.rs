@@ -13,7 +13,7 @@ use crate::{
     settings::{Schema, SchemaError},
 };
 
-pub use power::{is_built_in, is_cluster_power};
+pub use power::{is_built_in, is_cluster_power, is_protection};
 
 /// The most claims of one policy.
 const CLAIMS: usize = 32;
