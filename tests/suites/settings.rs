@@ -134,7 +134,7 @@ fn no_annotation_raises_a_pods_privileges() {
             assert!(!annotatable(policy, &format!("{server}{name}")), "{policy} {server}{name}");
         }
         assert!(annotatable(policy, &format!("{server}resources")), "{policy} {server}");
-        for name in ["extraLabels", "extraAnnotations", "finalizer", "gateway.name"] {
+        for name in ["extraLabels", "extraAnnotations", "finalizer", "gateway.name", "security.pdp"] {
             assert!(!annotatable(policy, name), "{policy} {name}");
         }
     }
@@ -183,7 +183,29 @@ fn only_the_owner_sets_the_audience_of_an_agents_token() {
     }
 }
 
-/// Returns the pod of an object with a preset.
+#[test]
+fn no_settings_of_a_namespace_open_its_objects() {
+    let policies = policies::native().expect("the policies describe themselves");
+    let resolved = |policy: &str, origin: Origin, tree: Value| {
+        let policy = policies.iter().find(|it| it.id().name == policy).expect("there is such a policy");
+        policy.schema().resolve(&policy.id().name, &[Layer::tree(origin, policy.id().name.as_str(), tree)])
+    };
+    let of_a_namespace = || Origin::NamespacePolicy("t/p".to_owned());
+    let off = || json!({"security": {"networkPolicy": {"disabled": true}}});
+    for policy in ["agent", "mcpserver", "memorystore", "modelapi"] {
+        let errors = resolved(policy, of_a_namespace(), off()).unwrap_err();
+        assert_eq!(errors.0[0].path.to_string(), "security", "{policy}");
+        assert!(errors.to_string().contains("must not be set for a namespace"), "{errors}");
+        assert!(resolved(policy, Origin::ClusterPolicy("p".to_owned()), off()).is_ok(), "{policy}");
+        assert!(
+            resolved(policy, of_a_namespace(), json!({"serviceType": "ClusterIP"})).is_ok() || policy == "modelapi"
+        );
+    }
+    let elsewhere = resolved("agent", of_a_namespace(), json!({"gatewayRouting": {"host": "mine"}}));
+    assert_eq!(elsewhere.unwrap_err().0[0].path.to_string(), "gatewayRouting");
+}
+
+/// The pod of an object under a preset.
 fn pod(preset: &Preset, policy: &str, object: &Value) -> Value {
     let policies = policies::native().expect("the policies describe themselves");
     let policy = policies.iter().find(|it| it.id().name == policy).expect("there is such a policy");

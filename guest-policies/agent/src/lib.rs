@@ -5,7 +5,8 @@
 //! | the fields of the object, older forms included | `wanted` |
 //! | the referenced objects: model, tools, peers | `linked` |
 //! | memory in a MemoryStore | `memory` |
-//! | the ServiceAccount of an Agent | `account` |
+//! | addresses that lead through the Gateway | `routed` |
+//! | a ServiceAccount of the Agent's own | `account` |
 //! | a coding harness instead of the default runtime | `harness` |
 //! | everything about one subject | `request` |
 //! | variables | `mapping` |
@@ -25,6 +26,7 @@ mod linked;
 mod mapping;
 mod memory;
 mod request;
+mod routed;
 mod samples;
 mod settings;
 mod translate;
@@ -35,11 +37,12 @@ use kaos_crds::API_VERSION;
 use kaos_policy_sdk::need::resource_type;
 use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject};
 use kaos_policy_sdk::{Policy, include_json, json};
-use kaos_workload::{ROUTE_API, ROUTE_KIND};
+use kaos_workload::{ROUTE_API, ROUTE_KIND, security};
 
 pub use ignored::KAOS_IMAGE;
 pub use settings::{
-    AccountSettings, AgentIdentity, HarnessSettings, ImageVariables, LocalMemorySettings, MemorySettings, Settings,
+    AccountSettings, AgentIdentity, HarnessSettings, ImageVariables, LocalMemorySettings, MemorySettings,
+    RoutingSettings, Settings,
 };
 
 /// The default policy of the kind `Agent`.
@@ -49,6 +52,7 @@ pub struct Agent;
 impl Policy for Agent {
     fn describe() -> Descriptor {
         let route = resource_type(ROUTE_API, ROUTE_KIND);
+        let [gateway, network] = security::types();
         let kaos = |kind: &str| resource_type(API_VERSION, kind);
         let claim = Claim {
             primary: kaos("Agent"),
@@ -57,6 +61,8 @@ impl Policy for Agent {
                 resource_type("v1", "Service"),
                 resource_type("v1", "ServiceAccount"),
                 route.clone(),
+                gateway.clone(),
+                network.clone(),
             ],
             reads: vec![
                 kaos("ModelAPI"),
@@ -65,7 +71,7 @@ impl Policy for Agent {
                 kaos("MemoryStore"),
                 resource_type("v1", "ConfigMap"),
             ],
-            wishes: vec![route],
+            wishes: vec![route, gateway, network],
             finalizer: None,
             samples: samples::samples(),
             extra: json::empty(),

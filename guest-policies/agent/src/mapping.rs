@@ -136,12 +136,13 @@ fn remembering(env: &mut ContainerEnv<'_>, memory: &Memory, request: &Request) {
     let path = |field: &str| format!("spec.config.memory.{field}");
     let (settings, object) = (&request.settings.memory, &request.object);
     let kind = memory.effective_type();
-    let required = [
-        ("MEMORY_REQUIRE_PRINCIPAL", settings.require_principal, "settings.memory.requirePrincipal"),
-        ("MEMORY_REQUIRE_AGENT_IDENTITY", settings.require_agent_identity, "settings.memory.requireAgentIdentity"),
-    ];
-    for (name, _, origin) in required.into_iter().filter(|(_, is_required, _)| *is_required) {
-        env.set(name, "true", origin);
+    let security = &request.settings.security;
+    let user = security.requires_user(settings.require_principal, "settings.memory.requirePrincipal");
+    let agent = security.requires_agent(settings.require_agent_identity, "settings.memory.requireAgentIdentity");
+    for (name, origin) in [("MEMORY_REQUIRE_PRINCIPAL", user), ("MEMORY_REQUIRE_AGENT_IDENTITY", agent)] {
+        if let Some(origin) = origin {
+            env.set(name, "true", origin);
+        }
     }
     flag(env, "MEMORY_ENABLED", Some(memory.enabled), &path("enabled"));
     env.set("MEMORY_TYPE", if kind == MemoryType::Local { "local" } else { "remote" }, &path("type"));

@@ -5,12 +5,14 @@ use alloc::{rc::Rc, vec::Vec};
 use kaos_crds::AgentSpec;
 use kaos_policy_sdk::types::{Need, Note, Refusal, Subject};
 use kaos_policy_sdk::{Object, SubjectExt, refusal};
+use kaos_workload::security::{Egress, Protection};
 use kaos_workload::{Exposure, Kind, Telemetry, Workload, bounds};
 
 use crate::account;
 use crate::harness::{self, Entry};
 use crate::linked::{self, Linked};
 use crate::memory::{self, Remembering};
+use crate::routed::Routing;
 use crate::settings::Settings;
 use crate::wanted::{self, Links};
 
@@ -55,7 +57,12 @@ pub(crate) fn spec(subject: &Subject) -> Result<Rc<AgentSpec>, Refusal> {
 
 /// Decodes the settings.
 pub(crate) fn settings(subject: &Subject) -> Result<Rc<Settings>, Refusal> {
-    subject.once(|subject| subject.settings().map(Rc::new)).cloned()
+    let read = |subject: &Subject| {
+        let mut settings: Settings = subject.settings()?;
+        settings.memory.user_identity |= settings.security.has_users();
+        Ok(Rc::new(settings))
+    };
+    subject.once(read).cloned()
 }
 
 impl Request {
@@ -75,7 +82,10 @@ impl Request {
         }
         let links = Links::of(&spec, object.name());
         let mut linked = Linked::of(subject, &spec.model_api, spec.model(), &links, &mut wrong);
-        let memory = Remembering::of(subject, &spec, &settings.memory, &mut wrong);
+        let mut memory = Remembering::of(subject, &spec, &settings.memory, &mut wrong);
+        if let Some(routing) = Routing::of(&settings, object.namespace(), &mut wrong) {
+            routing.lead(&mut linked, &mut memory);
+        }
         linked.depends.missing.extend(memory.unreadable.clone());
         let own_image =
             spec.container.as_ref().and_then(|own| own.image.as_ref()).is_some_and(|image| !image.is_empty());
@@ -101,6 +111,7 @@ impl Request {
 
     /// Returns the data for the Agent's Service and route.
     pub(crate) fn exposure(&self) -> Exposure<'_> {
+        let security = &self.settings.security;
         Exposure {
             service_port: self.settings.service_port,
             container_port: self.settings.container_port,
@@ -108,6 +119,12 @@ impl Request {
             service_type: self.settings.service_type,
             gateway: &self.settings.gateway,
             timeout: self.spec.gateway_route.as_ref().and_then(|route| route.timeout.as_deref()),
+            protection: Protection {
+                settings: security,
+                audience: self.settings.audience(),
+                // KAOS's operator gave Agents none without a decision point.
+                network: security.network(Egress::Inside).filter(|_| security.is_on()),
+            },
             extra: self.settings.extra(),
         }
     }

@@ -5,8 +5,9 @@
 use alloc::{borrow::ToOwned, string::String};
 
 use kaos_policy_sdk::Decode;
+use kaos_workload::security::SecuritySettings;
 use kaos_workload::settings::{Gateway, Probe, PullPolicy, Raw, ServiceType, TelemetrySettings};
-use kaos_workload::{Extra, PodDefaults};
+use kaos_workload::{Extra, LeftOut, PodDefaults, Rare};
 use serde_json::Value;
 #[cfg(feature = "schema")]
 use {schemars::JsonSchema, serde::Serialize};
@@ -59,6 +60,10 @@ pub struct Settings {
     pub extra_annotations: Raw,
     /// The Gateway.
     pub gateway: Gateway,
+    /// Protection at the Gateway and in the network.
+    pub security: Rare<SecuritySettings>,
+    /// Calls of agents through the Gateway.
+    pub gateway_routing: Rare<RoutingSettings>,
     /// Telemetry.
     pub telemetry: TelemetrySettings,
     /// A ServiceAccount for each agent.
@@ -122,6 +127,30 @@ pub struct AccountSettings {
     /// File of the token. Its directory is a separate mount.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^/[^:]+/[-_a-zA-Z0-9][-._a-zA-Z0-9]*$")))]
     pub token_path: String,
+}
+
+/// Agents call directly.
+static DIRECT: RoutingSettings = RoutingSettings { enabled: false, host: String::new() };
+
+impl LeftOut for RoutingSettings {
+    fn left_out() -> &'static Self {
+        &DIRECT
+    }
+}
+
+/// Settings of calls through the Gateway.
+#[derive(Clone, Debug, Default, PartialEq, Decode)]
+#[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct RoutingSettings {
+    /// Whether agents call models, tools, peers and stores through the Gateway. `security.strict` does the same. A change
+    /// restarts the pods of all agents.
+    #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_GATEWAY_ROUTING_ENABLED")))]
+    pub enabled: bool,
+    /// Host of the Gateway, with a port if it is not 80. Required if agents call through the Gateway: the policy cannot
+    /// read the status of the Gateway.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::any_host", extend("x-env" = "SECURITY_GATEWAY_HOST")))]
+    pub host: String,
 }
 
 /// Settings of memory.
@@ -213,6 +242,8 @@ impl Default for Settings {
             extra_labels: Raw::new(),
             extra_annotations: Raw::new(),
             gateway: Gateway::off("120s"),
+            security: Rare::default(),
+            gateway_routing: Rare::default(),
             telemetry: TelemetrySettings::off("/health,/ready"),
             harness: HarnessSettings {
                 registry: "kaos-harness-runtimes".to_owned(),
@@ -245,6 +276,12 @@ impl Settings {
     /// Returns the labels and annotations for every child.
     pub(crate) fn extra(&self) -> Extra<'_> {
         Extra { labels: &self.extra_labels, annotations: &self.extra_annotations }
+    }
+
+    /// Returns the audience of the tokens of agents.
+    pub(crate) fn audience(&self) -> &str {
+        let own = &self.security.agents.audience;
+        if own.is_empty() { &self.service_account.audience } else { own }
     }
 
     /// Returns the settings for pods that run `image`.
@@ -280,8 +317,12 @@ impl Settings {
                 ("serviceAccount.expirationSeconds", "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_EXPIRATION_SECONDS"),
                 ("serviceAccount.tokenPath", "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_TOKEN_PATH"),
             ],
-            // Leave out settings that give a pod more rights: users who may write an object must not be able to grant
-            // them.
+            owned: &["security", "gatewayRouting"],
+            rare: &[
+                ("security", kaos_workload::schema::defaults::<SecuritySettings>()),
+                ("gatewayRouting", kaos_workload::schema::defaults::<RoutingSettings>()),
+            ],
+            // No setting that gives a pod more rights: users who may write an object must not be able to grant them.
             annotations: &[
                 "image",
                 "logLevel",

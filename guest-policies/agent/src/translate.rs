@@ -45,7 +45,7 @@ pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refus
     let exposure = request.exposure();
     if spec.exposed() {
         manifests.push(exposure.service(&workload));
-        manifests.extend(exposure.route(&workload, subject, &mut notes)?);
+        manifests.extend(exposure.entrance(&workload, subject, &mut notes)?);
     } else {
         exposure.check_timeout()?;
     }

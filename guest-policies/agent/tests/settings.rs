@@ -89,6 +89,7 @@ fn table() -> Vec<(&'static str, Value, Vec<String>)> {
         ("harness.state", json!("/elsewhere"), vec![main("volumeMounts.1.mountPath"), env("HARNESS_STATE_DIR")]),
     ];
     table.extend(accounts_and_memory());
+    table.extend(security());
     for name in ["livenessProbe", "readinessProbe"] {
         let leaf = |field: &str| -> &'static str { Box::leak(format!("{name}.{field}").into_boxed_str()) };
         for field in ["initialDelaySeconds", "periodSeconds", "timeoutSeconds", "failureThreshold", "successThreshold"]
@@ -136,6 +137,67 @@ fn accounts_and_memory() -> Vec<(&'static str, Value, Vec<String>)> {
     ]
 }
 
+/// Returns the rows of security. The base has a decision point, and a host of the Gateway.
+fn security() -> Vec<(&'static str, Value, Vec<String>)> {
+    let env = |name: &str| format!("{D}.env.{name}");
+    let guard = |path: &str| format!("SecurityPolicy.spec.{path}");
+    let network = |path: &str| format!("NetworkPolicy.spec.{path}");
+    let backend = |field: &str| guard(&format!("extAuth.grpc.backendRefs.0.{field}"));
+    let agent = |field: &str| guard(&format!("jwt.providers.0.{field}"));
+    let user = |field: &str| guard(&format!("jwt.providers.1.{field}"));
+    let peer = |rule: &str, index: u8| {
+        network(&format!("{rule}.{index}.namespaceSelector.matchLabels.kubernetes.io/metadata.name"))
+    };
+    let header = |filter: u8, path: &str| format!("HTTPRoute.spec.rules.0.filters.{filter}.{path}");
+    let set = "requestHeaderModifier.set.0";
+    let rewrite = ["path.replacePrefixMatch", "path.type"].map(|field| format!("urlRewrite.{field}"));
+    let mut filters = vec![
+        header(0, "type"),
+        header(1, "type"),
+        header(0, &format!("{set}.name")),
+        header(0, &format!("{set}.value")),
+    ];
+    filters.extend(rewrite.iter().flat_map(|path| [header(0, path), header(1, path)]));
+    let dns = ["0.port", "0.protocol", "1.port", "1.protocol"].map(|path| network(&format!("egress.0.ports.{path}")));
+    let mut egress = vec![network("policyTypes.1"), peer("egress.0.to", 0)];
+    egress.extend(dns);
+    egress.extend([0, 1, 2].map(|index| peer("egress.1.to", index)));
+    let everything = ["ingress.0.from.0", "ingress.0.from.1"]
+        .map(|peer| network(&format!("{peer}.namespaceSelector.matchLabels.kubernetes.io/metadata.name")));
+    let names =
+        ["labels.agent", "labels.app", "name", "namespace"].map(|field| format!("NetworkPolicy.metadata.{field}"));
+    let mut nothing = vec![
+        "NetworkPolicy.apiVersion".to_owned(),
+        "NetworkPolicy.kind".to_owned(),
+        network("policyTypes.0"),
+        network("podSelector.matchLabels.agent"),
+        network("podSelector.matchLabels.app"),
+    ];
+    nothing.extend(everything);
+    nothing.extend(names);
+    vec![
+        ("security.targetHeader", json!(true), filters),
+        // Another authorizer is set.
+        ("security.pdp", json!(true), Vec::new()),
+        ("security.authorizer", json!("a.b.svc:1"), ["name", "namespace", "port"].map(backend).into()),
+        ("security.jwtOptional", json!(false), vec![guard("jwt.optional")]),
+        ("security.agents.issuer", json!("https://other"), vec![agent("issuer")]),
+        ("security.agents.jwks", json!("{\"keys\":[{}]}"), vec![agent("localJWKS.inline")]),
+        ("security.agents.audience", json!("other"), vec![agent("audiences.0")]),
+        ("security.users.issuer", json!("https://other"), vec![user("issuer"), user("remoteJWKS.uri")]),
+        ("security.users.audience", json!("other"), vec![user("audiences.0")]),
+        ("security.users.jwksUri", json!("https://keys"), vec![user("remoteJWKS.uri")]),
+        ("security.strict", json!(true), vec![env("MODEL_API_URL")]),
+        ("security.networkPolicy.disabled", json!(true), nothing),
+        ("security.networkPolicy.egress", json!(true), egress),
+        ("security.gatewayNamespace", json!("other"), vec![peer("ingress.0.from", 0)]),
+        ("security.operatorNamespace", json!("other"), vec![peer("ingress.0.from", 1)]),
+        ("gatewayRouting.enabled", json!(true), vec![env("MODEL_API_URL")]),
+        // `security.rs` tests the effect of this setting.
+        ("gatewayRouting.host", json!("other"), Vec::new()),
+    ]
+}
+
 /// Returns all answers of the policy, as paths and values.
 fn answers(settings: &Value, harness: bool) -> BTreeSet<(String, String)> {
     let mut agent = json!({
@@ -153,6 +215,8 @@ fn answers(settings: &Value, harness: bool) -> BTreeSet<(String, String)> {
     let subject = testing::subject(&agent)
         .settings(settings)
         .serves("gateway.networking.k8s.io/v1", "HTTPRoute")
+        .serves("gateway.envoyproxy.io/v1alpha1", "SecurityPolicy")
+        .serves("networking.k8s.io/v1", "NetworkPolicy")
         .found("ModelAPI/llm", &[api])
         .found("harness-registry", &[registry])
         .build();
@@ -212,6 +276,10 @@ fn base() -> (Value, Value) {
         ("telemetry.enabled", json!(true)),
         ("telemetry.endpoint", json!("http://o")),
         ("serviceAccount.audience", json!("kaos-gateway")),
+        ("gatewayRouting.host", json!("gw")),
+        ("security.agents.issuer", json!("https://cluster")),
+        ("security.agents.jwks", json!("{\"keys\":[]}")),
+        ("security.users.audience", json!("kaos")),
     ] {
         settings = with(&settings, path, value);
     }
@@ -228,7 +296,11 @@ fn each_setting_changes_exactly_the_listed_places() {
     let (_, settings) = base();
     for (path, value, expected) in table() {
         let is_account = path.starts_with("serviceAccount.");
-        let settings = with(&settings, "serviceAccount.enabled", json!(is_account));
+        let mut settings = with(&settings, "serviceAccount.enabled", json!(is_account));
+        if path.starts_with("security.") {
+            settings = with(&settings, "security.authorizer", json!("pdp.auth.svc:9191"));
+            settings = with(&settings, "security.users.issuer", json!("http://idp.auth.svc:80/realms/kaos"));
+        }
         let difference = changed(&settings, &with(&settings, path, value), path.starts_with("harness."));
         assert_eq!(difference, expected.into_iter().collect(), "{path}");
     }
@@ -278,6 +350,20 @@ fn environment_variables_of_the_go_operator_set_the_same_settings() {
         "GATEWAY_DEFAULT_AGENT_TIMEOUT",
         "GATEWAY_NAME",
         "GATEWAY_NAMESPACE",
+        "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL",
+        "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_ISSUER",
+        "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_JWKS",
+        "SECURITY_GATEWAY_HOST",
+        "SECURITY_GATEWAY_NAMESPACE",
+        "SECURITY_GATEWAY_ROUTING_ENABLED",
+        "SECURITY_NETWORK_POLICY_DISABLED",
+        "SECURITY_NETWORK_POLICY_EGRESS_ENABLED",
+        "SECURITY_OPERATOR_NAMESPACE",
+        "SECURITY_PDP_ENABLED",
+        "SECURITY_STRICT_GATEWAY_API_ENABLED",
+        "SECURITY_USER_AUTH_AUDIENCE",
+        "SECURITY_USER_AUTH_ISSUER",
+        "SECURITY_USER_AUTH_JWKS_URI",
         "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_AUDIENCE",
         "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_EXPIRATION_SECONDS",
         "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_TOKEN_PATH",

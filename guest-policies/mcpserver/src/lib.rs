@@ -30,7 +30,7 @@ use kaos_crds::API_VERSION;
 use kaos_policy_sdk::need::resource_type;
 use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject};
 use kaos_policy_sdk::{Policy, include_json, json};
-use kaos_workload::{ROUTE_API, ROUTE_KIND};
+use kaos_workload::{ROUTE_API, ROUTE_KIND, security};
 
 pub use registry::{Prose, RegistrySource, Runtime};
 pub use settings::Settings;
@@ -42,11 +42,18 @@ pub struct McpServer;
 impl Policy for McpServer {
     fn describe() -> Descriptor {
         let route = resource_type(ROUTE_API, ROUTE_KIND);
+        let [gateway, network] = security::types();
         let claim = Claim {
             primary: resource_type(API_VERSION, "MCPServer"),
-            emits: vec![resource_type("apps/v1", "Deployment"), resource_type("v1", "Service"), route.clone()],
+            emits: vec![
+                resource_type("apps/v1", "Deployment"),
+                resource_type("v1", "Service"),
+                route.clone(),
+                gateway.clone(),
+                network.clone(),
+            ],
             reads: vec![resource_type("v1", "ConfigMap")],
-            wishes: vec![route],
+            wishes: vec![route, gateway, network],
             finalizer: None,
             samples: samples::samples(),
             extra: json::empty(),

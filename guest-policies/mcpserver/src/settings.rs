@@ -5,6 +5,8 @@
 use alloc::{borrow::ToOwned, string::String};
 
 use kaos_policy_sdk::{Decode, object};
+use kaos_workload::Rare;
+use kaos_workload::security::SecuritySettings;
 use kaos_workload::settings::{Gateway, Probe, PullPolicy, Raw, ServiceType, TelemetrySettings};
 use serde_json::Value;
 #[cfg(feature = "schema")]
@@ -68,6 +70,8 @@ pub struct Settings {
     pub extra_annotations: Raw,
     /// The Gateway.
     pub gateway: Gateway,
+    /// Protection at the Gateway and in the network.
+    pub security: Rare<SecuritySettings>,
     /// Telemetry.
     pub telemetry: TelemetrySettings,
     /// Finalizer for cleanup in order, for example `kaos.tools/mcpserver-finalizer`; empty leaves cleanup to owner
@@ -100,6 +104,7 @@ impl Default for Settings {
             extra_labels: Raw::new(),
             extra_annotations: Raw::new(),
             gateway: Gateway::off("30s"),
+            security: Rare::default(),
             telemetry: TelemetrySettings::off("/health,/ready"),
             finalizer: String::new(),
         }
@@ -133,9 +138,13 @@ impl Settings {
     /// Generates the text of `settings.schema.json`.
     pub fn schema_text() -> String {
         kaos_workload::schema::text::<Self>(&kaos_workload::schema::Extras {
-            env: &[("gateway.timeout", "GATEWAY_DEFAULT_MCP_TIMEOUT")],
-            // Leave out settings that give a pod more rights: users who may write an object must not be able to grant
-            // them.
+            env: &[
+                ("gateway.timeout", "GATEWAY_DEFAULT_MCP_TIMEOUT"),
+                ("security.agents.audience", "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_AUDIENCE"),
+            ],
+            owned: &["security"],
+            rare: &[("security", kaos_workload::schema::defaults::<SecuritySettings>())],
+            // No setting that gives a pod more rights: users who may write an object must not be able to grant them.
             annotations: &[
                 "commandFlagsAsArgs",
                 "packageImage",

@@ -3,6 +3,7 @@
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_policy_sdk::types::{EnvVar, Note, Plan, Refusal, Subject};
 use kaos_policy_sdk::{Object, SubjectExt, Violations, note, plan};
+use kaos_workload::security::{Egress, Protection};
 use kaos_workload::{Deployment, Exposure, Extra, PodDefaults, PodParts, Workload};
 use serde_json::Value;
 
@@ -31,7 +32,7 @@ fn planned(request: &Request, workload: &Workload<'_>, subject: &Subject, env: &
     let exposure = exposure(&request.settings, &request.object);
     let mut violations = Violations::new();
     let deployment = violations.collect(deployment(request, workload, env, &mut notes))?;
-    let route = violations.collect(exposure.route(workload, subject, &mut notes))?;
+    let entrance = violations.collect(exposure.entrance(workload, subject, &mut notes))?;
     violations.into_result()?;
     let mut manifests = Vec::new();
     let mut mapping = Vec::new();
@@ -41,7 +42,7 @@ fn planned(request: &Request, workload: &Workload<'_>, subject: &Subject, env: &
         mapping = deployment.env;
     }
     manifests.push(exposure.service(workload));
-    manifests.extend(route.flatten());
+    manifests.extend(entrance.unwrap_or_default());
     notes.extend(request.telemetry().note());
     notes.extend(unused_params(request));
     let mut plan = plan::of(&manifests, mapping);
@@ -104,6 +105,11 @@ fn exposure<'a>(settings: &'a Settings, object: &'a Object) -> Exposure<'a> {
         service_type: settings.service_type,
         gateway: &settings.gateway,
         timeout: object.str_at(&["spec", "gatewayRoute", "timeout"]),
+        protection: Protection {
+            settings: &settings.security,
+            audience: &settings.security.agents.audience,
+            network: settings.security.network(Egress::Inside),
+        },
         extra: extra(settings),
     }
 }

@@ -52,6 +52,8 @@ fn plan(setting: &str, settings: &Value) -> Plan {
     let subject = testing::subject(&object)
         .settings(&settings)
         .serves("gateway.networking.k8s.io/v1", "HTTPRoute")
+        .serves("gateway.envoyproxy.io/v1alpha1", "SecurityPolicy")
+        .serves("networking.k8s.io/v1", "NetworkPolicy")
         .beside::<McpServer>(&beside)
         .build();
     testing::plan::<McpServer>(&subject).unwrap_or_else(|refused| panic!("{setting}: {refused:?}"))
@@ -106,6 +108,7 @@ fn every_setting_changes_exactly_the_listed_places() {
     ];
     rows.extend(probe("livenessProbe", "livenessProbe", "tcpSocket"));
     rows.extend(probe("readinessProbe", "readinessProbe", "tcpSocket"));
+    rows.extend(changes::security());
     changes::assert_each_changes_its_places::<McpServer>(&settings, &rows, plan);
 }
 
@@ -122,6 +125,19 @@ fn environment_variables_set_the_same_settings_as_in_kaos() {
         of("gateway.namespace", "GATEWAY_NAMESPACE"),
         of("gateway.timeout", "GATEWAY_DEFAULT_MCP_TIMEOUT"),
         of("logLevel", "DEFAULT_LOG_LEVEL"),
+        of("security.pdp", "SECURITY_PDP_ENABLED"),
+        of("security.authorizer", "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL"),
+        of("security.agents.issuer", "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_ISSUER"),
+        of("security.agents.jwks", "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_JWKS"),
+        of("security.agents.audience", "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_AUDIENCE"),
+        of("security.users.issuer", "SECURITY_USER_AUTH_ISSUER"),
+        of("security.users.audience", "SECURITY_USER_AUTH_AUDIENCE"),
+        of("security.users.jwksUri", "SECURITY_USER_AUTH_JWKS_URI"),
+        of("security.strict", "SECURITY_STRICT_GATEWAY_API_ENABLED"),
+        of("security.networkPolicy.disabled", "SECURITY_NETWORK_POLICY_DISABLED"),
+        of("security.networkPolicy.egress", "SECURITY_NETWORK_POLICY_EGRESS_ENABLED"),
+        of("security.gatewayNamespace", "SECURITY_GATEWAY_NAMESPACE"),
+        of("security.operatorNamespace", "SECURITY_OPERATOR_NAMESPACE"),
         of("telemetry.enabled", "DEFAULT_TELEMETRY_ENABLED"),
         of("telemetry.endpoint", "DEFAULT_TELEMETRY_ENDPOINT"),
     ];

@@ -29,7 +29,7 @@ use kaos_crds::API_VERSION;
 use kaos_policy_sdk::need::resource_type;
 use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject};
 use kaos_policy_sdk::{Policy, include_json, json};
-use kaos_workload::{ROUTE_API, ROUTE_KIND};
+use kaos_workload::{ROUTE_API, ROUTE_KIND, security};
 
 pub use settings::{Settings, Strategy, Volume};
 
@@ -40,6 +40,7 @@ pub struct MemoryStore;
 impl Policy for MemoryStore {
     fn describe() -> Descriptor {
         let route = resource_type(ROUTE_API, ROUTE_KIND);
+        let [gateway, network] = security::types();
         let claims = resource_type("v1", claim::KIND);
         let claim = Claim {
             primary: resource_type(API_VERSION, "MemoryStore"),
@@ -49,9 +50,11 @@ impl Policy for MemoryStore {
                 claims.clone(),
                 resource_type("policy/v1", "PodDisruptionBudget"),
                 route.clone(),
+                gateway.clone(),
+                network.clone(),
             ],
             reads: vec![resource_type(API_VERSION, models::MODEL_API), claims],
-            wishes: vec![route],
+            wishes: vec![route, gateway, network],
             finalizer: None,
             samples: samples::samples(),
             extra: json::empty(),

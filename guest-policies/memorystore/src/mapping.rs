@@ -42,12 +42,13 @@ pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, R
     }
     number(&mut env, "KAOS_MEMORY_REQUEST_CONCURRENCY", spec.request_concurrency, "requestConcurrency");
     env.set("KAOS_MEMORY_DEFAULT_FAILURE_MODE", spec.default_failure_mode.as_str(), "spec.defaultFailureMode");
-    let required = [
-        ("KAOS_MEMORY_REQUIRE_PRINCIPAL", settings.require_principal, "settings.requirePrincipal"),
-        ("KAOS_MEMORY_REQUIRE_AGENT_IDENTITY", settings.require_agent_identity, "settings.requireAgentIdentity"),
-    ];
-    for (name, _, origin) in required.into_iter().filter(|(_, is_required, _)| *is_required) {
-        env.set(name, "true", origin);
+    let security = &settings.security;
+    let user = security.requires_user(settings.require_principal, "settings.requirePrincipal");
+    let agent = security.requires_agent(settings.require_agent_identity, "settings.requireAgentIdentity");
+    for (name, origin) in [("KAOS_MEMORY_REQUIRE_PRINCIPAL", user), ("KAOS_MEMORY_REQUIRE_AGENT_IDENTITY", agent)] {
+        if let Some(origin) = origin {
+            env.set(name, "true", origin);
+        }
     }
     let telemetry = request.telemetry();
     telemetry.set_env(&mut env, &workload, &settings.telemetry.excluded_urls);

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use kaos_crds::MemoryStoreSpec;
 use kaos_policy_sdk::types::{Need, Refusal, Subject};
 use kaos_policy_sdk::{Object, SubjectExt, refusal};
+use kaos_workload::security::{Egress, Protection};
 use kaos_workload::{Exposure, Kind, Telemetry, Workload, bounds};
 
 use crate::claim::{self, Claims};
@@ -80,6 +81,11 @@ impl Request {
             service_type: self.settings.service_type,
             gateway: &self.settings.gateway,
             timeout: self.spec.gateway_route.as_ref().and_then(|route| route.timeout.as_deref()),
+            protection: Protection {
+                settings: &self.settings.security,
+                audience: &self.settings.security.agents.audience,
+                network: self.settings.security.network(Egress::Inside),
+            },
             extra: self.settings.extra(),
         }
     }

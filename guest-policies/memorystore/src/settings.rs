@@ -5,8 +5,9 @@
 use alloc::{borrow::ToOwned, string::String};
 
 use kaos_policy_sdk::Decode;
+use kaos_workload::security::SecuritySettings;
 use kaos_workload::settings::{Gateway, Probe, PullPolicy, Raw, ServiceType, TelemetrySettings};
-use kaos_workload::{Extra, PodDefaults};
+use kaos_workload::{Extra, PodDefaults, Rare};
 #[cfg(feature = "schema")]
 use {schemars::JsonSchema, serde::Serialize};
 
@@ -62,6 +63,8 @@ pub struct Settings {
     pub extra_annotations: Raw,
     /// The Gateway.
     pub gateway: Gateway,
+    /// Protection at the Gateway and in the network.
+    pub security: Rare<SecuritySettings>,
     /// Telemetry.
     pub telemetry: TelemetrySettings,
     /// Finalizer for cleanup in order, for example `kaos.tools/memorystore-finalizer`; empty leaves cleanup to owner
@@ -138,6 +141,7 @@ impl Default for Settings {
             extra_labels: Raw::new(),
             extra_annotations: Raw::new(),
             gateway: Gateway::off("30s"),
+            security: Rare::default(),
             telemetry: TelemetrySettings::off("/health,/ready"),
             finalizer: String::new(),
         }
@@ -173,9 +177,13 @@ impl Settings {
     /// Generates the text of `settings.schema.json`.
     pub fn schema_text() -> String {
         kaos_workload::schema::text::<Self>(&kaos_workload::schema::Extras {
-            env: &[("gateway.timeout", "GATEWAY_DEFAULT_MEMORYSTORE_TIMEOUT")],
-            // Leave out settings that give a pod more rights: users who may write an object must not be able to grant
-            // them.
+            env: &[
+                ("gateway.timeout", "GATEWAY_DEFAULT_MEMORYSTORE_TIMEOUT"),
+                ("security.agents.audience", "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_AUDIENCE"),
+            ],
+            owned: &["security"],
+            rare: &[("security", kaos_workload::schema::defaults::<SecuritySettings>())],
+            // No setting that gives a pod more rights: users who may write an object must not be able to grant them.
             annotations: &[
                 "image",
                 "imagePullPolicy",

@@ -40,7 +40,7 @@ pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refus
     manifests.push(deployment.manifest);
     manifests.push(exposure.service(&workload));
     manifests.extend(budget(request, &workload));
-    manifests.extend(exposure.route(&workload, subject, &mut notes)?);
+    manifests.extend(exposure.entrance(&workload, subject, &mut notes)?);
 
     let mut plan = plan::of(&manifests, deployment.env);
     plan.notes = notes;

@@ -267,3 +267,18 @@ fn the_status_says_whether_data_is_kept_or_deleted() {
     let external = subject(&store(&external()), &beside);
     assert_eq!(condition(&told(&external, Outcome::Applied), "DataKept"), None);
 }
+
+#[test]
+fn a_protected_store_requires_identities() {
+    let beside = [api("llm", &["*"])];
+    let required = |settings: Value| {
+        let plan = plan(&subject_with(&store(&json!({})), &beside, &settings));
+        ["KAOS_MEMORY_REQUIRE_PRINCIPAL", "KAOS_MEMORY_REQUIRE_AGENT_IDENTITY"]
+            .map(|name| testing::env_value(&plan.env, "memory", name) == Some("true"))
+    };
+    let on = |issuer: &str| json!({"/security/pdp": true, "/security/networkPolicy/disabled": true, "/security/users/issuer": issuer});
+    assert_eq!(required(json!({})), [false, false]);
+    assert_eq!(required(on("")), [false, true]);
+    assert_eq!(required(on("https://login")), [true, true]);
+    assert_eq!(required(json!({"/security/users/issuer": "https://login"})), [false, false]);
+}

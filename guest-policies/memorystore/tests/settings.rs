@@ -37,7 +37,11 @@ fn plan(setting: &str, settings: &Value) -> Plan {
         "apiVersion": "kaos.tools/v1alpha1", "kind": "ModelAPI", "metadata": {"name": "llm", "namespace": "n"},
         "spec": {"mode": "Proxy", "proxyConfig": {"models": ["*"]}}, "status": {"ready": true, "endpoint": "http://llm"},
     });
-    let subject = testing::subject(&object).settings(settings).serves("gateway.networking.k8s.io/v1", "HTTPRoute");
+    let subject = testing::subject(&object)
+        .settings(settings)
+        .serves("gateway.networking.k8s.io/v1", "HTTPRoute")
+        .serves("gateway.envoyproxy.io/v1alpha1", "SecurityPolicy")
+        .serves("networking.k8s.io/v1", "NetworkPolicy");
     let subject = subject.beside::<MemoryStore>(&[api]).build();
     testing::plan::<MemoryStore>(&subject).unwrap_or_else(|refused| panic!("{setting}: {refused:?}"))
 }
@@ -90,6 +94,7 @@ fn every_setting_changes_exactly_its_own_fields() {
     for field in ["livenessProbe", "readinessProbe"] {
         rows.extend(probe(field, field, "httpGet"));
     }
+    rows.extend(changes::security());
     changes::assert_each_changes_its_places::<MemoryStore>(&settings, &rows, plan);
 }
 

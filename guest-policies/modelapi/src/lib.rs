@@ -34,7 +34,7 @@ use kaos_crds::API_VERSION;
 use kaos_policy_sdk::need::resource_type;
 use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject};
 use kaos_policy_sdk::{Policy, include_json, json};
-use kaos_workload::{ROUTE_API, ROUTE_KIND};
+use kaos_workload::{ROUTE_API, ROUTE_KIND, security};
 
 pub use settings::{HostedRun, ModelPull, ModelStore, ProxyConfigFile, Server, Settings};
 
@@ -45,6 +45,7 @@ pub struct ModelApi;
 impl Policy for ModelApi {
     fn describe() -> Descriptor {
         let route = resource_type(ROUTE_API, ROUTE_KIND);
+        let [gateway, network] = security::types();
         let claim = Claim {
             primary: resource_type(API_VERSION, "ModelAPI"),
             emits: vec![
@@ -52,9 +53,11 @@ impl Policy for ModelApi {
                 resource_type("apps/v1", "Deployment"),
                 resource_type("v1", "Service"),
                 route.clone(),
+                gateway.clone(),
+                network.clone(),
             ],
             reads: Vec::new(),
-            wishes: vec![route],
+            wishes: vec![route, gateway, network],
             finalizer: None,
             samples: samples::samples(),
             extra: json::empty(),

@@ -5,6 +5,8 @@
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 
 use kaos_policy_sdk::{Decode, json, object};
+use kaos_workload::Rare;
+use kaos_workload::security::SecuritySettings;
 use kaos_workload::settings::{Gateway, Probe, PullPolicy, Raw, ServiceType, TelemetrySettings};
 use serde_json::Value;
 #[cfg(feature = "schema")]
@@ -38,6 +40,8 @@ pub struct Settings {
     pub extra_annotations: Raw,
     /// The Gateway.
     pub gateway: Gateway,
+    /// Protection at the Gateway and in the network.
+    pub security: Rare<SecuritySettings>,
     /// Telemetry, of the proxy only.
     pub telemetry: TelemetrySettings,
     /// Finalizer for cleanup in order, for example `kaos.tools/modelapi-finalizer`; empty leaves cleanup to owner
@@ -207,6 +211,7 @@ impl Default for Settings {
             extra_labels: Raw::new(),
             extra_annotations: Raw::new(),
             gateway: Gateway::off("120s"),
+            security: Rare::default(),
             telemetry: TelemetrySettings::off("/health"),
             finalizer: String::new(),
         }
@@ -245,9 +250,11 @@ impl Settings {
                 ("proxy.image", "DEFAULT_LITELLM_IMAGE"),
                 ("hosted.image", "DEFAULT_OLLAMA_IMAGE"),
                 ("gateway.timeout", "GATEWAY_DEFAULT_MODELAPI_TIMEOUT"),
+                ("security.agents.audience", "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_AUDIENCE"),
             ],
-            // Leave out settings that give a pod more rights: users who may write an object must not be able to grant
-            // them.
+            owned: &["security"],
+            rare: &[("security", kaos_workload::schema::defaults::<SecuritySettings>())],
+            // No setting that gives a pod more rights: users who may write an object must not be able to grant them.
             annotations: &[
                 "proxy.image",
                 "proxy.imagePullPolicy",

@@ -4,6 +4,7 @@
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_policy_sdk::types::{EnvVar, Note, Plan, Refusal, Subject};
 use kaos_policy_sdk::{SubjectExt, Violations, note, plan};
+use kaos_workload::security::{Egress, Protection};
 use kaos_workload::{Deployment, Exposure, Extra, PodDefaults, PodParts, Workload};
 use serde_json::Value;
 
@@ -44,7 +45,7 @@ fn planned(request: &Request, workload: &Workload<'_>, subject: &Subject, env: &
     let parts = violations.collect(mode_parts(request, workload, &mut notes))?.unwrap_or_default();
     let deployment = violations.collect(deployment(request, workload, &parts, env, &mut notes))?;
     let exposure = exposure(request);
-    let route = violations.collect(exposure.route(workload, subject, &mut notes))?;
+    let entrance = violations.collect(exposure.entrance(workload, subject, &mut notes))?;
     violations.into_result()?;
     let mut manifests: Vec<Value> = parts.config_map.into_iter().collect();
     let mut mapping = Vec::new();
@@ -53,7 +54,7 @@ fn planned(request: &Request, workload: &Workload<'_>, subject: &Subject, env: &
         mapping = deployment.env;
     }
     manifests.push(exposure.service(workload));
-    manifests.extend(route.flatten());
+    manifests.extend(entrance.unwrap_or_default());
     notes.extend(telemetry_note(request));
     let mut plan = plan::of(&manifests, mapping);
     plan.notes = notes;
@@ -146,6 +147,7 @@ fn defaults<'a>(server: &'a Server, settings: &'a Settings) -> PodDefaults<'a> {
 
 fn exposure(request: &Request) -> Exposure<'_> {
     let server = request.server();
+    let security = &request.settings.security;
     Exposure {
         service_port: server.service_port,
         container_port: server.container_port,
@@ -153,6 +155,12 @@ fn exposure(request: &Request) -> Exposure<'_> {
         service_type: server.service_type,
         gateway: &request.settings.gateway,
         timeout: request.object.str_at(&["spec", "gatewayRoute", "timeout"]),
+        protection: Protection {
+            settings: security,
+            audience: &security.agents.audience,
+            // Providers of models are outside of the cluster.
+            network: security.network(Egress::Anywhere),
+        },
         extra: extra(&request.settings),
     }
 }

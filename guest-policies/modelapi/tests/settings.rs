@@ -10,6 +10,7 @@ use changes::{Row, probe, row};
 use kaos_modelapi::{ModelApi, Settings};
 use kaos_policy_sdk::testing;
 use kaos_policy_sdk::types::Plan;
+use kaos_workload::schema;
 use serde_json::{Value, json};
 
 #[test]
@@ -33,8 +34,12 @@ fn plan(setting: &str, settings: &Value) -> Plan {
         json!({"mode": "Proxy", "proxyConfig": {"models": ["m"]}})
     };
     let object = json!({"metadata": {"name": "t", "namespace": "n"}, "spec": spec});
-    let subject =
-        testing::subject(&object).settings(settings).serves("gateway.networking.k8s.io/v1", "HTTPRoute").build();
+    let subject = testing::subject(&object)
+        .settings(settings)
+        .serves("gateway.networking.k8s.io/v1", "HTTPRoute")
+        .serves("gateway.envoyproxy.io/v1alpha1", "SecurityPolicy")
+        .serves("networking.k8s.io/v1", "NetworkPolicy")
+        .build();
     testing::plan::<ModelApi>(&subject).unwrap_or_else(|refused| panic!("{setting}: {refused:?}"))
 }
 
@@ -118,6 +123,7 @@ fn every_setting_changes_exactly_the_listed_places() {
     ];
     rows.extend(server("proxy", None, "@/args/3"));
     rows.extend(server("hosted", Some(init), ""));
+    rows.extend(changes::security());
     changes::assert_each_changes_its_places::<ModelApi>(&settings, &rows, plan);
 }
 
@@ -127,4 +133,14 @@ fn the_plan_passes_the_finalizer_to_the_host() {
     assert_eq!(plan("finalizer", &settings).finalizer, None);
     settings["finalizer"] = json!("example.com/x");
     assert_eq!(plan("finalizer", &settings).finalizer.as_deref(), Some("example.com/x"));
+}
+
+#[test]
+fn a_protected_model_api_may_reach_providers_outside_of_the_cluster() {
+    let settings = changes::secured(&support::default_settings::<ModelApi>());
+    let settings = schema::with(&settings, "security.networkPolicy.egress", json!(true));
+    let policy = testing::manifest(&plan("security", &settings), "NetworkPolicy").value().clone();
+    let rules = policy["spec"]["egress"].as_array().unwrap();
+    let anywhere = json!({"to": [{"ipBlock": {"cidr": "0.0.0.0/0"}}, {"ipBlock": {"cidr": "::/0"}}]});
+    assert_eq!((rules.len(), &rules[2]), (3, &anywhere));
 }

@@ -2,8 +2,7 @@
 //!
 //! A policy adds its own fields and conditions to an [`Assessment`], and then turns it into a report.
 
-use crate::expose::{ROUTE_API, ROUTE_KIND};
-use crate::kind::Workload;
+use crate::kind::{ROUTE_API, ROUTE_KIND, Workload};
 use crate::rollout::Rollout;
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_policy_sdk::types::{Blocker, Condition, Observation, Outcome, Refusal, Report};

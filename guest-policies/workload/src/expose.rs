@@ -1,18 +1,14 @@
 //! Exposes a workload through a Service, and through a route on the Gateway.
 
-use crate::kind::{Extra, Workload};
+use crate::kind::{Extra, ROUTE_API, ROUTE_KIND, Workload};
+use crate::security::{self, Protection, TARGET_HEADER};
 use crate::settings::{Gateway, ServiceType};
 use alloc::{string::String, vec::Vec};
 use kaos_policy_sdk::types::{Note, Refusal, Subject};
 use kaos_policy_sdk::{SubjectExt, duration, note, object, quote, refusal};
 use serde_json::Value;
 
-/// API version of [`ROUTE_KIND`].
-pub const ROUTE_API: &str = "gateway.networking.k8s.io/v1";
-/// The kind of routes. Every claim of a policy that uses [`Exposure`] lists this kind as optional.
-pub const ROUTE_KIND: &str = "HTTPRoute";
-
-/// The object's field with [`Exposure::timeout`].
+/// The object's field for [`Exposure::timeout`].
 const TIMEOUT_PATH: &str = "spec.gatewayRoute.timeout";
 
 /// The data for a Service and a route.
@@ -30,6 +26,8 @@ pub struct Exposure<'a> {
     pub gateway: &'a Gateway,
     /// `spec.gatewayRoute.timeout`.
     pub timeout: Option<&'a str>,
+    /// The protection.
+    pub protection: Protection<'a>,
     /// Additional labels and annotations.
     pub extra: Extra<'a>,
 }
@@ -52,9 +50,21 @@ impl Exposure<'_> {
         object! { "apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec }
     }
 
-    /// Builds the HTTPRoute, if routes are enabled and the cluster serves the kind. Adds a note if routes are enabled
-    /// but the cluster does not serve the kind.
-    pub fn route(
+    /// Builds the HTTPRoute, and the objects that protect the workload. Refuses the workload if it would be open.
+    pub fn entrance(
+        &self,
+        workload: &Workload<'_>,
+        subject: &Subject,
+        notes: &mut Vec<Note>,
+    ) -> Result<Vec<Value>, Refusal> {
+        let route = self.route(workload, subject, notes)?;
+        let mut manifests = self.protection.manifests(workload, subject, &self.extra, route.is_some())?;
+        manifests.extend(route);
+        Ok(manifests)
+    }
+
+    /// Builds the HTTPRoute if routes are enabled and the cluster serves the kind. If it does not, adds a note.
+    fn route(
         &self,
         workload: &Workload<'_>,
         subject: &Subject,
@@ -89,9 +99,16 @@ impl Exposure<'_> {
         let path = object! { "path": object! { "type": "PathPrefix", "value": prefix } };
         let rewrite = object! { "path": object! { "type": "ReplacePrefixMatch", "replacePrefixMatch": "/" } };
         let backend = object! { "kind": "Service", "name": workload.child_name(), "port": self.service_port };
+        let mut filters = Vec::new();
+        if self.protection.settings.target_header {
+            let header = object! { "name": TARGET_HEADER, "value": security::resource(workload) };
+            let set = object! { "set": vec![header] };
+            filters.push(object! { "type": "RequestHeaderModifier", "requestHeaderModifier": set });
+        }
+        filters.push(object! { "type": "URLRewrite", "urlRewrite": rewrite });
         let mut rule = object! {
             "matches": vec![path],
-            "filters": vec![object! { "type": "URLRewrite", "urlRewrite": rewrite }],
+            "filters": filters,
             "backendRefs": vec![backend],
         };
         if let Some(timeout) = timeout {

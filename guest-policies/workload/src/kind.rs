@@ -8,8 +8,13 @@ use kaos_policy_sdk::names::{LABEL_MAX, dns1123_subdomain, is_dns1035_label};
 use kaos_policy_sdk::{Violations, quote};
 use serde_json::{Map, Value};
 
-/// The fixed names of a kind. Selectors, addresses and dashboards identify the kind's objects by these names, so they
-/// are not settings.
+/// API version of [`ROUTE_KIND`].
+pub const ROUTE_API: &str = "gateway.networking.k8s.io/v1";
+/// The kind of routes. Every claim that uses [`Exposure`](crate::Exposure) lists it as optional.
+pub const ROUTE_KIND: &str = "HTTPRoute";
+
+/// The fixed names of a kind. They identify its objects on a cluster (selectors, addresses, dashboards), so they are
+/// not settings.
 #[derive(Debug)]
 pub struct Kind {
     /// The value of the label `app`, and the key of the label that contains the object's name.

@@ -6,7 +6,8 @@
 //! | have the same settings as other policies | [`settings`]; `shape` and `schema` to declare them |
 //! | refuse objects that are too large for a pass | [`bounds`] |
 //! | build the Deployment, with `container` and `podSpec` merged into it | [`PodDefaults`], [`PodParts`] |
-//! | build the Service and the HTTPRoute | [`Exposure`] |
+//! | build Service and HTTPRoute | [`Exposure`] |
+//! | protect route and pods | [`security`] |
 //! | merge telemetry and map its variables | [`Telemetry`] |
 //! | check whether a ModelAPI offers a model | [`models`] |
 //! | wait for other objects | [`Dependencies`] |
@@ -34,10 +35,12 @@ mod lists;
 pub mod models;
 pub mod notes;
 mod older;
+mod rare;
 mod registry;
 mod rollout;
 #[cfg(feature = "schema")]
 pub mod schema;
+pub mod security;
 pub mod settings;
 #[cfg(feature = "schema")]
 pub mod shape;
@@ -46,9 +49,10 @@ mod telemetry;
 pub use assess::{Assessment, Phase};
 pub use dependencies::Dependencies;
 pub use deployment::{Deployment, PodDefaults, PodParts};
-pub use expose::{Exposure, ROUTE_API, ROUTE_KIND};
-pub use kind::{Extra, Kind, Workload};
+pub use expose::Exposure;
+pub use kind::{Extra, Kind, ROUTE_API, ROUTE_KIND, Workload};
 pub use older::container;
+pub use rare::{LeftOut, Rare};
 pub use registry::Registry;
 pub use rollout::Rollout;
 pub use telemetry::Telemetry;

@@ -16,6 +16,16 @@ pub struct Extras<'a> {
     /// Settings that an annotation of the object may override. Each entry is the path of a leaf, or the path of an
     /// object, for all leaves below the object.
     pub annotations: &'a [&'a str],
+    /// Settings that only the operator's owner may set, and no settings of a namespace: paths of leaves, or of objects
+    /// for all leaves below.
+    pub owned: &'a [&'a str],
+    /// Settings of the type [`Rare`](crate::Rare), each with the values of the leaves below.
+    pub rare: &'a [(&'a str, Value)],
+}
+
+/// Returns the default values of `T`.
+pub fn defaults<T: Default + Serialize>() -> Value {
+    serde_json::to_value(T::default()).unwrap_or_default()
 }
 
 /// Generates the schema of `T`, without references.
@@ -23,7 +33,7 @@ pub fn of<T: JsonSchema + Default + Serialize>(extras: &Extras<'_>) -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     let schema = SchemaGenerator::new(settings).into_root_schema_for::<T>();
     let mut schema = schema.to_value();
-    let defaults = serde_json::to_value(T::default()).unwrap_or_default();
+    let defaults = defaults::<T>();
     dress(&mut schema, &defaults, "", extras);
     schema
 }
@@ -43,6 +53,15 @@ fn dress(schema: &mut Value, default: &Value, path: &str, extras: &Extras<'_>) {
     // descriptions twice.
     if path.rsplit_once('.').is_some_and(|(above, _)| above.ends_with("Probe")) {
         schema.remove("description");
+    }
+    if extras.owned.contains(&path) {
+        schema.insert("x-owner".into(), json!(true));
+    }
+    let rare = extras.rare.iter().find(|(rare, _)| *rare == path);
+    let default = rare.map_or(default, |(_, below)| below);
+    if rare.is_some() {
+        schema.insert("default".into(), Value::Null);
+        schema.insert("type".into(), json!(["object", "null"]));
     }
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         for (name, property) in properties {

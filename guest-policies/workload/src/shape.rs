@@ -42,6 +42,21 @@ pub fn any_namespace(_: &mut SchemaGenerator) -> Schema {
     text("^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$", 63)
 }
 
+/// The address of a Service with its port, or the empty text.
+pub fn any_service(_: &mut SchemaGenerator) -> Schema {
+    text("^(([a-z]+://)?[-a-z0-9]+\\.[-a-z0-9]+(\\.svc(\\.[-.a-z0-9]+)?)?:[0-9]{1,5}/?)?$", 300)
+}
+
+/// A host with or without a port, or the empty text.
+pub fn any_host(_: &mut SchemaGenerator) -> Schema {
+    text(&format!("^({SUBDOMAIN}|\\[[0-9a-fA-F:.]+\\])?(:[0-9]{{1,5}})?$"), 300)
+}
+
+/// A set of keys as JSON, or the empty text.
+pub fn any_jwks(_: &mut SchemaGenerator) -> Schema {
+    text("^(\\s*\\{[\\s\\S]*\"keys\"[\\s\\S]*\\}\\s*)?$", 65_536)
+}
+
 /// A finalizer, or the empty text.
 pub fn any_finalizer(_: &mut SchemaGenerator) -> Schema {
     text(&format!("^({SUBDOMAIN}/{WORD})?$"), 317)

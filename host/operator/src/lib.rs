@@ -10,6 +10,7 @@ mod discovery;
 pub mod embedded;
 pub mod input;
 mod kinds;
+pub mod left_out;
 pub mod live;
 pub mod masking;
 pub mod metrics;

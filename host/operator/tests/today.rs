@@ -15,9 +15,20 @@ pub(crate) fn sample(name: &str) -> String {
     samples().join(name).display().to_string()
 }
 
+/// The facts that KAOS's operator asks the API server for. Policies get them by settings.
+const DISCOVERED: [&str; 6] = [
+    "--set",
+    "security.agents.issuer=https://cluster",
+    "--set",
+    "security.agents.jwks={\"keys\": []}",
+    "--set",
+    "gatewayRouting.host=gateway.example",
+];
+
 /// Renders a sample, with the registry of harnesses.
 fn render(files: &[&str]) -> Ran {
     let mut arguments = vec!["render", "--compatibility", "kaos-0.8", "--status", "-o", "json"];
+    arguments.extend(DISCOVERED);
     let files: Vec<String> = files.iter().map(|file| sample(file)).collect();
     arguments.extend(files.iter().flat_map(|file| ["-f", file.as_str()]));
     run(arguments, "")
@@ -65,6 +76,16 @@ fn amounts(manifest: &Value) -> String {
         "Deployment" => format!(", replicas {}", spec["replicas"]),
         "PersistentVolumeClaim" => format!(", {}", word(&spec["resources"]["requests"]["storage"])),
         "PodDisruptionBudget" => format!(", minAvailable {}", spec["minAvailable"]),
+        "HTTPRoute" => format!(", {}", each(&spec["rules"][0]["filters"], |filter| word(&filter["type"]))),
+        "SecurityPolicy" => {
+            let backend = |it: &Value| format!("{}.{}:{}", word(&it["name"]), word(&it["namespace"]), it["port"]);
+            let asked = each(&spec["extAuth"]["grpc"]["backendRefs"], backend);
+            format!(", asks {asked}, tokens of {}", each(&spec["jwt"]["providers"], |it| word(&it["name"])))
+        }
+        "NetworkPolicy" => {
+            let namespace = |it: &Value| word(&it["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"]);
+            format!(", from {}", each(&spec["ingress"][0]["from"], namespace))
+        }
         "Service" => format!(", port {}", spec["ports"][0]["port"]),
         "ServiceAccount" => {
             let labels = &manifest["metadata"]["labels"];
@@ -76,6 +97,11 @@ fn amounts(manifest: &Value) -> String {
         }
         _ => String::new(),
     }
+}
+
+/// The items of a list, in words.
+fn each(list: &Value, told: impl Fn(&Value) -> String) -> String {
+    list.as_array().into_iter().flatten().map(told).collect::<Vec<_>>().join(" ")
 }
 
 fn pods(spec: &Value, text: &mut String) {

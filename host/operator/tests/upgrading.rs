@@ -22,15 +22,32 @@ fn of(ran: &Ran, sort: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_secured_cluster_breaks_in_three_ways_and_the_check_names_them() {
+fn a_secured_cluster_whose_values_are_dropped_breaks_in_three_ways_and_the_check_names_them() {
+    let (cluster, config) = (sample("20-as-found.yaml"), sample("19-operator-config.yaml"));
+    let ran = check(&["-f", &cluster, "-f", &config, "-o", "json"]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    let breaks = of(&ran, "breaks");
+    let named = |about: &str, message: &str| breaks.iter().any(|(a, m)| a.contains(about) && m.contains(message));
+    assert!(named("SECURITY_PDP_ENABLED", "every request through the gateway is denied"), "{breaks:?}");
+    assert!(named("NetworkPolicies", "these calls are blocked"), "{breaks:?}");
+    assert!(named("made later", "are open"), "{breaks:?}");
+    assert!(named("security.strictGatewayApi.enabled", "past the gateway"), "{breaks:?}");
+}
+
+#[test]
+fn the_values_of_a_secured_cluster_need_its_issuer_and_keep_it_protected() {
     let (cluster, values) = (sample("20-as-found.yaml"), sample("values/secured.yaml"));
     let ran = check(&["-f", &cluster, "--values", &values, "-o", "json"]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     let breaks = of(&ran, "breaks");
     let named = |about: &str, message: &str| breaks.iter().any(|(a, m)| a.contains(about) && m.contains(message));
     assert!(named("security.pdp.enabled", "every request through the gateway is denied"), "{breaks:?}");
-    assert!(named("NetworkPolicies", "these calls are blocked"), "{breaks:?}");
-    assert!(named("made later", "are open"), "{breaks:?}");
+    for field in ["issuer", "jwks"] {
+        assert!(named(&format!("serviceAccount.{field}"), "the chart stops"), "{breaks:?}");
+    }
+    assert!(!named("NetworkPolicies", "") && !named("made later", ""), "{breaks:?}");
+    assert!(!named("security.strictGatewayApi", ""), "{breaks:?}");
+    assert!(of(&ran, "open").iter().any(|(about, _)| about == "security.gatewayHost"), "{}", ran.stdout);
     assert!(
         of(&ran, "lost").iter().any(|(about, message)| about == "Agent today/plain"
             && message
@@ -38,7 +55,6 @@ fn a_secured_cluster_breaks_in_three_ways_and_the_check_names_them() {
         "{}",
         ran.stdout
     );
-    assert!(named("security.strictGatewayApi.enabled", "past the gateway"), "{breaks:?}");
     let text = check(&["-f", &cluster, "--values", &values]).stdout;
     assert!(text.starts_with("Breaks, or is left open:\n") && text.contains("security.acceptUnserved"), "{text}");
 }

@@ -33,6 +33,7 @@ async fn grant(world: &World, options: &Options) -> Result<Rights> {
         secrets: options.secrets,
         leader_election: false,
         namespace_policies: false,
+        left_out: options.left_out.clone(),
     };
     let policies = world.policies();
     let policies: Vec<&Policy> = policies.iter().map(|policy| &**policy).collect();

@@ -32,6 +32,20 @@ pub fn routes() -> Value {
     routes
 }
 
+/// The part of Envoy Gateway's definition that a SecurityPolicy needs.
+pub fn gateway_policies() -> Value {
+    let mut policies = samples::definition("gateway.envoyproxy.io", "securitypolicies", "SecurityPolicy");
+    policies["spec"]["versions"][0]["name"] = json!("v1alpha1");
+    policies
+}
+
+/// A definition of NetworkPolicies, for an embedded cluster, which does not have them. A real one does.
+pub fn network_policies() -> Value {
+    let mut policies = samples::definition("networking.k8s.io", "networkpolicies", "NetworkPolicy");
+    policies["metadata"]["annotations"] = json!({"api-approved.kubernetes.io": "unapproved, for tests"});
+    policies
+}
+
 impl World {
     /// Installs the definitions, and waits until the API server serves them.
     pub async fn install_definitions(&self, gateway: bool) -> Result<()> {

@@ -49,6 +49,7 @@ const KINDS: [Kind; 32] = [
     kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims"),
     kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets"),
     kind("gateway.networking.k8s.io/v1", "HTTPRoute", "httproutes"),
+    kind("gateway.envoyproxy.io/v1alpha1", "SecurityPolicy", "securitypolicies"),
     kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies"),
     kind("coordination.k8s.io/v1", "Lease", "leases"),
     kind("batch/v1", "Job", "jobs"),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use kaos_cluster::PodFate;
+use kaos_operator::left_out::LeftOut;
 use kaos_operator::watch::Scope;
 use kaos_tests::gadget::gadget;
 use kaos_tests::harness::definitions::routes;
@@ -236,7 +237,12 @@ fn installed_policies_and_a_standby_replica_cause_no_writes() {
 #[test]
 fn in_listed_namespaces_an_optional_type_is_looked_for_every_ten_minutes() {
     let scenario = Scenario::embedded("the test counts requests, and simulates time");
-    let scenario = scenario.tuned(|options| options.namespaces = Scope::Listed(["test".to_owned()].into()));
+    // As the chart runs it while nothing protects objects: one optional type is left.
+    let scenario = scenario.tuned(|options| {
+        options.namespaces = Scope::Listed(["test".to_owned()].into());
+        let protection = ["NetworkPolicy.networking.k8s.io", "SecurityPolicy.gateway.envoyproxy.io"];
+        options.left_out = LeftOut::new(protection.map(str::to_owned));
+    });
     play(scenario, async |w| {
         w.apply_all(&[model_api("llm"), agent("a", "llm", &json!({}))]).await;
         w.until_ready("Agent/a").await;

@@ -14,6 +14,8 @@
 //! | `texts` | A15, D13: characters that YAML would change, and that steer a terminal |
 //! | `accounts` | a ServiceAccount for each Agent |
 //! | `stores` | `MemoryStores`: their volume claims, and the ModelAPI for which they wait |
+//! | `protection` | SecurityPolicies and NetworkPolicies of objects |
+//! | `stores` | `MemoryStores`: claims, and the ModelAPI that they wait for |
 //! | `unset` | B11: fields that a user removes from an object |
 //! | `takeover` | C8: objects that the Go operator left |
 //! | `status` | D: the status |
@@ -49,6 +51,7 @@ mod order;
 mod ownership;
 mod passes;
 mod progress;
+mod protection;
 mod recorded;
 mod refusals;
 mod replicas;

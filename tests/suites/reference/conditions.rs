@@ -34,13 +34,13 @@ const OTHER_WORDS: &str = "
     AccessGrant Agent AuthorizationPolicy AlreadyExists Always Apply Backend Binding Cache Catalogue CertificateSigningRequest Cluster ClusterFirst
     ClusterIP ClusterRole
     ClusterRoleBinding ClusterTrustBundle ComponentStatus ConfigMap CronJob CustomResourceDefinition DaemonSet
-    Default Deployment DeviceClass Ei EndpointSlice Endpoints Engine EnvoyExtensionPolicy Failure False FieldsV1 File Filesystem FlowSchema Gateway
-    GatewayClass Gi HorizontalPodAutoscaler IfNotPresent Ingress IngressClass IntOrString Invalid Job Ki KiB Kind List
+    Default Deployment DeviceClass Egress Ei EndpointSlice Endpoints Engine EnvoyExtensionPolicy Failure False FieldsV1 File Filesystem FlowSchema Gateway
+    GatewayClass Gi HorizontalPodAutoscaler IfNotPresent Ingress IngressClass Inline IntOrString Invalid Job Ki KiB Kind List
     LoadBalancer MemoryStore Metrics Mi MiB ModelAPI MutatingAdmissionPolicy MutatingAdmissionPolicyBinding
     MutatingWebhookConfiguration Name Namespace NamespaceTerminating NetworkPolicy Never Node NodePort NonIndexed Normal Null OrderedReady
     PassLookup PathPrefix PersistentVolume PersistentVolumeClaim Pi Pod PodDisruptionBudget PodSecurityPolicy Policy
     PolicyRevision PriorityClass PriorityLevelConfiguration Probe Proxy Quantity Queue ReadWriteOnce Reconcile Recreate Ref ReferenceGrant
-    ReplacePrefixMatch ReplicaFailure ReplicaSet ResourceSlice RollingUpdate RuntimeClass Schema Secret SecurityPolicy Service ServiceAccount ServiceCIDR
+    ReplacePrefixMatch ReplicaFailure RequestHeaderModifier ReplicaSet ResourceSlice RollingUpdate RuntimeClass Schema Secret SecurityPolicy Service ServiceAccount ServiceCIDR
     ServiceUnavailable StatefulSet Status StorageClass StorageVersion String Ti TooManyRequests True Unconfined
     Update ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration
     VolumeAttachment VolumeAttributesClass VolumeSnapshotClass VolumeSnapshotContent Warning Watch WatchOptions Website";

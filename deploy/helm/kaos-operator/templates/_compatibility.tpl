@@ -12,11 +12,11 @@
 {{- if $provider -}}
 {{- $_ := set $preset.agent.serviceAccount "enabled" (eq $provider "serviceaccount") -}}
 {{- end -}}
-{{- if include "kaos-operator.decides" . -}}
-{{- $user := not (empty (dig "userAuth" "issuer" "" $security)) -}}
-{{- $required := dict "requireAgentIdentity" true "requirePrincipal" $user -}}
-{{- $_ := mergeOverwrite $preset.agent (dict "memory" (merge (dict "userIdentity" $user) $required)) -}}
-{{- $_ := mergeOverwrite $preset.memorystore $required -}}
+{{- /* KAOS's operator has no variable for this value. */ -}}
+{{- if not (dig "agentAuth" "gatewayJwtOptional" true $security) -}}
+{{- range $policy := list "agent" "mcpserver" "modelapi" "memorystore" -}}
+{{- $_ := mergeOverwrite (get $preset $policy) (dict "security" (dict "jwtOptional" false)) -}}
+{{- end -}}
 {{- end -}}
 {{- toJson $preset -}}
 {{- end }}

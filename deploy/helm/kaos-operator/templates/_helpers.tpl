@@ -67,6 +67,7 @@ If the chart does not set the flag, the variable could make the operator use rig
   "OPERATOR_MEMORY_LIMIT" "controllerManager.manager.resources says it"
   "KUBERNETES_CLUSTER_DOMAIN" "kubernetesClusterDomain says it"
   "WATCH_NAMESPACES" "watchNamespaces says it, and gives the rights"
+  "WITHOUT_KINDS" "security says it, and gives the rights"
   "WATCH_SECRETS" "watchSecrets.enabled says it, and gives the rights"
   "DIGEST_KEY_FILE" "watchSecrets.digestKeySecret says it"
   "LOG_FORMAT" "logs.format says it"
@@ -133,9 +134,18 @@ securityContext:
 {{- $elects }}
 {{- end }}
 
-{{- /* Returns the rights that `kaos-operator rbac` prints, as JSON: {working, operator}. */ -}}
+{{- /* The rights of `kaos-operator rbac`, as JSON: {working, operator}. Without protection, the operator runs with --without,
+and needs no rights for the objects that protect. */ -}}
 {{- define "kaos-operator.rights" -}}
 {{- $scope := ternary "namespaced" "cluster" (not (empty .Values.watchNamespaces)) -}}
 {{- $secrets := ternary "-secrets" "" .Values.watchSecrets.enabled -}}
-{{- .Files.Get (printf "files/rights/%s%s.yaml" $scope $secrets) | fromYaml | toJson }}
+{{- $rights := .Files.Get (printf "files/rights/%s%s.yaml" $scope $secrets) | fromYaml -}}
+{{- if not (include "kaos-operator.protects" .) -}}
+{{- $working := list -}}
+{{- range $rights.working -}}
+{{- if not (has (first .apiGroups) (list "gateway.envoyproxy.io" "networking.k8s.io")) }}{{ $working = append $working . }}{{ end -}}
+{{- end -}}
+{{- $_ := set $rights "working" $working -}}
+{{- end -}}
+{{- toJson $rights }}
 {{- end }}

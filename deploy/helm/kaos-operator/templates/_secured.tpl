@@ -1,14 +1,16 @@
-{{- /* Fails if KAOS's chart secured the cluster with a feature that this operator does not support. So an upgrade changes who
-has access only if security.acceptUnserved allows this. */ -}}
+{{- /* Fails if KAOS's chart secured the cluster with a feature that this operator does not support, or if the values turn off
+protection that the earlier release had. So an upgrade changes who has access only if security.acceptUnserved allows
+this. */ -}}
 {{- define "kaos-operator.secured" -}}
 {{- $security := .Values.security | default dict -}}
 {{- if not (dig "acceptUnserved" false $security) -}}
 {{- $found := concat (include "kaos-operator.secured-by-values" . | fromJsonArray) (include "kaos-operator.secured-by-cluster" . | fromJsonArray) -}}
 {{- with $found -}}
-{{- $text := "KAOS's operator secures this cluster by what this operator does not serve:\n" -}}
+{{- $text := "the cluster is secured by what this release would not serve:\n" -}}
 {{- range . }}{{ $text = printf "%s  - %s\n" $text . }}{{ end -}}
 {{- fail (printf "%sNothing was changed. `kaos-operator upgrade-check` lists the objects. Replace these first, as docs/guide/upgrade-from-kaos.md says, and remove the values; or go on as it is with security.acceptUnserved=true" $text) -}}
 {{- end -}}
+{{- include "kaos-operator.complete" . -}}
 {{- end -}}
 {{- end }}
 
@@ -16,23 +18,11 @@ has access only if security.acceptUnserved allows this. */ -}}
 {{- $security := .Values.security | default dict -}}
 {{- $found := list -}}
 {{- if dig "pdp" "enabled" false $security -}}
-{{- $found = append $found "security.pdp.enabled: the decision point kaos-pdp goes, and what asks it denies every request through the gateway; objects that are made later get no SecurityPolicy and no NetworkPolicy" -}}
-{{- end -}}
-{{- if dig "agentAuth" "extAuthzUrl" "" $security -}}
-{{- $found = append $found "security.agentAuth.extAuthzUrl: objects that are made later get no SecurityPolicy and no NetworkPolicy, and are open" -}}
+{{- $found = append $found "security.pdp.enabled: the decision point kaos-pdp goes, and what asks it denies every request through the gateway" -}}
 {{- end -}}
 {{- $provider := dig "agentAuth" "identity" "provider" "" $security -}}
 {{- if has $provider (list "oidc" "aib") -}}
 {{- $found = append $found (printf "security.agentAuth.identity.provider: Agents lose the credentials of %s, and their clients stay there; serviceaccount is served" $provider) -}}
-{{- end -}}
-{{- if dig "userAuth" "issuer" "" $security -}}
-{{- $found = append $found "security.userAuth.issuer: nothing checks the tokens of users at routes that are created later" -}}
-{{- end -}}
-{{- if dig "gatewayRouting" "enabled" false $security -}}
-{{- $found = append $found "security.gatewayRouting.enabled: Agents call directly, past the gateway, and NetworkPolicies that are left block them" -}}
-{{- end -}}
-{{- if dig "strictGatewayApi" "enabled" false $security -}}
-{{- $found = append $found "security.strictGatewayApi.enabled: Agents call directly, past the gateway, and NetworkPolicies that are left block them" -}}
 {{- end -}}
 {{- if dig "tls" "mode" "" $security -}}
 {{- $found = append $found "security.tls.mode: the Gateway of this chart has no HTTPS listener; make one with createGateway=false" -}}
@@ -48,18 +38,20 @@ finds nothing. */ -}}
 {{- define "kaos-operator.secured-by-cluster" -}}
 {{- $found := list -}}
 {{- $config := (lookup "v1" "ConfigMap" .Release.Namespace "kaos-operator-config").data | default dict -}}
+{{- /* What these values serve still. */ -}}
+{{- $still := merge (include "kaos-operator.security" . | fromJson) (.Values.extraConfig | default dict) -}}
 {{- range $variable := list "SECURITY_PDP_ENABLED" "SECURITY_GATEWAY_ROUTING_ENABLED" "SECURITY_STRICT_GATEWAY_API_ENABLED" "TOKEN_EXCHANGE_ENABLED" -}}
-{{- if eq (get $config $variable) "true" -}}
-{{- $found = append $found (printf "%s in ConfigMap kaos-operator-config of the release that is upgraded" $variable) -}}
+{{- if and (eq (get $config $variable) "true") (ne (toString (get $still $variable)) "true") -}}
+{{- $found = append $found (printf "%s in ConfigMap kaos-operator-config of the release that is upgraded, and not in these values" $variable) -}}
 {{- end -}}
 {{- end -}}
 {{- range $variable := list "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL" "SECURITY_USER_AUTH_ISSUER" -}}
-{{- if get $config $variable -}}
-{{- $found = append $found (printf "%s in ConfigMap kaos-operator-config of the release that is upgraded" $variable) -}}
+{{- if and (get $config $variable) (not (get $still $variable)) -}}
+{{- $found = append $found (printf "%s in ConfigMap kaos-operator-config of the release that is upgraded, and not in these values" $variable) -}}
 {{- end -}}
 {{- end -}}
-{{- /* A user who installs the operator for all namespaces has the right to read all namespaces. */ -}}
-{{- if and .Values.rbac.create (not .Values.watchNamespaces) -}}
+{{- /* A user who installs for all namespaces may read all of them. An operator that protects objects takes these over. */ -}}
+{{- if and .Values.rbac.create (not .Values.watchNamespaces) (not (include "kaos-operator.protects" .)) -}}
 {{- $kinds := dict "NetworkPolicy" "networking.k8s.io/v1" "SecurityPolicy" "gateway.envoyproxy.io/v1alpha1" -}}
 {{- range $kind, $version := $kinds -}}
 {{- if $.Capabilities.APIVersions.Has $version -}}

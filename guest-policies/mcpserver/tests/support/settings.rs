@@ -33,7 +33,50 @@ pub(crate) fn probe(setting: &str, field: &str, handler: &str) -> Vec<Row> {
     rows
 }
 
-/// Fails for the first row with a setting that changes other places. Also fails for a setting without a row.
+/// Returns `settings` with a decision point and tokens.
+pub(crate) fn secured(settings: &Value) -> Value {
+    let values = [
+        ("authorizer", json!("pdp.auth.svc:9191")),
+        ("agents", json!({"issuer": "https://cluster", "jwks": "{\"keys\":[]}", "audience": "kaos-gateway"})),
+        ("users", json!({"issuer": "http://idp.auth.svc:80/realms/kaos", "audience": "kaos", "jwksUri": ""})),
+    ];
+    values
+        .iter()
+        .fold(settings.clone(), |all, (name, value)| schema::with(&all, &format!("security.{name}"), value.clone()))
+}
+
+/// Builds the rows about security, for objects that [`secured`] protects.
+pub(crate) fn security() -> Vec<Row> {
+    let (guard, network) = ("SecurityPolicy:/spec", "NetworkPolicy:/spec");
+    let backend = format!("{guard}/extAuth/grpc/backendRefs/0");
+    let agent = |field: &str| format!("{guard}/jwt/providers/0/{field}");
+    let user = |field: &str| format!("{guard}/jwt/providers/1/{field}");
+    let from = |index: u8| {
+        format!("{network}/ingress/0/from/{index}/namespaceSelector/matchLabels/kubernetes.io/metadata.name")
+    };
+    let of = |leaf: &str, value: Value, places: &str| row(&format!("security.{leaf}"), value, places);
+    vec![
+        of("targetHeader", json!(true), "HTTPRoute:/spec/rules/0/filters"),
+        // Another authorizer is set, and protects the object already.
+        of("pdp", json!(true), ""),
+        of("authorizer", json!("a.b.svc:1"), &format!("{backend}/name {backend}/namespace {backend}/port")),
+        of("jwtOptional", json!(false), &format!("{guard}/jwt/optional")),
+        of("agents.issuer", json!("https://other"), &agent("issuer")),
+        of("agents.jwks", json!("{\"keys\":[{}]}"), &agent("localJWKS/inline")),
+        of("agents.audience", json!("other"), &agent("audiences/0")),
+        of("users.issuer", json!("https://other"), &format!("{} {}", user("issuer"), user("remoteJWKS/uri"))),
+        of("users.audience", json!("other"), &user("audiences/0")),
+        of("users.jwksUri", json!("https://keys"), &user("remoteJWKS/uri")),
+        // The object has a NetworkPolicy already.
+        of("strict", json!(true), ""),
+        of("networkPolicy.disabled", json!(true), "NetworkPolicy:"),
+        of("networkPolicy.egress", json!(true), &format!("{network}/egress {network}/policyTypes")),
+        of("gatewayNamespace", json!("other"), &from(0)),
+        of("operatorNamespace", json!("other"), &from(1)),
+    ]
+}
+
+/// Fails for the first row whose setting changes other places, and for a setting without a row.
 pub(crate) fn assert_each_changes_its_places<P: Policy>(
     settings: &Value,
     rows: &[Row],
@@ -46,8 +89,9 @@ pub(crate) fn assert_each_changes_its_places<P: Policy>(
     tested.sort();
     assert_eq!(tested, leaves, "each setting has one row");
     for (setting, value, places) in rows {
-        let before = plan(setting, settings);
-        let after = plan(setting, &schema::with(settings, setting, value.clone()));
+        let settings = if setting.starts_with("security.") { secured(settings) } else { settings.clone() };
+        let before = plan(setting, &settings);
+        let after = plan(setting, &schema::with(&settings, setting, value.clone()));
         let mut changed = Vec::new();
         differences("", &by_kind(&before), &by_kind(&after), &mut changed);
         let mut places = places.clone();

@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, fmt, str::FromStr};
 
 use kaos_policy::{
     contract::{Claim, ResourceType},
-    describe::is_built_in,
+    describe::{is_built_in, is_protection},
     manifest::{Grants, Privilege},
     names::{is_kind, is_subdomain},
 };
@@ -56,7 +56,11 @@ impl Grantable {
         own: impl IntoIterator<Item = &'a Claim>,
     ) -> Result<(), Overreach> {
         self.covers_claims(claims)?;
-        if is_owners { Ok(()) } else { self.covers_reads_of_namespace(claims, own) }
+        if is_owners {
+            return Ok(());
+        }
+        self.covers_emits_of_namespace(claims)?;
+        self.covers_reads_of_namespace(claims, own)
     }
 
     /// Checks that a policy claims nothing beyond the limits.
@@ -70,10 +74,30 @@ impl Grantable {
         Ok(())
     }
 
-    /// Checks the reads of a policy that belongs to another namespace than the operator's. Such a policy must not make
-    /// the operator watch all objects of one of Kubernetes' own kinds in every namespace, unless the owner lists the
-    /// kind. The check allows ConfigMaps and Secrets, because the operator watches them one by one. It also allows the
-    /// types that policies of `own` read, because the operator watches these types already.
+    /// Checks the types that a policy of another namespace than the operator's emits. It creates no object that decides
+    /// who reaches pods and routes, unless the owner lists the kind: the operator's rights for such objects are for the
+    /// owner's settings.
+    fn covers_emits_of_namespace(&self, claims: &[Claim]) -> Result<(), Overreach> {
+        if self.emits.is_some() {
+            // The list counts, and `covers_claims` checks it.
+            return Ok(());
+        }
+        for (i, claim) in claims.iter().enumerate() {
+            if let Some(of) = claim.emits.iter().find(|of| is_protection(of)) {
+                let kind = GroupKind::from(of);
+                let message = format!(
+                    "claims[{i}].emits: {kind}: objects of this kind decide who reaches pods and routes, and the \
+                     operator's --grantable-emits does not list the kind: remove it, or ask the operator's owner to list it"
+                );
+                return Err(Overreach { reason: NOT_GRANTED, message });
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the reads of a policy that belongs to another namespace than the operator's. It may not make the operator
+    /// watch all objects of a type of Kubernetes in every namespace, unless the owner lists the kind. ConfigMaps and
+    /// Secrets are watched one by one, and the types of `own` already.
     fn covers_reads_of_namespace<'a>(
         &self,
         claims: &[Claim],
@@ -208,6 +232,20 @@ mod tests {
         let which = "ConfigMap is not allowed: the operator's --grantable-emits allows only ConfigMap.example.com";
         assert_eq!(told(few.covers_claims(&claims)), format!("claims[1].emits: {which}"));
     }
+
+    #[test]
+    fn a_policy_of_a_namespace_protects_and_opens_nothing_unless_the_owner_lists_the_kind() {
+        let network = ResourceType::new("networking.k8s.io/v1", "NetworkPolicy");
+        let claims = [claim(&["ConfigMap"], &[]), Claim { emits: vec![network], ..claim(&[], &[]) }];
+        let unlisted = Grantable::default();
+        let told = unlisted.covers_policy(&claims, false, []).unwrap_err().message;
+        assert!(told.starts_with("claims[1].emits: NetworkPolicy.networking.k8s.io: "), "{told}");
+        assert!(told.contains("--grantable-emits"), "{told}");
+        assert_eq!(unlisted.covers_policy(&claims, true, []), Ok(()), "the owner's own");
+        let listed = Grantable { emits: Some(kinds(&["ConfigMap", "NetworkPolicy.networking.k8s.io"])), ..unlisted };
+        assert_eq!(listed.covers_policy(&claims, false, []), Ok(()));
+    }
+
     #[test]
     fn a_policy_of_a_namespace_reads_no_further_kinds_of_kubernetes_unless_the_owner_lists_them() {
         let own = [claim(&[], &["PersistentVolumeClaim"])];

@@ -10,6 +10,7 @@ mod demo;
 mod exit;
 mod facts;
 mod grantable;
+mod left_out;
 mod objects;
 mod output;
 mod policy;

@@ -31,6 +31,8 @@ pub(super) struct Rbac {
     /// Add the right to read policies in other namespaces than the operator's
     #[arg(long)]
     namespace_policies: bool,
+    #[command(flatten)]
+    without: super::left_out::Without,
     /// Component of a further policy, whose claims need rights too
     #[arg(long = "policy", value_name = "X.wasm")]
     policies: Vec<PathBuf>,
@@ -56,8 +58,17 @@ enum RightsForm {
 impl Rbac {
     /// Prints the rights.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
-        let Self { namespace, namespaces, leader_elect, watch_secrets, namespace_policies, policies, name, output } =
-            self;
+        let Self {
+            namespace,
+            namespaces,
+            leader_elect,
+            watch_secrets,
+            namespace_policies,
+            without,
+            policies,
+            name,
+            output,
+        } = self;
         let loaded = Loader::cached(sample_cluster())?.load(&policies)?;
         let claiming: Vec<&Policy> = loaded.iter().map(|loaded| &*loaded.policy).collect();
         let duties = Duties {
@@ -66,6 +77,7 @@ impl Rbac {
             secrets: watch_secrets,
             leader_election: leader_elect,
             namespace_policies,
+            left_out: without.left_out(),
         };
         let rights = rules(&claiming, &duties);
         let objects = manifests(&rights, &duties, &name);

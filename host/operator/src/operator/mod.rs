@@ -143,7 +143,7 @@ impl Operator {
             drop(tokio::time::timeout(options.grace, installed.join_next()).await);
             return Ok(());
         }
-        rollout::cover(&context);
+        rollout::cover(&context, &options.left_out);
         // The watch outlives the workers, because running passes use its data.
         let watching = CancellationToken::new();
         let watch = context.access.watch.clone();
@@ -151,7 +151,8 @@ impl Operator {
             let watching = watching.clone();
             async move { watch.run(watching).await }
         });
-        let mut swaps = tokio::spawn(rollout::follow(Arc::clone(&context), queue.clone(), revisions));
+        let mut swaps =
+            tokio::spawn(rollout::follow(Arc::clone(&context), queue.clone(), revisions, options.left_out.clone()));
         let _ends_with_this = [Tied(watched.abort_handle()), Tied(swaps.abort_handle())];
         let mut workers = JoinSet::new();
         for _ in 0..options.workers.max(1) {
@@ -207,6 +208,7 @@ fn install(
             operator_namespace: options.operator_namespace.clone(),
             secrets: options.secrets,
             leader_election: false,
+            left_out: options.left_out.clone(),
             namespace_policies: installing.as_ref().is_some_and(|installing| installing.in_namespaces),
         },
         grantable: options.grantable.clone(),

@@ -7,6 +7,7 @@ use kaos_policy::{contract::HOME, guard::UserPrivileges};
 use crate::{
     catalogue::{CodeShare, Grantable},
     clock::Clock,
+    left_out::LeftOut,
     masking::Hidden,
     processors::Compute,
     queue::Backoff,
@@ -46,6 +47,8 @@ pub struct Options {
     pub grantable: Grantable,
     /// The limits for the compiled code of tenants' policies.
     pub code_share: CodeShare,
+    /// Optional types that the operator leaves alone.
+    pub left_out: LeftOut,
     /// Whether to use streaming lists if the API server supports them.
     pub streaming_lists: bool,
     /// The name of this process among its replicas.
@@ -78,6 +81,7 @@ impl Default for Options {
             user_privileges: UserPrivileges::default(),
             grantable: Grantable::default(),
             code_share: CodeShare::default(),
+            left_out: LeftOut::default(),
             streaming_lists: true,
             instance: "kaos-operator".to_owned(),
             compute: Compute::default(),

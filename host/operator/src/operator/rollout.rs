@@ -7,18 +7,18 @@ use tokio::sync::watch;
 
 use crate::{
     catalogue::Snapshot,
+    left_out::LeftOut,
     queue::{Queue, Urgency},
     reconcile::Context,
     watch::{Claimed, Coverage, ObjectKey},
 };
 
 /// Makes the watch cover the types that the active policies claim.
-pub(super) fn cover(context: &Context) {
+pub(super) fn cover(context: &Context, left_out: &LeftOut) {
     if let Some(snapshot) = context.runner.catalogue.load() {
-        let mut coverage = coverage(&snapshot);
-        // Keep watching kinds that lost their policy: the status of their objects must report this, also for objects
-        // that are created later. If a policy claims another version of a kind, it answers for the same objects, so
-        // such a kind did not lose its policy.
+        let mut coverage = coverage(&snapshot, left_out);
+        // Objects of a kind that lost its policy get a status that says so, also objects that are created later. A kind
+        // that a policy claims in another version has the same objects, so it did not lose its policy.
         let (covered, remembered) = (context.access.watch.coverage(), context.runner.catalogue.remembered());
         for of in covered.primaries().map(|(of, _)| of).chain(&remembered).filter(|of| !is_answered(&snapshot, of)) {
             coverage.keep(of);
@@ -33,15 +33,16 @@ fn is_answered(snapshot: &Snapshot, of: &ResourceType) -> bool {
     snapshot.kinds().any(|(answered, _)| answered.group_kind() == of.group_kind())
 }
 
-fn coverage(snapshot: &Snapshot) -> Coverage {
+fn coverage(snapshot: &Snapshot, left_out: &LeftOut) -> Coverage {
     let mut coverage = Coverage::default();
     for claim in snapshot.kinds().flat_map(|(_, answers)| answers.claims()) {
-        let types = |types: &[ResourceType]| types.iter().cloned().collect();
+        let types = |types: &[ResourceType]| types.iter().filter(|of| !left_out.has(claim, of)).cloned().collect();
         let (emits, reads, wishes) = (types(&claim.emits), types(&claim.reads), types(&claim.wishes));
         coverage.add(&claim.primary, Claimed { emits, reads, wishes });
     }
     for (of, answers) in snapshot.kinds() {
-        for emitted in answers.emitted() {
+        let is_left_out = |of: &ResourceType| answers.claims().any(|claim| left_out.has(claim, of));
+        for emitted in answers.emitted().iter().filter(|of| !is_left_out(of)) {
             coverage.add_emitted(of, emitted.clone());
         }
     }
@@ -49,14 +50,19 @@ fn coverage(snapshot: &Snapshot) -> Coverage {
 }
 
 /// Follows the swaps of the catalogue.
-pub(super) async fn follow(context: Arc<Context>, queue: Queue, mut revisions: watch::Receiver<u64>) {
-    // The watch queues every object at startup, so the first snapshot needs no other action.
+pub(super) async fn follow(
+    context: Arc<Context>,
+    queue: Queue,
+    mut revisions: watch::Receiver<u64>,
+    left_out: LeftOut,
+) {
+    // The watch queues every object at startup, so the first snapshot needs nothing.
     let mut before = context.runner.catalogue.load();
     loop {
         if revisions.changed().await.is_err() {
             return;
         }
-        cover(&context);
+        cover(&context, &left_out);
         let now = context.runner.catalogue.load();
         if let (Some(now), Some(before)) = (&now, &before) {
             for of in concerned(now, before) {

@@ -163,7 +163,16 @@ mod tests {
         for (policy, schema) in schemas(&policies) {
             let mut settings =
                 schema.resolve(policy, &Preset::named("kaos-0.1").unwrap().layers()).unwrap().tree().clone();
-            // Remove the descriptions, which are only for people.
+            // A group of settings that is null has the defaults of its settings.
+            for (group, of) in schema.document()["properties"].as_object().unwrap() {
+                if let (true, Some(named)) = (schema.defaults()[group].is_null(), settings[group].as_object_mut()) {
+                    named.retain(|name, value| of["properties"][name]["default"] != *value);
+                    if named.is_empty() {
+                        settings[group] = Value::Null;
+                    }
+                }
+            }
+            // Descriptions are for people.
             let runtimes = settings.get_mut("runtimes").and_then(Value::as_object_mut);
             for runtime in runtimes.into_iter().flat_map(|all| all.values_mut()) {
                 runtime.as_object_mut().unwrap().remove("description");

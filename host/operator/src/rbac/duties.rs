@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Scope;
+use crate::left_out::LeftOut;
 
 /// The options of the operator that decide its rights.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub struct Duties {
     pub leader_election: bool,
     /// Whether namespaces other than the operator's may have policies.
     pub namespace_policies: bool,
+    /// Optional types that it leaves alone.
+    pub left_out: LeftOut,
 }
 
 impl Duties {

@@ -92,11 +92,12 @@ fn claim(policy: &Policy, duties: &Duties, working: &mut Collected, operator: &m
             // An owner reference with `blockOwnerDeletion` requires this right if the API server enforces it.
             working.add(&group, format!("{plural}/finalizers"), &["update"]);
         }
-        for of in &claim.emits {
+        for of in claim.emits.iter().filter(|of| !duties.left_out.has(claim, of)) {
             let (group, plural) = names(of);
             working.add(&group, plural, KEEP);
         }
-        for of in claim.reads.iter().filter(|of| duties.secrets || !of.is_secret()) {
+        let reads = claim.reads.iter().filter(|of| !duties.left_out.has(claim, of));
+        for of in reads.filter(|of| duties.secrets || !of.is_secret()) {
             let (group, plural) = names(of);
             working.add(&group, plural, FOLLOW);
         }

@@ -4,6 +4,7 @@ use kaos_policy::policy::Policy;
 use serde_json::Value;
 
 use super::*;
+use crate::left_out::LeftOut;
 use crate::policies::{Loaded, Loader, sample_cluster};
 
 static POLICIES: LazyLock<Vec<Loaded>> =
@@ -21,6 +22,7 @@ fn duties(scope: Scope) -> Duties {
         secrets: false,
         leader_election: true,
         namespace_policies: false,
+        left_out: LeftOut::default(),
     }
 }
 
@@ -168,6 +170,20 @@ fn policies_of_namespaces_can_be_listed_watched_and_read() {
         assert!(reads(&with, verb) && !reads(&without, verb), "{verb}");
     }
     assert!(!reads(&with, "create"), "what serves is kept in the operator's own namespace");
+}
+
+#[test]
+fn types_that_are_left_out_need_no_rights() {
+    let network = "NetworkPolicy.networking.k8s.io".to_owned();
+    let with = duties(Scope::All);
+    let without = Duties { left_out: LeftOut::new([network, "Deployment.apps".to_owned()]), ..with.clone() };
+    let may = |duties: &Duties, group, resource| may(&rights(duties).working, group, resource, "create");
+    assert!(may(&with, "networking.k8s.io", "networkpolicies"));
+    assert!(!may(&without, "networking.k8s.io", "networkpolicies"));
+    for duties in [&with, &without] {
+        assert!(may(duties, "gateway.envoyproxy.io", "securitypolicies"));
+        assert!(may(duties, "apps", "deployments"), "no policy can do without it");
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::{
     settings::{Schema, SchemaError},
 };
 
-pub use power::{is_built_in, is_cluster_power, opens_a_namespace};
+pub use power::{is_built_in, is_cluster_power, is_protection, opens_a_namespace};
 
 /// The maximum number of claims of one policy.
 const CLAIMS: usize = 32;

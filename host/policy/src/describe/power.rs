@@ -56,6 +56,12 @@ pub fn opens_a_namespace(of: &ResourceType) -> bool {
     !of.group().is_empty() && KINDS.contains(&of.kind.as_str())
 }
 
+/// Whether objects of a type decide which requests reach pods and routes. Several of them for the same pods add up, so
+/// one more can open what another closes.
+pub fn is_protection(of: &ResourceType) -> bool {
+    !of.group().is_empty() && (of.kind.ends_with("NetworkPolicy") || of.kind == "SecurityPolicy")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,5 +91,13 @@ mod tests {
             assert!(is_cluster_power(&ResourceType::new(format!("{group}v1"), kind)), "{kind}");
         }
         assert!(!is_cluster_power(&ResourceType::new("gateway.networking.k8s.io/v1", "HTTPRoute")));
+    }
+
+    #[test]
+    fn types_that_protect_pods_and_routes_are_recognized() {
+        let of = |api_version: &str, kind: &str| is_protection(&ResourceType::new(api_version, kind));
+        assert!(of("networking.k8s.io/v1", "NetworkPolicy") && of("cilium.io/v2", "CiliumNetworkPolicy"));
+        assert!(of("gateway.envoyproxy.io/v1alpha1", "SecurityPolicy"));
+        assert!(!of("gateway.networking.k8s.io/v1", "HTTPRoute") && !of("policy/v1", "PodDisruptionBudget"));
     }
 }

@@ -28,6 +28,16 @@ impl Schema {
                     let known = self.known(tree, &Path::default());
                     merged.tree(&known, &Source { origin: layer.origin.clone(), via: None });
                 }
+                Content::Tree(tree) if matches!(layer.origin, Origin::NamespacePolicy(_)) => {
+                    let source = Source { origin: layer.origin.clone(), via: None };
+                    errors.extend(self.owned(tree, &Path::default()).map(|path| SettingsError {
+                        policy: String::new(),
+                        path,
+                        source: Some(source.clone()),
+                        message: "must not be set for a namespace: ask the operator's owner to set it".to_owned(),
+                    }));
+                    merged.tree(tree, &source);
+                }
                 Content::Tree(tree) => merged.tree(tree, &Source { origin: layer.origin.clone(), via: None }),
                 Content::Env(variables) => self.feed(&mut merged, &layer.origin, variables, &mut errors),
             }
@@ -88,7 +98,17 @@ impl Schema {
         }
     }
 
-    /// Returns the part of a tree that this schema has settings for.
+    /// Returns the first setting of a tree that only the operator's owner may set.
+    fn owned(&self, tree: &Value, at: &Path) -> Option<Path> {
+        if self.is_owners(at) {
+            return Some(at.clone());
+        }
+        // Below a setting without named fields, such as a map, no setting follows.
+        let fields = tree.as_object().filter(|_| !self.names(at).is_empty())?;
+        fields.iter().find_map(|(name, value)| self.owned(value, &at.then(name)))
+    }
+
+    /// Returns the settings of a tree that this schema has.
     fn known(&self, tree: &Value, at: &Path) -> Value {
         // A setting without named fields, such as a map, accepts any content.
         let Some(fields) = tree.as_object().filter(|_| !self.names(at).is_empty()) else { return tree.clone() };

@@ -91,7 +91,12 @@ impl Schema {
         path.prefixes().any(|prefix| self.facets(&prefix).iter().any(|facet| facet["x-annotation"] == true))
     }
 
-    /// Returns the types that the value at a path may have. Empty if the schema does not restrict them.
+    /// Whether only the operator's owner may set this setting, or an outer one.
+    pub fn is_owners(&self, path: &Path) -> bool {
+        path.prefixes().any(|prefix| self.facets(&prefix).iter().any(|facet| facet["x-owner"] == true))
+    }
+
+    /// The types that the value at a path may have; empty if the schema does not restrict them.
     pub(super) fn types(&self, path: &Path) -> Vec<&str> {
         let mut types = Vec::new();
         for facet in self.facets(path) {

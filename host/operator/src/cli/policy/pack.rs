@@ -12,6 +12,7 @@ use super::{
     shipment::{Ready, Shipment, agreed},
 };
 use crate::{
+    left_out::LeftOut,
     policies::{Loader, sample_cluster},
     rbac::{Duties, claimed, further},
     yaml,
@@ -93,6 +94,7 @@ impl Pack {
                 secrets: watch_secrets,
                 leader_election: false,
                 namespace_policies: false,
+                left_out: LeftOut::default(),
             };
             let name = format!("kaos-policy-{}", loaded.policy.id().name);
             objects.extend(further(&claimed(&loaded.policy, &duties), &duties, &name, &service_account));

@@ -5,7 +5,9 @@ use std::{path::PathBuf, time::Duration};
 use clap::{ArgAction, Args, ValueEnum};
 use kaos_policy::{compile::container_memory, guard::UserPrivileges};
 
-use super::super::{compatibility::Compatibility, connection::Connection, grantable::GrantableFlags, rbac::scope};
+use super::super::{
+    compatibility::Compatibility, connection::Connection, grantable::GrantableFlags, left_out::Without, rbac::scope,
+};
 use crate::{
     catalogue::CodeShare,
     leader_election::{Timing, TimingError, identity},
@@ -108,7 +110,9 @@ pub(in crate::cli) struct Run {
     user_privileges: Privileges,
     #[command(flatten)]
     grantable: GrantableFlags,
-    /// Stream lists if the API server supports this; streaming saves memory on the API server
+    #[command(flatten)]
+    without: Without,
+    /// Stream lists if the API server supports that, which saves memory on the API server
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true", action = ArgAction::Set)]
     streaming_lists: bool,
     /// Format of the logs on standard error
@@ -189,6 +193,7 @@ impl Run {
                 Privileges::Refused => UserPrivileges::Forbidden,
             },
             grantable: self.grantable.grantable(),
+            left_out: self.without.left_out(),
             code_share: CodeShare::of(container_memory()),
             streaming_lists: self.streaming_lists,
             instance: identity(),

@@ -26,43 +26,19 @@ struct Part {
     message: &'static str,
 }
 
-const PARTS: [Part; 9] = [
+const PARTS: [Part; 5] = [
     Part {
         value: "security.pdp.enabled",
         variable: "SECURITY_PDP_ENABLED",
         on: &["true"],
-        message: "the decision point kaos-pdp goes with the release, the SecurityPolicies that ask it stay and fail \
-                  closed: every request through the gateway is denied",
-    },
-    Part {
-        value: "security.agentAuth.extAuthzUrl",
-        variable: "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL",
-        on: &[],
-        message: "SecurityPolicies still ask the decision point, but no operator updates its policy",
+        message: "the decision point kaos-pdp goes with the release, and the SecurityPolicies that ask it fail closed: every \
+                  request through the gateway is denied",
     },
     Part {
         value: "security.agentAuth.identity.provider",
         variable: "SECURITY_AGENT_AUTH_IDENTITY_PROVIDER",
         on: &["oidc", "aib"],
         message: "Agents lose the credentials of this provider, and their clients stay there",
-    },
-    Part {
-        value: "security.userAuth.issuer",
-        variable: "SECURITY_USER_AUTH_ISSUER",
-        on: &[],
-        message: "nothing checks the tokens of users at routes that are created later",
-    },
-    Part {
-        value: "security.gatewayRouting.enabled",
-        variable: "SECURITY_GATEWAY_ROUTING_ENABLED",
-        on: &["true"],
-        message: "Agents call each other directly, past the gateway, and roll for it",
-    },
-    Part {
-        value: "security.strictGatewayApi.enabled",
-        variable: "SECURITY_STRICT_GATEWAY_API_ENABLED",
-        on: &["true"],
-        message: "Agents call each other directly, past the gateway, and roll for it",
     },
     Part {
         value: "security.tls.mode",
@@ -84,7 +60,32 @@ const PARTS: [Part; 9] = [
     },
 ];
 
-/// Types of children that KAOS's operator creates and this operator does not create, with the effect of the upgrade.
+/// The values that this operator serves, as [`PARTS`]: if the values turn off what the cluster has, objects open, or calls
+/// take another way.
+const SERVED: [(&str, &str, &str); 4] = [
+    (
+        "security.agentAuth.extAuthzUrl",
+        "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL",
+        "objects that are made later get no SecurityPolicy and no NetworkPolicy, and are open",
+    ),
+    (
+        "security.userAuth.issuer",
+        "SECURITY_USER_AUTH_ISSUER",
+        "nothing checks the tokens of users at routes that are created later",
+    ),
+    (
+        "security.gatewayRouting.enabled",
+        "SECURITY_GATEWAY_ROUTING_ENABLED",
+        "Agents call each other directly, past the gateway, and roll for it",
+    ),
+    (
+        "security.strictGatewayApi.enabled",
+        "SECURITY_STRICT_GATEWAY_API_ENABLED",
+        "Agents call each other directly, past the gateway, and roll for it",
+    ),
+];
+
+/// Types of children that KAOS's operator creates and this one does not, with the consequence.
 const CHILDREN: [(&str, &str); 5] = [
     (
         "SecurityPolicy",
@@ -118,16 +119,61 @@ pub(super) fn findings(documents: &[Document], values: &Values, home: &str) -> V
             found.push(UpgradeFinding::new(Sort::Breaks, about, part.message, NEVER_OPEN));
         }
     }
-    let decides = |value: &str, name: &str| {
-        values.text(value).is_some_and(|text| text != "false") || !matches!(variable(name), "" | "false")
-    };
-    let strict = "security.strictGatewayApi.enabled";
-    let is_secured = decides("security.pdp.enabled", "SECURITY_PDP_ENABLED")
-        || decides("security.agentAuth.extAuthzUrl", "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL");
-    if is_secured || decides(strict, "SECURITY_STRICT_GATEWAY_API_ENABLED") {
-        found.extend(posture(is_secured, values, variable("SECURITY_NETWORK_POLICY_DISABLED")));
+    let is_on = |text: &str| !matches!(text, "" | "false");
+    for (value, name, message) in SERVED {
+        if is_on(variable(name)) && !values.given(value, name).is_some_and(|text| is_on(&text)) {
+            let about =
+                format!("{value}: {name} is set in ConfigMap {home}/{OPERATOR_CONFIG}, and the values turn it off");
+            found.push(UpgradeFinding::new(Sort::Breaks, about, message, "set the value, or accept this"));
+        }
     }
-    found.extend(left(documents));
+    let had = |name: &str| is_on(variable(name));
+    let was_secured = had("SECURITY_PDP_ENABLED") || had("SECURITY_AGENT_AUTH_EXT_AUTHZ_URL");
+    let is_protected = values.decide() || values.are_strict();
+    if (was_secured || had("SECURITY_STRICT_GATEWAY_API_ENABLED")) && !is_protected {
+        found.extend(posture(was_secured, values, variable("SECURITY_NETWORK_POLICY_DISABLED")));
+    }
+    found.extend(incomplete(values));
+    found.extend(left(documents, is_protected));
+    found
+}
+
+/// Values that belong together and are not complete. The chart stops.
+fn incomplete(values: &Values) -> Vec<UpgradeFinding> {
+    const ACCOUNT: &str = "security.agentAuth.identity.serviceAccount";
+    const VARIABLE: &str = "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT";
+    let mut found = Vec::new();
+    let mut missing = |sort: Sort, about: String, message: &str, remedy: &str| {
+        found.push(UpgradeFinding::new(sort, about, message, remedy));
+    };
+    if values.decide() {
+        for (field, variable, remedy) in [
+            ("issuer", "ISSUER", "set it to `issuer` of `kubectl get --raw /.well-known/openid-configuration`"),
+            ("jwks", "JWKS", "set it to the output of `kubectl get --raw /openid/v1/jwks`"),
+        ] {
+            let value = format!("{ACCOUNT}.{field}");
+            if values.given(&value, &format!("{VARIABLE}_{variable}")).is_none() {
+                let message =
+                    "is not set, so SecurityPolicies could not name the issuer of Agents' tokens: the chart stops";
+                missing(Sort::Breaks, value, message, remedy);
+            }
+        }
+    }
+    if values.text("security.userAuth.issuer").is_some() && !values.are_strict() {
+        let message =
+            "needs security.strictGatewayApi.enabled, because calls past the Gateway carry no user: the chart stops";
+        missing(
+            Sort::Breaks,
+            "security.userAuth.issuer".to_owned(),
+            message,
+            "set security.strictGatewayApi.enabled=true",
+        );
+    }
+    if values.route() && values.given("security.gatewayHost", "SECURITY_GATEWAY_HOST").is_none() {
+        let message = "is not set: the chart takes the first address of the Gateway, and this check does not know it";
+        let remedy = "set it to the host in the addresses of the pods that run now, so that no pod is replaced";
+        missing(Sort::Open, "security.gatewayHost".to_owned(), message, remedy);
+    }
     found
 }
 
@@ -155,9 +201,9 @@ fn posture(is_secured: bool, values: &Values, disabled: &str) -> Vec<UpgradeFind
     found
 }
 
-/// Returns the findings about children of KAOS objects that no operator manages after the upgrade, with one finding for
-/// each type.
-fn left(documents: &[Document]) -> Vec<UpgradeFinding> {
+/// Children of KAOS objects that nobody looks after any more, one finding a type. An operator that protects objects takes
+/// over the first two types.
+fn left(documents: &[Document], is_protected: bool) -> Vec<UpgradeFinding> {
     let is_of_kaos = |object: &Value| {
         let is_ours = object["metadata"]["annotations"]["kaos.tools/applied-digest"].is_string();
         let of_kaos = |owner: &Value| owner["apiVersion"].as_str().is_some_and(|it| it.starts_with("kaos.tools/"));
@@ -174,5 +220,5 @@ fn left(documents: &[Document]) -> Vec<UpgradeFinding> {
         let about = format!("{kind}: {} of KAOS objects, such as {}", these.len(), these.first()?.identity);
         Some(UpgradeFinding::new(Sort::Breaks, about, *message, "delete or replace them before the upgrade"))
     };
-    CHILDREN.iter().filter_map(finding).collect()
+    CHILDREN.iter().skip(if is_protected { 2 } else { 0 }).filter_map(finding).collect()
 }

@@ -18,8 +18,8 @@ const USUAL: &str = "kaos-0.8";
 /// The ConfigMaps with the runtimes of `MCPServer` objects and of harnesses.
 const REGISTRIES: [&str; 2] = ["kaos-mcp-runtimes", "kaos-harness-runtimes"];
 
-/// The variables of `kaos-operator-config`, and the names of the chart's values from which they come.
-pub(super) const VARIABLES: [(&str, &str); 16] = [
+/// The variables of `kaos-operator-config`, and the values that the chart fills them with.
+pub(super) const VARIABLES: [(&str, &str); 28] = [
     ("DEFAULT_AGENT_IMAGE", "defaultImages.agentRuntime"),
     ("DEFAULT_MCP_SERVER_IMAGE", "defaultImages.mcpServer"),
     ("DEFAULT_LITELLM_IMAGE", "defaultImages.litellm"),
@@ -39,9 +39,24 @@ pub(super) const VARIABLES: [(&str, &str); 16] = [
         "security.agentAuth.identity.serviceAccount.expirationSeconds",
     ),
     ("SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_TOKEN_PATH", "security.agentAuth.identity.serviceAccount.tokenPath"),
+    ("SECURITY_PDP_ENABLED", "security.pdp.enabled"),
+    ("SECURITY_AGENT_AUTH_EXT_AUTHZ_URL", "security.agentAuth.extAuthzUrl"),
+    ("SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_ISSUER", "security.agentAuth.identity.serviceAccount.issuer"),
+    ("SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_JWKS", "security.agentAuth.identity.serviceAccount.jwks"),
+    ("SECURITY_USER_AUTH_ISSUER", "security.userAuth.issuer"),
+    ("SECURITY_USER_AUTH_AUDIENCE", "security.userAuth.audience"),
+    ("SECURITY_USER_AUTH_JWKS_URI", "security.userAuth.jwksUri"),
+    ("SECURITY_GATEWAY_NAMESPACE", "security.gatewayNamespace"),
+    ("SECURITY_NETWORK_POLICY_EGRESS_ENABLED", "security.networkPolicy.egress.enabled"),
+    ("SECURITY_GATEWAY_ROUTING_ENABLED", "security.gatewayRouting.enabled"),
+    ("SECURITY_STRICT_GATEWAY_API_ENABLED", "security.strictGatewayApi.enabled"),
+    ("SECURITY_GATEWAY_HOST", "security.gatewayHost"),
 ];
 
-/// The runtimes of the preset, and the names of the chart's values with their images.
+/// The policies whose settings have a section `security`.
+const PROTECTING: [&str; 4] = ["agent", "mcpserver", "modelapi", "memorystore"];
+
+/// The values with the images of the preset's runtimes.
 const IMAGES: [(&str, &str); 5] = [
     ("python-string", "defaultImages.mcpPythonString"),
     ("pctx-codemode", "defaultImages.mcpPctxCodemode"),
@@ -88,7 +103,30 @@ impl Values {
         *self.at(path) == true
     }
 
-    /// Returns the preset that the chart would write into its ConfigMap.
+    /// Returns the value at a path, or the variable in `extraConfig`.
+    pub(super) fn given(&self, path: &str, variable: &str) -> Option<String> {
+        let extra = self.at("extraConfig")[variable].as_str();
+        self.text(path).or_else(|| extra.filter(|text| !text.is_empty()).map(str::to_owned))
+    }
+
+    /// Whether a decision point protects objects.
+    pub(super) fn decide(&self) -> bool {
+        self.given("security.pdp.enabled", "SECURITY_PDP_ENABLED").as_deref() == Some("true")
+            || self.given("security.agentAuth.extAuthzUrl", "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL").is_some()
+    }
+
+    /// Whether all calls take the Gateway, so that objects are protected without a decision point, too.
+    pub(super) fn are_strict(&self) -> bool {
+        let strict = self.given("security.strictGatewayApi.enabled", "SECURITY_STRICT_GATEWAY_API_ENABLED");
+        strict.as_deref() == Some("true")
+    }
+
+    /// Whether Agents call through the Gateway.
+    pub(super) fn route(&self) -> bool {
+        self.are_strict() || self.is_on("security.gatewayRouting.enabled")
+    }
+
+    /// Returns the preset that the chart would write.
     pub(super) fn preset(&self, flag: &Compatibility) -> anyhow::Result<Preset> {
         let named = self.text("compatibility");
         let name = flag.name().or(named.as_deref()).unwrap_or(USUAL);
@@ -97,12 +135,10 @@ impl Values {
         if let Some(provider) = self.text("security.agentAuth.identity.provider") {
             sections["agent"]["serviceAccount"]["enabled"] = (provider == "serviceaccount").into();
         }
-        if self.is_on("security.pdp.enabled") || self.text("security.agentAuth.extAuthzUrl").is_some() {
-            let user = self.text("security.userAuth.issuer").is_some();
-            let required = json!({"requireAgentIdentity": true, "requirePrincipal": user});
-            merge(&mut sections["memorystore"], required.clone());
-            merge(&mut sections["agent"]["memory"], required);
-            sections["agent"]["memory"]["userIdentity"] = user.into();
+        if *self.at("security.agentAuth.gatewayJwtOptional") == false {
+            for policy in PROTECTING {
+                sections[policy]["security"]["jwtOptional"] = false.into();
+            }
         }
         Ok(preset)
     }
@@ -110,8 +146,16 @@ impl Values {
     /// Returns the settings layers after the upgrade.
     pub(super) fn layers(&self, preset: &Preset) -> Vec<Layer> {
         let mut layers = preset.layers();
+        let is_secured = self.decide() || self.route();
+        let is_given = |name: &str, text: &str| {
+            // The chart writes these variables only for a cluster that is secured, and no switch that is off.
+            !is_about_security(name) || (is_secured && text != "false")
+        };
         let given = VARIABLES.iter().filter_map(|(name, path)| Some(((*name).to_owned(), self.text(path)?)));
-        let mut variables: Vec<(String, String)> = given.collect();
+        let mut variables: Vec<(String, String)> = given.filter(|(name, text)| is_given(name, text)).collect();
+        if is_secured && *self.at("security.networkPolicy.enabled") == false {
+            variables.push(("SECURITY_NETWORK_POLICY_DISABLED".to_owned(), "true".to_owned()));
+        }
         for (name, value) in self.at("extraConfig").as_object().into_iter().flatten() {
             let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             variables.extend((!value.is_null()).then(|| (name.clone(), text)));
@@ -188,7 +232,14 @@ impl Values {
     }
 }
 
-/// Merges values as Helm does: maps key by key, and all other values as a whole. A null removes a value.
+/// Whether a variable is about protection. Those of the Agents' own tokens are not.
+fn is_about_security(variable: &str) -> bool {
+    const TOKENS: [&str; 3] = ["_AUDIENCE", "_EXPIRATION_SECONDS", "_TOKEN_PATH"];
+    let account = variable.strip_prefix("SECURITY_AGENT_AUTH_SERVICE_ACCOUNT");
+    variable.starts_with("SECURITY_") && !account.is_some_and(|rest| TOKENS.contains(&rest))
+}
+
+/// Merges values as Helm does: maps key by key, everything else as a whole, and null removes.
 fn merge(into: &mut Value, from: Value) {
     match (into, from) {
         (Value::Object(into), Value::Object(from)) => {

@@ -79,12 +79,13 @@ impl Wanted {
     }
 }
 
-/// Returns the rank of a child: configuration and identities come first, then workloads, then types that route traffic
-/// to workloads, such as Services.
+/// The order of children: configuration, identities and protection, then workloads, then everything that leads to
+/// workloads. So no workload and no route is open for a moment.
 pub(crate) fn rank(of: &ResourceType, runs_pods: bool) -> u8 {
     const FIRST: [&str; 4] = ["ConfigMap", "Secret", "ServiceAccount", "PersistentVolumeClaim"];
     match of.group() {
         "" if FIRST.contains(&of.kind.as_str()) => 0,
+        group if !group.is_empty() && of.kind.ends_with("Policy") => 0,
         _ if runs_pods => 1,
         _ => 2,
     }
@@ -203,5 +204,10 @@ mod tests {
         assert!(rank("v1", "ConfigMap", false) < rank("apps/v1", "Deployment", true));
         assert!(rank("apps/v1", "Deployment", true) < rank("v1", "Service", false));
         assert_eq!(rank("v1", "Service", false), rank("gateway.networking.k8s.io/v1", "HTTPRoute", false));
+        for (api_version, kind) in
+            [("networking.k8s.io/v1", "NetworkPolicy"), ("gateway.envoyproxy.io/v1alpha1", "SecurityPolicy")]
+        {
+            assert!(rank(api_version, kind, false) < rank("apps/v1", "Deployment", true), "{kind}");
+        }
     }
 }

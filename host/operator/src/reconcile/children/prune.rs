@@ -1,15 +1,25 @@
 //! Deletes children that are no longer in the plan.
 //!
-//! A child stays while the watch on its type has an error: the policy may have left the child out of the plan only
-//! because it did not see the child. Deleted data would be lost.
+//! Children that lead to workloads go first, and those that protect workloads last.
+//!
+//! A child stays while the watch on its type is in trouble: a policy that does not see the child may leave it out of the
+//! plan for that reason alone, and deleted data is gone for good.
 
 use std::{collections::BTreeSet, time::Duration};
 
-use kaos_policy::contract::{Reference, ResourceType};
+use kaos_policy::{
+    contract::{Reference, ResourceType},
+    describe::is_protection,
+    stamp::{APPLIED_DIGEST, pod_template},
+};
 use kube::api::PropagationPolicy;
 use serde_json::Value;
 
-use crate::reconcile::{access::Access, children::apply::ChildrenResult, children::decide::is_going, error::CallError};
+use crate::reconcile::{
+    access::Access,
+    children::{apply::ChildrenResult, decide::is_going, final_manifest::rank},
+    error::CallError,
+};
 use crate::watch::{Seen, Watch};
 
 /// The time until the next pass if children stay because their watch has an error. If nothing changed, a watch that
@@ -21,12 +31,27 @@ fn identity(of: &ResourceType, name: &str) -> (String, String, String) {
     (of.group().to_owned(), of.kind.clone(), name.to_owned())
 }
 
-/// Returns the children of an object that are not in the plan and are not being deleted yet.
+/// Returns the children of an object that are not in the plan and not being deleted yet. Children that protect the object
+/// and that another operator created stay: without them, the object would be open.
 pub(crate) fn unwanted(watch: &Watch, uid: &str, plan: &[Value]) -> Vec<Seen> {
     let wanted: BTreeSet<_> = plan.iter().map(Reference::of_object).map(|it| identity(&it.of(), &it.name)).collect();
     let is_unwanted = |child: &Seen| !wanted.contains(&identity(&child.of, &child.name));
     let children = watch.children(uid).into_iter().filter(is_unwanted);
-    children.filter(|child| !child.object().is_some_and(|live| is_going(&live))).collect()
+    let goes = |child: &Seen| match child.object() {
+        Some(live) => !is_going(&live) && (!is_protection(&child.of) || carries_digest(&live)),
+        None => !is_protection(&child.of),
+    };
+    let mut leaving: Vec<Seen> = children.filter(goes).collect();
+    leaving.sort_by_key(|child| {
+        let runs_pods = child.object().is_some_and(|live| pod_template(&live).is_some());
+        std::cmp::Reverse(rank(&child.of, runs_pods))
+    });
+    leaving
+}
+
+/// Whether this operator applied a child.
+fn carries_digest(live: &Value) -> bool {
+    live["metadata"]["annotations"][APPLIED_DIGEST].is_string()
 }
 
 /// Removes children from the list if the watch on their type has an error, and records why they stay. Returns whether

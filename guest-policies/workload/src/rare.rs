@@ -1,0 +1,63 @@
+//! Settings that most clusters leave out.
+
+use alloc::boxed::Box;
+use core::ops::Deref;
+use kaos_policy_sdk::{Decode, DecodeError};
+use serde_json::Value;
+
+/// The values of settings that are left out.
+pub trait LeftOut: 'static {
+    /// Returns the values.
+    fn left_out() -> &'static Self;
+}
+
+/// Settings that are null unless a layer sets one of them: each value that a pass decodes costs fuel.
+#[derive(Clone, Debug)]
+pub struct Rare<T>(Option<Box<T>>);
+
+impl<T> Default for Rare<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<T: LeftOut> Deref for Rare<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        match &self.0 {
+            Some(settings) => settings,
+            None => T::left_out(),
+        }
+    }
+}
+
+impl<T: LeftOut + PartialEq> PartialEq for Rare<T> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl<T: Decode> Decode for Rare<T> {
+    fn decode(value: &Value) -> Result<Self, DecodeError> {
+        T::decode(value).map(|settings| Self(Some(Box::new(settings))))
+    }
+}
+
+#[cfg(feature = "schema")]
+impl<T> serde::Serialize for Rare<T> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_none()
+    }
+}
+
+#[cfg(feature = "schema")]
+impl<T: schemars::JsonSchema> schemars::JsonSchema for Rare<T> {
+    fn schema_name() -> alloc::borrow::Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        T::json_schema(generator)
+    }
+}

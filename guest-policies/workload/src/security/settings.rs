@@ -1,0 +1,177 @@
+//! The settings about security, which are the same in all policies.
+
+use alloc::string::String;
+use kaos_policy_sdk::Decode;
+#[cfg(feature = "schema")]
+use {schemars::JsonSchema, serde::Serialize};
+
+use crate::rare::LeftOut;
+
+/// Protection of objects at the Gateway and in the network. Objects are protected if `pdp` is true or `authorizer` is
+/// set.
+#[derive(Clone, Debug, PartialEq, Decode)]
+#[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a setting")]
+pub struct SecuritySettings {
+    /// Whether HTTPRoutes set the header `x-kaos-target-resource` to their resource.
+    pub target_header: bool,
+    /// Whether the Service `kaos-pdp` in the operator's namespace decides about requests at routes.
+    #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_PDP_ENABLED")))]
+    pub pdp: bool,
+    /// Another Service that decides, with Envoy's gRPC interface for it: `name.namespace.svc:port`.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::shape::any_service", extend("x-env" = "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL")))]
+    pub authorizer: String,
+    /// Whether requests without a valid token reach the decision point. Otherwise the Gateway refuses them.
+    pub jwt_optional: bool,
+    /// The tokens of Agents, from the header `x-agent-authorization`.
+    pub agents: AgentTokens,
+    /// The tokens of users, from the header `authorization`.
+    pub users: UserTokens,
+    /// Whether all calls take the Gateway. Then all objects but Agents get a NetworkPolicy without a decision point, too.
+    #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_STRICT_GATEWAY_API_ENABLED")))]
+    pub strict: bool,
+    /// NetworkPolicies.
+    pub network_policy: NetworkSettings,
+    /// Namespace of the Gateway's pods. Empty selects `envoy-gateway-system`.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::shape::any_namespace", extend("x-env" = "SECURITY_GATEWAY_NAMESPACE")))]
+    pub gateway_namespace: String,
+    /// Namespace whose pods may reach all objects. Empty selects the operator's.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::shape::any_namespace", extend("x-env" = "SECURITY_OPERATOR_NAMESPACE")))]
+    pub operator_namespace: String,
+}
+
+/// The issuer of Agents' tokens: the cluster.
+#[derive(Clone, Debug, PartialEq, Decode)]
+#[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct AgentTokens {
+    /// Issuer: `issuer` of `kubectl get --raw /.well-known/openid-configuration`.
+    #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_ISSUER")))]
+    pub issuer: String,
+    /// Keys of the issuer: `kubectl get --raw /openid/v1/jwks`.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::shape::any_jwks", extend("x-env" = "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_JWKS")))]
+    pub jwks: String,
+    /// Audience of the tokens. If empty, the policy `agent` uses its setting `serviceAccount.audience`.
+    pub audience: String,
+}
+
+/// The issuer of users' tokens.
+#[derive(Clone, Debug, PartialEq, Decode)]
+#[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct UserTokens {
+    /// Issuer. If empty, requests carry no tokens of users.
+    #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_USER_AUTH_ISSUER")))]
+    pub issuer: String,
+    /// Audience of the tokens. If empty, the Gateway does not check the audience.
+    #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_USER_AUTH_AUDIENCE")))]
+    pub audience: String,
+    /// URL of the issuer's keys. If empty, the URL of a Keycloak realm.
+    #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_USER_AUTH_JWKS_URI")))]
+    pub jwks_uri: String,
+}
+
+/// Settings of NetworkPolicies.
+#[derive(Clone, Debug, PartialEq, Decode)]
+#[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct NetworkSettings {
+    /// Whether objects get no NetworkPolicy. `security.strict` wins.
+    #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_NETWORK_POLICY_DISABLED")))]
+    pub disabled: bool,
+    /// Whether NetworkPolicies also limit connections that pods open.
+    #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_NETWORK_POLICY_EGRESS_ENABLED")))]
+    pub egress: bool,
+}
+
+/// The connections that the pods of a workload may open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Egress {
+    /// To the Gateway, the operator's namespace, DNS, and the issuers of tokens.
+    Inside,
+    /// To every address, because providers of models are outside of the cluster.
+    Anywhere,
+}
+
+/// No protection.
+static OFF: SecuritySettings = SecuritySettings::off();
+
+impl LeftOut for SecuritySettings {
+    fn left_out() -> &'static Self {
+        &OFF
+    }
+}
+
+impl Default for SecuritySettings {
+    fn default() -> Self {
+        Self::off()
+    }
+}
+
+impl Default for AgentTokens {
+    fn default() -> Self {
+        SecuritySettings::off().agents
+    }
+}
+
+impl Default for UserTokens {
+    fn default() -> Self {
+        SecuritySettings::off().users
+    }
+}
+
+impl Default for NetworkSettings {
+    fn default() -> Self {
+        SecuritySettings::off().network_policy
+    }
+}
+
+impl SecuritySettings {
+    /// Returns the settings without any protection.
+    const fn off() -> Self {
+        Self {
+            target_header: false,
+            pdp: false,
+            authorizer: String::new(),
+            jwt_optional: true,
+            agents: AgentTokens { issuer: String::new(), jwks: String::new(), audience: String::new() },
+            users: UserTokens { issuer: String::new(), audience: String::new(), jwks_uri: String::new() },
+            strict: false,
+            network_policy: NetworkSettings { disabled: false, egress: false },
+            gateway_namespace: String::new(),
+            operator_namespace: String::new(),
+        }
+    }
+
+    /// Returns whether objects are protected.
+    pub const fn is_on(&self) -> bool {
+        self.pdp || !self.authorizer.is_empty()
+    }
+
+    /// Returns whether protected requests carry the identity of a user.
+    pub const fn has_users(&self) -> bool {
+        self.is_on() && !self.users.issuer.is_empty()
+    }
+
+    /// Returns the setting because of which memories need the identity of an Agent. `own` is the value of the setting
+    /// `path`, which requires it, too.
+    pub fn requires_agent(&self, own: bool, path: &'static str) -> Option<&'static str> {
+        if own { Some(path) } else { self.is_on().then(|| self.origin()) }
+    }
+
+    /// Returns the setting because of which memories need the identity of a user, as [`Self::requires_agent`].
+    pub fn requires_user(&self, own: bool, path: &'static str) -> Option<&'static str> {
+        if own { Some(path) } else { self.has_users().then_some("settings.security.users.issuer") }
+    }
+
+    /// Returns the connections that the pods of an object may open, if the object gets a NetworkPolicy.
+    pub fn network(&self, egress: Egress) -> Option<Egress> {
+        ((self.is_on() && !self.network_policy.disabled) || self.strict).then_some(egress)
+    }
+
+    /// Returns the path of the setting that turns protection on.
+    const fn origin(&self) -> &'static str {
+        if self.pdp { "settings.security.pdp" } else { "settings.security.authorizer" }
+    }
+}

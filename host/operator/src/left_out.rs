@@ -1,0 +1,51 @@
+//! Optional types that the operator leaves alone.
+
+use std::collections::BTreeSet;
+
+use kaos_policy::contract::{Claim, ResourceType};
+
+/// Optional types that the operator neither watches nor applies, and needs no rights for. Policies count them as not
+/// served.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LeftOut(BTreeSet<String>);
+
+impl LeftOut {
+    /// Leaves out the types with these names: the kind, with the group after a dot.
+    pub fn new(names: impl IntoIterator<Item = String>) -> Self {
+        Self(names.into_iter().collect())
+    }
+
+    /// Whether the operator leaves a type out of a claim. It leaves out only types that the claim can do without.
+    pub fn has(&self, claim: &Claim, of: &ResourceType) -> bool {
+        let name = match of.group() {
+            "" => of.kind.clone(),
+            group => format!("{}.{group}", of.kind),
+        };
+        claim.wishes.contains(of) && self.0.contains(&name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_optional_types_of_a_claim_are_left_out() {
+        let of = |api_version: &str, kind: &str| ResourceType::new(api_version, kind);
+        let network = of("networking.k8s.io/v1", "NetworkPolicy");
+        let claim = Claim {
+            primary: of("test.example.com/v1", "Widget"),
+            emits: vec![of("v1", "Service"), network.clone()],
+            reads: Vec::new(),
+            wishes: vec![network.clone()],
+            finalizer: None,
+            samples: Vec::new(),
+            extra: "{}".to_owned(),
+        };
+        let left_out = LeftOut::new(["NetworkPolicy.networking.k8s.io".to_owned(), "Service".to_owned()]);
+        assert!(left_out.has(&claim, &network));
+        assert!(!left_out.has(&claim, &of("v1", "Service")), "the claim needs it");
+        assert!(!LeftOut::default().has(&claim, &network));
+        assert!(!LeftOut::new(["NetworkPolicy".to_owned()]).has(&claim, &network), "the group is another one");
+    }
+}
