@@ -5,9 +5,9 @@ has access only if security.acceptUnserved allows this. */ -}}
 {{- if not (dig "acceptUnserved" false $security) -}}
 {{- $found := concat (include "kaos-operator.secured-by-values" . | fromJsonArray) (include "kaos-operator.secured-by-cluster" . | fromJsonArray) -}}
 {{- with $found -}}
-{{- $text := "KAOS's operator secures this cluster by what this operator does not serve:\n" -}}
+{{- $text := "KAOS's operator secures this cluster with features that this operator does not support:\n" -}}
 {{- range . }}{{ $text = printf "%s  - %s\n" $text . }}{{ end -}}
-{{- fail (printf "%sNothing was changed. `kaos-operator upgrade-check` lists the objects. Replace these first, as docs/guide/upgrade-from-kaos.md says, and remove the values; or go on as it is with security.acceptUnserved=true" $text) -}}
+{{- fail (printf "%sNothing was changed. `kaos-operator upgrade-check` lists the objects. Replace these features first, as docs/guide/upgrade-from-kaos.md describes, and remove the values; or upgrade without these features with security.acceptUnserved=true" $text) -}}
 {{- end -}}
 {{- end -}}
 {{- end }}
@@ -16,26 +16,26 @@ has access only if security.acceptUnserved allows this. */ -}}
 {{- $security := .Values.security | default dict -}}
 {{- $found := list -}}
 {{- if dig "pdp" "enabled" false $security -}}
-{{- $found = append $found "security.pdp.enabled: the decision point kaos-pdp goes, and what asks it denies every request through the gateway; objects that are made later get no SecurityPolicy and no NetworkPolicy" -}}
+{{- $found = append $found "security.pdp.enabled: the upgrade removes the decision point kaos-pdp, and the SecurityPolicies that ask it deny every request through the gateway; later objects get no SecurityPolicy and no NetworkPolicy" -}}
 {{- end -}}
 {{- if dig "agentAuth" "extAuthzUrl" "" $security -}}
-{{- $found = append $found "security.agentAuth.extAuthzUrl: objects that are made later get no SecurityPolicy and no NetworkPolicy, and are open" -}}
+{{- $found = append $found "security.agentAuth.extAuthzUrl: later objects get no SecurityPolicy and no NetworkPolicy, so every client can call them" -}}
 {{- end -}}
 {{- $provider := dig "agentAuth" "identity" "provider" "" $security -}}
 {{- if has $provider (list "oidc" "aib") -}}
-{{- $found = append $found (printf "security.agentAuth.identity.provider: Agents lose the credentials of %s, and their clients stay there; serviceaccount is served" $provider) -}}
+{{- $found = append $found (printf "security.agentAuth.identity.provider: Agents lose the credentials of %s, and their clients stay at this provider; this operator supports only serviceaccount" $provider) -}}
 {{- end -}}
 {{- if dig "userAuth" "issuer" "" $security -}}
 {{- $found = append $found "security.userAuth.issuer: nothing checks the tokens of users at routes that are created later" -}}
 {{- end -}}
 {{- if dig "gatewayRouting" "enabled" false $security -}}
-{{- $found = append $found "security.gatewayRouting.enabled: Agents call directly, past the gateway, and NetworkPolicies that are left block them" -}}
+{{- $found = append $found "security.gatewayRouting.enabled: Agents call each other directly, without the gateway, and the remaining NetworkPolicies block these calls" -}}
 {{- end -}}
 {{- if dig "strictGatewayApi" "enabled" false $security -}}
-{{- $found = append $found "security.strictGatewayApi.enabled: Agents call directly, past the gateway, and NetworkPolicies that are left block them" -}}
+{{- $found = append $found "security.strictGatewayApi.enabled: Agents call each other directly, without the gateway, and the remaining NetworkPolicies block these calls" -}}
 {{- end -}}
 {{- if dig "tls" "mode" "" $security -}}
-{{- $found = append $found "security.tls.mode: the Gateway of this chart has no HTTPS listener; make one with createGateway=false" -}}
+{{- $found = append $found "security.tls.mode: the Gateway of this chart has no HTTPS listener; set createGateway=false, and create a Gateway with such a listener" -}}
 {{- end -}}
 {{- if dig "tokenExchange" "enabled" false $security -}}
 {{- $found = append $found "security.tokenExchange.enabled: nothing exchanges tokens for Agents" -}}
@@ -73,7 +73,7 @@ finds nothing. */ -}}
 {{- end -}}
 {{- end -}}
 {{- with $left -}}
-{{- $found = append $found (printf "%d %s objects of KAOS objects, such as %s, which nothing keeps up to date" (len .) $kind (first .)) -}}
+{{- $found = append $found (printf "%d objects of kind %s that belong to KAOS objects, such as %s, and that no operator updates any more" (len .) $kind (first .)) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
