@@ -218,7 +218,7 @@ async fn push_waits_for_passes_and_fails_if_the_policy_is_quarantined() {
     let ran = pushed(&stage, &[active(2), active(0)]).await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let ran = pushed(&stage, &[active(2)]).await;
-    assert!(ran.code == 1 && ran.stderr.contains("2 objects wait for a pass with it"), "{}", ran.stderr);
+    assert!(ran.code == 1 && ran.stderr.contains("2 objects wait for a pass with the revision"), "{}", ran.stderr);
 }
 
 #[tokio::test(flavor = "multi_thread")]

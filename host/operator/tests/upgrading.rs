@@ -29,8 +29,8 @@ fn a_secured_cluster_breaks_in_three_ways_and_the_check_names_them() {
     let breaks = of(&ran, "breaks");
     let named = |about: &str, message: &str| breaks.iter().any(|(a, m)| a.contains(about) && m.contains(message));
     assert!(named("security.pdp.enabled", "every request through the gateway is denied"), "{breaks:?}");
-    assert!(named("NetworkPolicies", "these calls are blocked"), "{breaks:?}");
-    assert!(named("made later", "are open"), "{breaks:?}");
+    assert!(named("NetworkPolicies", "they block direct calls"), "{breaks:?}");
+    assert!(named("created later", "every client can call them"), "{breaks:?}");
     assert!(
         of(&ran, "lost").iter().any(|(about, message)| about == "Agent today/plain"
             && message
@@ -38,9 +38,12 @@ fn a_secured_cluster_breaks_in_three_ways_and_the_check_names_them() {
         "{}",
         ran.stdout
     );
-    assert!(named("security.strictGatewayApi.enabled", "past the gateway"), "{breaks:?}");
+    assert!(named("security.strictGatewayApi.enabled", "without the gateway"), "{breaks:?}");
     let text = check(&["-f", &cluster, "--values", &values]).stdout;
-    assert!(text.starts_with("Breaks, or is left open:\n") && text.contains("security.acceptUnserved"), "{text}");
+    assert!(
+        text.starts_with("Stops working, or stays open to all callers:\n") && text.contains("security.acceptUnserved"),
+        "{text}"
+    );
 }
 
 #[test]

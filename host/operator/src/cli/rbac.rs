@@ -31,7 +31,7 @@ pub(super) struct Rbac {
     /// Add the right to read policies in other namespaces than the operator's
     #[arg(long)]
     namespace_policies: bool,
-    /// Component of a further policy, whose claims need rights too
+    /// Component of another policy; adds the rights for its claims
     #[arg(long = "policy", value_name = "X.wasm")]
     policies: Vec<PathBuf>,
     /// Name of the service account, and of the roles and bindings that give it rights

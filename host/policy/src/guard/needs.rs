@@ -32,7 +32,7 @@ pub(crate) fn needs(needs: &[Need], known: &BTreeMap<String, Target>, claim: &Cl
             breach(Rule::NeedsOrderly, format!("id {id} is used twice"));
         }
         if known.get(id).is_some_and(|before| before != target) {
-            breach(Rule::NeedsOrderly, format!("id {id} stood for another target in an earlier round"));
+            breach(Rule::NeedsOrderly, format!("id {id} named another target in an earlier round"));
         }
         let of = target.of();
         if !claim.reads.contains(&of) {
