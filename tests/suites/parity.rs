@@ -25,7 +25,10 @@ const ONLINE: [(&str, &str); 1] = [(
 
 /// Deliberate deviations that another test checks. Each entry has the name of this test.
 const ELSEWHERE: [(&str, &str); 3] = [
-    ("agent-adopt-foreign-same-labels", "suite reconcile: a strangers deployment with our labels is left alone"),
+    (
+        "agent-adopt-foreign-same-labels",
+        "suite reconcile: a foreign deployment with labels of the operator stays untouched",
+    ),
     (
         "agent-rejected-podspec-no-containers",
         "the API server's validation: crds/tests, and kubectl in the end-to-end tests",

@@ -43,7 +43,7 @@ const TESTS: [(&str, fn()); 11] = [
         types_that_take_for_ever_to_compare_are_stopped_in_time,
     ),
     ("a_component_that_is_no_longer_wanted_is_not_compiled", a_component_that_is_no_longer_wanted_is_not_compiled),
-    ("a_compile_child_runs_with_a_lower_priority", a_compile_child_yields_to_a_more_urgent_compilation),
+    ("a_compile_child_runs_with_a_lower_priority", a_compile_child_runs_with_a_lower_priority),
     ("code_without_end_is_not_read", code_without_end_is_not_read),
     ("a_killed_child_says_nothing_about_its_component", a_killed_child_says_nothing_about_its_component),
     ("a_failed_compilation_has_a_reason", a_failed_compilation_has_a_reason),
