@@ -187,7 +187,7 @@ async fn rollback_skips_an_active_revision_that_cannot_be_loaded() {
     stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Superseded", "policy": "agent"}));
     let lost = json!({
         "state": "Active", "policy": "agent", "predecessor": "agent-1", "reason": "NotLoaded",
-        "message": "the operator cannot load this revision any more (BytesLost: what was kept of it is gone or was \
+        "message": "it cannot be loaded any more (BytesLost: what was kept of it is gone or was \
             changed)",
     });
     stage.revision("agent-2", &package("x:2"), 2, &lost);

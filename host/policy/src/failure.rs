@@ -207,11 +207,11 @@ mod tests {
     #[test]
     fn a_limit_is_reported_in_units_with_the_purpose_that_exceeded_it() {
         let fuel = Failure::OutOfFuel { verb: Verb::Translate, limit: 500_000_000 };
-        let told = "translate ran out of fuel: to work out the manifests it takes more than the 500,000,000 units of a \
+        let told = "translate ran out of fuel: to compute the manifests it takes more than the 500,000,000 units of a \
             pass";
         assert_eq!(fuel.to_string(), told);
         let memory = Failure::OutOfMemory { verb: Verb::MapEnv, wanted: 38_076_416, limit: 32 << 20 };
-        let told = "map-env ran out of memory: to work out the environment variables it needs 36.4 MiB, but a pass has \
+        let told = "map-env ran out of memory: to compute the environment variables it needs 36.4 MiB, but a pass has \
             32 MiB";
         assert_eq!(memory.to_string(), told);
         let answer = Failure::AnswerTooLarge { verb: Verb::Assess, limit: 8 << 20 };

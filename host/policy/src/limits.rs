@@ -85,6 +85,6 @@ mod tests {
         let told = own.above(&ceiling);
         let fuel = "limits.fuel of policy.yaml is 900,000,000, but the operator allows at most 500,000,000 in a pass";
         assert_eq!(told[0], fuel);
-        assert!(told.len() == 2 && told[1].contains("is 48 MiB, but the operator allows 32 MiB"), "{told:?}");
+        assert!(told.len() == 2 && told[1].contains("is 48 MiB, but the operator allows at most 32 MiB"), "{told:?}");
     }
 }

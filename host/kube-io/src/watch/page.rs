@@ -133,7 +133,10 @@ mod tests {
         )
         .unwrap();
         assert_eq!(page.items.len(), 1);
-        assert_eq!(page.malformed, ["odd: it has no usable metadata.uid", "?: it has no usable metadata.name"]);
+        assert_eq!(
+            page.malformed,
+            ["odd: the object has no usable metadata.uid", "?: the object has no usable metadata.name"]
+        );
         assert_eq!(page.next, None);
     }
 

@@ -28,8 +28,9 @@ use crate::{
     timestamps::parsed,
 };
 
-/// The start of the message of a revision that cannot be loaded any more.
-const LOST: &str = "the operator cannot load this revision any more";
+/// The start of the message of a revision that cannot be loaded any more. Do not change this text: [`is_withheld`] looks
+/// for it in statuses that earlier versions of the operator wrote.
+const LOST: &str = "it cannot be loaded any more";
 
 impl Lifecycle {
     /// Replaces an active revision that cannot be loaded any more with its predecessor.
