@@ -18,7 +18,7 @@ fn properties<'a>(crd: &'a Value, path: &str) -> &'a Value {
 }
 
 #[test]
-fn the_files_are_what_the_types_say() {
+fn the_files_equal_the_schemas_of_the_types() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("generated");
     for (file, text) in generate::files().unwrap() {
         let stored = fs::read_to_string(folder.join(&file)).unwrap_or_default();

@@ -17,17 +17,23 @@ use serde_json::Value;
 use similar::TextDiff;
 
 /// Cases about the API server or about writes. A test without an API server cannot check these cases.
-const ONLINE: [(&str, &str); 1] =
-    [("agent-adopt-foreign-same-labels", "whether to take over a stranger's object is decided while applying")];
+const ONLINE: [(&str, &str); 1] = [(
+    "agent-adopt-foreign-same-labels",
+    "the operator decides only at the apply whether to take over the foreign \
+        object",
+)];
 
 /// Deliberate deviations that another test checks. Each entry has the name of this test.
 const ELSEWHERE: [(&str, &str); 3] = [
-    ("agent-adopt-foreign-same-labels", "suite reconcile: a strangers deployment with our labels is left alone"),
+    (
+        "agent-adopt-foreign-same-labels",
+        "suite reconcile: a foreign deployment with labels of the operator stays untouched",
+    ),
     (
         "agent-rejected-podspec-no-containers",
-        "what the API server takes: crds/tests, and kubectl in the end-to-end tests",
+        "the API server's validation: crds/tests, and kubectl in the end-to-end tests",
     ),
-    ("modelapi-proxy-models-update", "a hash of the host's: suite reconcile, rows B"),
+    ("modelapi-proxy-models-update", "the hash that the host adds: suite reconcile, rows B"),
 ];
 
 #[test]
@@ -35,10 +41,16 @@ fn every_wanted_deviation_is_checked_by_a_test() {
     for case in case::all().expect("the cases are readable") {
         let is_elsewhere = ELSEWHERE.iter().any(|(name, _)| case.name == *name);
         let is_seen = case.deviation().exists() || !case.about.conditions.is_empty();
-        assert!(!(is_elsewhere && is_seen), "{}: is seen here", case.name);
+        assert!(!(is_elsewhere && is_seen), "{}: this suite already sees the deviation", case.name);
         // A case that was written by hand has no recording, so it cannot deviate.
         let is_written = case.about.desired.is_some() || (is_seen && case.about.by_hand.is_some());
-        assert_eq!(is_written, is_elsewhere || is_seen, "{}: desired, and nothing sees it", case.name);
+        assert_eq!(
+            is_written,
+            is_elsewhere || is_seen,
+            "{}: the case has a desired.yaml, but no test checks the \
+            deviation",
+            case.name
+        );
     }
 }
 

@@ -68,7 +68,7 @@ pub enum ToolCallMode {
     Auto,
     /// The model's native tool calls.
     Native,
-    /// Text in the prompt.
+    /// The tools as text in the prompt.
     String,
 }
 

@@ -171,9 +171,9 @@ impl<'a> Versions<'a> {
         let note = match self {
             Self::Since(since) => note::warning(IGNORED, told(&format!("use {since} or newer"))),
             Self::Before(before) => {
-                note::warning(IGNORED, told(&format!("remove it; images read it before {before} only")))
+                note::warning(IGNORED, told(&format!("remove it; only images before {before} read this variable")))
             }
-            Self::Never => note::info(IGNORED, told("no version does anything with it")),
+            Self::Never => note::info(IGNORED, told("no version of the image reads this variable")),
         };
         note::at(path, note)
     }

@@ -17,10 +17,10 @@ use {schemars::JsonSchema, serde::Serialize};
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Settings {
-    /// Image of agents that set none.
+    /// Image of agents that set no image.
     #[cfg_attr(feature = "schema", schemars(length(min = 1), extend("x-env" = "DEFAULT_AGENT_IMAGE")))]
     pub image: String,
-    /// Log level of agents that set none, in the variable `LOG_LEVEL`.
+    /// Log level of agents that set no level, in the variable `LOG_LEVEL`.
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "DEFAULT_LOG_LEVEL")))]
     pub log_level: String,
     /// Whether agents serve their memory for debugging.
@@ -43,7 +43,7 @@ pub struct Settings {
     pub liveness_probe: Probe,
     /// Readiness probe.
     pub readiness_probe: Probe,
-    /// Resources of agents that set none.
+    /// Resources of agents that set no resources.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::resources"))]
     pub resources: Raw,
     /// Security context of every container.
@@ -74,15 +74,16 @@ pub struct Settings {
     pub memory: MemorySettings,
     /// The agents that get their identity in the variable `AGENT_IDENTITY`.
     pub agent_identity: AgentIdentity,
-    /// Where the variables of users stand among those of the policy.
+    /// The places of users' variables among the policy's variables.
     pub user_variables: UserVariables,
-    /// For each known image, the variables that not all of its versions read, each with the versions that do: `0.4` for
-    /// this version and newer ones, `<0.3` for older ones, or `never`. The policy tells an Agent that asks for a variable
-    /// which its image ignores. A name that ends in `*` stands for all that begin so. The name of an image may lack the
-    /// registry. The policy knows KAOS's image, unless it has an entry here; an empty text tells nothing.
+    /// For each known image, the variables that not all of its versions read, each with the versions that read it: `0.4`
+    /// for this version and newer ones, `<0.3` for older ones, or `never`. The policy tells an Agent that asks for a
+    /// variable which its image ignores. A name that ends in `*` stands for all names that begin with this text. The
+    /// name of an image may lack the registry. An entry for KAOS's image replaces the policy's own list for this image;
+    /// an empty text turns these notes off.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::image_variables"))]
     pub image_variables: ImageVariables,
-    /// Finalizer for cleanup in order, for example `kaos.tools/agent-finalizer`; empty leaves it to owner
+    /// Finalizer for cleanup in order, for example `kaos.tools/agent-finalizer`; empty leaves cleanup to owner
     /// references.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::any_finalizer"))]
     pub finalizer: String,
@@ -94,13 +95,13 @@ pub struct Settings {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HarnessSettings {
     /// ConfigMap in the operator's namespace whose key `runtimes.yaml` lists the harnesses. The policy may read only
-    /// this ConfigMap. Another one needs a grant in policy.yaml.
+    /// this ConfigMap. Another ConfigMap needs a grant in policy.yaml.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::object_name"))]
     pub registry: String,
     /// Image that clones the workspace.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub git_image: String,
-    /// Branch of workspaces that set none.
+    /// Branch of workspaces that set no branch.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub branch: String,
     /// Directory of the workspace.
@@ -119,7 +120,7 @@ pub struct AccountSettings {
     /// Whether each agent gets a ServiceAccount, with a token for its audience and no other token.
     pub enabled: bool,
     /// Audience of the token. Required if `enabled` is true. Only settings for the cluster may set it, because the
-    /// settings of a namespace raise no privilege.
+    /// settings of a namespace must not raise privileges.
     pub audience: String,
     /// Lifetime of a token in seconds.
     #[cfg_attr(feature = "schema", schemars(range(min = 600, max = 4_294_967_295_u32)))]
@@ -176,7 +177,7 @@ pub struct LocalMemorySettings {
     /// Whether agents get the limits of local memory, in the variables `MEMORY_CONTEXT_LIMIT`, `MEMORY_MAX_SESSIONS`
     /// and `MEMORY_MAX_SESSION_EVENTS`.
     pub limits: bool,
-    /// Whether agents without a scope get `MEMORY_MAX_READ_SCOPE`, too.
+    /// Whether agents without a scope also get `MEMORY_MAX_READ_SCOPE`.
     pub scope: bool,
 }
 
@@ -211,14 +212,14 @@ pub enum AgentIdentity {
     Always,
 }
 
-/// Where the variables of users stand among those of the policy.
+/// The places of users' variables among the policy's variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum UserVariables {
     /// After the instructions.
     Instructions,
-    /// Where a strategic merge patch puts them: in place of a variable of the policy, and new ones before the others.
+    /// As in Kubernetes' strategic merge patch: a variable of the policy keeps its place, and new variables come first.
     Merged,
 }
 

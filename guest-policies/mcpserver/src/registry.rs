@@ -13,18 +13,18 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-/// The start of a runtime. A ConfigMap may have further fields, for people.
+/// The start of a runtime. A ConfigMap may have further fields, which the policy ignores.
 #[derive(Clone, Debug, Default, PartialEq, Decode)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, Serialize))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Runtime {
-    /// The language of the runtime, for people.
+    /// The language of the runtime. Only for information.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     #[serde(rename = "type")]
     pub kind: Prose,
-    /// The image. Without one, every server of this runtime must set its own.
+    /// The image. If a runtime has no image, each of its servers must set one.
     pub image: String,
-    /// The purpose of the runtime, for people.
+    /// The purpose of the runtime. Only for information.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub description: Prose,
     /// Replaces the entrypoint of the image.
@@ -35,7 +35,7 @@ pub struct Runtime {
     /// variable of the user wins over them.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::any_variable"))]
     pub params_env_var: String,
-    /// The transport of MCP, for people.
+    /// The transport of MCP. Only for information.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub transport: Prose,
     /// Required variables of servers of this runtime.
@@ -71,7 +71,7 @@ pub(crate) enum RegistryError {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, Serialize))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct RegistrySource {
-    /// The ConfigMap in the operator's namespace. The policy may read only this one. Another one needs a grant in
+    /// The ConfigMap in the operator's namespace. The policy may read only this ConfigMap. Another one needs a grant in
     /// policy.yaml.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::object_name"))]
     pub config_map: String,
@@ -158,9 +158,9 @@ mod tests {
     #[test]
     fn an_entry_with_every_field_is_read() {
         let registry = written(
-            "runtimes:\n  full:\n    type: python\n    image: i:1\n    description: d\n    command: [/bin/mcp, serve]\n    \
-             args: [\"--port\", \"8000\"]\n    paramsEnvVar: P\n    transport: http\n    requiredEnv:\n    - A\n    \
-             tools: [t]\n    unknown: {x: 1}\n",
+            "runtimes:\n  full:\n    type: python\n    image: i:1\n    description: d\n    command: [/bin/mcp, \
+             serve]\n    args: [\"--port\", \"8000\"]\n    paramsEnvVar: P\n    transport: http\n    requiredEnv:\n    \
+             - A\n    tools: [t]\n    unknown: {x: 1}\n",
         )
         .unwrap();
         let read: Runtime = runtime(&registry, "full", &RegistrySource::default()).unwrap().unwrap();

@@ -32,7 +32,7 @@ pub struct Settings {
     /// Image for packages of the older fields `config.mcp` and `config.tools.fromPackage`.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub package_image: String,
-    /// Log level of servers that set none, in the variable `LOG_LEVEL`.
+    /// Log level of servers that set no level, in the variable `LOG_LEVEL`.
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "DEFAULT_LOG_LEVEL")))]
     pub log_level: String,
     /// Pull policy of images.
@@ -53,7 +53,7 @@ pub struct Settings {
     pub liveness_probe: Probe,
     /// Readiness probe.
     pub readiness_probe: Probe,
-    /// Resources of servers that set none.
+    /// Resources of servers that set no resources.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::resources"))]
     pub resources: Raw,
     /// Security context of every container.

@@ -185,8 +185,8 @@ impl Own {
             && (self.access_mode != volume.access_mode || self.storage_class != volume.storage_class);
         differs.then(|| {
             let message = format!(
-                "{KIND} {} has another class or access mode than the settings, and keeps it: an existing claim cannot \
-                 change these",
+                "{KIND} {} keeps its class and access mode, which differ from the settings: an existing claim cannot \
+                 change them",
                 self.name
             );
             note::info("ClaimAsItWas", message)
@@ -209,7 +209,7 @@ impl Own {
         }
         let holds = self.holds.as_deref()?;
         Some(if quantity(holds).is_some_and(|holds| holds < wanted) {
-            let message = format!("{KIND} {name} holds {holds} and grows to {}", self.size);
+            let message = format!("{KIND} {name} has {holds} and grows to {}", self.size);
             condition::no(SIZED, "Growing", message)
         } else {
             condition::yes(SIZED, "Sized", format!("{KIND} {name} holds {holds}"))

@@ -117,15 +117,15 @@ impl Served {
         let model = shown(&embedding.model, 100);
         if asked != other && !offers(api, &embedding.model) {
             let message = format!(
-                "the store has one address for both models and asks ModelAPI {asked}, which does not offer {model}: name \
-                 one ModelAPI that offers both, or add the model to ModelAPI {asked}"
+                "the store sends requests for both models to ModelAPI {asked}, which does not offer {model}: name one \
+                 ModelAPI that offers both models, or add the model to ModelAPI {asked}"
             );
             return wrong.add(PATH, message);
         }
         if asked != other {
             let message = format!(
-                "the store has one address for both models, so ModelAPI {asked} serves {model}, too, and the \
-                 store only waits for ModelAPI {other}: name {asked} here"
+                "the store sends requests for both models to ModelAPI {asked}, so ModelAPI {asked} also serves \
+                 {model}; the store waits for ModelAPI {other}, but does not use it: name {asked} here"
             );
             self.notes.push(note::at(PATH, note::warning("EmbeddingElsewhere", message)));
         }
@@ -133,7 +133,7 @@ impl Served {
             if !offers(api, &model.model) {
                 let model = shown(&model.model, 100);
                 let message =
-                    format!("ModelAPI {asked} does not offer {model}: name one of its models, or add it there");
+                    format!("ModelAPI {asked} does not offer {model}: name one of its models, or add {model} to it");
                 self.notes.push(note::at(format!("spec.models.{role}.model"), note::warning(NOT_OFFERED, message)));
             }
         }

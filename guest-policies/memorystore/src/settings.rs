@@ -16,7 +16,7 @@ use {schemars::JsonSchema, serde::Serialize};
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Settings {
-    /// Image of stores that set none.
+    /// Image of stores that set no image.
     #[cfg_attr(feature = "schema", schemars(length(min = 1), extend("x-env" = "DEFAULT_MEMORY_SERVICE_IMAGE")))]
     pub image: String,
     /// Pull policy of the image.
@@ -37,7 +37,7 @@ pub struct Settings {
     pub liveness_probe: Probe,
     /// Readiness probe.
     pub readiness_probe: Probe,
-    /// Resources of stores that set none.
+    /// Resources of stores that set no resources.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::resources"))]
     pub resources: Raw,
     /// Security context of the container.
@@ -48,7 +48,7 @@ pub struct Settings {
     pub automount_service_account_token: Option<bool>,
     /// The volume of stores with local storage.
     pub volume: Volume,
-    /// Minimum available pods of a store with two or more while nodes are drained. 0 creates no PodDisruptionBudget.
+    /// Minimum number of available pods while nodes are drained, if a store has two or more. 0 creates no budget.
     pub min_available: u16,
     /// Whether stores accept only requests for an identified user, in the variable `KAOS_MEMORY_REQUIRE_PRINCIPAL`.
     pub require_principal: bool,
@@ -106,7 +106,7 @@ pub struct Volume {
 pub enum Strategy {
     /// The old pod stops first.
     Recreate,
-    /// The new pod starts first, as is Kubernetes' default.
+    /// The new pod starts first. This is Kubernetes' default.
     RollingUpdate,
 }
 

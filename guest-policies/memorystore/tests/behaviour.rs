@@ -168,7 +168,7 @@ fn a_model_api_must_offer_both_models_of_its_store() {
     let refusal = refused(&answer);
     let (path, message) = support::violation(&refusal);
     assert_eq!(path, "spec.models.embedding.modelAPI");
-    assert!(message.contains("asks ModelAPI llm, which does not offer vectors"), "{message}");
+    assert!(message.contains("for both models to ModelAPI llm, which does not offer vectors"), "{message}");
     let offered = plan(&subject(&two, &[api("llm", &["small", "vectors"]), api("other", &["vectors"])]));
     assert_eq!(offered.notes[0].reason, "EmbeddingElsewhere");
     let url = testing::env_value(&offered.env, "memory", "KAOS_MEMORY_MODEL_BASE_URL");

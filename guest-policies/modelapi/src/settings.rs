@@ -29,7 +29,7 @@ pub struct Settings {
     pub model_store: ModelStore,
     /// The pull of the hosted model.
     pub model_pull: ModelPull,
-    /// Log level of servers that set none: `LITELLM_LOG` of the proxy, `OLLAMA_DEBUG` of a hosted model.
+    /// Log level of servers that set no level: `LITELLM_LOG` of the proxy, `OLLAMA_DEBUG` of a hosted model.
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "DEFAULT_LOG_LEVEL")))]
     pub log_level: String,
     /// Additional labels of every child and pod.
@@ -75,7 +75,7 @@ pub struct Server {
     pub liveness_probe: Probe,
     /// Readiness probe.
     pub readiness_probe: Probe,
-    /// Resources of servers that set none.
+    /// Resources of servers that set no resources.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::resources"))]
     pub resources: Raw,
     /// Security context of every container.
@@ -91,9 +91,9 @@ pub struct Server {
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HostedRun {
-    /// The command. An empty list selects the image's own.
+    /// The command. An empty list selects the command of the image.
     pub command: Vec<String>,
-    /// The arguments. An empty list selects the image's own.
+    /// The arguments. An empty list selects the arguments of the image.
     pub args: Vec<String>,
 }
 

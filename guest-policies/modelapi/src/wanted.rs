@@ -138,7 +138,7 @@ fn api_key(key: &ApiKey, notes: &mut Vec<Note>) -> Result<Option<Key>, Refusal> 
     }
     if let Some(selector) = from.and_then(|from| from.secret_key_ref.as_ref()) {
         if from.is_some_and(|from| from.config_map_key_ref.is_some()) {
-            let message = "valueFrom.secretKeyRef is set and wins: remove one of the two";
+            let message = "has no effect, because valueFrom.secretKeyRef is also set: remove one of the two";
             let path = "spec.proxyConfig.apiKey.valueFrom.configMapKeyRef";
             notes.push(note::at(path, note::warning("Unused", message)));
         }
@@ -149,7 +149,7 @@ fn api_key(key: &ApiKey, notes: &mut Vec<Note>) -> Result<Option<Key>, Refusal> 
         complete(selector, "spec.proxyConfig.apiKey.valueFrom.configMapKeyRef", "ConfigMap")?;
         return Ok(Some(Key::ConfigMap(selector.clone())));
     }
-    let message = "apiKey holds neither value nor valueFrom and counts as absent";
+    let message = "apiKey has neither value nor valueFrom, so the policy ignores it";
     notes.push(note::at("spec.proxyConfig.apiKey", note::warning("ApiKeyEmpty", message)));
     Ok(None)
 }
@@ -171,7 +171,7 @@ fn config_file(config: Option<&ConfigYaml>, notes: &mut Vec<Note>) -> Result<Con
     let chosen = match (text(source.from_string.as_ref()), &source.from_secret_key_ref) {
         (Some(text), secret) => {
             if secret.is_some() {
-                let message = "configYaml.fromString is set and wins: remove one of the two";
+                let message = "has no effect, because configYaml.fromString is also set: remove one of the two";
                 notes.push(note::at(FROM_SECRET, note::warning("ConfigSecretUnused", message)));
             }
             Config::Text { text: text.to_owned(), path: FROM_STRING }

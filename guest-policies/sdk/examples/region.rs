@@ -62,7 +62,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_region_is_set_on_top_of_what_the_layer_below_mapped() {
+    fn the_region_is_added_to_the_mapping_of_the_layer_below() {
         let mut below = Env::new();
         below.container("main").set("REGION", "nowhere", "policy").set("NAME", "b", "metadata.name");
         let subject = testing::subject(&json!({})).settings(&json!({"region": "us-east-1"})).build();

@@ -8,7 +8,7 @@
 ///
 /// Both pointers must be valid for reads of `count` bytes.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "the two exports below are all that there is of it")]
+#[allow(clippy::inline_always, reason = "only the two exports below call this function")]
 unsafe fn compare(mut one: *const u8, mut other: *const u8, mut count: usize) -> i32 {
     while count >= 8 {
         // SAFETY: at least eight bytes are left, and the read needs no alignment.

@@ -15,7 +15,7 @@ pub enum Error {
     #[error("must be one to four parts such as 1h, 30m, 10s or 500ms, each with at most five digits")]
     NotGateway,
     /// The duration is longer than Go can represent, or than the Gateway API can express.
-    #[error("must be less than 292 years, and of the Gateway API less than 100000h")]
+    #[error("must be shorter than 292 years, and in fields of the Gateway API shorter than 100000h")]
     TooLong,
 }
 

@@ -160,7 +160,7 @@ mod tests {
     use crate::types::{Refusal, Severity, Truth};
 
     #[test]
-    fn a_blocker_names_what_it_waits_for() {
+    fn a_blocker_names_the_object_that_it_waits_for() {
         let on = need::reference("v1", "ConfigMap", "c");
         let missing = blocker::not_found(on.clone());
         assert_eq!((missing.reason.as_str(), missing.message.as_str()), ("NotFound", "ConfigMap c not found"));

@@ -92,7 +92,7 @@ impl SubjectExt for Subject {
     fn list(&self, id: &str) -> Lookup<Vec<Object>> {
         match answer(self, id) {
             Some(Answer::Objects(texts)) => Lookup::There(texts.iter().map(|text| Object::parse(text)).collect()),
-            Some(Answer::Secret(_)) => Lookup::Forbidden("a Secret is answered by its facts only".to_owned()),
+            Some(Answer::Secret(_)) => Lookup::Forbidden("the host returns only the facts of a Secret".to_owned()),
             Some(Answer::Unserved) => Lookup::Unserved,
             Some(Answer::Forbidden(why)) => Lookup::Forbidden(why.clone()),
             None => Lookup::Unasked,

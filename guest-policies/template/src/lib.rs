@@ -83,7 +83,7 @@ impl Policy for Website {
         let mut wrong = Violations::new();
         wrong.require(!spec.title.trim().is_empty(), "spec.title", "must not be blank: give the site a title");
         if let Some(why) = names::dns1035_label(name) {
-            wrong.add("metadata.name", format!("{why}, since the Service has it too"));
+            wrong.add("metadata.name", format!("{why}, since the Service has the same name"));
         }
         wrong.into_result()?;
 

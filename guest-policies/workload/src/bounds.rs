@@ -28,14 +28,14 @@ const FILE: usize = 1_000_000;
 pub fn check(object: &Object, lists: &[List]) -> Result<(), Refusal> {
     lists.iter().chain(&EVERYWHERE).try_for_each(|(path, most)| {
         let count = object.at(path).and_then(Value::as_array).map_or(0, Vec::len);
-        let remedy = "divide the object, or keep what is long in ConfigMaps or Secrets";
+        let remedy = "split the object, or move long content to ConfigMaps or Secrets";
         within(&path.join("."), count, "entries", *most, remedy)
     })
 }
 
 /// Refuses a file that is too large for a ConfigMap.
 pub fn check_file(path: &str, text: &str) -> Result<(), Refusal> {
-    within(path, text.len(), "bytes", FILE, "a ConfigMap holds no more; make it shorter")
+    within(path, text.len(), "bytes", FILE, "a ConfigMap cannot contain more; make the file shorter")
 }
 
 /// Refuses a `count` at `path` that is larger than `most`.

@@ -91,8 +91,8 @@ impl Workload<'_> {
         let longest = LABEL_MAX - prefix;
         let message = if self.name.len() > longest {
             Some(format!(
-                "the name has {} characters and at most {longest} fit: labels and Services allow {LABEL_MAX}, and a Service \
-                 has `{}-` before it; choose a shorter name",
+                "the name has {} characters, at most {longest} are possible: labels and names of Services allow \
+                 {LABEL_MAX}, and the Service name begins with `{}-`; choose a shorter name",
                 self.name.len(),
                 self.kind.prefix
             ))
@@ -110,8 +110,8 @@ impl Workload<'_> {
     fn wrong_for_a_service(&self, longest: usize) -> Option<String> {
         if self.name.is_empty() || self.name.starts_with('-') || !is_dns1035_label(&self.child_name()) {
             return Some(format!(
-                "`{}` cannot be part of a Service name: use lower-case letters, digits and `-` (no dots), begin and end \
-                 with a letter or digit, at most {longest} characters",
+                "`{}` cannot be part of a Service name: use lower-case letters, digits and `-` (no dots), begin and \
+                 end with a letter or digit, at most {longest} characters",
                 quote::shown(self.name, 253)
             ));
         }

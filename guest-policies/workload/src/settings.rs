@@ -168,10 +168,10 @@ pub struct Gateway {
     /// Name of the Gateway.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::shape::any_object_name", extend("x-env" = "GATEWAY_NAME")))]
     pub name: String,
-    /// Namespace of the Gateway; empty selects the object's own.
+    /// Namespace of the Gateway; empty selects the object's namespace.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::shape::any_namespace", extend("x-env" = "GATEWAY_NAMESPACE")))]
     pub namespace: String,
-    /// Request timeout of objects that set none, such as `1h30m`; `0s` sets no limit.
+    /// Request timeout of objects that set no timeout, such as `1h30m`; `0s` sets no limit.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^([0-9]+(h|m|s|ms)){1,4}$")))]
     pub timeout: String,
 }

@@ -71,8 +71,8 @@ impl<'a> Telemetry<'a> {
 
     /// Returns a warning if telemetry is enabled without an endpoint.
     pub fn note(&self) -> Option<Note> {
-        let message = "telemetry is enabled without an endpoint: nothing will be exported; set the endpoint, or \
-                       DEFAULT_TELEMETRY_ENDPOINT for the operator";
+        let message = "telemetry is enabled without an endpoint: the pods export nothing; set the endpoint, or \
+            DEFAULT_TELEMETRY_ENDPOINT for the operator";
         (self.enabled && self.endpoint.is_none())
             .then(|| note::at(format!("{}.endpoint", self.path), note::warning("TelemetryWithoutEndpoint", message)))
     }

@@ -193,7 +193,10 @@ async fn a_missing_feature_is_refused_with_an_alternative() {
     let error = pods.logs("web", &LogParams::default()).await.unwrap_err();
     let kube::Error::Api(told) = &error else { panic!("{error}") };
     assert_eq!((told.code, told.reason.as_str()), (501, "NotImplemented"));
-    assert!(told.message.contains("it runs no containers") && told.message.contains("kubectl describe pod"), "{error}");
+    assert!(
+        told.message.contains("this cluster runs no containers") && told.message.contains("kubectl describe pod"),
+        "{error}"
+    );
     let error = pods.logs("nobody", &LogParams::default()).await.unwrap_err();
     assert_eq!(message(&error), "pods \"nobody\" not found");
     let ingresses = api_of(&client, "networking.k8s.io", "v1", "Ingress", Some("t"));

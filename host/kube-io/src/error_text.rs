@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_api_server_answers_is_told_once_and_in_its_own_words() {
+    fn an_answer_of_the_api_server_is_reported_once_and_in_its_own_words() {
         assert_eq!(told(&forbidden()), "agents is forbidden");
         let listed = anyhow::Error::new(forbidden()).context("Agents cannot be listed");
         assert_eq!(told(listed.as_ref()), "Agents cannot be listed: agents is forbidden");

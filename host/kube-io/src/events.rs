@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_counted_event_that_somebody_deleted_is_written_again() {
+    async fn a_counted_event_that_a_user_deleted_is_written_again() {
         let bench = Bench::start();
         bench.write(&about("1", "a"), Repeat::Count).await;
         let name = bench.events.list(&ListParams::default()).await.unwrap().items.remove(0).metadata.name.unwrap();

@@ -19,7 +19,7 @@ pub(crate) enum MeantError {
     #[error(transparent)]
     Kind(#[from] KindError),
     /// The word may name a kind for which discovery failed.
-    #[error("{kind}; the API server could not say what it serves of {version}: {why}")]
+    #[error("{kind}; could not ask the API server for the kinds of {version}: {why}")]
     Unasked {
         /// The result without that kind.
         kind: KindError,

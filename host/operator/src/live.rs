@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_was_listed_in_one_namespace_is_not_missing_in_another() -> anyhow::Result<()> {
+    async fn objects_listed_in_one_namespace_are_not_missing_in_another() -> anyhow::Result<()> {
         let cluster = Cluster::builder().start();
         let client = Client::new(cluster.service(), "a");
         for place in ["a", "b"] {

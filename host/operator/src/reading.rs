@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_told() {
+    fn bytes_that_are_not_text_are_reported() {
         let told = |bytes: &[u8]| utf8("a".to_owned(), bytes.to_vec()).unwrap_err().to_string();
         assert_eq!(told(&[0xff]), "a: is no text in UTF-8: name a file with YAML or JSON");
         assert_eq!(told(&[0x1f, 0x8b, 8]), "a: is packed with gzip: name a file with YAML or JSON");

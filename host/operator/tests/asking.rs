@@ -188,9 +188,9 @@ async fn plan_leaves_out_a_revision_with_lost_bytes_and_warns_with_a_remedy() {
     let plan = ["plan", "--settings", settings.as_str(), "--for", "agent"];
     stage.record("agent-1", &package("x:1"), 1, &json!({"state": "Active", "policy": "agent"}));
     for (kept, why) in [
-        (None, "the operator no longer keeps its bytes"),
-        (Some("{name: agent, settings: {image: evil}}"), "its kept bytes were changed"),
-        (Some("{nonsense: 1}"), "its kept bytes are damaged"),
+        (None, "the operator no longer stores the bytes of this revision"),
+        (Some("{name: agent, settings: {image: evil}}"), "the stored bytes of this revision were changed"),
+        (Some("{nonsense: 1}"), "the stored bytes of this revision are damaged"),
     ] {
         if let Some(file) = kept {
             let metadata = json!({"name": "agent-1", "namespace": HOME});

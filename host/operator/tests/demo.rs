@@ -305,7 +305,7 @@ fn says_what_it_does_not_do(demo: &Demo) {
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
     let told = refused(&format!("logs {pod}"));
-    assert!(told.contains("it runs no containers") && told.contains("kubectl describe pod"), "{told}");
+    assert!(told.contains("this cluster runs no containers") && told.contains("kubectl describe pod"), "{told}");
     let told = refused("create quota most --hard=pods=1");
     assert!(told.contains("the demo's cluster serves Namespace, ConfigMap, ") && told.contains("Job.batch"), "{told}");
     let help = finish(binary().args(["demo", "--help"]), "");

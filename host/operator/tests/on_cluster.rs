@@ -34,7 +34,7 @@ async fn plan_decides_conflicts_by_claim_time_not_by_config_map_age() {
     let ran = stage.policy(&plan).await;
     assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
     assert!(
-        ran.stderr.contains("would not serve: theirs-1 sets `image` of agent in the same place and did first"),
+        ran.stderr.contains("would not serve: theirs-1 sets `image` of agent in the same place, and did so first"),
         "{}",
         ran.stderr
     );
@@ -218,7 +218,7 @@ async fn push_waits_for_passes_and_fails_if_the_policy_is_quarantined() {
     let ran = pushed(&stage, &[active(2), active(0)]).await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let ran = pushed(&stage, &[active(2)]).await;
-    assert!(ran.code == 1 && ran.stderr.contains("2 objects wait for a pass with it"), "{}", ran.stderr);
+    assert!(ran.code == 1 && ran.stderr.contains("2 objects wait for a pass with the revision"), "{}", ran.stderr);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -153,7 +153,11 @@ fn pack_refuses_packages_that_a_cluster_would_refuse() {
     let folder = Folder::new("pack-refused");
     for (file, content, told) in [
         ("text.yaml", "grants: {privileges: [everything]}", "everything"),
-        ("broken.wasm", "\0asm\x01\0\0\0", "core module: convert it to a component with `kaos-operator policy build`"),
+        (
+            "broken.wasm",
+            "\0asm\x01\0\0\0",
+            "core module: convert the module to a component with `kaos-operator policy build`",
+        ),
         ("stranger.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}", "kaos.tools/policy"),
     ] {
         let ran = run(["policy", "pack", &folder.write(file, content)], "");

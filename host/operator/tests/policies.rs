@@ -40,7 +40,7 @@ fn check_warns_of_limits_above_the_operators() {
     let ran = run(["policy", "check", &file], "");
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     let told = "warning: ".to_owned() + &file;
-    let remark = "limits.fuel of policy.yaml is 900,000,000, but the operator allows 500,000,000, which limits a pass";
+    let remark = "limits.fuel of policy.yaml is 900,000,000, but the operator allows at most 500,000,000 in a pass";
     assert_eq!(ran.stderr, format!("{told}: {remark}\n"));
     let ran = run(["policy", "check", &file, "-o", "json"], "");
     assert_eq!(ran.json()["remarks"], serde_json::json!([remark]), "{}", ran.stdout);

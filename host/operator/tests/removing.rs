@@ -38,7 +38,7 @@ async fn list_hides_finished_revisions_and_reports_unlisted_chunks() {
     let gone = Package { name: "gone".into(), ..package("x:9") };
     stage.revision("gone-1", &gone, 1, &json!({"state": "Quarantined", "policy": "agent"}));
     let ran = stage.policy(&["list"]).await;
-    assert!(ran.code == 0 && ran.stdout.contains("No installed policy serves"), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.code == 0 && ran.stdout.contains("All policy revisions are finished"), "{}{}", ran.stdout, ran.stderr);
     stage.revision("agent-2", &package("x:2"), 2, &json!({"state": "Active", "policy": "agent"}));
     refused("agent-3", "x:3");
     refused("agent-4", "x:4");
@@ -113,13 +113,17 @@ async fn a_record_that_came_to_serve_while_the_others_were_waited_for_stays() {
     let removes = stage.policy(&["remove", "agent", "--with-history"]);
     let (ran, ()) = tokio::join!(removes, takes_notice);
     assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stderr.contains("PolicyRevision kaos-system/agent-1 stays: it serves again"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("PolicyRevision kaos-system/agent-1 stays: the revision serves again"),
+        "{}",
+        ran.stderr
+    );
     let is_known = |name| stage.cluster.object("kaos.tools", "policyrevisions", HOME, name).is_some();
     assert!(is_known("agent-1") && !is_known("agent-2"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn which_of_several_is_meant_is_said_by_scope_and_what_is_not_there_is_told() {
+async fn scope_chooses_among_several_packages_and_an_unknown_package_is_reported() {
     let stage = Stage::start("remove-which").await;
     for scope in ["blue", "team"] {
         let file =
@@ -131,7 +135,7 @@ async fn which_of_several_is_meant_is_said_by_scope_and_what_is_not_there_is_tol
     assert!(ran.code == 2 && ran.stderr.contains(several), "{}", ran.stderr);
     let ran = stage.policy(&["remove", "agent", "--scope", "team"]).await;
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("it answers for no kind now"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("the policy answers for no kind now"), "{}", ran.stdout);
     assert!(is_there(&stage, "policy-agent-settings.blue") && !is_there(&stage, "policy-agent-settings.team"));
     let ran = stage.policy(&["remove", "nothing"]).await;
     assert!(ran.code == 2 && ran.stderr.contains("see `policy list --all`"), "{}", ran.stderr);
@@ -161,7 +165,7 @@ async fn removed_settings_stop_serving_can_return_and_can_be_erased() {
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert!(!is_there(&stage, "policy-agent-settings"));
     let listed = stage.policy(&["list"]).await;
-    assert!(listed.stdout.contains("No installed policy serves"), "{}", listed.stdout);
+    assert!(listed.stdout.contains("All policy revisions are finished"), "{}", listed.stdout);
     let ran = stage.policy(&["rollback", "agent", "--namespace", "team"]).await;
     assert!(ran.code == 2 && ran.stderr.contains("see `policy list --all`"), "{}", ran.stderr);
     let ran = stage.policy(&["rollback", "agent", "--namespace", HOME]).await;

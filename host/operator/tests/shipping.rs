@@ -187,7 +187,8 @@ async fn rollback_skips_an_active_revision_that_cannot_be_loaded() {
     stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Superseded", "policy": "agent"}));
     let lost = json!({
         "state": "Active", "policy": "agent", "predecessor": "agent-1", "reason": "NotLoaded",
-        "message": "it cannot be loaded any more (BytesLost: what was kept of it is gone or was changed)",
+        "message": "it cannot be loaded any more (BytesLost: what was kept of it is gone or was \
+            changed)",
     });
     stage.revision("agent-2", &package("x:2"), 2, &lost);
     let mut index = pack("policy-agent-settings", HOME, &package("x:3").file, None).unwrap().index;
@@ -218,7 +219,7 @@ async fn rollback_prefers_the_operators_namespace_unless_one_is_given() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn there_is_no_rollback_to_what_is_not_kept_or_was_changed() {
+async fn a_rollback_to_missing_or_changed_bytes_fails() {
     let stage = Stage::start("rollback-none").await;
     let ran = stage.policy(&["rollback", "agent"]).await;
     assert!(ran.code == 2 && ran.stderr.contains("policy list"), "{}", ran.stderr);

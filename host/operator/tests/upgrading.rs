@@ -56,7 +56,10 @@ fn the_values_of_a_secured_cluster_need_its_issuer_and_keep_it_protected() {
         ran.stdout
     );
     let text = check(&["-f", &cluster, "--values", &values]).stdout;
-    assert!(text.starts_with("Breaks, or is left open:\n") && text.contains("security.acceptUnserved"), "{text}");
+    assert!(
+        text.starts_with("Stops working, or stays open to all callers:\n") && text.contains("security.acceptUnserved"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -59,7 +59,7 @@ pub enum CompileError {
     #[error(transparent)]
     Inspect(#[from] InspectError),
     /// The compiler rejects the component.
-    #[error("the compiler rejects it: {0}")]
+    #[error("the compiler rejects the component: {0}")]
     Refused(String),
     /// Compilation took too much processor time.
     #[error("compiling took longer than {seconds} s and was stopped: split large functions")]
@@ -74,7 +74,7 @@ pub enum CompileError {
         seconds: u64,
     },
     /// Compilation took too much memory or crashed the compiler.
-    #[error("the compile child ended with {how}; it may use {memory} bytes: split large functions")]
+    #[error("the compile child ended with {how}; its memory limit is {memory} bytes: split large functions")]
     Died {
         /// The child's exit status.
         how: String,
@@ -91,7 +91,7 @@ pub enum CompileError {
     #[error("the check was stopped, since its result is not needed any more or another check goes first")]
     Unwanted,
     /// Another process killed the compiler. This error says nothing about the component.
-    #[error("the compile child was killed from outside, most likely because the machine is short of memory")]
+    #[error("another process killed the compile child, most likely because the machine is short of memory")]
     Killed,
     /// The child process could not be started or failed to set its limits.
     #[error("the compile child could not be run: {0}")]

@@ -48,9 +48,9 @@ impl Verb {
             Self::Describe => "to describe itself",
             Self::Begin => "to read the object",
             Self::Needs => "to name its needs",
-            Self::MapEnv => "to work out the environment variables",
-            Self::Translate => "to work out the manifests",
-            Self::Assess => "to work out the status",
+            Self::MapEnv => "to compute the environment variables",
+            Self::Translate => "to compute the manifests",
+            Self::Assess => "to compute the status",
         }
     }
 }
@@ -67,7 +67,7 @@ pub enum Failure {
         reason: String,
     },
     /// The pass ran out of fuel.
-    #[error("{verb} ran out of fuel: {} it takes more than the {} units that a pass has", verb.purpose(), count(limit))]
+    #[error("{verb} ran out of fuel: {} it takes more than the {} units of a pass", verb.purpose(), count(limit))]
     OutOfFuel {
         /// The function that was running.
         verb: Verb,
@@ -75,7 +75,7 @@ pub enum Failure {
         limit: u64,
     },
     /// The pass asked for too much memory.
-    #[error("{verb} ran out of memory: {} it takes {}, and a pass has {}", verb.purpose(), bytes(*wanted), bytes(*limit))]
+    #[error("{verb} ran out of memory: {} it needs {}, but a pass has {}", verb.purpose(), bytes(*wanted), bytes(*limit))]
     OutOfMemory {
         /// The function that was running.
         verb: Verb,
@@ -85,7 +85,7 @@ pub enum Failure {
         limit: usize,
     },
     /// The answer of one call is too large.
-    #[error("the answer of {verb} is larger than {}, the largest that is accepted", bytes(*limit))]
+    #[error("the answer of {verb} is larger than {}, the limit for an answer", bytes(*limit))]
     AnswerTooLarge {
         /// The function that answered.
         verb: Verb,
@@ -128,13 +128,13 @@ pub enum Failure {
     #[error("cannot open a sandbox: {0}")]
     Sandbox(String),
     /// The policy asks for new needs in every round.
-    #[error("needs asked for further objects {limit} times in a row")]
+    #[error("function needs asked for further objects {limit} times in a row")]
     TooManyRounds {
         /// The maximum number of rounds.
         limit: usize,
     },
     /// The guard rejected the answer.
-    #[error("the guard stopped it: {}", list(.0))]
+    #[error("the guard rejected the answer: {}", list(.0))]
     Guard(Vec<Breach>),
     /// The policy is an overlay and has no such function.
     #[error("{verb} is not a function of an environment overlay")]
@@ -207,15 +207,15 @@ mod tests {
     #[test]
     fn a_limit_is_reported_in_units_with_the_purpose_that_exceeded_it() {
         let fuel = Failure::OutOfFuel { verb: Verb::Translate, limit: 500_000_000 };
-        let told = "translate ran out of fuel: to work out the manifests it takes more than the 500,000,000 units that a \
-                    pass has";
+        let told = "translate ran out of fuel: to compute the manifests it takes more than the 500,000,000 units of a \
+            pass";
         assert_eq!(fuel.to_string(), told);
         let memory = Failure::OutOfMemory { verb: Verb::MapEnv, wanted: 38_076_416, limit: 32 << 20 };
-        let told = "map-env ran out of memory: to work out the environment variables it takes 36.4 MiB, and a pass has 32 \
-                    MiB";
+        let told = "map-env ran out of memory: to compute the environment variables it needs 36.4 MiB, but a pass has \
+            32 MiB";
         assert_eq!(memory.to_string(), told);
         let answer = Failure::AnswerTooLarge { verb: Verb::Assess, limit: 8 << 20 };
-        assert_eq!(answer.to_string(), "the answer of assess is larger than 8 MiB, the largest that is accepted");
+        assert_eq!(answer.to_string(), "the answer of assess is larger than 8 MiB, the limit for an answer");
     }
 
     #[test]

@@ -61,7 +61,7 @@ impl Limits {
             ("needs", number(self.needs, ceiling.needs, count)),
         ];
         let told = |(name, (own, most)): (&str, (String, String))| {
-            format!("limits.{name} of policy.yaml is {own}, but the operator allows {most}, which limits a pass")
+            format!("limits.{name} of policy.yaml is {own}, but the operator allows at most {most} in a pass")
         };
         all.into_iter().filter_map(|(name, above)| Some(told((name, above?)))).collect()
     }
@@ -83,9 +83,8 @@ mod tests {
         assert_eq!(ceiling.above(&ceiling), [""; 0]);
         let own = Limits { fuel: 900_000_000, memory: 48 << 20, needs: 2, ..ceiling };
         let told = own.above(&ceiling);
-        let fuel =
-            "limits.fuel of policy.yaml is 900,000,000, but the operator allows 500,000,000, which limits a pass";
+        let fuel = "limits.fuel of policy.yaml is 900,000,000, but the operator allows at most 500,000,000 in a pass";
         assert_eq!(told[0], fuel);
-        assert!(told.len() == 2 && told[1].contains("is 48 MiB, but the operator allows 32 MiB"), "{told:?}");
+        assert!(told.len() == 2 && told[1].contains("is 48 MiB, but the operator allows at most 32 MiB"), "{told:?}");
     }
 }

@@ -53,7 +53,7 @@ pub enum OnRefusal {
 }
 
 impl OnRefusal {
-    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde requires this signature")]
     fn is_told(&self) -> bool {
         *self == Self::Tell
     }
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_says_what_a_policy_may_do() -> Result<(), PolicyFileError> {
+    fn a_policy_file_contains_the_grants_of_the_policy() -> Result<(), PolicyFileError> {
         let file = PolicyFile::parse(concat!(
             "name: widget\nversion: 1.2.3\ngrants:\n  reads:\n",
             "  - {apiVersion: v1, kind: ConfigMap, namespace: $(OPERATOR_NAMESPACE), names: [sizes]}\n",

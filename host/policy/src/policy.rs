@@ -158,7 +158,7 @@ pub enum StackError {
     #[error("{0} is a whole policy: only an environment overlay can be added to another policy")]
     OverlayIsPolicy(PolicyId),
     /// Two layers have the same name, so the host could not distinguish their needs and settings.
-    #[error("two layers have the name {0}: give the overlay a name of its own")]
+    #[error("two layers have the name {0}: choose another name for the overlay")]
     SameName(String),
 }
 

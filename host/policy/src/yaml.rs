@@ -56,17 +56,17 @@ impl MessageFormatter for Words {
     }
 }
 
-const ALIASES: &str = "its aliases expand to more than the limit: write the values in full";
+const ALIASES: &str = "the aliases expand to more than the limit: write the values in full";
 
 fn too_much(breach: &BudgetBreach) -> &'static str {
     match breach {
-        BudgetBreach::Depth { .. } => "it is nested too deep",
+        BudgetBreach::Depth { .. } => "the text is nested too deep",
         BudgetBreach::Aliases { .. }
         | BudgetBreach::Anchors { .. }
         | BudgetBreach::AliasAnchorRatio { .. }
         | BudgetBreach::RecordedAnchorEvents { .. }
         | BudgetBreach::RecordedAnchorBytes { .. } => ALIASES,
-        _ => "it has too many parts: split it into several documents",
+        _ => "the text has too many parts: split it into several documents",
     }
 }
 
@@ -90,9 +90,9 @@ mod tests {
         let several = refused("a: 1\n---\nb: 2\n");
         assert!(several.starts_with("the text has several documents, but must have one"), "{several}");
         let deep = refused(&format!("{}{}", "[".repeat(100), "]".repeat(100)));
-        assert!(deep.starts_with("it is nested too deep"), "{deep}");
+        assert!(deep.starts_with("the text is nested too deep"), "{deep}");
         let long = refused(&"- x\n".repeat(300_000));
-        assert!(long.starts_with("it has too many parts: split it into several documents at line "), "{long}");
+        assert!(long.starts_with("the text has too many parts: split it into several documents at line "), "{long}");
         let is_no_yaml = |text: &str| is_syntax(&serde_saphyr::from_str::<Value>(text).unwrap_err());
         assert!(is_no_yaml("kind: [\n") && !is_no_yaml("spec: 1\nspec: 2\n") && !is_no_yaml(&"- x\n".repeat(300_000)));
         let list = serde_saphyr::from_str::<BTreeMap<String, Vec<String>>>("names: a\n").unwrap_err();

@@ -43,7 +43,7 @@ const TESTS: [(&str, fn()); 11] = [
         types_that_take_for_ever_to_compare_are_stopped_in_time,
     ),
     ("a_component_that_is_no_longer_wanted_is_not_compiled", a_component_that_is_no_longer_wanted_is_not_compiled),
-    ("a_child_gives_way_to_whoever_compiles", a_child_gives_way_to_whoever_compiles),
+    ("a_compile_child_runs_with_a_lower_priority", a_compile_child_runs_with_a_lower_priority),
     ("code_without_end_is_not_read", code_without_end_is_not_read),
     ("a_killed_child_says_nothing_about_its_component", a_killed_child_says_nothing_about_its_component),
     ("a_failed_compilation_has_a_reason", a_failed_compilation_has_a_reason),
@@ -151,7 +151,7 @@ fn parent_and_niceness(process: &str) -> Option<(u32, i32)> {
     Some((fields.get(1)?.parse().ok()?, fields.get(16)?.parse().ok()?))
 }
 
-fn a_child_gives_way_to_whoever_compiles() {
+fn a_compile_child_runs_with_a_lower_priority() {
     let limits = CompileLimits { memory: 4 << 30, cpu_seconds: 5, ..CompileLimits::default() };
     let bounds = Bounds { bytes: usize::MAX, function_bytes: u64::MAX, ..Bounds::default() };
     let (_, own) = parent_and_niceness("self").unwrap();

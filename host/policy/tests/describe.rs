@@ -120,5 +120,5 @@ fn an_unknown_member_of_an_extra_is_refused_by_its_name() {
     assert_eq!(with("{}"), Ok(()));
     let error = with(r#"{"priority": 1}"#).unwrap_err();
     assert!(matches!(&error, DescribeError::UnknownMember { key, .. } if key == "priority"), "{error}");
-    assert!(error.to_string().contains("`priority` is no member"), "{error}");
+    assert!(error.to_string().contains("the field `priority`"), "{error}");
 }

@@ -165,8 +165,8 @@ fn a_forbidden_privilege_is_reported_to_the_user_who_asked_for_it() {
     let message = &told[1].message;
     assert!(
         message.starts_with("asks for privilege hostPath, but the operator's --user-privileges=refused forbids this")
-            && message.contains("remove it")
-            && message.contains("existing pods keep running with it until then"),
+            && message.contains("remove the field")
+            && message.contains("pods that have the privilege keep running until then"),
         "{message}"
     );
     // If the policy itself adds privileges, the policy's author must correct them.

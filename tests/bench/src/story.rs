@@ -208,7 +208,7 @@ impl Story<'_> {
         calls.until_still(&mut tail, (self.pace.still, PATIENCE), asked).await?;
         let usage = subject.usage();
         let figures = &mut self.figures;
-        figures.note("restart.quiet", calls.last()?.context("it asked for nothing")? - begin);
+        figures.note("restart.quiet", calls.last()?.context("the operator sent no request")? - begin);
         figures.count("restart.writes", calls.count(Sort::Write) + calls.count(Sort::Event));
         figures.count("restart.reads", calls.count(Sort::Read));
         figures.note("restart.processor", usage.processor.as_secs_f64());

@@ -127,7 +127,7 @@ impl Stage {
     pub(crate) async fn until(&self, what: &str, is: impl Fn() -> bool) -> Result<Duration> {
         let began = Instant::now();
         while !is() {
-            ensure!(began.elapsed() < PATIENCE, "waited in vain until {what}");
+            ensure!(began.elapsed() < PATIENCE, "timed out waiting until {what}");
             tokio::time::sleep(BEAT).await;
         }
         Ok(began.elapsed())

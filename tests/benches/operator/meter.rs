@@ -87,7 +87,7 @@ impl Meter {
                 return Ok(last);
             }
             if Instant::now() >= deadline {
-                bail!("it does not settle\n{}\n{}", self.process.log(), last.page);
+                bail!("the operator does not become idle\n{}\n{}", self.process.log(), last.page);
             }
         }
     }

@@ -13,22 +13,22 @@ type Row = (&'static str, fn(&Told) -> String);
 
 const ROWS: [Row; 15] = [
     ("objects that are kept", |told| figure(told.stored.0)),
-    ("**everything is made**, s", |told| figure(told.creation.wall.as_secs_f64())),
+    ("**all children exist**, s", |told| figure(told.creation.wall.as_secs_f64())),
     ("passes", |told| figure(told.creation.passes)),
     ("passes a second", |told| figure(told.creation.passes / told.creation.wall.as_secs_f64())),
-    ("writes for an Agent and its children, statuses included", |told| {
+    ("writes for an Agent and its children, including statuses", |told| {
         if told.agents == 0 { String::new() } else { format!("{:.2}", told.creation.writes / number(told.agents)) }
     }),
     ("reads", |told| figure(told.creation.reads)),
     ("resident at most, MB", |told| megabytes(told.created.0)),
-    ("**a restart finds everything as it should be**, s", |told| figure(told.restart.wall.as_secs_f64())),
+    ("**a restart finds all children up to date**, s", |told| figure(told.restart.wall.as_secs_f64())),
     ("passes a second", |told| figure(told.restart.passes / told.restart.wall.as_secs_f64())),
     ("writes; reads; watches", |told| calls(&told.restart)),
     ("resident at most, MB", |told| megabytes(told.settled.0)),
     ("**settled**: resident, MB (aim: 250)", |told| megabytes(told.settled.1)),
     ("requests in 15 s, watches apart", |told| figure(told.quiet.writes + told.quiet.events + told.quiet.reads)),
     ("**a label on a ModelAPI of 1,000 Agents**: passes over Agents; writes", |told| change(told.label.as_ref())),
-    ("**another model in it**: passes over Agents; writes, its own and statuses included", |told| {
+    ("**another model in this ModelAPI**: passes over Agents; writes, including the ModelAPI and statuses", |told| {
         change(told.model.as_ref())
     }),
 ];
@@ -64,8 +64,8 @@ fn more(small: &Told, large: &Told) -> String {
         grouped((large.cpu.as_secs_f64() - small.cpu.as_secs_f64()) * 1e6 / passes)
     };
     format!(
-        "\nFrom {} to {} Agents: {} more objects are kept, each {} bytes of text and {} bytes of resident memory; \
-         a pass takes {} µs of processor time where everything is made, {} µs where everything is as it should be.\n",
+        "\nFrom {} to {} Agents: {} more objects are kept, each {} bytes of text and {} bytes of resident memory; a \
+         pass takes {} µs of processor time if it creates all children, {} µs if all children are up to date.\n",
         grouped(number(small.agents)),
         grouped(number(large.agents)),
         grouped(objects),

@@ -115,7 +115,7 @@ async fn until(what: &str, holds: impl AsyncFn() -> bool) -> Result<()> {
     let deadline = Instant::now() + PATIENCE;
     while !holds().await {
         if Instant::now() > deadline {
-            bail!("waited in vain until {what}");
+            bail!("timed out waiting until {what}");
         }
         tokio::time::sleep(BEAT).await;
     }

@@ -28,7 +28,7 @@ impl Programs {
         let this = std::env::current_exe()?;
         let here = this.ancestors().map(|folder| folder.join("kaos-operator"));
         let found = here.take(4).find(|path| path.is_file());
-        found.with_context(|| format!("no kaos-operator beside {}: build the whole workspace", this.display()))
+        found.with_context(|| format!("no kaos-operator next to {}: build the whole workspace", this.display()))
     }
 }
 

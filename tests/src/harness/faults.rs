@@ -218,7 +218,7 @@ impl FaultPlan for Script {
 /// If `missed` is not empty.
 pub(super) fn none_missed(missed: impl IntoIterator<Item = String>) {
     let missed: Vec<String> = missed.into_iter().collect();
-    assert!(missed.is_empty(), "nothing met this fault, so nothing was shown of it: {}", missed.join("; "));
+    assert!(missed.is_empty(), "no request met this fault, so the test proves nothing about it: {}", missed.join("; "));
 }
 
 #[cfg(test)]
@@ -287,7 +287,8 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "nothing met this fault, so nothing was shown of it: events of services: Drop")]
+    #[should_panic(expected = "no request met this fault, so the test proves nothing about it: events of services: \
+        Drop")]
     fn an_unmet_fault_fails_the_test() {
         let script = Script::default();
         script.events("services", EventFate::Drop);

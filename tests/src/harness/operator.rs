@@ -127,7 +127,7 @@ impl World {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => panic!("the operator ended with: {error}"),
                 Err(error) if error.is_cancelled() => {}
-                Err(error) => panic!("the operator came down: {error}"),
+                Err(error) => panic!("the task of the operator failed: {error}"),
             }
         }
     }
@@ -185,7 +185,7 @@ impl World {
     /// If a policy does not describe itself.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub fn policies(&self) -> Vec<Arc<Policy>> {
-        self.setting.policies().unwrap_or_else(|error| panic!("the policies are not in order: {error:#}"))
+        self.setting.policies().unwrap_or_else(|error| panic!("the policies cannot be used: {error:#}"))
     }
 
     /// Makes the compiler fail on every component that contains this text, as if the system had killed the compile
@@ -198,7 +198,7 @@ impl World {
     /// Makes the compiler refuse every component that contains this text. Another build of the operator may refuse such
     /// components. `None` removes this rule.
     pub fn refuse_to_compile(&self, text: Option<&'static str>) {
-        self.hinder_compiler(text, CompileError::Refused("this build takes it no longer".to_owned()));
+        self.hinder_compiler(text, CompileError::Refused("this build no longer accepts the component".to_owned()));
     }
 
     fn hinder_compiler(&self, text: Option<&'static str>, why: CompileError) {

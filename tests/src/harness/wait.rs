@@ -38,7 +38,7 @@ impl World {
             if holds(&objects) {
                 return objects;
             }
-            assert!(Instant::now() < deadline, "waited in vain until {what}\n{}", self.explanation(at).await);
+            assert!(Instant::now() < deadline, "timed out waiting until {what}\n{}", self.explanation(at).await);
             tokio::time::sleep(BEAT).await;
         }
     }
@@ -60,7 +60,7 @@ impl World {
     pub async fn until_true(&self, what: &str, holds: impl AsyncFn() -> bool) {
         let deadline = Instant::now() + self.patience();
         while !holds().await {
-            assert!(Instant::now() < deadline, "waited in vain until {what}\n{}", self.explanation(&[]).await);
+            assert!(Instant::now() < deadline, "timed out waiting until {what}\n{}", self.explanation(&[]).await);
             tokio::time::sleep(BEAT).await;
         }
     }
@@ -74,7 +74,7 @@ impl World {
         let began = std::time::Instant::now();
         while !holds().await {
             let explained = async || self.explanation(&[]).await;
-            assert!(began.elapsed() < MEANWHILE, "waited in vain until {what}\n{}", explained().await);
+            assert!(began.elapsed() < MEANWHILE, "timed out waiting until {what}\n{}", explained().await);
             tokio::task::yield_now().await;
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -102,7 +102,7 @@ impl World {
                 return;
             }
         }
-        panic!("it goes on changing\n{}", self.explanation(&[]).await);
+        panic!("the objects keep changing\n{}", self.explanation(&[]).await);
     }
 
     /// Returns the resource versions of all objects in the test's namespace that an operator may write.

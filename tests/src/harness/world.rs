@@ -61,7 +61,7 @@ impl World {
     /// If the world has a real cluster. The test's scenario must require the embedded cluster.
     #[expect(clippy::panic, reason = "the scenario is wrong")]
     pub fn embedded(&self) -> &Cluster {
-        self.try_embedded().unwrap_or_else(|| panic!("this test has to say `embedded` in its scenario"))
+        self.try_embedded().unwrap_or_else(|| panic!("the scenario of this test must be `embedded`"))
     }
 
     /// Returns the embedded cluster. Returns `None` on a real cluster.

@@ -99,8 +99,9 @@ impl Run<'_> {
         wrong.append(&mut self.keeper.wrong);
         let counts = self.proxy.counts();
         let summary = format!(
-            "seed {seed}: {} edits and {} disasters in {} s {:?}\nthe operator was started {} times, and ended {} times by itself\n\
-             {} connections: {} refused, {} reset, {} stalled, {} slow\nin order {:.1} s after the end of it, with {} objects",
+            "seed {seed}: {} edits and {} disasters in {} s {:?}\nthe operator was started {} times, and ended {} \
+             times by itself\n{} connections: {} refused, {} reset, {} stalled, {} slow\nin order {:.1} s after the \
+             end of it, with {} objects",
             self.edits,
             self.disasters.len(),
             time.as_secs(),
@@ -205,7 +206,7 @@ impl Run<'_> {
         let mut wrong = Vec::new();
         for (at, version) in strangers {
             if self.w.look(at).await["metadata"]["resourceVersion"] != *version {
-                wrong.push(format!("{at} is a stranger's and was changed"));
+                wrong.push(format!("{at} belongs to another client and was changed"));
             }
         }
         wrong

@@ -110,7 +110,7 @@ async fn a_second_release_for_all_namespaces_is_refused() {
     };
     let refused = second(&[]).expect_failure();
     let (which, remedy) =
-        ("an operator in namespace kaos-system (kaos) works in all namespaces already", "watchNamespaces");
+        ("the operator in namespace kaos-system (kaos) already works in all namespaces", "watchNamespaces");
     assert!(refused.contains(which) && refused.contains(remedy), "{refused}");
     let taken = second(&["--set", "watchNamespaces={second}"]).expect_failure();
     assert!(taken.contains("invalid ownership metadata"), "the definitions are the first one's: {taken}");
@@ -123,7 +123,7 @@ async fn a_second_release_for_all_namespaces_is_refused() {
     cluster.kubectl(&["delete", "clusterrolebinding", "kaos-operator-rolebinding"]).expect();
     let refused = upgraded.expect_failure();
     assert!(
-        refused.contains("an operator in namespace second (kaos-operator) works in all namespaces already"),
+        refused.contains("the operator in namespace second (kaos-operator) already works in all namespaces"),
         "{refused}"
     );
 }

@@ -48,7 +48,7 @@ async fn the_status_counts_pods_while_they_start_and_stop() {
     let world = release.world("places").await;
     world.apply_all(&team()).await;
     // No node accepts the ModelAPI's pods.
-    let waiting = world.until("it counts", "ModelAPI/llm", |object| counts(object, "0/1")).await;
+    let waiting = world.until("the status counts the replicas", "ModelAPI/llm", |object| counts(object, "0/1")).await;
     assert_eq!(
         (&condition(&waiting, "Accepted")["status"], reason(&waiting, "Ready").as_str()),
         (&json!("True"), "Progressing")
@@ -68,7 +68,7 @@ async fn the_status_counts_pods_while_they_start_and_stop() {
     let missed = world.until("it is missed", "ModelAPI/llm", |object| counts(object, "0/1")).await;
     assert_eq!(condition(&missed, "Ready")["status"], "False");
     world.until("the Agent says so", "Agent/a", |a| condition(a, "DependenciesReady")["status"] == "False").await;
-    assert_eq!(world.look("Deployment/agent-a").await["status"]["readyReplicas"], 1, "it goes on running");
+    assert_eq!(world.look("Deployment/agent-a").await["status"]["readyReplicas"], 1, "the pod keeps running");
     places.open();
     until_ready(&world, &team()).await;
 
@@ -76,7 +76,7 @@ async fn the_status_counts_pods_while_they_start_and_stop() {
     places.close();
     release.cluster.kubectl(&["scale", "modelapi", "llm", "-n", "places", "--replicas=2"]).expect();
     let serves = |object: &Value| counts(object, "1/2") && is_ready(object);
-    world.until("it counts both and serves", "ModelAPI/llm", serves).await;
+    world.until("the status counts both replicas and is ready", "ModelAPI/llm", serves).await;
     places.open();
     world.until("both serve", "ModelAPI/llm", |object| counts(object, "2/2")).await;
 

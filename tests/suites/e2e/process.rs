@@ -191,7 +191,7 @@ async fn a_deleted_config_map_leaves_the_settings_of_the_start_in_force() {
     assert!(operator.is_ready(), "{}", operator.get("/readyz"));
     let log = operator.log();
     assert!(!log.contains("settings do not fit"), "{log}");
-    assert!(log.contains("settings were deleted; those from the start of this process are in effect"), "{log}");
+    assert!(log.contains("settings were deleted; the settings from the start of this process are in effect"), "{log}");
 
     release.helm("upgrade", &["--set", &format!("defaultImages.litellm={third}")]).expect();
     until_image(&world, deployment, &third).await;

@@ -280,7 +280,7 @@ pub(crate) async fn until(what: &str, operator: &Process, holds: impl Fn() -> bo
         let log = operator.log();
         let lines: Vec<&str> = log.lines().collect();
         let last = lines[lines.len().saturating_sub(40)..].join("\n");
-        assert!(Instant::now() < deadline, "waited in vain until {what}\n{}\n{last}", operator.get("/readyz"));
+        assert!(Instant::now() < deadline, "timed out waiting until {what}\n{}\n{last}", operator.get("/readyz"));
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }
@@ -292,7 +292,7 @@ pub(crate) async fn ending(mut operator: Process) -> (Option<i32>, String) {
         if let Some(status) = operator.ended() {
             return (status.code(), operator.log());
         }
-        assert!(Instant::now() < deadline, "it does not end\n{}", operator.log());
+        assert!(Instant::now() < deadline, "the operator does not end\n{}", operator.log());
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }

@@ -64,7 +64,7 @@ async fn an_uninstall_leaves_no_object_behind_and_none_stuck() {
     assert!(said.ok && said.out.contains("1 released, 0 failed"), "{said:?}");
     assert!(said.out.contains("removed PolicyRevision kaos-system/brief-") && !said.out.contains(&serves), "{said:?}");
     let (code, log) = ending(operator).await;
-    assert_eq!(code, Some(1), "it goes on writing: {log}");
+    assert_eq!(code, Some(1), "the operator keeps writing: {log}");
     assert_eq!(finalizers(&world.look("Widget/w").await), [""; 0]);
 
     // Add finalizers that the Go operator may have left. This operator has never reconciled the object.

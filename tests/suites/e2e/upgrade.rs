@@ -309,7 +309,7 @@ async fn a_release_of_the_kaos_chart_is_upgraded_in_place_and_rolled_back() {
 }
 
 #[tokio::test]
-async fn a_cluster_that_kaos_secured_stops_the_chart_until_somebody_accepts_it() {
+async fn the_chart_refuses_a_cluster_that_kaos_secured_until_a_user_accepts_it() {
     let release = Release::prepare().await;
     let config = json!({"apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": "kaos-operator-config", "namespace": SYSTEM}, "data": {"SECURITY_PDP_ENABLED": "true"}});

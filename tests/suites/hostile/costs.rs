@@ -17,7 +17,7 @@ const MODES: [(&str, &str); 13] = [
     ("allocates a gibibyte", "ran out of memory"),
     ("answers 100 MiB", "ran out of memory"),
     ("answers 20 MiB", "the answer of translate is larger"),
-    ("answers 100000 manifests", "the guard stopped it"),
+    ("answers 100000 manifests", "the guard rejected the answer"),
     ("answers no UTF-8", "is not UTF-8"),
     ("needs for ever", "asked for further objects 5 times"),
     ("thirty dear samples", "30 of 30 samples"),

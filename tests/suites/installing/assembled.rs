@@ -61,7 +61,7 @@ fn chunks_may_come_in_any_order_and_the_swap_waits_for_the_last() {
         until_incomplete(world, "widgets", "sha256").await;
         world.apply(&pieces[0]).await;
         world.quiet().await;
-        assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "what served goes on");
+        assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "the older revision keeps serving");
         for piece in &pieces {
             world.apply(piece).await;
         }

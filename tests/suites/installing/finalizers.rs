@@ -32,9 +32,11 @@ fn finalizers_of_earlier_settings_are_removed() {
         world.patch("Agent/a", &json!({"metadata": {"finalizers": [FIRST, "example.com/foreign"]}})).await;
         world.apply(&held_by(SECOND)).await;
         let next = ["example.com/foreign", SECOND];
-        world.until("the second holds it", "Agent/a", |agent| finalizers(agent) == next).await;
+        world.until("the second policy's finalizer is set", "Agent/a", |agent| finalizers(agent) == next).await;
         world.delete("kaos-system:ConfigMap/agents").await;
-        world.until("none holds it", "Agent/a", |agent| finalizers(agent) == ["example.com/foreign"]).await;
+        world
+            .until("no policy's finalizer is set", "Agent/a", |agent| finalizers(agent) == ["example.com/foreign"])
+            .await;
         world.quiet().await;
         world.forget_requests();
         world.patch("Agent/a", &json!({"metadata": {"annotations": {"touch": "1"}}})).await;

@@ -48,8 +48,8 @@ fn a_misspelt_variable_is_reported_and_the_others_apply() {
     play(scenario(), async |world| {
         world.apply(&own_config_of(&json!({"DEFAULT_AGENT_IMG": FIRST, "DEFAULT_LOG_LEVEL": "DEBUG"}))).await;
         world.until_warned(OWN, "BadSettings").await;
-        let told =
-            "ConfigMap kaos-operator-config: DEFAULT_AGENT_IMG feeds no setting: did you mean DEFAULT_AGENT_IMAGE?";
+        let told = "ConfigMap kaos-operator-config: no setting reads variable DEFAULT_AGENT_IMG: did you mean \
+             DEFAULT_AGENT_IMAGE?";
         let events = world.events(OWN).await;
         assert!(events.len() == 1 && events[0].2 == told, "{events:?}");
         agent_comes(world).await;
@@ -156,7 +156,7 @@ fn settings_apply_before_they_can_be_stored_and_are_stored_later() {
         let name = "kaos-operator-config-fitted";
         world.break_it(Fault::on_writes().of("configmaps").named(name).fail(Failure::Server(503)));
         world.apply(&own_config("5")).await;
-        world.until("it holds", "ConfigMap/w", |live| live["data"]["size"] == "5").await;
+        world.until("the settings apply", "ConfigMap/w", |live| live["data"]["size"] == "5").await;
         world.until_hit().await;
         assert_ne!(world.look(KEPT).await["data"]["WIDGET_SIZE"], "5");
         world.mend();

@@ -303,8 +303,7 @@ fn the_record_names_limits_above_those_of_the_operator() {
         define(world).await;
         world.apply(&package("widgets", "1", "limits: {fuel: 900000000}")).await;
         let active = until_state(world, "widgets", "Active").await;
-        let told =
-            "limits.fuel of policy.yaml is 900,000,000, but the operator allows 500,000,000, which limits a pass";
+        let told = "limits.fuel of policy.yaml is 900,000,000, but the operator allows at most 500,000,000 in a pass";
         assert_eq!(active["status"]["message"], told, "{active:#}");
         world.apply(&package("widgets", "2", "")).await;
         world.apply(&widget("w", &json!({}))).await;

@@ -123,7 +123,7 @@ fn the_newer_of_two_settings_packages_for_a_value_is_in_conflict() {
         world.apply(&package("widgets", "1", "")).await;
         world.apply(&widget("w", &json!({}))).await;
         world.apply(&settings("older", "{name: widget, settings: {size: 2}}")).await;
-        world.until("the older one's holds", "ConfigMap/w", |live| live["data"]["size"] == "2").await;
+        world.until("the older package's settings apply", "ConfigMap/w", |live| live["data"]["size"] == "2").await;
         tokio::time::sleep(std::time::Duration::from_secs(2)).await;
         world.apply(&settings("newer", "{name: widget, settings: {size: 3}}")).await;
         let newer = until_state(world, "newer", "Conflict").await;
@@ -134,7 +134,7 @@ fn the_newer_of_two_settings_packages_for_a_value_is_in_conflict() {
         until_state(world, "newer", "Conflict").await;
         assert_eq!(world.look("ConfigMap/w").await["data"]["size"], "2");
         world.delete("kaos-system:ConfigMap/older").await;
-        world.until("the newer one's holds", "ConfigMap/w", |live| live["data"]["size"] == "3").await;
+        world.until("the newer package's settings apply", "ConfigMap/w", |live| live["data"]["size"] == "3").await;
         until_state(world, "newer", "Active").await;
     });
 }
@@ -208,7 +208,7 @@ fn policies_of_namespaces_serve_only_where_a_flag_allows_them() {
                 .await;
         }
         world.quiet().await;
-        assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "2", "what served goes on");
+        assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "2", "the older revision keeps serving");
     });
 }
 
@@ -219,7 +219,7 @@ fn settings_of_the_cluster_win_over_a_tenants_policy() {
         world.apply(&settings("sizes", "{name: widget, settings: {size: 5}}")).await;
         world.until("they hold elsewhere", "other:ConfigMap/w", |live| live["data"]["size"] == "5").await;
         let told = until_state(world, "own", "Conflict").await;
-        assert!(told["status"]["message"].as_str().unwrap().contains("that also apply here"), "{told}");
+        assert!(told["status"]["message"].as_str().unwrap().contains("that apply in the same namespaces"), "{told}");
         assert_eq!(told["status"]["reason"], "BadSettings");
         until_edition(world, "ConfigMap/w", "1").await;
         world.apply(&settings("sizes", "{name: widget, settings: {size: 2}}")).await;
@@ -227,7 +227,11 @@ fn settings_of_the_cluster_win_over_a_tenants_policy() {
         until_state(world, "own", "Active").await;
         world.delete("kaos-system:ConfigMap/sizes").await;
         world.apply(&own_config("7")).await;
-        world.until("the operator's own holds", "other:ConfigMap/w", |live| live["data"]["size"] == "7").await;
+        world
+            .until("the package of the operator's namespace applies", "other:ConfigMap/w", |live| {
+                live["data"]["size"] == "7"
+            })
+            .await;
     });
 }
 

@@ -29,7 +29,7 @@ fn a_policy_may_ask_for_quarantine_when_it_refuses_served_objects() {
         let all = widgets(world).await;
         world.apply(&package("widgets", "2 refuses", "onRefusal: rollBack")).await;
         let aside = until_state(world, "widgets", "Quarantined").await;
-        assert!(aside["status"]["message"].as_str().unwrap().contains("it refuses the object"), "{aside}");
+        assert!(aside["status"]["message"].as_str().unwrap().contains("the policy refuses the object"), "{aside}");
         for config_map in &all {
             until_edition(world, config_map, "1").await;
         }
@@ -53,7 +53,7 @@ fn a_policy_may_leave_refused_objects_to_its_predecessor() {
         let held = world.look(&all[0].replace("ConfigMap", "Widget")).await;
         assert_eq!((&held["status"]["ready"], &held["status"]["policy"]["version"]), (&json!(true), &json!("1.0.0")));
         let told = condition(&held, "PolicyFallback")["message"].as_str().unwrap().to_owned();
-        assert!(told.contains("it refuses the object: refuses"), "{told}");
+        assert!(told.contains("the policy refuses the object: refuses"), "{told}");
         restart_writes_nothing(world).await;
         world.delete(&all[0]).await;
         until_edition(world, &all[0], "1").await;

@@ -96,7 +96,8 @@ fn a_package_lists_its_missing_rights_and_waits_for_them() {
         // creates the missing binding.
         let role = "kaos-policy-widget";
         let command = format!(
-            "kubectl create clusterrolebinding {role} --clusterrole={role} --serviceaccount=kaos-system:NAME, with the name"
+            "kubectl create clusterrolebinding {role} --clusterrole={role} --serviceaccount=kaos-system:NAME, where \
+             NAME"
         );
         assert!(message.contains(&command), "{message}");
         let api = "rbac.authorization.k8s.io";
@@ -156,7 +157,7 @@ fn a_grant_outside_of_the_operators_flags_is_refused() {
         let refused = until_state(world, "widgets", "Refused").await;
         assert_eq!(refused["status"]["reason"], "GrantsNotAllowed");
         assert!(refused["status"]["message"].as_str().unwrap().contains("hostNetwork"), "{refused}");
-        assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "what served goes on");
+        assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "the older revision keeps serving");
     });
 }
 
@@ -211,7 +212,7 @@ fn a_claim_that_reads_kinds_outside_of_the_operators_flags_is_refused() {
         world.apply(&package("widgets", "2", &reads("Secret"))).await;
         let why = "grants.reads: Secret is not allowed: the operator's --grantable-reads allows only ConfigMap";
         until_not_granted(world, why).await;
-        assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "what served goes on");
+        assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "the older revision keeps serving");
         // The default policies may still emit and read their types.
         world.apply(&samples::model_api("llm")).await;
         world.until_ready("ModelAPI/llm").await;

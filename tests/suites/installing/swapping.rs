@@ -74,7 +74,7 @@ fn edits_of_the_operators_config_map_apply_without_a_restart() {
         define(world).await;
         world.apply(&package("widgets", "1", "")).await;
         world.apply(&widget("w", &json!({}))).await;
-        world.until("the default holds", "ConfigMap/w", |live| live["data"]["size"] == "1").await;
+        world.until("the default applies", "ConfigMap/w", |live| live["data"]["size"] == "1").await;
         world.apply(&own_config("5")).await;
         world.until("its settings hold", "ConfigMap/w", |live| live["data"]["size"] == "5").await;
         world.apply(&own_config("ten")).await;

@@ -33,7 +33,7 @@ fn settings_that_no_pod_can_have_are_refused_by_the_gate() {
         world.apply(&settings("tuned", &file("resources: {limits: {memory: 1Gi}}"))).await;
         until_state(world, "tuned", "Active").await;
         world
-            .until("it holds", "Deployment/agent-a", |it| {
+            .until("the settings apply", "Deployment/agent-a", |it| {
                 it["spec"]["template"]["spec"]["containers"][0]["image"] == "x:2"
             })
             .await;
@@ -195,7 +195,7 @@ fn settings_of_a_namespace_wait_for_its_policy_to_be_loaded() {
 }
 
 #[test]
-fn a_trial_of_a_namespaces_settings_delays_nobody_else() {
+fn a_trial_of_a_namespaces_settings_delays_no_other_namespace() {
     play(scenario().installing(true), async |world| {
         own_edition_serves(world).await;
         let hold = Hold::at(4999);

@@ -53,8 +53,9 @@ fn the_predecessor_of_an_unloadable_revision_serves_as_fallback_only() {
         world.refuse_to_compile(None);
         world.restart().await;
         until_edition(world, "ConfigMap/w", "2").await;
-        let told =
-            world.until("it serves again", "Widget/w", |widget| condition(widget, "PolicyFallback").is_null()).await;
+        let told = world
+            .until("the revision serves again", "Widget/w", |widget| condition(widget, "PolicyFallback").is_null())
+            .await;
         assert_eq!(told["status"]["policy"]["version"], "2.0.0");
         assert_eq!(until_state(world, "widgets", "Active").await["status"]["reason"], "Active");
         assert_eq!(uid(&world.look("ConfigMap/w-kept").await), kept);

@@ -341,7 +341,7 @@ fn e2_an_object_without_a_policy_reports_that_and_heals() {
         w.until_ready("Gadget/web").await;
         w.withdraw("Gadget");
         let told = w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Accepted") == "NoPolicy").await;
-        assert!(is_ready(&told), "what runs goes on running: {told:#}");
+        assert!(is_ready(&told), "the pods keep running: {told:#}");
         w.apply(&gadget("late", &json!({}))).await;
         w.until("the new one says so too", "Gadget/late", |gadget| reason(gadget, "Accepted") == "NoPolicy").await;
         w.swap(kaos_tests::gadget::Edition::First);

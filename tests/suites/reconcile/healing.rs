@@ -86,11 +86,11 @@ fn a4_ready_counts_the_missing_pod_until_it_is_replaced() {
         w.pods_of("web", PodFate::ReadyAfter(Duration::from_secs(30)));
         let pod = w.list("Pod").await.remove(0);
         w.delete(&format!("Pod/{}", pod["metadata"]["name"].as_str().unwrap())).await;
-        w.until("it counts", "Gadget/web", |gadget| {
+        w.until("the status counts the replicas", "Gadget/web", |gadget| {
             !is_ready(gadget) && gadget["status"]["message"].as_str().is_some_and(|text| text.contains("0/1"))
         })
         .await;
-        w.until("it is ready with counts", "Gadget/web", |gadget| {
+        w.until("the object is ready and counts its replicas", "Gadget/web", |gadget| {
             is_ready(gadget) && gadget["status"]["message"].as_str().is_some_and(|text| text.contains("1/1"))
         })
         .await;

@@ -137,7 +137,7 @@ fn g1_an_object_with_too_many_needs_keeps_its_children_and_may_revert() {
         more["spec"]["hears"].as_array_mut().unwrap().extend(others);
         w.apply(&more).await;
         w.until("it is told", "Gadget/d", |gadget| reason(gadget, "Resolved") == "TooManyNeeds").await;
-        assert!(!w.look("Deployment/d").await.is_null(), "what runs goes on running");
+        assert!(!w.look("Deployment/d").await.is_null(), "the pods keep running");
         w.apply(&selecting("z", 5)).await;
         w.until("it is told", "Gadget/z", |gadget| reason(gadget, "Resolved") == "TooManyNeeds").await;
         w.apply(&selecting("d", 249)).await;

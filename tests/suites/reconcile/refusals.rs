@@ -83,10 +83,10 @@ fn e1_a_missing_policy_is_reported_also_after_a_failed_status_write() {
         w.break_it(Fault::on(&["patch"]).of("gadgets").under("status").fail(Failure::Server(503)).times(2));
         w.withdraw("Gadget");
         let told = w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Accepted") == "NoPolicy").await;
-        assert!(is_ready(&told), "what runs goes on running: {told:#}");
+        assert!(is_ready(&told), "the pods keep running: {told:#}");
         w.quiet().await;
         w.forget_requests();
         w.pass_time(Duration::from_mins(20)).await;
-        assert_eq!(w.writes(), [""; 0], "it is told once");
+        assert_eq!(w.writes(), [""; 0], "the result is returned only once");
     });
 }

@@ -114,7 +114,7 @@ fn a_rejected_growth_is_reported_with_the_current_size() {
         let told = w.until("it is told", STORE, |it| condition(it, "Applied")["status"] == "False").await;
         assert_eq!(reason(&told, "VolumeSized"), "NotGrown", "{told:#}");
         let message = condition(&told, "Applied")["message"].to_string();
-        assert!(message.contains("all that it holds is lost"), "{message}");
+        assert!(message.contains("all data in the claim is lost"), "{message}");
         w.apply(&sized("5Gi")).await;
         w.until("it is over", STORE, |it| is_true(it, "Applied")).await;
         assert_eq!(uid(&w.look(DATA).await), uid(&claim));
@@ -356,7 +356,7 @@ fn an_agent_whose_store_is_missing_gets_a_deleted_deployment_back() {
         with_dependencies(w).await;
         w.delete(STORE).await;
         w.until_gone(STORE).await;
-        w.until("it holds", "Agent/a", |it| reason(it, "Applied") == "Gated").await;
+        w.until("the gate holds back the apply", "Agent/a", |it| reason(it, "Applied") == "Gated").await;
         w.delete("Deployment/agent-a").await;
         w.until("it is made again", "Deployment/agent-a", |it| {
             it["metadata"]["deletionTimestamp"].is_null() && it.is_object()

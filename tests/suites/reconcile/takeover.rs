@@ -50,7 +50,7 @@ fn c8_children_of_the_go_operator_are_taken_over_without_restarting_a_pod() {
         }
         let before = w.look(CHILDREN[0]).await;
         w.start().await;
-        w.until_all("they are ours", &CHILDREN, |all| {
+        w.until_all("the operator owns the children", &CHILDREN, |all| {
             all.iter().all(|child| {
                 entries(child, "labels").get("app.kubernetes.io/managed-by").is_some_and(|by| by == "kaos-operator")
             })
@@ -79,7 +79,7 @@ fn c8_a_takeover_delayed_by_the_configuration_restarts_no_pod() {
         }
         w.break_it(Fault::on(&["patch"]).of("deployments").fail(Failure::Server(500)).times(2));
         w.start().await;
-        w.until("it is ours", CHILDREN[0], |child| {
+        w.until("the operator owns the child", CHILDREN[0], |child| {
             entries(child, "labels").get("app.kubernetes.io/managed-by").is_some_and(|by| by == "kaos-operator")
         })
         .await;
@@ -171,7 +171,7 @@ fn c8_replicas_set_before_the_takeover_stay_until_the_object_sets_a_number() {
         w.until_true("it is told", async || told(&w.list("Event").await)).await;
         w.scale(CHILDREN[0], 3).await;
         w.quiet().await;
-        assert_eq!(w.look(CHILDREN[0]).await["spec"]["replicas"], 3, "whoever scales goes on to");
+        assert_eq!(w.look(CHILDREN[0]).await["spec"]["replicas"], 3, "the client that scales keeps scaling");
         let ours = json!({"metadata": {"annotations": {"kaos.tools/replicas": null}}, "spec": {"replicas": 2}});
         w.patch("ModelAPI/llm", &ours).await;
         w.until("it has what the object says", CHILDREN[0], |child| child["spec"]["replicas"] == 2).await;

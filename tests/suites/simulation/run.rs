@@ -150,7 +150,7 @@ impl Run<'_> {
         for (at, version) in strangers.iter().filter(|_| !gone) {
             let now = self.w.look(at).await["metadata"]["resourceVersion"].clone();
             if now != *version {
-                wrong.push(format!("{at} is a stranger's and was changed"));
+                wrong.push(format!("{at} belongs to another client and was changed"));
             }
         }
         self.note_journal();

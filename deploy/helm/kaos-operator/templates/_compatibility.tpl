@@ -4,7 +4,7 @@
 {{- if not $text -}}
 {{- $names := list -}}
 {{- range $path, $_ := .Files.Glob "files/compatibility/*.yaml" }}{{ $names = append $names (base $path | trimSuffix ".yaml") }}{{ end -}}
-{{- fail (printf "compatibility is %s, which the chart does not have: use one of %s" .Values.compatibility (join ", " $names)) -}}
+{{- fail (printf "compatibility is %s, but the chart has no such preset: use one of %s" .Values.compatibility (join ", " $names)) -}}
 {{- end -}}
 {{- $preset := $text | fromYaml -}}
 {{- $security := .Values.security | default dict -}}

@@ -14,7 +14,7 @@ middle of an installation. */ -}}
 {{- end -}}
 {{- $full = $full | trunc 43 | trimSuffix "-" -}}
 {{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" $full) -}}
-{{- fail (printf "%s cannot stand before the names of objects, since it has a dot in it or no letter at its beginning: choose another name for the release, or set fullnameOverride" $full) -}}
+{{- fail (printf "%s is not a valid beginning for names of objects, because it contains a dot or does not begin with a lower-case letter: choose another name for the release, or set fullnameOverride" $full) -}}
 {{- end -}}
 {{- $full }}
 {{- end }}
@@ -42,14 +42,14 @@ control-plane: controller-manager
 {{- if .Values.serviceAccount.create -}}
 {{- .Values.serviceAccount.name | default (include "kaos-operator.fullname" .) }}
 {{- else -}}
-{{- required "serviceAccount.name is to say which account the operator has, if none is made: that of every other pod here would give these its rights" .Values.serviceAccount.name }}
+{{- required "serviceAccount.name is required if serviceAccount.create is false: without a name, the operator would share the default account of the namespace, and its rights, with all other pods" .Values.serviceAccount.name }}
 {{- end }}
 {{- end }}
 
 {{- define "kaos-operator.image" -}}
 {{- with .Values.controllerManager.manager.image -}}
 {{- if include "kaos-operator.of-go" . -}}
-{{- fail (printf "controllerManager.manager.image.repository is %s, the image of KAOS's Go operator, carried over with its chart's values: drop controllerManager.manager.image from them, its tag too" .repository) }}
+{{- fail (printf "controllerManager.manager.image.repository is %s, the image of KAOS's Go operator, which comes from the values of the Go operator's chart: remove controllerManager.manager.image, with its tag, from the values" .repository) }}
 {{- end -}}
 {{- if .digest -}}
 {{- printf "%s@%s" .repository .digest }}
@@ -63,18 +63,18 @@ control-plane: controller-manager
 If the chart does not set the flag, the variable could make the operator use rights that it does not have. */ -}}
 {{- define "kaos-operator.free" -}}
 {{- $taken := dict
-  "SYSTEM_NAMESPACE" "the namespace is the release's"
-  "OPERATOR_MEMORY_LIMIT" "controllerManager.manager.resources says it"
-  "KUBERNETES_CLUSTER_DOMAIN" "kubernetesClusterDomain says it"
-  "WATCH_NAMESPACES" "watchNamespaces says it, and gives the rights"
-  "WITHOUT_KINDS" "security says it, and gives the rights"
-  "WATCH_SECRETS" "watchSecrets.enabled says it, and gives the rights"
-  "DIGEST_KEY_FILE" "watchSecrets.digestKeySecret says it"
-  "LOG_FORMAT" "logs.format says it"
-  "RUST_LOG" "logs.level says it"
+  "SYSTEM_NAMESPACE" "the operator uses the namespace of the release"
+  "OPERATOR_MEMORY_LIMIT" "set controllerManager.manager.resources instead"
+  "KUBERNETES_CLUSTER_DOMAIN" "set kubernetesClusterDomain instead"
+  "WATCH_NAMESPACES" "set watchNamespaces instead, which also gives the rights"
+  "WITHOUT_KINDS" "set security instead, which also gives the rights"
+  "WATCH_SECRETS" "set watchSecrets.enabled instead, which also gives the rights"
+  "DIGEST_KEY_FILE" "set watchSecrets.digestKeySecret instead"
+  "LOG_FORMAT" "set logs.format instead"
+  "RUST_LOG" "set logs.level instead"
 -}}
 {{- with get $taken .name -}}
-{{- fail (printf "%s is not to be said here, take it out: %s" $.place .) -}}
+{{- fail (printf "%s is not allowed, remove it: %s" $.place .) -}}
 {{- end -}}
 {{- end }}
 

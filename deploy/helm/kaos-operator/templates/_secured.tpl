@@ -6,9 +6,9 @@ this. */ -}}
 {{- if not (dig "acceptUnserved" false $security) -}}
 {{- $found := concat (include "kaos-operator.secured-by-values" . | fromJsonArray) (include "kaos-operator.secured-by-cluster" . | fromJsonArray) -}}
 {{- with $found -}}
-{{- $text := "the cluster is secured by what this release would not serve:\n" -}}
+{{- $text := "the cluster is secured with features that this release would not support:\n" -}}
 {{- range . }}{{ $text = printf "%s  - %s\n" $text . }}{{ end -}}
-{{- fail (printf "%sNothing was changed. `kaos-operator upgrade-check` lists the objects. Replace these first, as docs/guide/upgrade-from-kaos.md says, and remove the values; or go on as it is with security.acceptUnserved=true" $text) -}}
+{{- fail (printf "%sNothing was changed. `kaos-operator upgrade-check` lists the objects. Replace these features first, as docs/guide/upgrade-from-kaos.md describes, and remove the values; or upgrade without these features with security.acceptUnserved=true" $text) -}}
 {{- end -}}
 {{- include "kaos-operator.complete" . -}}
 {{- end -}}
@@ -18,14 +18,14 @@ this. */ -}}
 {{- $security := .Values.security | default dict -}}
 {{- $found := list -}}
 {{- if dig "pdp" "enabled" false $security -}}
-{{- $found = append $found "security.pdp.enabled: the decision point kaos-pdp goes, and what asks it denies every request through the gateway" -}}
+{{- $found = append $found "security.pdp.enabled: the upgrade removes the decision point kaos-pdp, and the SecurityPolicies that ask it deny every request through the gateway" -}}
 {{- end -}}
 {{- $provider := dig "agentAuth" "identity" "provider" "" $security -}}
 {{- if has $provider (list "oidc" "aib") -}}
-{{- $found = append $found (printf "security.agentAuth.identity.provider: Agents lose the credentials of %s, and their clients stay there; serviceaccount is served" $provider) -}}
+{{- $found = append $found (printf "security.agentAuth.identity.provider: Agents lose the credentials of %s, and their clients stay at this provider; this operator supports only serviceaccount" $provider) -}}
 {{- end -}}
 {{- if dig "tls" "mode" "" $security -}}
-{{- $found = append $found "security.tls.mode: the Gateway of this chart has no HTTPS listener; make one with createGateway=false" -}}
+{{- $found = append $found "security.tls.mode: the Gateway of this chart has no HTTPS listener; set createGateway=false, and create a Gateway with such a listener" -}}
 {{- end -}}
 {{- if dig "tokenExchange" "enabled" false $security -}}
 {{- $found = append $found "security.tokenExchange.enabled: nothing exchanges tokens for Agents" -}}
@@ -65,7 +65,7 @@ finds nothing. */ -}}
 {{- end -}}
 {{- end -}}
 {{- with $left -}}
-{{- $found = append $found (printf "%d %s objects of KAOS objects, such as %s, which nothing keeps up to date" (len .) $kind (first .)) -}}
+{{- $found = append $found (printf "%d objects of kind %s that belong to KAOS objects, such as %s, and that no operator updates any more" (len .) $kind (first .)) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_users_variables_win_over_what_comes_before_and_after() {
+    fn the_users_variables_win_over_variables_before_and_after_them() {
         let user = list(json!([
             {"name": "TOOLS", "value": "user"}, {"name": "LEVEL", "value": "ERROR"}, {"name": "NAME", "value": "mine"}
         ]));

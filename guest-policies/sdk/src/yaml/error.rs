@@ -32,7 +32,7 @@ pub enum Problem {
     #[error("nested too deeply; at most 64 levels are read")]
     TooDeep,
     /// Aliases add more than [`MAX_ALIASED`].
-    #[error("aliases repeat too much; write out what is needed")]
+    #[error("aliases repeat too many values; write the values out")]
     TooManyAliases,
     /// An alias names an anchor that does not exist, or an anchor on a value that is still incomplete.
     #[error("this alias has no anchor before it")]

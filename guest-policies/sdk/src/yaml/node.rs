@@ -53,7 +53,7 @@ impl<'a> Reader<'a> {
             self.cursor.skip(1);
             let name = name(&mut self.cursor);
             if place.is_some() || (mark == b'&' && name.is_empty()) {
-                return Err(Problem::Syntax("a value has one anchor and one tag at most, each with its name"));
+                return Err(Problem::Syntax("a value can have at most one anchor and one tag, each with a name"));
             }
             *place = Some(name);
             self.cursor.blanks();

@@ -13,7 +13,8 @@ pub(super) fn parse(request: &Request<'_>) -> Result<Value, ApiError> {
     let body = &request.call.body;
     let refuse = || {
         ApiError::unsupported_media_type(
-            "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml",
+            "the body of the request was in an unknown format - accepted media types include: application/json, \
+             application/yaml",
         )
     };
     #[cfg(feature = "kubectl")]
@@ -29,7 +30,7 @@ pub(super) fn parse(request: &Request<'_>) -> Result<Value, ApiError> {
     if let Ok(value) = serde_json::from_str(&text) {
         return Ok(value);
     }
-    let read = |_| ApiError::bad_request("error decoding the body: it is neither JSON nor YAML");
+    let read = |_| ApiError::bad_request("error decoding the body: the body is neither JSON nor YAML");
     if yaml {
         serde_saphyr::from_str(&text).map_err(read)
     } else {
@@ -69,11 +70,13 @@ pub(super) fn identity(request: &Request<'_>, value: &mut Value) -> Result<(), A
             let (version, group) =
                 (&resource.version, if resource.group.is_empty() { "core" } else { &resource.group });
             return Err(ApiError::bad_request(format!(
-                "{found_kind} in version {version:?} cannot be handled as a {kind}: converting ({version}.{found_kind}) to ({group}.{kind}): unknown conversion"
+                "{found_kind} in version {version:?} cannot be handled as a {kind}: converting \
+                 ({version}.{found_kind}) to ({group}.{kind}): unknown conversion"
             )));
         }
         return Err(ApiError::bad_request(format!(
-            "{found_kind} in version {found_version:?} cannot be handled as a {kind}: the API version in the data ({found_version}) does not match the expected API version ({api_version})"
+            "{found_kind} in version {found_version:?} cannot be handled as a {kind}: the API version in the data \
+             ({found_version}) does not match the expected API version ({api_version})"
         )));
     }
     if !value["metadata"].is_object() {

@@ -21,7 +21,7 @@ pub(crate) enum FieldValidation {
 const LONGEST: u64 = 24 * 60 * 60;
 
 /// The parameters of a request.
-#[expect(clippy::struct_excessive_bools, reason = "each is a parameter of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each field is a separate parameter")]
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Options {
     pub(crate) watch: bool,

@@ -24,18 +24,21 @@ pub(super) fn refusal(state: &State, resource: &Resource, key: &Key, subresource
 fn instead(family: Family, subresource: &str) -> Option<&'static str> {
     Some(match (family, subresource) {
         (Family::Pod, "log") => {
-            "it runs no containers, so there are no logs. Use `kubectl describe pod` and `kubectl get events`, or a \
-             real cluster"
+            "this cluster runs no containers, so there are no logs. Use `kubectl describe pod` and `kubectl get \
+             events`, or a real cluster"
         }
         (Family::Pod, "exec" | "attach" | "portforward" | "proxy" | "ephemeralcontainers") => {
-            "it runs no containers, so there is nothing to connect to. Use `kubectl describe pod` for the state of a \
-             pod, or a real cluster"
+            "this cluster runs no containers, so there is nothing to connect to. Use `kubectl describe pod` for the \
+             state of a pod, or a real cluster"
         }
-        (Family::Service, "proxy") => "it runs no containers, so no Service reaches one. Use a real cluster",
-        (Family::Node, "proxy") => "it runs no kubelets. Use a real cluster",
-        (Family::Pod, "eviction") => "it does not enforce PodDisruptionBudgets. Delete the pod, or use a real cluster",
-        (Family::Pod, "resize") => "it gives pods no resources. Change the pod template of the workload",
-        (Family::ServiceAccount, "token") => "it creates no tokens. Its kubeconfig permits everything",
+        (Family::Service, "proxy") => "this cluster runs no containers, so no Service reaches one. Use a real cluster",
+        (Family::Node, "proxy") => "this cluster runs no kubelets. Use a real cluster",
+        (Family::Pod, "eviction") => {
+            "this cluster does not enforce PodDisruptionBudgets. Delete the pod, or use a \
+            real cluster"
+        }
+        (Family::Pod, "resize") => "this cluster gives pods no resources. Change the pod template of the workload",
+        (Family::ServiceAccount, "token") => "this cluster creates no tokens. Its kubeconfig permits everything",
         _ => return None,
     })
 }

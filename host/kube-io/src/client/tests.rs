@@ -55,7 +55,7 @@ async fn requests_are_counted_by_verb_resource_and_code() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_takes_too_long_ends_with_the_reason_and_a_watch_goes_on() {
+async fn a_slow_request_ends_with_the_reason_and_a_watch_continues() {
     let Setup { cluster, api, metrics, .. } = setup();
     let mut events = Box::pin(api.watch(&WatchParams::default(), "0").await.expect("a watch"));
     tokio::time::sleep(Duration::from_mins(1)).await;

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_fence_closes_by_itself_when_nobody_renews() {
+    async fn a_fence_closes_by_itself_without_renewal() {
         let fence = Fence::closed_at_first();
         assert!(!fence.is_open());
         let start = Instant::now();

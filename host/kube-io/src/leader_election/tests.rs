@@ -143,7 +143,7 @@ async fn a_holder_that_slept_too_long_finds_its_fence_closed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_to_the_lease_by_somebody_else_is_no_loss_but_another_holder_is() {
+async fn a_write_of_another_client_to_the_lease_is_no_loss_but_another_holder_is() {
     let cluster = cluster();
     let api: Api<Lease> = Api::namespaced(Client::new(cluster.service(), NAMESPACE), NAMESPACE);
     let (first, _) = replica(&cluster, "first");
@@ -193,7 +193,7 @@ async fn of_many_replicas_that_see_an_old_lease_one_takes_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_replica_that_may_not_read_the_lease_says_so_and_goes_on_asking() {
+async fn a_replica_that_may_not_read_the_lease_reports_this_and_keeps_asking() {
     let cluster = cluster();
     cluster.authorise(|attempt| attempt.resource != "leases");
     let (first, _) = replica(&cluster, "first");

@@ -118,7 +118,7 @@ async fn an_event_moves_a_key_of_bulk_to_the_fresh_ones() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_swap_concerns_is_paced_and_nothing_else_waits_for_it() {
+async fn objects_of_a_swap_are_paced_and_other_objects_do_not_wait_for_them() {
     let queue = Queue::new(Backoff::default(), Duration::from_millis(100), 1);
     for name in ["x", "y", "z", "late"] {
         queue.add(&key(name), Urgency::Paced);
@@ -140,7 +140,7 @@ async fn what_a_swap_concerns_is_paced_and_nothing_else_waits_for_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_paced_in_a_namespace_that_has_its_share_waits_without_a_time() {
+async fn paced_objects_of_a_namespace_that_used_its_share_wait_without_a_time() {
     let queue = Queue::new(Backoff::default(), Duration::from_millis(100), 1).sharing(1);
     for name in ["x", "y"] {
         queue.add(&key_in("busy", name), Urgency::Paced);
@@ -224,7 +224,7 @@ async fn an_event_does_not_wait_for_a_backoff_and_makes_it_void() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_two_delays_the_earlier_counts() {
+async fn of_two_delays_the_earlier_one_applies() {
     let queue = queue();
     let start = Instant::now();
     for seconds in [20, 10, 30] {
@@ -249,7 +249,7 @@ async fn a_delay_that_is_set_while_a_key_is_held_counts_afterwards() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn depth_and_age_tell_what_waits() {
+async fn depth_and_age_describe_waiting_objects() {
     let queue = queue();
     assert_eq!(queue.oldest_age(), Duration::ZERO);
     bulk(&queue, &["x"]);
@@ -264,7 +264,7 @@ async fn depth_and_age_tell_what_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_paced_grows_old_from_its_turn_on() {
+async fn the_age_of_a_paced_object_begins_at_its_turn() {
     let queue = Queue::new(Backoff::default(), Duration::from_secs(1), 1);
     for name in ["x", "y", "z"] {
         queue.add(&key(name), Urgency::Paced);
@@ -278,7 +278,7 @@ async fn what_is_paced_grows_old_from_its_turn_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn closing_wakes_everybody_who_waits() {
+async fn closing_wakes_all_waiting_workers() {
     let queue = queue();
     let workers: Vec<_> = (0..4)
         .map(|_| {
@@ -340,7 +340,7 @@ async fn namespaces_take_turns_however_much_one_of_them_has_to_do() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_namespace_does_not_have_all_who_work() {
+async fn one_namespace_does_not_get_all_workers() {
     let queue = queue().sharing(2);
     for name in ["b0", "b1", "b2"] {
         queue.add(&key_in("busy", name), Urgency::Fresh);

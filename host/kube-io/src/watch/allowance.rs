@@ -33,8 +33,8 @@ impl Default for Allowance {
 /// The error for an object whose needs exceed the limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "with this object, namespace {namespace} needs {wanted} {what}, and the operator follows at most {most} in a namespace: \
-     refer to fewer, or move objects to another namespace"
+    "with this object, the objects of namespace {namespace} need {wanted} {what}, but the operator follows at most \
+     {most} in a namespace: refer to fewer, or move objects to another namespace"
 )]
 pub struct TooMany {
     /// The namespace of the objects.

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_is_withheld_after_a_minute_of_refusals_without_a_break() {
+    fn known_objects_are_withheld_after_a_minute_of_refusals_without_a_break() {
         let (forbidden, unknown) =
             (WatchError::Forbidden("no".to_owned()), WatchError::Unauthenticated("who?".to_owned()));
         let start = Instant::now();
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_seen_is_refused_at_once() {
+    fn unknown_objects_are_refused_at_once() {
         let mut cache = Cache::default();
         assert!(cache.set_trouble(Some(&WatchError::Forbidden("no".to_owned())), Instant::now()));
         assert!(cache.withheld);
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_deletion_does_not_take_what_was_written_since() {
+    fn an_old_deletion_does_not_remove_a_newer_object() {
         let mut cache = listed(vec![at("a", "1", 5)], 5);
         cache.wrote(at("a", "2", 9));
         assert!(cache.gone(&at("a", "1", 8)).is_none());
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn what_we_deleted_stays_gone_although_events_from_before_come_in() {
+    fn an_object_that_the_operator_deleted_stays_gone_despite_older_events() {
         let mut cache = listed(vec![at("a", "1", 5)], 5);
         assert!(cache.deleted("t", "a", "2").is_none(), "another object of that name");
         assert!(cache.deleted("t", "a", "1").is_some());
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_takes_what_vanished_and_leaves_what_is_newer_than_itself() {
+    fn a_list_removes_vanished_objects_and_keeps_newer_ones() {
         let mut cache = listed(vec![at("a", "1", 5), at("b", "2", 5), at("c", "3", 5)], 6);
         cache.wrote(at("new", "4", 20));
         cache.wrote(at("b", "2", 21));
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_restored_backup_what_is_gone_goes_with_the_first_list_above_it() {
+    fn after_a_restored_backup_the_first_newer_list_removes_vanished_objects() {
         let mut cache = listed(vec![at("a", "1", 500)], 500);
         cache.relist(vec![], 100);
         assert_eq!(cache.iter(None).count(), 1);

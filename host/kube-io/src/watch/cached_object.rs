@@ -16,10 +16,12 @@ use crate::hashing::hash;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Malformed {
     /// The JSON is not an object with metadata, or an identifying field is missing.
-    #[error("it has no usable metadata.{0}")]
+    #[error("the object has no usable metadata.{0}")]
     Field(&'static str),
     /// The object has more labels than the watch stores.
-    #[error("it has more than {MOST_LABELS} labels, so no policy finds it by label: remove some")]
+    #[error(
+        "the object has more than {MOST_LABELS} labels, so no policy finds the object by label: remove some labels"
+    )]
     Labels,
 }
 
@@ -124,7 +126,7 @@ impl Unusable {
     /// Handles JSON that cannot be parsed: keeps the object's metadata, and replaces the spec by the error.
     fn unread(sent: &RawValue, why: &serde_json::Error, of: &ResourceType, extract: Extract) -> Self {
         let metadata = named(sent);
-        let object = json!({"metadata": metadata, "spec": format!("it cannot be read: {why}")});
+        let object = json!({"metadata": metadata, "spec": format!("the object cannot be read: {why}")});
         Self::new(&metadata, why, Arrived::new(object, of, extract).ok())
     }
 }
@@ -296,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spec_is_shared_with_whoever_else_wrote_into_it() {
+    fn a_spec_that_another_manager_wrote_is_marked_as_shared() {
         let written = |manager: &str, subresource: &str, field: &str| {
             let mut object = object();
             object["metadata"]["managedFields"] =
@@ -310,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_found_and_what_is_no_text_is_passed_over() {
+    fn labels_are_found_and_labels_that_are_not_text_are_skipped() {
         let item = arrived(object()).item;
         let wanted = |key: &str, value: &str| [(key.to_owned(), value.to_owned())];
         assert!(item.carries(&wanted("a", "1")));
@@ -320,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_identity_is_an_error_that_names_the_field() {
+    fn an_object_without_identity_is_an_error_that_names_the_field() {
         for (field, value) in [("name", json!(1)), ("uid", json!("")), ("resourceVersion", json!("x"))] {
             let mut object = object();
             object["metadata"][field] = value;

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_emitted_is_watched_by_label_and_what_is_read_as_a_whole() {
+    fn emitted_types_are_watched_by_label_and_read_types_as_a_whole() {
         let coverage = coverage("x.io/v1 Widget", &["apps/v1 Deployment", "x.io/v1 Gadget"], &["x.io/v1 Gadget"]);
         assert_eq!(coverage.manners(&of("x.io/v1 Widget")), [Manner::Whole]);
         assert_eq!(coverage.manners(&of("apps/v1 Deployment")), [Manner::Own]);

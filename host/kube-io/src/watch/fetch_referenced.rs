@@ -115,7 +115,7 @@ async fn read(shared: &Shared, handle: &Handle, name: &Arc<str>, seen: u64) -> R
         let arrived = Arrived::new(object, &spec.of, handle.extract).ok();
         arrived.map(|arrived| (arrived.item.version, Fetched::Object(arrived.item)))
     };
-    let (version, answer) = answer.ok_or_else(|| WatchError::odd("the object carries no resourceVersion"))?;
+    let (version, answer) = answer.ok_or_else(|| WatchError::odd("the object has no resourceVersion"))?;
     shared.tell(|state| apply_event::fetched(state, handle, name, version, &answer));
     as_seen(version)
 }

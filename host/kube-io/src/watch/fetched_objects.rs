@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_tells_what_is_absent_and_what_is_to_be_read() {
+    fn a_list_determines_the_absent_objects_and_the_objects_to_read() {
         let needed: BTreeSet<Arc<str>> = ["a".into(), "b".into()].into();
         let mut facts = FetchedObjects::default();
         facts.fetched(&"b".into(), 3, secret(3, "x").1);
@@ -188,7 +188,7 @@ mod tests {
         assert!(facts.take().is_none());
     }
     #[test]
-    fn what_an_incomplete_list_took_away_the_next_list_brings_back() {
+    fn the_next_list_restores_objects_that_an_incomplete_list_removed() {
         let needed: BTreeSet<Arc<str>> = ["a".into()].into();
         let object = json!({"metadata": {"name": "a", "uid": "u", "resourceVersion": "3"}});
         let of = kaos_objects::ResourceType::new("v1", "Secret");

@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn the_echo_of_a_write_wakes_nobody_and_what_others_wrote_does() {
+    fn the_echo_of_a_write_wakes_no_object_and_writes_of_others_do() {
         let writer = (place("a"), owner("w"));
         let mut now = in_flight(std::slice::from_ref(&writer));
         assert_eq!(now.hold(&place("b"), 4, wakes(&["w"])), wakes(&["w"]), "nobody writes this one");
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_who_write_the_same_child_each_is_told_of_what_the_other_wrote() {
+    fn two_writers_of_the_same_child_each_see_the_write_of_the_other() {
         let (one, other) = ((place("a"), owner("one")), (place("a"), owner("other")));
         let mut now = in_flight(&[one.clone(), other.clone()]);
         // The deletion concerns `one`, the owner that had the child. Then `other` creates the child.
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_answer_nobody_knows_whose_write_it_was() {
+    fn without_an_answer_the_writer_of_a_version_is_unknown() {
         let writer = (place("a"), owner("w"));
         let mut now = in_flight(std::slice::from_ref(&writer));
         now.hold(&place("a"), 5, wakes(&["w"]));

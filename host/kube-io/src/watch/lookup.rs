@@ -137,8 +137,8 @@ pub(super) fn is_cluster_scoped(state: &State, of: &ResourceType) -> bool {
 pub(super) fn look(state: &State, target: &Target) -> Look {
     let of = target.of();
     if of.is_secret() && !state.secrets {
-        let why = "the operator does not look at Secrets: start it with --watch-secrets to let policies see whether they \
-            are there, which keys they have and that they changed";
+        let why = "the operator does not look at Secrets: start it with --watch-secrets, so that policies see whether \
+            a Secret exists, which keys it has, and when it changes";
         return Look::Forbidden(why.to_owned());
     }
     let namespaced = match state.served.get(&of) {

@@ -133,7 +133,10 @@ mod tests {
         )
         .unwrap();
         assert_eq!(page.items.len(), 1);
-        assert_eq!(page.malformed, ["odd: it has no usable metadata.uid", "?: it has no usable metadata.name"]);
+        assert_eq!(
+            page.malformed,
+            ["odd: the object has no usable metadata.uid", "?: the object has no usable metadata.name"]
+        );
         assert_eq!(page.next, None);
     }
 
@@ -146,12 +149,12 @@ mod tests {
         ))
         .unwrap();
         assert_eq!(page.items.len(), 2);
-        assert!(page.items[0].item.value()["spec"].as_str().unwrap().starts_with("it cannot be read: "));
+        assert!(page.items[0].item.value()["spec"].as_str().unwrap().starts_with("the object cannot be read: "));
         assert!(page.malformed[0].starts_with("deep: ") && page.malformed.len() == 1, "{:?}", page.malformed);
     }
 
     #[test]
-    fn no_items_may_be_written_in_three_ways_and_what_is_no_list_is_an_error() {
+    fn an_empty_list_has_three_spellings_and_other_json_is_an_error() {
         for text in [r#"{"items": []}"#, r#"{"items": null}"#, "{}"] {
             assert!(page(text).unwrap().items.is_empty());
         }

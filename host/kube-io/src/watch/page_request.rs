@@ -48,10 +48,14 @@ async fn read(mut answer: impl AsyncBufRead + Unpin, most: usize) -> Result<Opti
     let mut bytes = Vec::new();
     loop {
         let chunk = answer.fill_buf().await;
-        let chunk =
-            chunk.map_err(|error| WatchError::Connection(format!("the answer to a list broke off: {error}")))?;
+        let chunk = chunk.map_err(|error| {
+            WatchError::Connection(format!(
+                "the connection broke during the answer to a list: \
+                {error}"
+            ))
+        })?;
         if chunk.is_empty() {
-            let text = String::from_utf8(bytes).map_err(|_| WatchError::odd("the answer to a list is no UTF-8"))?;
+            let text = String::from_utf8(bytes).map_err(|_| WatchError::odd("the answer to a list is not UTF-8"))?;
             return Ok(Some(text));
         }
         let length = chunk.len();

@@ -220,7 +220,7 @@ impl<S: Sink> Reflector<S> {
         for what in &all.malformed {
             self.sink.malformed(what);
         }
-        let version = all.version.parse().map_err(|_| WatchError::odd("the list carries no resourceVersion"))?;
+        let version = all.version.parse().map_err(|_| WatchError::odd("the list has no resourceVersion"))?;
         self.sink.relist(all.items, version);
         self.listed = true;
         Ok(())
@@ -294,7 +294,7 @@ impl<S: Sink> Reflector<S> {
             }
         }
         if initial.is_some() {
-            return Err(WatchError::odd("the watch ended before everything was sent"));
+            return Err(WatchError::odd("the watch ended before the API server had sent all objects"));
         }
         if !fruitful && start.elapsed() < WATCH_SUCCESS_AGE {
             return Err(WatchError::odd("the watch ended at once"));
@@ -332,7 +332,7 @@ impl<S: Sink> Reflector<S> {
             "BOOKMARK" => {
                 let object: Value = serde_json::from_str(sent.get())?;
                 let version = version_of(object["metadata"].get("resourceVersion"));
-                let version = version.ok_or_else(|| WatchError::odd("a bookmark carries no resourceVersion"))?;
+                let version = version.ok_or_else(|| WatchError::odd("a bookmark has no resourceVersion"))?;
                 let ends = object["metadata"]["annotations"][INITIAL_END] == "true";
                 match initial.take_if(|_| ends) {
                     Some(listed) => {

@@ -22,7 +22,7 @@ pub(super) enum WatchError {
     #[error("the resource version is too old")]
     Gone,
     /// The server has no such collection.
-    #[error("the API server does not serve it")]
+    #[error("the API server does not serve this type")]
     Unserved,
     /// The operator lacks the right.
     #[error("the operator may not read it: {0}")]

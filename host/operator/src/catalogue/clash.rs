@@ -27,12 +27,13 @@ impl Offer {
         if self.is_overlay() || older.is_overlay() {
             let together = self.reach.places().all(|place| older.reach.holds(Some(place)))
                 || older.reach.places().all(|place| self.reach.holds(Some(place)));
-            return (self.name() == older.name() && (together || self.reach.meets(&older.reach)))
-                .then(|| format!("{} has the same name for {}: give the overlay a name of its own", shown(), self.of));
+            return (self.name() == older.name() && (together || self.reach.meets(&older.reach))).then(|| {
+                format!("{} has the same name for {}: choose another name for the overlay", shown(), self.of)
+            });
         }
         self.reach.meets(&older.reach).then(|| {
             format!(
-                "{} holds the same place for {} and claimed it first: delete one of the two, or give them scopes",
+                "{} claimed the same place for {} first: delete one of the two packages, or give them different scopes",
                 shown(),
                 self.of
             )
@@ -52,7 +53,8 @@ impl Given {
         let path = common(own_tree, other_tree, &Path::default())?;
         let policy = own.policy.as_deref().unwrap_or("every policy");
         Some(format!(
-            "{} sets `{path}` of {policy} in the same place and did first: take it out of one of the two, or give them scopes",
+            "{} sets `{path}` of {policy} in the same place, and did so first: remove the setting from one of the two \
+             packages, or give them different scopes",
             older.tuning.revision
         ))
     }

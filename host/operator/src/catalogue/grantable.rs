@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_beyond_is_named_with_what_there_is_and_with_the_flag() {
+    fn a_grant_beyond_the_limit_is_reported_with_the_limit_and_the_flag() {
         let file =
             "grants: {privileges: [hostPath], reads: [{apiVersion: v1, kind: Secret, namespace: a, names: [b]}]}";
         let grants = PolicyFile::parse(file).unwrap().grants;

@@ -261,7 +261,7 @@ impl Kind {
         let why = match refusal {
             Refusal::Invalid(violations) => match violations.first() {
                 Some(Violation { path, message }) => format!("{path}: {message}"),
-                None => "it is invalid".to_owned(),
+                None => "the object is invalid".to_owned(),
             },
             Refusal::Unsupported(what) => what.clone(),
             Refusal::Waiting(blockers) => {
@@ -271,7 +271,7 @@ impl Kind {
             }
         };
         let fallback = self.without(refusing, &[]).filter(|fallback| fallback.on_refusal != OnRefusal::Tell)?;
-        Some((fallback, format!("it refuses the object: {why}")))
+        Some((fallback, format!("the policy refuses the object: {why}")))
     }
 
     /// Returns the newest revision that may be the cause of the failure, and the policies that remain without this

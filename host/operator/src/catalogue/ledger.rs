@@ -61,7 +61,10 @@ impl Book {
         (many || everywhere).then(|| {
             let count = self.failing.len();
             let objects = if count == 1 { "object" } else { "objects" };
-            format!("it failed on {count} {objects} that its predecessor serves well, first {key}: {how}")
+            format!(
+                "the policy failed on {count} {objects} that its predecessor serves without failure, first {key}: \
+                {how}"
+            )
         })
     }
 

@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_environment_has_from_the_config_map_is_no_setting_of_the_environment() {
+    fn values_of_the_config_map_in_the_environment_are_no_settings_of_the_environment() {
         let config_map = ConfigMap {
             data: Some(variables(&[("COPIED", "1"), ("CHANGED", "new"), ("ELSEWHERE", "1")])),
             ..ConfigMap::default()

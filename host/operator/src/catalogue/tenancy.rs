@@ -30,7 +30,7 @@ pub(crate) fn reach(file: &PolicyFile, namespace: &str, home: &str) -> Result<Re
         return Err(Overreach { reason: "ScopeTooWide", message });
     }
     if file.grants != Grants::default() {
-        let message = "grants: only policies in the operator's own namespace are granted anything".to_owned();
+        let message = "grants: only policies in the operator's own namespace can have grants".to_owned();
         return Err(Overreach { reason: NOT_GRANTED, message });
     }
     Ok(reach)

@@ -93,7 +93,7 @@ fn catalogue(offers: &[Offer]) -> (Catalogue, Arranged) {
 }
 
 #[test]
-fn what_is_nearer_to_the_object_counts_more() {
+fn a_narrower_scope_wins_over_a_wider_one() {
     let own = member("widget", World::Policy, "", None);
     let cluster = member("widget", World::Policy, "c", None);
     let scoped = member("widget", World::Policy, "s", None);
@@ -119,11 +119,11 @@ fn of_two_for_one_place_the_older_stays() {
     assert_eq!(who(&catalogue, "b", None), [named(&older)]);
     assert!(matches!(answer(&catalogue, "a", None), Answer::Nothing), "half a policy is nobody's intention");
     assert_eq!(arranged.conflicts.keys().map(|key| &**key).collect::<Vec<_>>(), ["new"]);
-    assert!(arranged.conflicts["new"].message.contains("old holds the same place"), "{:?}", arranged.conflicts);
+    assert!(arranged.conflicts["new"].message.contains("old claimed the same place"), "{:?}", arranged.conflicts);
 }
 
 #[test]
-fn one_that_may_not_serve_for_one_kind_keeps_nobody_out_of_another() {
+fn a_policy_with_a_conflict_for_one_kind_blocks_no_policy_of_another_kind() {
     let [first, both, last] = ["1", "2", "3"].map(|revision| member("widget", World::Policy, revision, None));
     let gadget = ResourceType::new("example.com/v1", "Gadget");
     let of_gadgets = |member, aged| Offer { of: gadget.clone(), ..offer(member, Reach::Cluster, aged) };
@@ -156,7 +156,7 @@ fn overlays_lie_over_whatever_answers() {
 }
 
 #[test]
-fn an_object_may_name_what_holds_where_it_is_and_nothing_else() {
+fn an_object_may_pin_only_policies_whose_scope_contains_it() {
     let own = member("widget", World::Policy, "", None);
     let before = member("widget", World::Policy, "before", Some(&own));
     let cluster = member("widget", World::Policy, "c", Some(&before));
@@ -178,7 +178,7 @@ fn an_object_may_name_what_holds_where_it_is_and_nothing_else() {
 }
 
 #[test]
-fn what_may_have_to_answer_is_what_holds_somewhere_what_objects_may_name_and_what_was_before() {
+fn policies_that_may_answer_are_the_serving_the_pinnable_and_the_previous_ones() {
     let own = member("widget", World::Policy, "", None);
     let oldest = member("widget", World::Policy, "1", None);
     let older = member("widget", World::Policy, "12", Some(&oldest));
@@ -204,7 +204,7 @@ fn what_may_have_to_answer_is_what_holds_somewhere_what_objects_may_name_and_wha
 }
 
 #[test]
-fn what_a_swap_does_not_concern_goes_on_undisturbed() {
+fn a_swap_does_not_disturb_other_policies() {
     let own = member("widget", World::Policy, "", None);
     let (catalogue, _) = catalogue(&[offer(&own, Reach::Process, "")]);
     let (first, before) = (catalogue.load().unwrap(), kind(&catalogue, "b", None));
@@ -230,7 +230,7 @@ fn tuned(revision: &str, since: usize, before: Option<&Arc<Tuning>>) -> Arc<Tuni
 }
 
 #[test]
-fn an_object_falls_back_to_what_served_before_the_newest_reason() {
+fn an_object_falls_back_to_the_policy_before_the_newest_failure() {
     let own = member("widget", World::Policy, "", None);
     let installed = member("widget", World::Policy, "ten chars!", Some(&own));
     let older = tuned("settings-1", 5, None);

@@ -33,7 +33,7 @@ pub(super) struct Rbac {
     namespace_policies: bool,
     #[command(flatten)]
     without: super::left_out::Without,
-    /// Component of a further policy, whose claims need rights too
+    /// Component of another policy; adds the rights for its claims
     #[arg(long = "policy", value_name = "X.wasm")]
     policies: Vec<PathBuf>,
     /// Name of the service account, and of the roles and bindings that give it rights

@@ -38,11 +38,10 @@ const HOLDER: &str = "kaos-operator-release";
 #[derive(Debug, Args)]
 #[command(
     after_help = "Deletes also the records of policies whose ConfigMap was deleted; with --namespaces and without \
-                  --for-good, only those of policies from these namespaces. Keeps the records with --keep-lease, and \
-                  if an object was not released. If the user may read no object of a namespace, for example of a \
-                  deleted one, the verb prints a warning and skips it, which is no failure. Exit codes: 0 no object \
-                  that the user may read has the finalizers any more; 1 some objects could not be released; 2 the \
-                  cluster cannot be reached."
+        --for-good, only those of policies from these namespaces. Keeps the records with --keep-lease, and if an \
+        object was not released. If the user may read no object of a namespace, for example of a deleted one, the verb \
+        prints a warning and skips it; this is not a failure. Exit codes: 0 no object that the user may read has the \
+        finalizers any more; 1 some objects could not be released; 2 the cluster cannot be reached."
 )]
 pub(super) struct Release {
     #[command(flatten)]
@@ -56,17 +55,17 @@ pub(super) struct Release {
     /// Namespaces to release objects in; all namespaces if none is given
     #[arg(long, env = "WATCH_NAMESPACES", value_delimiter = ',', value_name = "A,B", value_parser = super::one_namespace)]
     namespaces: Vec<String>,
-    /// Also delete the objects that the operator stored for itself, as without --namespaces; for an operator that works
-    /// only in the listed namespaces and is uninstalled for good
+    /// Also delete the objects that the operator stored for itself, as the verb does without --namespaces; for an
+    /// operator that works only in the listed namespaces and is uninstalled for good
     #[arg(long, conflicts_with = "keep_lease")]
     for_good: bool,
-    /// Component of a further policy, whose claims need rights too
+    /// Component of another policy; also releases the objects of the kinds that it claims
     #[arg(long = "policy", value_name = "X.wasm")]
     policies: Vec<PathBuf>,
     /// A further finalizer to remove, such as a finalizer that settings name
     #[arg(long = "finalizer", value_name = "NAME")]
     further: Vec<String>,
-    /// Print what would be done, and change nothing
+    /// Print the changes without making them
     #[arg(long)]
     dry_run: bool,
     /// Format of the output
@@ -274,9 +273,9 @@ fn barred(namespace: Option<&str>, because: &str) -> String {
         None => ("anywhere".to_owned(), String::new()),
     };
     format!(
-        "no object {place} was released, since the user may read none; the namespace may be deleted, or rights may be \
-         missing: {because}: if an object there still has finalizers, run kaos-operator release --keep-lease{flag} as \
-         a user who may read it"
+        "no object {place} was released, because this user may read none: {because}; the namespace may be deleted, or \
+         the user may lack rights; if an object there still has finalizers, run kaos-operator release \
+         --keep-lease{flag} as a user who may read the object"
     )
 }
 

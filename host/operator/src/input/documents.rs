@@ -256,7 +256,7 @@ mod tests {
             text = [text, format!("{next}: &{next} [{aliases}]\n")].concat();
         }
         let errors = names("a.yaml", &text).1;
-        let told = "a.yaml: document 1: its aliases expand to more than the limit";
+        let told = "a.yaml: document 1: the aliases expand to more than the limit";
         assert!(errors.len() == 1 && errors[0].starts_with(told), "{errors:?}");
     }
 

@@ -10,7 +10,7 @@ pub enum InputError {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// A directory contains no file with a known extension.
-    #[error("{path}: no .yaml, .yml or .json file in this directory (--recursive looks below it, too)")]
+    #[error("{path}: no .yaml, .yml or .json file in this directory (--recursive also reads its subdirectories)")]
     EmptyDirectory {
         /// The path, as the user gave it.
         path: String,
@@ -35,7 +35,7 @@ pub enum InputError {
         message: String,
     },
     /// A file has several documents, but only one document is allowed.
-    #[error("{path}: has {count} documents, but must have one: put everything into one")]
+    #[error("{path}: has {count} documents, but must have one: merge them")]
     Several {
         /// The path, as the user gave it.
         path: String,

@@ -55,9 +55,11 @@ macro_rules! rows {
 rows! {
     BUILD: Info "build" ["version", "rust"] "Build of the operator; always 1";
     LEADER: Gauge "leader" [] "1 while this process may write, 0 while it stands by";
-    EVERYWHERE: Gauge "everywhere" [] "1 while this process may write and works in all namespaces, 0 if it works in listed ones";
+    EVERYWHERE: Gauge "everywhere" [] "1 while this process may write and works in all namespaces, 0 if it works in \
+        listed namespaces";
     PASSES: Counter "passes" ["group", "kind", "result"] "Passes over objects, by result";
-    PASS_DURATION: Histogram "pass_duration" in "seconds" ["group", "kind"] "Duration of a pass, including waits for the API server";
+    PASS_DURATION: Histogram "pass_duration" in "seconds" ["group", "kind"] "Duration of a pass, including waits for \
+        the API server";
     RETRIES: Counter "retries" ["group", "kind"] "Passes that were postponed and will be repeated";
     OBJECTS: Gauge "objects" ["group", "kind", "ready"] "Objects that policies answer for, by their condition Ready";
     UNSERVED: Gauge "objects_unserved" ["group", "kind", "reason"] "Objects that the active policy does not serve: NoPolicy if no policy answers, PolicyFailed if the policy fails, FellBack if a fallback answers";
@@ -68,10 +70,13 @@ rows! {
     FUEL: Histogram "policy_fuel" ["policy", "version"] "Fuel that a policy used in a pass";
     POLICY_FAILURES: Counter "policy_failures" ["policy", "version", "reason"] "Passes in which a policy failed: traps, exhausted limits, answers that the guard refused";
     POLICY_FALLBACKS: Counter "policy_fallbacks" ["policy", "version"] "Passes in which a fallback answered, because the policy failed on the object or the API server refused a planned child";
-    POLICY_REVISIONS: Gauge "policy_revisions" ["state", "current"] "Revisions of policy packages, by state; current if a ConfigMap holds the package now";
+    POLICY_REVISIONS: Gauge "policy_revisions" ["state", "current"] "Revisions of policy packages, by state; current \
+        if a ConfigMap contains the package now";
     API_CALLS: Counter "api_calls" ["verb", "group", "resource", "code"] "Requests to the API server, by HTTP status code; timeout and unreachable count requests without an answer";
-    API_DURATION: Histogram "api_call_duration" in "seconds" ["verb"] "Time until the API server answered a request or opened a watch";
-    WATCH_STATE: Gauge "watch_state" ["group", "kind", "state"] "1 for the current state of the watch on a type: unserved, forbidden, listing, synced or failing; it ignores barred namespaces";
+    API_DURATION: Histogram "api_call_duration" in "seconds" ["verb"] "Time until the API server answered a request or \
+        opened a watch";
+    WATCH_STATE: Gauge "watch_state" ["group", "kind", "state"] "1 for the current state of the watch on a type: \
+        unserved, forbidden, listing, synced or failing; barred namespaces do not change it";
     WATCH_ERRORS: Counter "watch_errors" ["group", "kind", "reason"] "Watches that ended with an error, by the API server's reason";
     BARRED: Gauge "namespaces_barred" [] "Listed namespaces in which the operator may read nothing, while it may read others: they were deleted, or rights are missing";
     STORED: Gauge "stored_objects" ["group", "kind"] "Objects of a type that the operator keeps in memory";
@@ -106,7 +111,8 @@ impl MetricRow {
 pub fn reference() -> String {
     let mut page = String::from(concat!(
         "# Metrics\n\n",
-        "Served as OpenMetrics text at `/metrics` (`--metrics-bind-address`, `:8080` unless set). `group` and `kind` name a ",
+        "Served as OpenMetrics text at `/metrics` (`--metrics-bind-address`, `:8080` unless set). `group` and `kind` \
+         name a ",
         "Kubernetes type; the core group is empty. Histograms have `_bucket`, `_sum` and `_count`.\n\n",
         "Counters of a policy start at 0 when the policy begins to answer. Series of requests and of watch errors ",
         "appear with their first event, which `increase` therefore does not count.\n\n",

@@ -207,8 +207,7 @@ fn going(mut rendered: Rendered, object: &Value) -> Entry {
     let note = Note {
         severity: Severity::Info,
         reason: "BeingDeleted".to_owned(),
-        message: "the object is being deleted: the operator cleans up after it, and applies no children any more"
-            .to_owned(),
+        message: "the object is being deleted: the operator deletes its children, and applies none any more".to_owned(),
         path: Some("metadata.deletionTimestamp".to_owned()),
     };
     rendered.verdict = Verdict::Planned(Arc::new(Planned { notes: vec![note], ..Planned::default() }));

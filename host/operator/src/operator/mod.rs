@@ -38,7 +38,7 @@ const SHUTDOWN_RECORD_TIME: Duration = Duration::from_secs(1);
 
 /// The error of an operator that stopped without a request: a task ended that should run forever.
 #[derive(Debug, thiserror::Error)]
-#[error("{0} stopped by itself")]
+#[error("{0} ended unexpectedly")]
 pub struct OperatorError(&'static str);
 
 /// Aborts a task on drop, so that the task also ends if no other code stops it.

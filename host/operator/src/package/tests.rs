@@ -158,7 +158,7 @@ fn fields_for_a_component_are_refused_without_one() {
 }
 
 #[test]
-fn a_half_written_config_map_says_what_is_missing() {
+fn an_incomplete_config_map_is_reported_with_the_missing_keys() {
     let none: &[(&str, &[u8])] = &[];
     assert_eq!(problem(&index(&[], none)), Problem::Empty);
     assert!(matches!(problem(&index(&[], &[(COMPONENT, b"x")])), Problem::MissingKey { key: FILE, .. }));

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_strangers_component_is_never_compiled_in_this_process() {
+    fn a_component_from_a_file_is_never_compiled_in_this_process() {
         let loader = Loader::new(sample_cluster()).unwrap();
         let lost = || Err(io::ErrorKind::NotFound.into());
         let component = DEFAULTS[0].component;

@@ -31,7 +31,8 @@ impl PassFailed {
             Self::NoPolicy => (
                 ACCEPTED,
                 reason::NO_POLICY,
-                "no policy answers for objects of this kind here: install one, or widen the scope of one".to_owned(),
+                "no policy answers for objects of this kind in this namespace: install a policy, or widen the scope of \
+                 an installed policy".to_owned(),
             ),
             Self::Late(time) => (
                 APPLIED,

@@ -52,7 +52,8 @@ pub fn compose(
     let mut status = match assessed {
         Ok(Assessed { report, fields, .. }) => {
             let (phase, message) = if report.ready && is_behind {
-                let runs = applied_generation.map_or("an earlier one".to_owned(), |runs| format!("generation {runs}"));
+                let runs =
+                    applied_generation.map_or("an earlier generation".to_owned(), |runs| format!("generation {runs}"));
                 let pods = &report.message;
                 let message = format!("generation {generation} is not applied: {why}; {runs} runs: {pods}");
                 of_pods = applied_generation.unwrap_or_else(|| generation.saturating_sub(1));

@@ -209,7 +209,7 @@ async fn finalizer_stays_until_children_are_deleted_in_order() {
     stage.cluster.journal().clear();
     stage.delete("sky.io", "kites", "a").await;
     stage
-        .until("ours is off", |stage| {
+        .until("the operator's finalizer is gone", |stage| {
             let object = stage.child("sky.io", "kites", "a")?;
             (object["metadata"]["finalizers"] == json!(["theirs.io/keep"])).then_some(())
         })
@@ -233,7 +233,7 @@ async fn external_replicas_are_released_without_a_change() {
     assert_eq!(stage.child("apps", "deployments", "kite-a").unwrap()["spec"]["replicas"], 5);
     stage.apply(&kite::object("a", &json!({"image": "x", "replicas": 3}))).await;
     stage
-        .until("ours again", |stage| {
+        .until("the operator's finalizer is back", |stage| {
             (stage.child("apps", "deployments", "kite-a")?["spec"]["replicas"] == 3).then_some(())
         })
         .await;

@@ -205,7 +205,7 @@ impl Play<'_> {
             let of_package = revisions.iter().filter(is_it);
             let serves = of_package.into_iter().any(|revision| revision["status"]["state"] == "Active");
             let named = format!("{}/{}", metadata["namespace"].as_str().unwrap(), metadata["name"].as_str().unwrap());
-            let told = [": left out, since an operator would not activate it", " does not serve:"]
+            let told = [": left out, since an operator would not activate this package", " does not serve:"]
                 .map(|why| format!("ConfigMap {named}{why}"));
             let warned = told.iter().any(|told| stderr.contains(told));
             assert_eq!(serves, !warned, "{play}: {named} serves: {serves}\n{stderr}\n{revisions:#?}");

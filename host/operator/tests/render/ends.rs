@@ -52,7 +52,7 @@ fn interrupt_ends_render_at_once() {
     assert!(sent.success());
     let deadline = Instant::now() + Duration::from_mins(2);
     while child.try_wait().expect("its state").is_none() {
-        assert!(Instant::now() < deadline, "it goes on after an interrupt");
+        assert!(Instant::now() < deadline, "the process keeps running after an interrupt");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -93,7 +93,7 @@ impl<C: Clock> ChildCompiler<C> {
     }
 
     fn verdict(&self, status: ExitStatus, told: Vec<u8>, complaint: &str) -> Result<Compilation, CompileError> {
-        let garbled = |_| CompileError::NotRun("its output is malformed".to_owned());
+        let garbled = |_| CompileError::NotRun("the output of the compile child is malformed".to_owned());
         if status.code() == Some(i32::from(UNFIT)) {
             return Err(serde_json::from_slice::<InspectError>(&told).map_err(garbled)?.into());
         }

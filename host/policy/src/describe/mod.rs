@@ -47,10 +47,10 @@ pub enum DescribeError {
         found: String,
     },
     /// The policy claims no kind.
-    #[error("it claims no kind: a policy must claim at least one")]
+    #[error("the policy claims no kind: claim at least one")]
     NoClaims,
     /// The policy claims one kind twice, so it is unclear which claim applies.
-    #[error("it claims {0} twice: claim each kind once")]
+    #[error("the policy claims {0} twice: claim each kind once")]
     ClaimedTwice(ResourceType),
     /// A list is too long.
     #[error("{what} has {count} entries: at most {limit}")]
@@ -178,7 +178,13 @@ pub fn check(descriptor: &Descriptor, world: World, file: &PolicyFile) -> Result
         return Err(DescribeError::Name(name.clone()));
     }
     if version.len() > VERSION {
-        let (version, reason) = (cut(version, VALUE).into_owned(), format!("it has more than {VERSION} characters"));
+        let (version, reason) = (
+            cut(version, VALUE).into_owned(),
+            format!(
+                "the version has more than {VERSION} \
+            characters"
+            ),
+        );
         return Err(DescribeError::Version { version, reason });
     }
     if let Err(error) = semver::Version::parse(version) {

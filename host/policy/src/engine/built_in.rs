@@ -52,11 +52,11 @@ impl BuiltIn {
 
     fn unpacked(self) -> Result<Compiled, EngineError> {
         let of_another = |why: &str| EngineError::Precompiled(why.to_owned());
-        let (maker, packed) = self.made.split_first_chunk().ok_or_else(|| of_another("it is cut off"))?;
+        let (maker, packed) = self.made.split_first_chunk().ok_or_else(|| of_another("the code is cut off"))?;
         // wasmtime compares only the first number of its version and only some options. So compare the whole
         // fingerprint.
         if Engine::portable()?.fingerprint().bytes() != maker {
-            return Err(of_another("another version compiled it, or with other options"));
+            return Err(of_another("another version of the engine compiled the code, or used other options"));
         }
         let mut code = Vec::new();
         GzDecoder::new(packed).read_to_end(&mut code).map_err(|error| of_another(&error.to_string()))?;

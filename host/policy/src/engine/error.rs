@@ -7,13 +7,13 @@ pub enum EngineError {
     #[error("the WebAssembly engine does not start on this machine: {0}")]
     Start(String),
     /// A component does not compile.
-    #[error("it does not compile: {0}")]
+    #[error("the component does not compile: {0}")]
     Compile(String),
     /// Compiled code belongs to another engine.
     #[error("the compiled code does not fit this engine: {0}")]
     Precompiled(String),
     /// A component does not have the exports of its world.
-    #[error("it does not fit world {world}: {reason}")]
+    #[error("the component does not fit world {world}: {reason}")]
     World {
         /// The world that the component claims.
         world: &'static str,

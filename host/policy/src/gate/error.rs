@@ -18,7 +18,7 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum LoadError {
     /// The number of bytes is above the limit.
-    #[error("it has {bytes} bytes, at most {limit}: strip debug information and build with opt-level s")]
+    #[error("the component has {bytes} bytes, at most {limit}: strip debug information and build with opt-level s")]
     TooLarge {
         /// The number of bytes.
         bytes: usize,
@@ -26,16 +26,16 @@ pub enum LoadError {
         limit: usize,
     },
     /// The unpacked bytes are above the limit.
-    #[error("it unpacks to more than {limit} bytes")]
+    #[error("the component unpacks to more than {limit} bytes")]
     UnpacksTooLarge {
         /// The maximum number of bytes.
         limit: usize,
     },
     /// The bytes begin like gzip but are damaged.
-    #[error("it is damaged gzip: {0}")]
+    #[error("the component is damaged gzip: {0}")]
     BadGzip(String),
     /// The digest differs from the pinned one.
-    #[error("its digest is {found}, but policy.yaml pins {wanted}")]
+    #[error("the component's digest is {found}, but policy.yaml pins {wanted}")]
     WrongDigest {
         /// The digest of the component.
         found: Digest,
@@ -103,7 +103,10 @@ pub enum LoadError {
         what: &'static str,
     },
     /// An answer depends on earlier questions.
-    #[error("sample {sample} of {kind}: asked again in one sandbox, {verb} answers differently: keep no state")]
+    #[error(
+        "sample {sample} of {kind}: {verb} answers differently if the host calls it again in the same sandbox: \
+        keep no state"
+    )]
     KeepsState {
         /// The claimed kind.
         kind: String,
@@ -114,7 +117,8 @@ pub enum LoadError {
     },
     /// The samples together take too much fuel.
     #[error(
-        "its samples used up {allowed} fuel before sample {before}: use fewer or smaller samples, with fewer settings in annotations"
+        "the policy's samples used up {allowed} fuel before sample {before}: use fewer or smaller samples, with fewer \
+         settings in annotations"
     )]
     SamplesTooCostly {
         /// The fuel that all samples may use.

@@ -42,7 +42,7 @@ pub(super) fn check(mapping: &[EnvVar], manifests: &[Value], breaches: &mut Brea
         }
     }
     for (container, name) in mapped.keys().filter(|key| !carried.contains(*key)) {
-        let message = format_args!("maps {name} of container {container}, which no manifest carries");
+        let message = format_args!("maps {name} of container {container}, which no manifest contains");
         breaches.add(Rule::EnvAsMapped, "env", message);
     }
 }

@@ -31,8 +31,8 @@ pub(super) fn check(finalizer: Option<&str>, rules: &Rules<'_>, breaches: &mut B
         let mut given = settings.of_namespaces();
         let (path, source, _) = given.find(|(_, _, value)| is_named(value, finalizer))?;
         let message = format!(
-            "comes from {source}, and settings of a namespace must not name finalizers of other groups: use one of \
-             {group}, or ask the operator's owner to set it for the cluster"
+            "comes from {source}, and settings of a namespace must not name finalizers of other groups: use a \
+             finalizer of {group}, or ask the operator's owner to set this one for the cluster"
         );
         Some(Violation { path: format!("settings.{policy}.{path}"), message })
     });

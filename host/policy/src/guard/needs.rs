@@ -33,10 +33,10 @@ pub(crate) fn needs(needs: &[Need], known: &BTreeMap<String, Need>, claim: &Clai
         }
         match known.get(id) {
             Some(before) if before.target != *target => {
-                breach(Rule::NeedsOrderly, format!("id {id} stood for another target in an earlier round"));
+                breach(Rule::NeedsOrderly, format!("id {id} named another target in an earlier round"));
             }
             Some(before) if before.fields != *fields => {
-                breach(Rule::NeedsOrderly, format!("id {id} stood for other fields in an earlier round"));
+                breach(Rule::NeedsOrderly, format!("id {id} named other fields in an earlier round"));
             }
             Some(_) | None => {}
         }

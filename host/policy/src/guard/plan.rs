@@ -93,7 +93,7 @@ fn shapes(manifests: &[Value], object: &Value, breaches: &mut Breaches) -> Vec<V
         for misfit in misfits(manifest).into_iter().take(TOLD) {
             if let Some(path) = words::of_the_user(object, &misfit.path, misfit.value) {
                 let kind = manifest["kind"].as_str().unwrap_or_default();
-                let message = format!("{}: no {kind} can contain it; correct or remove it", misfit.message);
+                let message = format!("{}: no {kind} can contain this value; correct or remove it", misfit.message);
                 violations.push(Violation { path: written(&path), message });
             } else {
                 let path = format_args!("{} {}", manifest::path(i, manifest), written(&misfit.path));
@@ -144,7 +144,7 @@ fn parse(plan: &Plan) -> Result<Vec<Value>, Failure> {
 /// Adds a breach unless an `extra` is an object without members. This version of the contract defines no members.
 fn nothing_extra(text: &str, breaches: &mut Breaches) {
     if !matches!(serde_json::from_str(text), Ok(Value::Object(_))) {
-        breaches.add(Rule::JsonObjects, "extra", "must be a JSON object, {} when there is nothing to say");
+        breaches.add(Rule::JsonObjects, "extra", "must be a JSON object: write {} if there is nothing to report");
     } else if let Some(key) = extra::unknown(text) {
         breaches.add(Rule::KnownExtra, "extra", extra::not_known(&key));
     }

@@ -92,9 +92,9 @@ pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Bre
 /// Returns the violation for a privileged value of a user, for operators that do not let users raise privileges.
 fn of_the_user(raised: &Raised<'_>, rules: &Rules<'_>) -> Violation {
     let message = format!(
-        "asks for privilege {}, but the operator's --user-privileges=refused forbids this to objects: remove it, or \
-         ask the operator's owner to set it or to grant it to the policy; existing pods keep running with it until \
-         then",
+        "asks for privilege {}, but the operator's --user-privileges=refused forbids this: remove the field, or ask \
+         the operator's owner to write the value in the settings or to grant the privilege to the policy; pods that \
+         have the privilege keep running until then",
         raised.privilege
     );
     Violation { path: asked::place(raised, rules), message }
@@ -105,8 +105,8 @@ fn of_a_namespace(raised: &Raised<'_>, rules: &Rules<'_>) -> Option<Violation> {
     rules.layers.iter().find_map(|(policy, settings)| {
         settings.of_namespaces().find_map(|(path, source, value)| {
             let message = format!(
-                "comes from {source}, but settings of a namespace must not raise a privilege: remove it, or ask the \
-                 operator's owner to set it for the cluster or to grant privilege {} to the policy",
+                "comes from {source}, but settings of a namespace must not raise a privilege: remove the setting, or \
+                 ask the operator's owner to write it for the cluster or to grant privilege {} to the policy",
                 raised.privilege
             );
             let said = Said::about(std::slice::from_ref(raised), &[], &value);

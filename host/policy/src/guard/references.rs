@@ -148,8 +148,8 @@ pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Bre
             match elsewhere {
                 None => {
                     let message = format_args!(
-                        "uses {kind} {name}, which is neither named in the object's own spec nor in the settings: grant \
-                         it in grants.{}",
+                        "uses {kind} {name}, which neither the object's own spec nor the settings name: grant it in \
+                         grants.{}",
                         kind.grant()
                     );
                     breaches.add(Rule::NamedReferences, path, message);
@@ -157,8 +157,8 @@ pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Bre
                 Some(namespace) => {
                     let namespace = cut(namespace, VALUE);
                     let message = format_args!(
-                        "uses {kind} {name} of namespace {namespace}, which is neither named in the object's own spec \
-                         nor in the settings, and cannot be granted"
+                        "uses {kind} {name} of namespace {namespace}, which neither the object's own spec nor the \
+                         settings name, and which cannot be granted"
                     );
                     breaches.add(Rule::NamedReferences, path, message);
                 }

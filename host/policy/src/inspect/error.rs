@@ -11,19 +11,19 @@ use super::version::HOST;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum InspectError {
     /// The bytes are compiled code.
-    #[error("it is precompiled code: use the component that it was compiled from")]
+    #[error("the bytes are precompiled code: use the component that they were compiled from")]
     Precompiled,
     /// The bytes are a core module.
-    #[error("it is a core module: convert it to a component with `kaos-operator policy build`")]
+    #[error("the bytes are a core module: convert the module to a component with `kaos-operator policy build`")]
     CoreModule,
     /// The bytes are WebAssembly text.
-    #[error("it is WebAssembly text: assemble it with `wasm-tools parse`")]
+    #[error("the bytes are WebAssembly text: assemble it with `wasm-tools parse`")]
     TextFormat,
     /// The bytes are not WebAssembly.
-    #[error("it is not WebAssembly")]
+    #[error("the bytes are not WebAssembly")]
     NotWasm,
     /// The bytes cannot be parsed or are not valid.
-    #[error("it is not a valid component: {reason} (at byte {offset})")]
+    #[error("the bytes are not a valid component: {reason} (at byte {offset})")]
     Malformed {
         /// The parser's message.
         reason: String,
@@ -31,10 +31,13 @@ pub enum InspectError {
         offset: u64,
     },
     /// The component is not a policy.
-    #[error("it is not a policy: it has no custom section `kaos:policy` and exports none of the contract's interfaces")]
+    #[error(
+        "the component is not a policy: it has no custom section `kaos:policy` and exports none of the contract's \
+        interfaces"
+    )]
     NotAPolicy,
     /// The component mixes versions of the contract.
-    #[error("its custom section says contract {section}, but its exports say {exports}")]
+    #[error("the component's custom section says contract {section}, but its exports say {exports}")]
     MixedVersions {
         /// The version in the custom section.
         section: String,
@@ -48,19 +51,22 @@ pub enum InspectError {
         speaks: String,
     },
     /// The component imports WASI.
-    #[error("it imports WASI ({}): build it for wasm32-unknown-unknown, and use nothing that needs an operating system", .0.join(", "))]
+    #[error("the component imports WASI ({}): build it for wasm32-unknown-unknown, and use nothing that needs an operating system", .0.join(", "))]
     ImportsWasi(Vec<String>),
     /// The component imports something other than types.
-    #[error("it imports {}: a policy may import types only", .0.join(", "))]
+    #[error("the component imports {}, but a policy may import types only", .0.join(", "))]
     Imports(Vec<String>),
     /// The component does not export every interface of its world.
-    #[error("it does not export {}: a policy exports meta and translation, an environment overlay meta and environment", .0.join(", "))]
+    #[error("the component does not export {}: a policy exports meta and translation, and an environment overlay exports meta and environment", .0.join(", "))]
     MissingInterfaces(Vec<String>),
     /// The component exports the interfaces of a policy and also the interfaces of an overlay.
-    #[error("it exports translation and environment: a policy exports the first, an environment overlay the second")]
+    #[error(
+        "the component exports translation and environment: a policy exports only translation, and an environment \
+         overlay only environment"
+    )]
     TwoWorlds,
     /// The component has too many parts of one kind.
-    #[error("it has {count} {part}, at most {limit}: leave out unused code")]
+    #[error("the component has {count} {part}, at most {limit}: leave out unused code")]
     TooMany {
         /// The kind of part.
         part: Part,
@@ -80,7 +86,7 @@ pub enum InspectError {
         limit: u64,
     },
     /// A name of an import, export, field or case is too long: validation compares it many times.
-    #[error("a name in it has {bytes} bytes, at most {limit}: it begins with `{begins}`")]
+    #[error("a name in the component has {bytes} bytes, at most {limit}: the name begins with `{begins}`")]
     NameTooLong {
         /// The beginning of the name.
         begins: String,
@@ -90,7 +96,7 @@ pub enum InspectError {
         limit: usize,
     },
     /// Validation of the component's types takes too long.
-    #[error("checking its types took longer than {seconds} s and was stopped: use fewer and smaller types")]
+    #[error("checking the component's types took longer than {seconds} s and was stopped: use fewer and smaller types")]
     TookTooLong {
         /// The limit of processor time in seconds.
         seconds: u64,

@@ -69,7 +69,7 @@ fn containers(spec: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Findings) {
                 let number = port.field("hostPort").number().unwrap_or_default();
                 let protocol = Some(port.text_of("protocol")).filter(|text| !text.is_empty()).unwrap_or("TCP");
                 if number != 0 && !host_ports.insert((protocol, port.text_of("hostIP"), number)) {
-                    found.add(&port.field("hostPort"), format!("two ports want port {number} of the node"));
+                    found.add(&port.field("hostPort"), format!("two ports use port {number} of the node"));
                 }
             }
         }

@@ -52,7 +52,7 @@ pub(super) fn of_pod(spec: &Place<'_>, found: &mut Findings) {
         }
         for (field, is_its) in [("hostNetwork", is_of_network as fn(&str) -> bool), ("hostIPC", is_of_memory)] {
             if spec.field(field).value() == true && is_its(&name.text().replace('/', ".")) {
-                found.add(&name, format!("is the node's own if {field} is true: remove one of the two"));
+                found.add(&name, format!("belongs to the node if {field} is true: remove one of the two"));
             }
         }
     }

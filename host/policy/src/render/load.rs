@@ -81,7 +81,7 @@ impl Load {
         self.looked_at += text.len();
         let too_large = match size::check(object) {
             Ok(()) if text.len() <= BYTES => None,
-            Ok(()) => Some(format!("it has {}, at most {}: split it", bytes(text.len()), bytes(BYTES))),
+            Ok(()) => Some(format!("the object has {}, at most {}: split it", bytes(text.len()), bytes(BYTES))),
             Err(Violation { path, message }) => Some(format!("{path}: {message}")),
         };
         let has_room = match too_large {
@@ -117,7 +117,7 @@ impl Load {
                 && *sum > limit
             {
                 let told = format!(
-                    "it has {} of the first {} of all referenced objects, which may have {} in total: make it \
+                    "the object has {} of the first {} of all referenced objects, which may have {} in total: make it \
                      smaller, or reference fewer objects",
                     shown(*most),
                     shown(*sum),
@@ -193,11 +193,11 @@ mod tests {
         assert!(texts[0].len() < 200 && texts[0].contains("\"large\"") && texts[1].contains("\"a\":1"), "{texts:?}");
         let [(name, message)] = &blockers[..] else { panic!("{blockers:?}") };
         assert_eq!(name, "large");
-        let told = "Kite n/large is too large to be read: spec.podSpec.nodeSelector: 10,001 fields are too many, at most \
-                    10,000: ";
+        let told = "Kite n/large is too large to be read: spec.podSpec.nodeSelector: 10,001 fields are too many, at \
+            most 10,000: ";
         assert!(message.starts_with(told), "{message}");
         let (_, blockers) = shown(&[object("long", &json!("x".repeat(BYTES)))]);
-        assert!(blockers[0].1.contains("it has 2.1 MiB, at most 2 MiB: split it"), "{blockers:?}");
+        assert!(blockers[0].1.contains("the object has 2.1 MiB, at most 2 MiB: split it"), "{blockers:?}");
     }
 
     #[test]
@@ -209,7 +209,8 @@ mod tests {
         assert!(
             name == "b"
                 && message.contains(
-                    "it has 1.6 MiB of the first 4.3 MiB of all referenced objects, which may have 4 MiB in total: "
+                    "the object has 1.6 MiB of the first 4.3 MiB of all referenced objects, which may have 4 MiB in \
+                     total: "
                 ),
             "{message}"
         );

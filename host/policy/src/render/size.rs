@@ -212,7 +212,7 @@ mod tests {
         let told = |failure| PolicyFailure::new(&policy, failure, &object, &[]).to_string();
         let lack = told(Failure::OutOfMemory { verb: Verb::MapEnv, wanted: 38_076_416, limit: 32 << 20 });
         assert!(
-            lack.contains("it takes 36.4 MiB, and a pass has 32 MiB: spec.env of the object has 140.6 KiB"),
+            lack.contains("it needs 36.4 MiB, but a pass has 32 MiB: spec.env of the object has 140.6 KiB"),
             "{lack}"
         );
         let other = told(Failure::NotUtf8 { verb: Verb::MapEnv });

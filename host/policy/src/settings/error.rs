@@ -108,7 +108,8 @@ pub enum SchemaError {
     },
     /// A pattern is too long. Settings need shorter ones.
     #[error(
-        "{path} of the settings schema has {bytes} bytes, at most {limit}: write a shorter one, and use maxLength or enum"
+        "{path} of the settings schema has {bytes} bytes, at most {limit}: write a shorter one, and use maxLength or \
+         enum"
     )]
     PatternTooLong {
         /// The place of the pattern.
@@ -130,7 +131,7 @@ pub enum SchemaError {
     },
     /// All different patterns together are too large after compilation.
     #[error(
-        "the patterns of the settings schema come to more than {limit} bytes when they are compiled, the last one at \
+        "the compiled patterns of the settings schema have more than {limit} bytes in total, the last pattern at \
          {path}: use maxLength for lengths, and fewer patterns"
     )]
     PatternsTooLarge {

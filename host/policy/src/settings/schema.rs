@@ -42,7 +42,7 @@ fn told(error: &jsonschema::ValidationError<'_>) -> String {
         return error.to_string();
     }
     let (path, limit) = (error.instance_path().as_str(), PATTERN >> 10);
-    format!("#{path}: {error}, or comes to more than {limit} KiB when it is compiled: use maxLength for lengths")
+    format!("#{path}: {error}, or the compiled pattern has more than {limit} KiB: use maxLength for lengths")
 }
 
 impl Schema {
@@ -51,7 +51,7 @@ impl Schema {
         bounds::length(text)?;
         let root: Value = serde_json::from_str(text).map_err(|error| SchemaError::NotJson(error.to_string()))?;
         if !root.is_object() {
-            return Err(SchemaError::Invalid("it must be an object".to_owned()));
+            return Err(SchemaError::Invalid("the schema must be an object".to_owned()));
         }
         bounds::check(&root)?;
         let patterns = Patterns::of(&root)?;

@@ -36,7 +36,7 @@ async fn a_change_of_its_own_status_does_not_wake_an_object_but_those_that_need_
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_does_not_exist_is_needed_too_and_wakes_when_it_appears() {
+async fn a_needed_object_that_does_not_exist_wakes_when_it_appears() {
     let bench = Bench::start().await;
     let target = named(&gadget(), "t", "g");
     let lookup = bench.watch.lookup();
@@ -54,7 +54,7 @@ async fn what_does_not_exist_is_needed_too_and_wakes_when_it_appears() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn labelled_needs_see_what_comes_into_the_selection_and_what_leaves_it() {
+async fn needs_by_label_see_objects_enter_and_leave_the_selection() {
     let bench = Bench::start().await;
     let target = labelled(&gadget(), "team", "one");
     bench.watch.set_needs(&Bench::key("a"), [&target]).unwrap();
@@ -86,7 +86,11 @@ async fn a_child_wakes_its_owner_and_is_found_by_it() {
     bench.delete(&of("v1 ConfigMap"), "c").await;
     bench.wakes(&["t/a"]).await;
     assert!(bench.watch.children(uid).is_empty());
-    assert!(bench.watch.live(&of("v1 ConfigMap"), "t", "not-ours").is_none(), "only what carries our label is kept");
+    assert!(
+        bench.watch.live(&of("v1 ConfigMap"), "t", "not-ours").is_none(),
+        "the cache keeps only objects with the \
+        operator's label"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -129,7 +133,7 @@ async fn our_own_writes_count_at_once_and_wake_others_but_not_the_writer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn needed_config_maps_are_watched_by_name_as_long_as_somebody_needs_them() {
+async fn needed_config_maps_are_watched_by_name_while_an_object_needs_them() {
     let bench = Bench::start().await;
     bench.put(config_map("c", "1")).await;
     bench.put(config_map("unneeded", "1")).await;

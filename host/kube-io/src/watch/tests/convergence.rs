@@ -166,7 +166,7 @@ fn check(bench: &Bench, targets: &[Target], seed: u64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whatever_breaks_memory_is_what_the_server_holds_once_it_is_quiet() {
+async fn after_any_fault_the_cache_equals_the_server_once_changes_stop() {
     for seed in 0..10 {
         run(seed, false, 0.0).await;
     }
@@ -180,7 +180,7 @@ async fn the_same_with_streaming_lists() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_same_when_events_are_lost_once_everything_was_listed_anew() {
+async fn after_lost_events_the_cache_equals_the_server_once_all_types_were_listed_again() {
     for seed in 200..210 {
         run(seed, seed % 2 == 0, 0.1).await;
     }

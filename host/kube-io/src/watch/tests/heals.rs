@@ -24,7 +24,7 @@ async fn remove_definition(bench: &Bench, name: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_optional_type_goes_and_comes_and_who_uses_it_is_woken() {
+async fn objects_that_use_an_optional_type_are_woken_when_the_type_vanishes_and_returns() {
     for watched in [true, false] {
         let bench = Bench::start().await;
         if !watched {
@@ -94,7 +94,7 @@ async fn a_malformed_object_is_counted_and_the_others_are_followed() {
     bench.put(object(&widget(), "a", json!({}))).await;
     bench.wakes(&["t/a", "t/deep"]).await;
     let told = bench.watch.object(&Bench::key("deep")).unwrap()["spec"].to_string();
-    assert!(told.contains("it cannot be read"), "{told}");
+    assert!(told.contains("the object cannot be read"), "{told}");
     bench.delete(&widget(), "deep").await;
     bench.wakes(&["t/deep"]).await;
     assert!(bench.watch.object(&Bench::key("deep")).is_none());
@@ -109,7 +109,7 @@ async fn a_malformed_object_is_counted_and_the_others_are_followed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_read_holds_up_nothing_that_can() {
+async fn unreadable_objects_do_not_delay_readable_ones() {
     let bench = Bench::start().await;
     let map = of("v1 ConfigMap");
     // These are too many for separate watches.
@@ -168,7 +168,7 @@ async fn with_a_missing_optional_type_a_settled_watch_is_as_silent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_restored_connection_goes_on_where_it_broke_without_a_list() {
+async fn a_restored_connection_resumes_the_watch_without_a_list() {
     let bench = Bench::start().await;
     bench.requests();
     bench.cluster.cut_watches();
@@ -178,7 +178,7 @@ async fn a_restored_connection_goes_on_where_it_broke_without_a_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_version_that_the_server_forgot_leads_to_a_list_that_tells_what_vanished() {
+async fn a_version_that_the_server_forgot_leads_to_a_list_that_removes_vanished_objects() {
     let bench = Bench::start().await;
     for name in ["a", "b"] {
         bench.put(object(&widget(), name, json!({}))).await;
@@ -203,7 +203,7 @@ impl FaultPlan for Deaf {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_no_event_told_is_found_by_the_next_list() {
+async fn the_next_list_finds_changes_without_events() {
     let bench = Bench::start_with(WatchOptions { relist: Duration::from_mins(10), ..options() }).await;
     bench.put(object(&widget(), "a", json!({}))).await;
     bench.wakes(&["t/a"]).await;
@@ -288,7 +288,7 @@ async fn after_a_long_failure_a_server_that_forgot_where_we_were_is_asked_for_a_
     bench.cluster.set_faults(restored);
     bench.cluster.cut_watches();
     bench.delete(&widget(), "a").await;
-    bench.until("it is told", |bench| bench.watch.object(&Bench::key("a")).is_none()).await;
+    bench.until("the watch reports it", |bench| bench.watch.object(&Bench::key("a")).is_none()).await;
     let (forgot, listed) = (*forgot.lock().unwrap(), *listed.lock().unwrap());
     assert!(forgot.is_some() && forgot == listed, "{forgot:?}, {listed:?}");
 }

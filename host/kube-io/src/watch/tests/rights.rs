@@ -51,7 +51,7 @@ async fn rights_that_are_taken_away_are_told_and_heal_by_themselves() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_seen_is_refused_for_as_long_as_the_server_says_so_and_no_longer() {
+async fn known_objects_are_refused_only_as_long_as_the_server_refuses_them() {
     let (bench, target) = one_needs_a_gadget().await;
     bench.cluster.authorise(|attempt| attempt.resource != "gadgets" || attempt.user != "operator");
     bench.cluster.cut_watches();
@@ -81,21 +81,21 @@ async fn a_server_that_refuses_for_some_seconds_takes_nothing_back_that_was_seen
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_does_not_know_who_asks_takes_nothing_back_that_was_seen() {
+async fn failed_authentication_withholds_no_known_object() {
     let (bench, target) = one_needs_a_gadget().await;
     bench.cluster.set_faults(|attempt: &Attempt, _: &mut fastrand::Rng| match attempt.resource.as_str() {
         "gadgets" => Verdict::from(Outcome::FailBefore(Failure::Server(401))),
         _ => Verdict::default(),
     });
     bench.cluster.cut_watches();
-    bench.until("it is told", |bench| bench.watch.forbidden(&gadget()).is_some()).await;
+    bench.until("the watch reports it", |bench| bench.watch.forbidden(&gadget()).is_some()).await;
     tokio::time::sleep(Duration::from_mins(10)).await;
     assert!(bench.watch.forbidden(&gadget()).is_some() && !is_withheld(&bench, &target));
     assert_eq!(bench.woken(), BTreeSet::new(), "nobody has anything to look at");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_needed_secret_that_may_no_longer_be_read_is_for_a_while_what_it_was() {
+async fn a_needed_secret_keeps_its_facts_for_a_while_after_the_right_to_read_it_is_gone() {
     let bench = Bench::start().await;
     bench.put(object(&widget(), "a", json!({}))).await;
     bench.put(secret("s", "1")).await;
@@ -121,7 +121,7 @@ async fn a_needed_secret_that_may_no_longer_be_read_is_for_a_while_what_it_was()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_start_without_rights_says_what_is_missing_and_goes_on_when_they_are_given() {
+async fn a_start_without_rights_reports_the_missing_rights_and_continues_once_they_are_granted() {
     let (cluster, client) = cluster(0);
     Bench::prepare(&cluster, &client).await;
     put(&client, object(&widget(), "a", json!({}))).await;

@@ -42,7 +42,7 @@ impl Misfit {
         let Self { error, cause } = self;
         match content {
             Content::Policy(..) => {
-                (SETTINGS_DO_NOT_FIT, not_with(&format!("it fails with the settings of {cause}: {error}")))
+                (SETTINGS_DO_NOT_FIT, not_with(&format!("the policy fails with the settings of {cause}: {error}")))
             }
             _ => (BAD_SETTINGS, error.to_string()),
         }
@@ -61,7 +61,10 @@ impl Unfit {
 }
 
 fn not_with(what: &str) -> String {
-    format!("{what}; the policy does not fit these active settings: correct or delete them, before or with the policy")
+    format!(
+        "{what}; these active settings do not fit the policy: correct or delete them, before you install the \
+        policy or together with it"
+    )
 }
 
 /// The result of trying cases.

@@ -228,11 +228,11 @@ mod tests {
         assert!(matches!(checks.stand("tenants"), Stand::Open));
         let (checked, _) = checks.take("owners").await.unwrap();
         assert_eq!(checked.unwrap_err(), CompileError::Killed.into());
-        assert!(checks.take("owners").await.is_none(), "it is told once");
+        assert!(checks.take("owners").await.is_none(), "the result is returned only once");
     }
 
     #[tokio::test]
-    async fn the_next_check_waits_for_one_that_nobody_wants_to_know_of_and_that_has_not_ended_yet() {
+    async fn the_next_check_waits_until_an_abandoned_check_has_ended() {
         let (mut checks, compiler) = checks();
         checks.begin("one", "greedy", package("slow"));
         compiler.until(&["slow begins"]).await;
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_check_that_nobody_wants_to_know_of_any_more_is_ended() {
+    async fn an_abandoned_check_is_stopped() {
         let (mut checks, compiler) = checks();
         checks.begin("one", "greedy", package("slow"));
         compiler.until(&["slow begins"]).await;

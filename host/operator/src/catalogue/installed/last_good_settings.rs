@@ -16,8 +16,8 @@ use crate::{
 };
 
 /// The description in the second ConfigMap, for users who read this ConfigMap.
-const ABOUT: &str = "The last content of kaos-operator-config that fitted. The operator writes it, and uses it while the \
-                     current content does not fit.";
+const ABOUT: &str = "The last valid content of kaos-operator-config. The operator writes this copy, and uses it while \
+    the current content is invalid.";
 
 /// Stores the last good settings.
 pub(super) struct LastGoodSettings {

@@ -312,7 +312,8 @@ impl Lifecycle {
                 status.attempts = status.attempts.map(|attempts| attempts - 1).filter(|attempts| *attempts > 0);
             };
             if let Err(error) = self.enter(&name, state, unbegun).await {
-                tracing::warn!(%error, "could not record an interrupted policy check; the next process will blame the check for the end of this one");
+                tracing::warn!(%error, "could not record an interrupted policy check; the next process will assume \
+                    that the check ended this process");
             }
         }
     }

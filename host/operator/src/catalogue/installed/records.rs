@@ -82,7 +82,7 @@ impl Records {
         let api: Api<Revision> = Api::namespaced_with(client.clone(), namespace, &revision_resource());
         let (changed, mut watches) = (Arc::new(Notify::new()), JoinSet::new());
         let of = ResourceType::new(API_VERSION, "PolicyRevision");
-        let told = (watch.beside(of, "what became of packages"), &changed);
+        let told = (watch.beside(of, "the states of packages"), &changed);
         let seen = keep(api.clone(), watcher::Config::default(), revision_resource(), whole, told, &mut watches);
         let (book, deleted, confirmed) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
         Self {
@@ -241,7 +241,8 @@ impl Records {
             Err(kube::Error::Api(answer)) if is_misfit(&answer.message) && !self.is_old_definition => {
                 self.is_old_definition = true;
                 tracing::warn!(
-                    "revisions get no conditions, because the definition of PolicyRevision in the cluster is older than the operator: apply the operator's definitions, and restart the operator"
+                    "revisions get no conditions, because the definition of PolicyRevision in the cluster is older \
+                     than the operator: apply the operator's definitions, and restart the operator"
                 );
                 Box::pin(self.write(name, status)).await
             }
@@ -272,7 +273,8 @@ impl Records {
         match (written, self.book.get_mut(name)) {
             (Ok(written), _) => written,
             (Err(error), Some(known)) => {
-                tracing::warn!(revision = name, %error, "could not write the status of a revision; the state is in effect, and the write is retried");
+                tracing::warn!(revision = name, %error, "could not write the status of a revision; its new state is in \
+                    effect; retrying the write");
                 known.status = Some(status);
                 self.owed.insert(name.to_owned(), error);
                 true

@@ -167,8 +167,10 @@ impl RevisionSet {
             let age = |local: &&Arc<str>| self.entries.get(&***local).map(|entry| &entry.age);
             let youngest = unfit.local.iter().max_by_key(age);
             if let Some(local) = youngest.filter(|local| left.remove(&***local)) {
-                let message =
-                    format!("it does not fit the policies and settings that also apply here: {}", unfit.message);
+                let message = format!(
+                    "the package does not fit the policies and settings that apply in the same namespaces: {}",
+                    unfit.message
+                );
                 gave_way.insert(Arc::clone(local), Conflict { reason: unfit.reason, message });
                 continue;
             }
@@ -288,8 +290,8 @@ impl RevisionSet {
         };
         serving.iter().find(holds).map(|older| {
             Conflict::over_place(format!(
-                "{older} holds the same place and claimed it first, although it cannot be loaded any more: delete one of \
-                 the two, or give them scopes"
+                "{older} claimed the same place first, although the operator cannot load it any more: delete one of \
+                 the two packages, or give them different scopes"
             ))
         })
     }

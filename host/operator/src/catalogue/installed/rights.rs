@@ -92,7 +92,7 @@ pub(super) async fn missing(
 /// Returns the remedy for missing rights, as a part of a message.
 pub(super) fn remedy(duties: &Duties) -> String {
     match duties.namespaces() {
-        None => "grant that with the ClusterRole that `kaos-operator policy pack` prints".to_owned(),
+        None => "grant these rights with the ClusterRole that `kaos-operator policy pack` prints".to_owned(),
         Some(namespaces) => {
             let listed = namespaces.iter().map(String::as_str).collect::<Vec<_>>().join(",");
             let home = match duties.operator_namespace.as_str() {
@@ -100,8 +100,8 @@ pub(super) fn remedy(duties: &Duties) -> String {
                 home => format!(" --operator-namespace {home}"),
             };
             format!(
-                "grant that with the Roles that `kaos-operator policy pack --namespaces {listed} --service-account \
-                 NAME{home}` prints, with the name of its account"
+                "grant these rights with the Roles that `kaos-operator policy pack --namespaces {listed} \
+                 --service-account NAME{home}` prints; NAME is the operator's service account"
             )
         }
     }
@@ -115,9 +115,9 @@ pub(super) fn unbound(duties: &Duties, policy: &Policy) -> String {
     }
     let (role, home) = (format!("kaos-policy-{}", policy.id().name), &duties.operator_namespace);
     format!(
-        "; if ClusterRole {role} is there, its binding is missing, which the chart makes: kubectl create \
-         clusterrolebinding {role} --clusterrole={role} --serviceaccount={home}:NAME, with the name of the operator's \
-         account"
+        "; if ClusterRole {role} exists, the operator only lacks its binding, which the chart creates: kubectl create \
+         clusterrolebinding {role} --clusterrole={role} --serviceaccount={home}:NAME, where NAME is the operator's \
+         service account"
     )
 }
 

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_loaded_for_the_operators_own_namespace_leaves_the_turns_of_the_others_alone() {
+    fn loads_for_the_operators_namespace_take_no_turns_of_other_namespaces() {
         let mut turns = TenantFairness::new("home");
         let all = [source("slow", "1"), source("quick", "1")];
         assert_eq!(checked(&mut turns, &all[1..]), ["quick"]);

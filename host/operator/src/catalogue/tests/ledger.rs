@@ -21,7 +21,7 @@ fn one_object_cannot_revoke_a_policy() {
     }
     assert_eq!(ledger.book("r").verdict(&all), None, "they are all in one namespace");
     fails("b", "x");
-    assert!(ledger.book("r").verdict(&all).unwrap().starts_with("it failed on 4 objects"));
+    assert!(ledger.book("r").verdict(&all).unwrap().starts_with("the policy failed on 4 objects"));
     assert_eq!(ledger.outstanding("r", &all), 1);
     ledger.gone(&key("b", "x"));
     assert_eq!((ledger.book("r").verdict(&all), ledger.outstanding("r", &all)), (None, 2));
@@ -32,7 +32,7 @@ fn one_object_cannot_revoke_a_policy() {
 }
 
 #[test]
-fn a_refusal_that_is_held_back_speaks_against_nobody() {
+fn a_refusal_that_is_held_back_is_counted_against_no_revision() {
     let (ledger, of) = (Ledger::default(), widget());
     let without = Without { revision: "r".into(), how: "refused".to_owned(), counts: false };
     let keys = ["a", "b", "c"].map(|namespace| ObjectKey::new(of.clone(), namespace, "x"));

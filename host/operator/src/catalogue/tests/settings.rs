@@ -10,7 +10,7 @@ fn given(revision: &str, aged: &str, reach: Reach, tree: serde_json::Value) -> G
 }
 
 #[test]
-fn of_two_settings_packages_that_set_the_same_value_in_the_same_place_the_older_holds() {
+fn of_two_packages_that_set_the_same_value_in_the_same_place_the_older_one_applies() {
     let own = member("widget", World::Policy, "", None);
     let conflicts = |given: &[Given]| {
         let arranged = arrange(&[offer(&own, Reach::Process, "")], given, &[], &[]);

@@ -99,7 +99,7 @@ impl Explain {
                     let renderer = renderer(kind, &started, is_served)?;
                     let instead = Instead { usual, object, renderer: &renderer };
                     let entry = World::new(&stored, &instead, &hidden).entry(at);
-                    Ok(entry.context("no policy answers for it")??)
+                    Ok(entry.context("no policy answers for the object")??)
                 };
                 let (Descent { kind, without, .. }, entry) = decide(answering, asking)?;
                 let needs: Vec<_> = entry.rendered.needs.iter().map(|need| need.target.clone()).collect();

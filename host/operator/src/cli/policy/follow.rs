@@ -119,7 +119,9 @@ impl<'a> Follower<'a> {
             if waited >= patience {
                 return Ok(Err(match (told, open) {
                     (Some(RevisionState::Active), Some(open)) => open,
-                    (Some(_), _) => "the revision does not serve yet, but still may: see `policy list`".to_owned(),
+                    (Some(_), _) => {
+                        "the revision does not serve yet, but may serve later: see `policy list`".to_owned()
+                    }
                     (None, _) => self.unnoticed(),
                 }));
             }
@@ -147,11 +149,11 @@ impl<'a> Follower<'a> {
     async fn open(&self, revision: &Revision) -> anyhow::Result<Option<String>> {
         let Some(concerned) = &self.concerned else { return Ok(None) };
         match status(revision).outstanding {
-            None => return Ok(Some("the operator has not counted its objects yet".to_owned())),
+            None => return Ok(Some("the operator has not counted the revision's objects yet".to_owned())),
             Some(1..) => {
                 let outstanding = status(revision).outstanding.unwrap_or_default();
                 let objects = if outstanding == 1 { "object waits" } else { "objects wait" };
-                return Ok(Some(format!("{outstanding} {objects} for a pass with it")));
+                return Ok(Some(format!("{outstanding} {objects} for a pass with the revision")));
             }
             Some(_) => {}
         }

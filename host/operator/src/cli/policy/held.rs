@@ -76,7 +76,7 @@ impl Beside<'_> {
             match taken {
                 Ok(with) => standing = with,
                 Err(why) => {
-                    let what = "left out, since an operator would not activate it";
+                    let what = "left out, since an operator would not activate this package";
                     complain("warning", format_args!("{}: {}: {what}: {why:#}", document.origin, document.identity));
                 }
             }

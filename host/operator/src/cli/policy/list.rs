@@ -60,7 +60,7 @@ impl List {
                             another operator";
                 out.text(&format!("No policies{from} are installed for an operator in namespace {home}: {hint}.\n"))?;
             }
-            Form::Text if listed.is_empty() => out.text("No installed policy serves or waits.\n")?,
+            Form::Text if listed.is_empty() => out.text("All policy revisions are finished.\n")?,
             Form::Text => {
                 let mut table = Table::new(&[
                     "REVISION", "SOURCE", "POLICY", "VERSION", "STATE", "REASON", "OBJECTS", "SINCE", "KINDS",

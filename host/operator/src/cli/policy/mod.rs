@@ -61,12 +61,12 @@ enum PolicyVerb {
     Inspect(inspect::Inspect),
     /// Run the checks that a policy must pass before it serves, and print each step
     Check(check::Check),
-    /// Print a policy, or settings for one, as ConfigMaps, ready for `kubectl apply --server-side -f -`
+    /// Print a policy, or settings for a policy, as ConfigMaps, ready for `kubectl apply --server-side -f -`
     Pack(pack::Pack),
-    /// Print the changes that a policy, settings for one, or another preset would make
+    /// Print the changes that a policy, settings for a policy, or another preset would make
     #[command(mut_arg("file", |file| file.required_unless_present_any(["policy", "compatibility"])))]
     Plan(Box<plan::Plan>),
-    /// Install a policy, or settings for one, and wait until it serves
+    /// Install a policy, or settings for a policy, and wait until the package serves
     Push(push::Push),
     /// List the installed policies and the states of their revisions
     List(list::List),
@@ -75,7 +75,7 @@ enum PolicyVerb {
     Explain(explain::Explain),
     /// Restore an earlier revision of a policy
     Rollback(rollback::Rollback),
-    /// Remove a policy, or settings for one, from the cluster, and print which policies serve then
+    /// Remove a policy, or settings for a policy, from the cluster, and print which policies serve afterwards
     Remove(remove::Remove),
     /// Create a project for a policy; the project builds, and its tests pass
     #[cfg(feature = "authoring")]

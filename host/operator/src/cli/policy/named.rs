@@ -101,7 +101,8 @@ impl Only {
                 });
                 let names: Vec<String> = names.collect();
                 bail!(
-                    "{name}: several ConfigMaps have a policy of this name: name one of {}, or choose with --scope",
+                    "{name}: several ConfigMaps contain a policy with this name: name one of {}, or choose with \
+                     --scope",
                     names.join(", ")
                 )
             }

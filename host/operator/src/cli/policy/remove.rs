@@ -42,8 +42,8 @@ const HELM: &str = "meta.helm.sh/release-name";
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit codes: 0 the policy was removed, and the operator noticed; 1 the operator did not notice in \
-                  time, or a record stays; 2 there is nothing to remove, or the verb cannot work out which policies \
-                  would serve then."
+        time, or a record stays; 2 there is nothing to remove, or the verb cannot find out which policies would serve \
+        afterwards."
 )]
 pub(super) struct Remove {
     /// ConfigMap of the policy, as NAME or NAMESPACE/NAME, or the name of the policy
@@ -56,7 +56,7 @@ pub(super) struct Remove {
     /// possible
     #[arg(long)]
     with_history: bool,
-    /// Print what would be removed and which policies would serve then, and change nothing
+    /// Print what the verb would remove and which policies would serve afterwards, and change nothing
     #[arg(long)]
     dry_run: bool,
     /// Seconds to wait until the operator notices; 0 does not wait
@@ -153,8 +153,8 @@ impl Going {
             let stays = all.iter().filter(|it| it.spec.source == going.source).find(|it| state(it).is_let_in());
             match stays.map(|revision| (name(revision), status(revision).message.unwrap_or_default())) {
                 Some((serves, why)) => bail!(
-                    "ConfigMap {} was deleted, but PolicyRevision {serves} still serves ({why}): remove the policy \
-                     that it stands in for",
+                    "ConfigMap {} was deleted, but PolicyRevision {serves} still serves ({why}): remove the policy for \
+                     which this revision is the fallback",
                     shown(&going.source)
                 ),
                 None => {
@@ -172,14 +172,15 @@ impl Going {
             let of_source = all.iter().filter(|revision| revision.spec.source == self.source);
             let states = of_source.filter(|revision| state(revision) != RevisionState::Superseded);
             let states: Vec<String> = states.map(|it| format!("{} is {}", name(it), state(it).name())).collect();
-            let states = if states.is_empty() { "no operator has recorded it".to_owned() } else { states.join(", ") };
+            let states =
+                if states.is_empty() { "no operator has recorded the package".to_owned() } else { states.join(", ") };
             out.text(&format!("to remove: ConfigMap {} ({states})\n", shown(&self.source)))?;
         }
         for chunk in &self.chunks {
             out.text(&format!("to remove: ConfigMap {namespace}/{} (a chunk)\n", chunk.name))?;
         }
         for record in &self.records {
-            out.text(&format!("to remove: PolicyRevision {}, with its kept bytes\n", name(record)))?;
+            out.text(&format!("to remove: PolicyRevision {}, with its stored bytes\n", name(record)))?;
         }
         for record in &self.kept {
             complain("note", format_args!("PolicyRevision {record} stays: another policy falls back to it"));
@@ -209,7 +210,7 @@ impl Going {
         }
         let then: Vec<String> = places.into_iter().flat_map(|place| sides.then_answers(place)).collect();
         if then.is_empty() {
-            vec!["it answers for no kind now".to_owned()]
+            vec!["the policy answers for no kind now".to_owned()]
         } else {
             then.iter().map(|line| format!("then: {line}")).collect()
         }
@@ -306,6 +307,6 @@ async fn until_noticed(revisions: &Revisions, going: &Going, patience: Duration)
 }
 
 fn unnoticed(home: &str, with_history: bool) -> String {
-    let what = format!("no operator in namespace {home} has noticed the removal yet: is it running?");
+    let what = format!("no operator in namespace {home} has noticed the removal yet: is an operator running there?");
     if with_history { format!("{what} The records stay until then: run this again") } else { what }
 }

@@ -100,16 +100,16 @@ impl Revisions {
                 return Ok(Ok(()));
             };
             if now.metadata.uid != revision.metadata.uid {
-                return Ok(Err("another PolicyRevision has its name now"));
+                return Ok(Err("another PolicyRevision has this name now"));
             }
             if state(&now).is_let_in() {
-                return Ok(Err("it serves again"));
+                return Ok(Err("the revision serves again"));
             }
             if self.remove(&now).await? {
                 return Ok(Ok(()));
             }
         }
-        Ok(Err("it changed during each attempt to delete it"))
+        Ok(Err("the record changed during each attempt to delete it"))
     }
 
     /// Returns the package of a revision, from the bytes that the operator stored.
@@ -144,11 +144,11 @@ impl Revisions {
 /// Why the stored bytes of a revision are unusable.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Lost {
-    #[error("the operator no longer keeps its bytes")]
+    #[error("the operator no longer stores the bytes of this revision")]
     Gone,
-    #[error("its kept bytes were changed")]
+    #[error("the stored bytes of this revision were changed")]
     Changed,
-    #[error("its kept bytes are damaged: {0}")]
+    #[error("the stored bytes of this revision are damaged: {0}")]
     Damaged(PackageError),
 }
 

@@ -9,7 +9,7 @@ pub(super) struct UnservedTypes(Vec<String>);
 
 /// The error for a name that matches no type that a policy reads or optionally uses.
 #[derive(Debug, thiserror::Error)]
-#[error("--unserved {named}: no policy reads or wishes for such a type: {remedy}")]
+#[error("--unserved {named}: no policy reads this type or optionally uses it: {remedy}")]
 pub(super) struct UnservedError {
     named: String,
     remedy: String,

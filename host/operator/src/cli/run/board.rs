@@ -76,7 +76,10 @@ fn works(barred: &BTreeSet<String>, denied: usize, loading: &[String]) -> String
         );
     }
     if denied > 0 {
-        said += &format!(", but {denied} objects wait for rights that the operator lacks: their conditions name them");
+        said += &format!(
+            ", but {denied} objects wait for rights that the operator lacks: the conditions of the \
+            objects name these rights"
+        );
     }
     if !loading.is_empty() {
         said += &format!(", but policies of namespaces are still being loaded for {}", loading.join(", "));
@@ -94,7 +97,7 @@ mod tests {
         assert_eq!(works(&none, 0, &[]), "ok");
         assert_eq!(
             works(&none, 3, &[]),
-            "ok, but 3 objects wait for rights that the operator lacks: their conditions name them"
+            "ok, but 3 objects wait for rights that the operator lacks: the conditions of the objects name these rights"
         );
         let told = works(&BTreeSet::from(["a".to_owned()]), 1, &[]);
         assert!(

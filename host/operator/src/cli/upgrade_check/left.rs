@@ -45,8 +45,8 @@ fn about(
         "MemoryStore" => found.push(UpgradeFinding::new(
             Sort::Note,
             &about,
-            "is taken over with its claim; its data goes with it, unless the setting volume.keep of the policy memorystore \
-             is true",
+            "is taken over with its claim; the data is deleted with the object, unless the setting volume.keep of the \
+             policy memorystore is true",
             "",
         )),
         _ => {}
@@ -73,14 +73,14 @@ fn about(
                  can never be deleted, and the cleanup for this finalizer never runs"
             ),
             format!(
-                "let KAOS's operator take it off before the upgrade, or remove it: kubectl edit {}",
+                "let KAOS's operator remove the finalizer before the upgrade, or remove it with kubectl edit {}",
                 kind.to_lowercase()
             ),
         )
     }));
     found.extend(ignored(object).map(|fields| {
-        let what = format!("KAOS ignored {fields}, and this operator honours it");
-        UpgradeFinding::new(Sort::Note, &about, what, "remove it, if it is not wanted")
+        let what = format!("KAOS ignored {fields}, and this operator uses it");
+        UpgradeFinding::new(Sort::Note, &about, what, "remove the field if you do not want its effect")
     }));
     found
 }

@@ -37,8 +37,8 @@ const FINDINGS: u8 = UNUSABLE;
 /// Arguments of `upgrade-check`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 no pod is replaced and nothing is lost; 2 there are findings; 1 the question cannot be \
-    answered."
+    after_help = "Exit codes: 0 no pod is replaced and nothing is lost; 2 there are findings; 1 the verb cannot check \
+        the upgrade."
 )]
 pub(super) struct UpgradeCheck {
     /// Values of the Helm release that will be upgraded, as `helm get values NAME -o yaml` prints them; the last file wins

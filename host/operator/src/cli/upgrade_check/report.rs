@@ -78,12 +78,12 @@ impl fmt::Display for UpgradeFinding {
 }
 
 const HEADS: [(Sort, &str); 6] = [
-    (Sort::Breaks, "Breaks, or is left open"),
-    (Sort::Lost, "Is not looked after any more"),
+    (Sort::Breaks, "Stops working, or stays open to all callers"),
+    (Sort::Lost, "No longer managed"),
     (Sort::Rolls, "Pods that are replaced"),
-    (Sort::Refused, "Refused, or waiting: what runs stays as it is"),
-    (Sort::Open, "Not known"),
-    (Sort::Note, "Good to know"),
+    (Sort::Refused, "Refused, or waiting: running pods do not change"),
+    (Sort::Open, "Unknown"),
+    (Sort::Note, "For information"),
 ];
 
 /// Prints the findings. Returns whether any finding is not a note.
@@ -124,7 +124,7 @@ pub(super) fn write(
                 text.push('\n');
             }
             let _ = match counted {
-                0 => writeln!(text, "{objects} objects: nothing stands against the upgrade, and no pod is replaced."),
+                0 => writeln!(text, "{objects} objects: nothing prevents the upgrade, and no pod is replaced."),
                 _ => writeln!(text, "{objects} objects, {counted} findings."),
             };
             out.text(&text)?;

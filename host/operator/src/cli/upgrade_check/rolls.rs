@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_api_server_fills_in_is_no_difference_and_the_rest_is() {
+    fn defaults_of_the_api_server_are_no_difference_and_other_values_are() {
         let planned = json!({"name": "a", "image": "x", "env": [{"name": "A", "value": ""}],
             "resources": {"limits": {"cpu": "0.5"}},
             "livenessProbe": {"httpGet": {"path": "/", "port": 80}, "initialDelaySeconds": 0}});

@@ -38,25 +38,26 @@ const PARTS: [Part; 5] = [
         value: "security.agentAuth.identity.provider",
         variable: "SECURITY_AGENT_AUTH_IDENTITY_PROVIDER",
         on: &["oidc", "aib"],
-        message: "Agents lose the credentials of this provider, and their clients stay there",
+        message: "Agents lose the credentials of this provider, and their clients stay at the provider",
     },
     Part {
         value: "security.tls.mode",
         variable: "",
         on: &[],
-        message: "the Gateway of this chart has no HTTPS listener, and the one there is goes",
+        message: "the Gateway of this chart has no HTTPS listener, and the upgrade removes the HTTPS listener of \
+            KAOS's chart",
     },
     Part {
         value: "security.tokenExchange.enabled",
         variable: "TOKEN_EXCHANGE_ENABLED",
         on: &["true"],
-        message: "nothing exchanges tokens for Agents, and what was set up for it is not kept up to date",
+        message: "no operator exchanges tokens for Agents, and no operator updates the objects of the token exchange",
     },
     Part {
         value: "security.agentAuth.authorization.policyDataSource",
         variable: "SECURITY_AUTHORIZATION_POLICY_DATA_SOURCE",
         on: &["manual"],
-        message: "nobody writes the decision point's rules any more",
+        message: "no operator writes the rules of the decision point any more",
     },
 ];
 
@@ -89,17 +90,17 @@ const SERVED: [(&str, &str, &str); 4] = [
 const CHILDREN: [(&str, &str); 5] = [
     (
         "SecurityPolicy",
-        "they stay with their objects, ask a decision point that goes with the release, and fail closed: every request \
-         through the gateway is denied",
+        "these SecurityPolicies stay, but the upgrade removes the decision point that they ask: they deny every \
+         request through the gateway",
     ),
     (
         "NetworkPolicy",
-        "they stay with their objects and let in the gateway and the operator only: direct calls of Agents to ModelAPIs, \
-         MCPServers and other Agents are blocked, where the network enforces them",
+        "these NetworkPolicies stay, and allow only calls from the gateway and the operator: if the network enforces \
+         them, they block direct calls of Agents to ModelAPIs, MCPServers and other Agents",
     ),
-    ("ReferenceGrant", "they stay, for a decision point that goes with the release"),
-    ("EnvoyExtensionPolicy", "they stay, and nobody keeps them up to date"),
-    ("Backend", "they stay, and nobody keeps them up to date"),
+    ("ReferenceGrant", "these ReferenceGrants stay, but the upgrade removes the decision point that they are for"),
+    ("EnvoyExtensionPolicy", "these EnvoyExtensionPolicies stay, but no operator updates them"),
+    ("Backend", "these Backends stay, but no operator updates them"),
 ];
 
 /// Returns the findings from the values and from the cluster.
@@ -185,17 +186,17 @@ fn posture(is_secured: bool, values: &Values, disabled: &str) -> Vec<UpgradeFind
         found.push(UpgradeFinding::new(
             Sort::Breaks,
             "NetworkPolicies of objects",
-            "they stay and let in the gateway and the operator only, while Agents call ModelAPIs, MCPServers and other \
-             Agents directly: these calls are blocked, where the network enforces them",
+            "these NetworkPolicies stay, and allow only calls from the gateway and the operator: if the network \
+             enforces them, they block direct calls of Agents to ModelAPIs, MCPServers and other Agents",
             "delete or replace them before the upgrade: kubectl get networkpolicies -A",
         ));
     }
     if is_secured {
         found.push(UpgradeFinding::new(
             Sort::Breaks,
-            "objects that are made later",
-            "they get no SecurityPolicy and no NetworkPolicy, and are open",
-            "guard routes and namespaces by policies of your own before the upgrade",
+            "objects that are created later",
+            "these objects get no SecurityPolicy and no NetworkPolicy, so every client can call them",
+            "protect routes and namespaces with your own SecurityPolicies and NetworkPolicies before the upgrade",
         ));
     }
     found

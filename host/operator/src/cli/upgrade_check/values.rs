@@ -76,7 +76,7 @@ impl Values {
         for file in files {
             let read = input::document(Path::new(file))?;
             if !read.is_object() && !read.is_null() {
-                bail!("{file}: is no file of values: write what `helm get values NAME -o yaml` prints");
+                bail!("{file}: is not a file of values: write the output of `helm get values NAME -o yaml` into it");
             }
             merge(&mut values, read);
         }

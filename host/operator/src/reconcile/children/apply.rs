@@ -192,8 +192,8 @@ fn note(
         }
         Ok(Done::Scaled(live)) => {
             let text = format!(
-                "{} has {} replicas that another client set, but the annotation {REPLICAS} that keeps them is gone: \
-                 find the client that removed it, or set spec.replicas",
+                "{} has {} replicas that another client set, but the annotation {REPLICAS}, which keeps this number, \
+                 is gone: find the client that removed the annotation, or set spec.replicas",
                 named(child),
                 live["spec"]["replicas"]
             );

@@ -18,7 +18,7 @@ use crate::reconcile::{
 };
 
 /// The reason for creating a child that the operator did not find.
-const NOT_THERE: &str = "it did not exist";
+const NOT_THERE: &str = "the child did not exist";
 
 /// Creates or changes one child so that it matches the plan.
 pub(crate) async fn make(
@@ -35,7 +35,7 @@ pub(crate) async fn make(
     let decision = decide(wanted, &live.object, uid, live.shared);
     if let Decision::Left(owner) = decision {
         return match clear_away(access, wanted, &live.object, uid).await {
-            Ok(true) => make_new(access, wanted, memory, "its predecessor belonged to a deleted owner").await,
+            Ok(true) => make_new(access, wanted, memory, "the child of this name belonged to a deleted owner").await,
             Ok(false) => Ok(Made::Done(Done::Going)),
             // Without the right to delete the child, the operator waits for the garbage collector.
             Err(error) if error.class == Class::Forbidden => Ok(Made::Done(Done::Foreign(owner))),

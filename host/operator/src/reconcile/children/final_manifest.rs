@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn configuration_comes_first_and_what_leads_to_pods_last() {
+    fn configuration_comes_first_and_workloads_last() {
         let rank = |api_version: &str, kind: &str, pods| rank(&ResourceType::new(api_version, kind), pods);
         assert!(rank("v1", "ConfigMap", false) < rank("apps/v1", "Deployment", true));
         assert!(rank("apps/v1", "Deployment", true) < rank("v1", "Service", false));

@@ -234,7 +234,12 @@ mod tests {
     fn after_our_first_apply_only_our_own_updates_are_taken_over() {
         let ours = entry(MANAGER, "Apply", &json!({"f:spec": {"f:selector": {}}}));
         let theirs = entry("manager", "Update", &json!({"f:spec": {"f:paused": {}}}));
-        assert_eq!(taken_over(&[theirs.clone(), ours.clone()], "", "apps/v1"), None, "another controller's by now");
+        assert_eq!(
+            taken_over(&[theirs.clone(), ours.clone()], "", "apps/v1"),
+            None,
+            "another controller owns the \
+            field by now"
+        );
         let update = entry(MANAGER, "Update", &json!({"f:spec": {"f:replicas": {}}}));
         let after = taken_over(&[theirs.clone(), ours, update], "", "apps/v1").unwrap();
         assert_eq!(after[0], theirs);
@@ -247,7 +252,7 @@ mod tests {
         let replicas = ["f:spec", "f:replicas"];
         assert!(!written_by_others(std::slice::from_ref(&theirs), &replicas));
         let ours = entry(MANAGER, "Apply", &json!({"f:spec": {"f:selector": {}}}));
-        assert!(written_by_others(&[theirs, ours], &replicas), "another controller's by now");
+        assert!(written_by_others(&[theirs, ours], &replicas), "another controller owns the field by now");
         let mut scaled = entry("manager", "Update", &json!({"f:spec": {"f:replicas": {}}}));
         scaled["subresource"] = json!("scale");
         assert!(written_by_others(&[scaled], &replicas), "whoever scales goes through the subresource");
@@ -277,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn the_spec_becomes_ours_and_labels_of_others_stay_theirs() {
+    fn the_operator_takes_over_the_spec_and_other_managers_keep_their_labels() {
         let entries = [
             entry(MANAGER, "Apply", &json!({"f:spec": {"f:selector": {}}})),
             entry("edit", "Update", &json!({"f:spec": {"f:ports": {}}, "f:metadata": {"f:labels": {}}})),

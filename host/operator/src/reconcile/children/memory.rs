@@ -90,7 +90,7 @@ impl ChildrenMemory {
                 (wait, message)
             }
             Err(LimitReached::Changed(wait)) => {
-                let changes = "its plan changes again and again";
+                let changes = "the plan of this child changes again and again";
                 (wait, format!("{changes}: find the client that edits this object or an object that it refers to"))
             }
         };

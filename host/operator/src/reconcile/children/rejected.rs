@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_refusal_stands_for_what_was_tried_and_for_nothing_else() {
+    async fn a_refusal_applies_only_to_the_manifest_that_was_tried() {
         let now = Instant::now();
         let rejected = Rejected::new(7, &error(), None, DAY, now);
         assert_eq!(rejected.stands(7, now), Some(error()));

@@ -87,7 +87,7 @@ pub(super) async fn reduce(
         Some(entries) => drop(known.calls.manage(&live, &entries).await?),
         None => return Ok(Made::Done(Done::Same)),
     }
-    apply(access, known, memory, "another client added to it").await
+    apply(access, known, memory, "another client added fields to the child").await
 }
 
 /// Applies the child. If the server refuses the apply, takes over the whole spec from other managers and applies again,
@@ -150,7 +150,8 @@ pub(super) fn applied(
     let stored = match drift::missing(&wanted.body, &answer).or_else(left) {
         None => Stored::Exactly(digest),
         Some(path) => {
-            tracing::debug!(child = %named(&wanted.reference()), path, "the API server stores this field in its own form");
+            tracing::debug!(child = %named(&wanted.reference()), path, "the API server stores this field in its own \
+                form");
             Stored::Otherwise(digest, looks_of(&answer))
         }
     };

@@ -43,13 +43,13 @@ pub(crate) async fn leave_replicas(
     let mut object = again.map(Arc::new).ok_or_else(|| CallError {
         what: format!("read {}", subject.key),
         class: Class::Transient(None),
-        message: "it was replaced or deleted".to_owned(),
+        message: "the child was replaced or deleted".to_owned(),
     })?;
     let operations = with_annotation(&object, REPLICAS, EXTERNAL);
     access.patch(&subject.served, &mut object, &operations).await?;
     let message = format!(
-        "{} keeps its {} replicas, which were set on it before it was taken over: the annotation {REPLICAS} leaves \
-         them to the client that set them; to let the object decide, set spec.replicas and remove the annotation",
+        "{} keeps its {} replicas, which another client set before the takeover: the annotation {REPLICAS} leaves the \
+         number to this client; to use the number of the object, set spec.replicas and remove the annotation",
         named(workload),
         live["spec"]["replicas"]
     );

@@ -151,7 +151,12 @@ mod tests {
         }
         while spend(&mut write_limit, 100).is_ok() {}
         assert_eq!(spend(&mut write_limit, 101), Ok(()), "a change goes through");
-        assert_eq!(spend(&mut write_limit, 101), Err(LimitReached::Same(PACE)), "and whoever fights goes on to");
+        assert_eq!(
+            spend(&mut write_limit, 101),
+            Err(LimitReached::Same(PACE)),
+            "and the other client keeps undoing \
+            the write"
+        );
     }
 
     #[tokio::test(start_paused = true)]

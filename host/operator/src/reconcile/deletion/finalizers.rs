@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_the_plan_asks_for_is_ours_also_if_it_is_of_earlier_operators() {
+    fn a_finalizer_in_the_plan_is_the_operators_even_if_an_earlier_operator_set_it() {
         let claim = claim(None);
         assert_eq!(held(&[EARLIER], &claim, Some(EARLIER)), (Some(EARLIER.to_owned()), vec![]));
     }

@@ -122,7 +122,7 @@ async fn clean_up(
     let problem = if is_orphaning(object) {
         None
     } else if left.is_zero() {
-        Some(format!("its children were not gone within {} seconds", rules.cleanup.as_secs()))
+        Some(format!("the children of this object were not gone within {} seconds", rules.cleanup.as_secs()))
     } else if take_down(access, &uid).await? {
         None
     } else {
@@ -131,7 +131,8 @@ async fn clean_up(
     if let Some(problem) = problem {
         tracing::warn!(object = %key, problem, "removing the finalizer before the cleanup is done");
         let message = format!(
-            "{problem}; removing the finalizer, and the garbage collector deletes them by their owner references"
+            "{problem}; removing the finalizer, and the garbage collector deletes the children by their owner \
+             references"
         );
         access.tell(object, &EventText { reason: "CleanupTimedOut".to_owned(), message, warning: true }).await;
     }
@@ -149,8 +150,8 @@ async fn leave_client(
     finalizer: &str,
 ) -> Result<(), CallError> {
     let message = format!(
-        "removing the finalizer {finalizer}, which KAOS's operator set: the client of this object stays at the identity \
-         provider; delete it there"
+        "removing the finalizer {finalizer}, which KAOS's operator set: the client of this object stays at the \
+         identity provider; delete the client there"
     );
     tracing::warn!(object = %key, "{message}");
     access.tell(object, &EventText { reason: "ClientLeft".to_owned(), message, warning: true }).await;

@@ -203,5 +203,8 @@ fn each_difference_between_two_passes_is_reported() {
 #[test]
 fn report_fields_that_only_the_host_writes_are_named_to_the_author() {
     let told = tried(Fickle::Fields).unwrap().dropped.unwrap();
-    assert!(told.starts_with("`fields` of its reports has phase, ready, which the operator writes itself"), "{told}");
+    assert!(
+        told.starts_with("`fields` of its reports contains phase, ready, which only the operator writes"),
+        "{told}"
+    );
 }

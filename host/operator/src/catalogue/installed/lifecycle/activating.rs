@@ -257,7 +257,7 @@ impl Lifecycle {
         });
         if !is_there.await? {
             // A revision without a record is not admitted: if it replaced the serving revision, no policy would serve.
-            let message = "its record was deleted during the check, which starts again";
+            let message = "the revision's record was deleted during the check; the check starts again";
             return waits(self, "Interrupted", message.to_owned());
         }
         self.checking.remove(name);

@@ -254,7 +254,10 @@ impl Lifecycle {
         }
         let policy = package.file.name.clone().unwrap_or_default();
         if !self.revisions.knows_policy(&policy) {
-            let message = format!("policy.yaml: `name`: there is no policy `{policy}` whose settings could change");
+            let message = format!(
+                "policy.yaml: `name`: the package changes settings of policy `{policy}`, which does \
+                not exist"
+            );
             return Err(NotAdmitted::refused(NO_SUCH_POLICY, message));
         }
         Ok(Content::Settings(policy, package.file.settings.clone()))

@@ -28,7 +28,8 @@ use crate::{
     timestamps::parsed,
 };
 
-/// The start of the message of a revision that cannot be loaded any more.
+/// The start of the message of a revision that cannot be loaded any more. Do not change this text: [`is_withheld`] looks
+/// for it in statuses that earlier versions of the operator wrote.
 const LOST: &str = "it cannot be loaded any more";
 
 impl Lifecycle {
@@ -37,7 +38,7 @@ impl Lifecycle {
         let PolicyRevisionSpec { source, scope, digest, .. } = &revision.spec;
         let name = revision.metadata.name.clone().unwrap_or_default();
         let why = format!("{LOST} ({})", cut(why, NOTE));
-        tracing::error!(revision = name, why, "active revision cannot be loaded; its predecessor serves in its place");
+        tracing::error!(revision = name, why, "active revision cannot be loaded; the predecessor serves instead");
         let status = revision.status.clone().unwrap_or_default();
         let kinds = if digest.is_some() { kinds_of(&status).collect() } else { Vec::new() };
         let entry = AdmittedRevision {
@@ -58,9 +59,10 @@ impl Lifecycle {
         };
         self.revisions.entries.insert(name.clone(), entry);
         let message = format!(
-            "{why}, so its predecessor serves in its place and deletes none of its children: apply its ConfigMap again as \
-             it was or with another version, go back with kaos-operator policy rollback, or delete the ConfigMap. The \
-             operator tries it again when it starts, or now: {}",
+            "{why}, so the predecessor serves instead, and deletes no children of this revision: apply the revision's \
+             ConfigMap again, unchanged or with another version, restore an earlier revision with kaos-operator policy \
+             rollback, or delete the ConfigMap. The operator tries to load the revision again at its next start; to \
+             try now: {}",
             self.remedy(&name)
         );
         let asked = self.asked(&name);

@@ -32,7 +32,7 @@ impl Lifecycle {
             dropped.push(fallback);
         }
         for fallback in dropped {
-            tracing::info!(revision = fallback, "fallback leaves the memory to make room for compiled code");
+            tracing::info!(revision = fallback, "unloaded a fallback to make room for compiled code");
             self.revisions.entries.remove(&fallback);
             // The policies that answer change, although the same revisions serve.
             self.swap_again();

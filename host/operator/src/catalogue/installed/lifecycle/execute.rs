@@ -95,11 +95,11 @@ impl Lifecycle {
                 }
             }
             Action::Replace { name, by } => {
-                let message = format!("{by} serves in its place");
+                let message = format!("{by} serves instead of this revision");
                 self.enter_or_owe(&name, Transition::new(RevisionState::Superseded, "Replaced", message), |_| {}).await;
             }
             Action::Retire(name) => {
-                let message = "its ConfigMap was deleted, or is no longer a policy";
+                let message = "the revision's ConfigMap was deleted, or no longer contains a policy";
                 let ended = Transition::new(RevisionState::Superseded, "SourceDeleted", message);
                 self.enter_or_owe(&name, ended, |_| {}).await;
             }

@@ -129,13 +129,14 @@ impl Lifecycle {
             return Err(error);
         }
         let name = revision.metadata.name.clone().unwrap_or_default();
-        tracing::warn!(revision = name, %error, "revision cannot be loaded yet; no policy answers in its place");
+        tracing::warn!(revision = name, %error, "revision cannot be loaded yet; no policy answers instead");
         let serves = revision.status.as_ref().is_some_and(|status| status.state == RevisionState::Active);
         let entry = unloaded(revision, found);
         self.revisions.entries.insert(name.clone(), entry);
         self.due.insert(name.clone(), Instant::now() + LOOK_AGAIN);
         if serves {
-            let message = format!("no policy answers in its place until it is loaded: {}", error.message);
+            let message =
+                format!("no policy answers for its objects until the operator loads this revision: {}", error.message);
             self.enter_or_owe(&name, Transition::new(RevisionState::Active, NOT_LOADED, message), |_| {}).await;
         }
         Ok(())

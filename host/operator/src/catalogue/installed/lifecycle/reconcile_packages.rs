@@ -174,14 +174,14 @@ impl Lifecycle {
     async fn interrupted(&mut self, name: &str, attempts: i64) -> Result<bool, StepError> {
         if attempts >= ATTEMPTS {
             let message = format!(
-                "the operator ended {attempts} times during the check, and does not check it again by itself: {}",
+                "the operator ended {attempts} times during the check, and does not repeat the check by itself: {}",
                 self.remedy(name)
             );
             self.enter_or_owe(name, Transition::new(RevisionState::Refused, "EndedTheOperator", message), |_| {}).await;
             return Ok(false);
         }
         let wait = BACKOFF.first * u32::try_from(attempts * 10).unwrap_or(1);
-        let message = format!("the operator ended during the check ({attempts} of {ATTEMPTS}), and checks it again");
+        let message = format!("the operator ended during the check ({attempts} of {ATTEMPTS}), and repeats the check");
         self.due.insert(name.to_owned(), Instant::now() + wait);
         self.enter(name, Transition::new(RevisionState::Pending, "Interrupted", message), |_| {}).await?;
         Ok(true)
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_next_step_follows_from_the_state_and_from_what_a_user_asked_for() {
+    fn the_next_step_depends_on_the_state_and_on_requests_of_users() {
         let new = PackageFacts {
             state: RevisionState::Pending,
             attempts: None,

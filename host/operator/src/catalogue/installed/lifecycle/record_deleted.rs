@@ -19,13 +19,13 @@ impl Lifecycle {
             return Ok(());
         }
         if let Some(package) = package {
-            tracing::warn!(revision = name, "deleted record of a serving revision is written again");
+            tracing::warn!(revision = name, "writing the deleted record of an active revision again");
             self.keep_soon(name.to_owned(), package);
         } else {
             tracing::error!(
                 revision = name,
-                "deleted record of a serving revision is written again, but its stored bytes are lost: apply its ConfigMap \
-                 again, or the next operator cannot load it"
+                "writing the deleted record of an active revision again, but its stored bytes are lost: apply the \
+                 revision's ConfigMap again, or the next operator cannot load the revision"
             );
         }
         Ok(())

@@ -86,7 +86,7 @@ impl Lifecycle {
         }
         let serves = revision.status.as_ref().is_some_and(|status| status.state == RevisionState::Active);
         let Some(mut package) = self.package_of(revision, found).await? else {
-            let lost = "its stored bytes are missing or were changed";
+            let lost = "the revision's stored bytes are missing or were changed";
             if serves {
                 self.withhold(revision, found, &format!("BytesLost: {lost}"), true).await;
                 return Ok(LoadResult::Withheld);
@@ -97,10 +97,17 @@ impl Lifecycle {
                 Transition::new(
                     RevisionState::Pending,
                     "BytesLost",
-                    format!("{lost}, and its ConfigMap was not read yet"),
+                    format!("{lost}, and the operator has not read the revision's ConfigMap yet"),
                 )
             } else {
-                Transition::new(RevisionState::Refused, "BytesLost", format!("{lost}: apply its ConfigMap again"))
+                Transition::new(
+                    RevisionState::Refused,
+                    "BytesLost",
+                    format!(
+                        "{lost}: apply the revision's ConfigMap \
+                    again"
+                    ),
+                )
             };
             self.enter_or_owe(&name, transition, |_| {}).await;
             return Ok(LoadResult::Never);

@@ -122,7 +122,12 @@ impl Lifecycle {
         let shipped = self.revisions.entries.values().filter_map(|entry| entry.content.policy());
         let schemas = own.chain(shipped).map(|policy| policy.schema());
         let slips = config.map(|config| config.misspelt(schemas)).unwrap_or_default();
-        let told = |(variable, meant): &(&str, &str)| format!("{variable} feeds no setting: did you mean {meant}?");
+        let told = |(variable, meant): &(&str, &str)| {
+            format!(
+                "no setting reads variable {variable}: did you mean \
+            {meant}?"
+            )
+        };
         let message = slips.iter().map(told).collect::<Vec<_>>().join(" ");
         if self.misspelt == message {
             return;
@@ -140,8 +145,8 @@ impl Lifecycle {
     /// Logs the settings that are in effect from now on.
     fn tell_change(&self) {
         let holds = match (self.sources.config(), &self.began_with) {
-            (Some(_), _) => "settings changed; the new ones are in effect",
-            (None, Some(_)) => "settings were deleted; those from the start of this process are in effect",
+            (Some(_), _) => "settings changed; the new settings are in effect",
+            (None, Some(_)) => "settings were deleted; the settings from the start of this process are in effect",
             (None, None) => "settings were deleted; the defaults are in effect",
         };
         tracing::info!(config_map = OPERATOR_CONFIG, "{holds}");
@@ -163,7 +168,7 @@ impl Lifecycle {
         if self.misfit.as_ref() == Some(&message) {
             return;
         }
-        tracing::error!(message, "settings do not fit and are not used");
+        tracing::error!(message, "settings do not fit the policies and are not used");
         if let Some(config_map) = self.sources.config_map() {
             self.events.warn(&config_map, reason, &message).await;
         }

@@ -145,16 +145,16 @@ mod tests {
     }
 
     #[test]
-    fn the_next_edition_of_a_config_map_keeps_its_claim_where_that_takes_nothing_from_what_serves() {
+    fn the_next_version_of_a_config_map_keeps_its_claim_if_no_serving_revision_loses_a_place() {
         let mut all = Let::none();
         all.in_at(1, "one-1", entry("one", 2026, &["a"], json!({"size": 1})));
         all.in_at(2, "two-1", entry("two", 2026, &["a"], json!({"size": 2})));
         all.in_at(3, "one-2", entry("one", 2026, &["a", "b"], json!({"size": 3})));
-        assert_eq!(all.waiting(), ["two-1"], "what waits goes on waiting");
+        assert_eq!(all.waiting(), ["two-1"], "the waiting revision keeps waiting");
     }
 
     #[test]
-    fn an_edition_that_wants_the_place_of_what_serves_claims_it_later_than_that() {
+    fn a_version_that_claims_the_place_of_a_serving_revision_claims_it_later() {
         for (scope, settings) in [(&["b"], json!({"size": 3})), (&["b"], json!({"size": 1, "colour": "red"}))] {
             let mut all = Let::none();
             all.in_at(1, "one-1", entry("one", 2026, &["a"], json!({"size": 1})));
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_that_nobody_wrote_down_is_as_old_as_the_config_map_or_the_record() {
+    fn a_claim_without_a_recorded_time_is_as_old_as_the_config_map_or_the_record() {
         let spec = PolicyRevisionSpec {
             source: PolicySource { namespace: "home".to_owned(), config_map: "one".to_owned() },
             ..PolicyRevisionSpec::default()

@@ -137,7 +137,7 @@ async fn a_listed_right_that_a_webhook_denies_is_missing() {
 }
 
 #[test]
-fn a_rule_gives_what_rbac_says_that_it_gives() {
+fn a_rule_gives_the_rights_that_rbac_defines() {
     let given = |rule: Value| -> ResourceRule { serde_json::from_value(rule).unwrap() };
     let status = Right { group: "g", resource: "widgets/status", name: None, verb: "patch" };
     let named = Right { group: "", resource: "secrets", name: Some("s"), verb: "get" };

@@ -46,12 +46,12 @@ impl Followed {
     fn remedy(&self) -> String {
         match self.namespace.as_deref() {
             None => {
-                "grant that as the ClusterRole does that `kaos-operator rbac --namespace-policies` prints, or start \
-                     the operator without --namespace-policies"
+                "grant this right with the ClusterRole that `kaos-operator rbac --namespace-policies` prints, or start \
+                 the operator without --namespace-policies"
                     .to_owned()
             }
-            Some(HOME) => "grant that with the Role that `kaos-operator rbac` prints".to_owned(),
-            Some(home) => format!("grant that with the Role that `kaos-operator rbac --namespace {home}` prints"),
+            Some(HOME) => "grant this right with the Role that `kaos-operator rbac` prints".to_owned(),
+            Some(home) => format!("grant this right with the Role that `kaos-operator rbac --namespace {home}` prints"),
         }
     }
 }
@@ -87,7 +87,7 @@ mod tests {
         let list = watcher::Error::InitialListFailed(kube::Error::Api(denied()));
         assert_eq!(
             followed("configmaps", Some("kaos-system")).told(&list),
-            "the operator may not list configmaps in kaos-system: no rights: grant that with the Role that \
+            "the operator may not list configmaps in kaos-system: no rights: grant this right with the Role that \
              `kaos-operator rbac` prints"
         );
         for watch in
@@ -95,8 +95,8 @@ mod tests {
         {
             assert_eq!(
                 followed("policyrevisions.kaos.tools", Some("ops")).told(&watch),
-                "the operator may not watch policyrevisions.kaos.tools in ops: no rights: grant that with the Role that \
-                 `kaos-operator rbac --namespace ops` prints"
+                "the operator may not watch policyrevisions.kaos.tools in ops: no rights: grant this right with the \
+                 Role that `kaos-operator rbac --namespace ops` prints"
             );
         }
         let told = followed("configmaps", None).told(&list);
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_matter_of_rights_is_told_in_the_words_of_the_api_server() {
+    fn an_error_other_than_missing_rights_is_reported_in_the_words_of_the_api_server() {
         let gone = watcher::Error::WatchError(answer(410, "too old resource version"));
         assert_eq!(followed("configmaps", None).told(&gone), "too old resource version");
         let silent = watcher::Error::InitialListFailed(kube::Error::Api(answer(502, "")));

@@ -41,7 +41,10 @@ impl Sdk {
         {
             return Ok(Self::Version(sdk.to_owned()));
         }
-        bail!("{sdk}: is no directory, no URL of a repository and no version: name where kaos-policy-sdk is")
+        bail!(
+            "{sdk}: is neither a directory, nor the URL of a repository, nor a version: name the source of \
+            kaos-policy-sdk"
+        )
     }
 
     /// Returns the location of a crate, as fields of a dependency in Cargo.toml. `directory` is the directory of the

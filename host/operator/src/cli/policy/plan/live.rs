@@ -36,7 +36,8 @@ pub(super) async fn planned(
     if loader.server().is_newer {
         started.checks = Checks::Values;
         let what = format!(
-            "newer than Kubernetes {VERSION}, whose fields this program knows: the API server checks fields itself"
+            "newer than Kubernetes {VERSION}, the version that this program knows: only the API server checks the \
+             names of fields"
         );
         complain("note", format_args!("the API server is {what}"));
     }

@@ -68,7 +68,7 @@ impl Sides {
     /// Builds the sides for a change of the preset.
     pub(super) fn with_preset(standing: &PolicySet, compatibility: &Compatibility) -> anyhow::Result<Self> {
         let catalogue = Catalogue::default();
-        let before = standing.install(&catalogue).context("what serves now")?;
+        let before = standing.install(&catalogue).context("the active policies")?;
         let then = standing.under(compatibility.over(standing.shared().to_vec())?);
         let after = then.install(&catalogue).context("with the preset")?;
         tell_conflicts(&before, &after, &then);
