@@ -31,6 +31,7 @@ pub struct Scenario {
     pub(super) seed: u64,
     pub(super) tune: fn(&mut Options),
     pub(super) installing: Option<bool>,
+    pub(super) components: bool,
     pub(super) reads: &'static [&'static str],
 }
 
@@ -50,6 +51,7 @@ impl Default for Scenario {
             seed: 0,
             tune: |_| {},
             installing: None,
+            components: false,
             reads: &[],
         }
     }
@@ -114,6 +116,13 @@ impl Scenario {
     #[must_use]
     pub fn installing(mut self, in_namespaces: bool) -> Self {
         self.installing = Some(in_namespaces);
+        self
+    }
+
+    /// Uses the default policies as components. Otherwise, they are native code of the test.
+    #[must_use]
+    pub fn components(mut self) -> Self {
+        self.components = true;
         self
     }
 

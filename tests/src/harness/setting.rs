@@ -28,6 +28,7 @@ pub(super) struct Setting {
     seed: u64,
     tune: fn(&mut Options),
     pub(super) installing: Option<bool>,
+    components: bool,
     reads: &'static [&'static str],
     pub(super) only: Option<(BTreeSet<String>, Config)>,
     pub(super) hindered: Hindered,
@@ -38,7 +39,7 @@ pub(super) struct Setting {
 
 impl Setting {
     pub(super) fn new(scenario: &Scenario, clock: Clock) -> Self {
-        let Scenario { environment, seed, tune, installing, reads, .. } = scenario;
+        let Scenario { environment, seed, tune, installing, components, reads, .. } = scenario;
         Self {
             environment: RefCell::new(environment.clone()),
             edition: Cell::new(Edition::First),
@@ -46,6 +47,7 @@ impl Setting {
             seed: *seed,
             tune: *tune,
             installing: *installing,
+            components: *components,
             reads,
             only: None,
             hindered: Hindered::default(),
@@ -108,10 +110,13 @@ impl Setting {
 
     pub(super) fn policies(&self) -> Result<Vec<Arc<Policy>>> {
         static NATIVE: OnceLock<Vec<Arc<Policy>>> = OnceLock::new();
+        static COMPONENTS: OnceLock<Vec<Arc<Policy>>> = OnceLock::new();
+        let (kept, load): (_, fn() -> _) =
+            if self.components { (&COMPONENTS, policies::wasm) } else { (&NATIVE, policies::native) };
         let mut policies = if !self.reads.is_empty() {
             policies::native_reading(self.reads)?
-        } else if let Some(native) = NATIVE.get() {
-            native.clone()
+        } else if let Some(kept) = kept.get() {
+            kept.clone()
         } else {
             let loaded = load()?;
             kept.get_or_init(|| loaded).clone()

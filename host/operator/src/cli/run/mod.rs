@@ -218,7 +218,7 @@ fn brought_along(
     file: Option<&str>,
     set: &[String],
 ) -> anyhow::Result<(Loader, Vec<Loaded>, Vec<Layer>)> {
-    let loader = Loader::new(cluster)?.in_children().reading(namespaces.iter().cloned());
+    let loader = Loader::lasting(cluster)?.reading(namespaces.iter().cloned());
     let loaded = loader.load(policies)?;
     let settings = settings::layers(&loaded, file, set)?;
     Ok((loader, loaded, settings))
