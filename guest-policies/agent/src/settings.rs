@@ -161,9 +161,9 @@ pub struct RoutingSettings {
 pub struct MemorySettings {
     /// Whether requests carry the identity of a user, so that agents can read a user's memories.
     pub user_identity: bool,
-    /// Whether agents write memories only for an identified user, in the variable `MEMORY_REQUIRE_PRINCIPAL`.
+    /// Whether agents write memories only for an identified user. If true, pods get `MEMORY_REQUIRE_PRINCIPAL`.
     pub require_principal: bool,
-    /// Whether agents write memories only with an identity, in the variable `MEMORY_REQUIRE_AGENT_IDENTITY`.
+    /// Whether agents write memories only with an identity. If true, pods get `MEMORY_REQUIRE_AGENT_IDENTITY`.
     pub require_agent_identity: bool,
     /// Local memory, without a store.
     pub local: LocalMemorySettings,

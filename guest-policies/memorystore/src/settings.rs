@@ -50,9 +50,9 @@ pub struct Settings {
     pub volume: Volume,
     /// Minimum number of available pods while nodes are drained, if a store has two or more. 0 creates no budget.
     pub min_available: u16,
-    /// Whether stores accept only requests for an identified user, in the variable `KAOS_MEMORY_REQUIRE_PRINCIPAL`.
+    /// Whether stores accept only requests for an identified user. If true, pods get `KAOS_MEMORY_REQUIRE_PRINCIPAL`.
     pub require_principal: bool,
-    /// Whether stores accept only requests of an Agent with an identity, in the variable
+    /// Whether stores accept only requests of an Agent with an identity. If true, pods get
     /// `KAOS_MEMORY_REQUIRE_AGENT_IDENTITY`.
     pub require_agent_identity: bool,
     /// Additional labels of every child and pod.

@@ -81,7 +81,7 @@ fn dress(schema: &mut Value, default: &Value, path: &str, extras: &Extras<'_>) {
     }
 }
 
-/// Returns the leaves of a schema. Each leaf has its path.
+/// Returns the leaves of a schema, each together with its path.
 pub fn leaves(schema: &Value) -> Vec<(String, Value)> {
     let mut found = Vec::new();
     collect(schema, "", &mut found);

@@ -58,7 +58,7 @@ pub(super) fn controlled(state: &State, resource: &GroupResource, namespace: &st
         .collect()
 }
 
-/// Returns the served type of the objects that are stored under a type.
+/// Returns a served version of a type, given the group and the plural name under which the store keeps its objects.
 pub(super) fn served(state: &State, resource: &GroupResource) -> Option<Arc<Resource>> {
     state.catalogue.of_storage(resource).cloned()
 }

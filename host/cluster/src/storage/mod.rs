@@ -1,7 +1,7 @@
 //! Stores objects with one revision counter for all of them, and keeps the log of changes for watches.
 //!
 //! All maps are ordered, so that two runs with the same requests produce the same bytes. The store does not validate
-//! objects. Its callers validate them.
+//! objects. The callers of the store validate the objects.
 
 mod owners;
 mod parse;

@@ -16,7 +16,7 @@ fn queue() -> Queue {
     Queue::new(Backoff { first: Duration::from_secs(1), max: Duration::from_mins(1) }, Duration::ZERO, 1)
 }
 
-/// Takes all waiting keys, and returns their names in this order.
+/// Takes all waiting keys, and returns their names in the order in which the queue returned the keys.
 async fn drain(queue: &Queue) -> Vec<String> {
     let mut names = Vec::new();
     while let Ok(Some(lease)) = timeout(Duration::ZERO, queue.next()).await {

@@ -1,6 +1,6 @@
-//! Names that an object wants for a child although an object of another owner has the name. The operator watches the
-//! metadata of that object until the name is free. So the conflict ends as soon as the name is free, and the operator
-//! sends no other requests for it.
+//! Names of planned children that objects of other owners already have. The operator watches the metadata of the other
+//! object until the name is free. So the conflict ends as soon as the name is free, and the operator sends no other
+//! requests for the name.
 
 use std::collections::{BTreeMap, BTreeSet};
 

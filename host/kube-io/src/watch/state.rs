@@ -47,7 +47,7 @@ pub(super) struct State {
     pub(super) denied: BTreeSet<ObjectKey>,
     pub(super) needs: Needs,
     pub(super) ledger: Ledger,
-    /// Names that objects want for children although objects of other owners have them.
+    /// Names of planned children that objects of other owners already have, and the objects that want these children.
     pub(super) name_conflicts: Needs,
     pub(super) definitions: Known,
     /// Watches that other parts of the operator run.

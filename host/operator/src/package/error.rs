@@ -70,7 +70,7 @@ pub enum Problem {
     #[error(transparent)]
     File(#[from] PolicyFileError),
     /// A package of settings names no policy.
-    #[error("policy.yaml has no `name`: without a component it must name the policy whose settings it changes")]
+    #[error("policy.yaml has no `name`: a package without a component must name the policy of its settings")]
     NoName,
     /// The package has neither a component nor settings.
     #[error("has neither a component nor `settings` in policy.yaml: add one of them")]

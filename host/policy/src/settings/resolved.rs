@@ -10,7 +10,7 @@ use std::{
 use super::{Effective, Layer, Schema, SettingsErrors};
 
 /// The maximum number of results in the cache. A policy usually has only a few places with different settings. A policy
-/// for the whole cluster may have more.
+/// for the whole cluster may have more such places.
 const KEPT: usize = 4;
 
 type Answer = Result<Arc<Effective>, SettingsErrors>;

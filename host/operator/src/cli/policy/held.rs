@@ -102,7 +102,7 @@ impl Beside<'_> {
             }
         };
         if policy.is_none() && file.name.is_none() {
-            bail!("policy.yaml has no `name`: without a component it must name the policy whose settings it changes");
+            bail!("policy.yaml has no `name`: a package without a component must name the policy of its settings");
         }
         let since = age.claimed;
         let revision = format!("{namespace}/{name}").into();

@@ -57,8 +57,8 @@ impl Installer {
         let Some(there) = self.there(name).await?.and_then(|there| policy_file(&there).ok()) else { return Ok(()) };
         let Some((from, to)) = moved(&there.scope, &policy_file(&packed.index)?.scope) else { return Ok(()) };
         bail!(
-            "{} applies in {from}, but would then apply in {to} instead: choose another name with --name to keep both, \
-             or allow the change with --move",
+            "{} applies in {from}, but would then apply in {to} instead: choose another name with --name to keep both \
+             packages, or allow the change with --move",
             self.place(name)
         )
     }

@@ -59,7 +59,7 @@ pub(super) struct Remove {
     /// Print what the verb would remove and which policies would serve afterwards, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Seconds to wait until the operator notices; 0 does not wait
+    /// Seconds to wait until the operator notices the removal; 0 does not wait
     #[arg(long, default_value_t = 120, value_name = "SECONDS")]
     timeout: u64,
     #[command(flatten)]

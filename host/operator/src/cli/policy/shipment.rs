@@ -181,7 +181,7 @@ impl Shipment {
             Some((policy, bytes))
         } else {
             let Some(name) = file.name.as_deref() else {
-                let what = "has no `name`: without a component it must name the policy whose settings it changes";
+                let what = "has no `name`: a package without a component must name the policy of its settings";
                 bail!("{}: {what}: add `name`, or use --for", told.display());
             };
             let origin = settings_from.unwrap_or_else(|| written_in(&told));

@@ -71,7 +71,7 @@ fn works(barred: &BTreeSet<String>, denied: usize, loading: &[String]) -> String
     if !barred.is_empty() {
         let names: Vec<&str> = barred.iter().map(String::as_str).collect();
         said += &format!(
-            ", but the operator may read nothing in {}: deleted namespace, or missing rights",
+            ", but the operator may read nothing in {}: the namespace is gone, or the operator lacks rights",
             names.join(", ")
         );
     }

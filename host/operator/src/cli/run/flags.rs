@@ -205,7 +205,7 @@ impl Run {
 
 /// Parses a duration in Go's notation: `1m30s`.
 fn time(text: &str) -> Result<Duration, String> {
-    // Reject such texts first: the parser panics on numbers that are too large, and on a minus sign inside the text.
+    // The parser panics on numbers that are too large, and on a minus sign inside the text. So reject such texts first.
     let is_long = text.split(|c: char| !c.is_ascii_digit()).any(|digits| digits.len() > 9);
     if is_long || text.rfind('-').is_some_and(|at| at > 0) {
         return Err("is not a duration: write 500ms, 15s or 1m30s".to_owned());

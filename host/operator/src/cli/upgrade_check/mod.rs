@@ -51,7 +51,7 @@ pub(super) struct UpgradeCheck {
     /// Read the subdirectories of a directory too
     #[arg(short = 'R', long, requires = "filenames")]
     recursive: bool,
-    /// Namespace of objects in files that have no namespace
+    /// In files, the namespace of objects that name none
     #[arg(short = 'n', long, default_value = "default", value_parser = super::namespace)]
     namespace: String,
     #[command(flatten)]

@@ -201,7 +201,7 @@ impl Lifecycle {
                     return false;
                 }
                 if let Err(error) | Ok(LoadResult::NotYet(error)) = self.reload(&revision, found).await {
-                    tracing::warn!(%error, "predecessor cannot be loaded as a fallback");
+                    tracing::warn!(%error, revision = name, "a fallback of this revision cannot be loaded");
                 }
             }
             self.loading.get_mut(name).and_then(VecDeque::pop_front);

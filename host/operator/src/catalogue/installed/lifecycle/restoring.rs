@@ -56,7 +56,7 @@ impl Lifecycle {
                 if let Some(before) = self.records.get(&before).cloned()
                     && let Err(error) | Ok(LoadResult::NotYet(error)) = self.reload(&before, found).await
                 {
-                    tracing::warn!(%error, "predecessor cannot be loaded as a fallback");
+                    tracing::warn!(%error, revision = name, "a fallback of this revision cannot be loaded");
                 }
             }
         }

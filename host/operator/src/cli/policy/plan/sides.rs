@@ -38,7 +38,7 @@ impl Sides {
         let before = standing.install(&catalogue).context("the policies that serve now")?;
         if let Some((from, to)) = standing.moved_by(&new) {
             let (namespace, name) = &new.source;
-            let remedy = "choose another name with --name to keep both, or push with --move";
+            let remedy = "choose another name with --name to keep both packages, or push with --move";
             complain(
                 "note",
                 format_args!(

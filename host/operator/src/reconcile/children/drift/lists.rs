@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 /// Returns the fields that together identify an item of a list, with the API server's defaults. Returns `None` for a
-/// list that is compared as a whole. Schemas define these fields; for built-in kinds, the name of the list is enough.
+/// list that is compared as a whole. The schema of a kind defines these fields. This function reads no schema: in
+/// built-in kinds, the name of a list determines its fields.
 pub(super) fn keys(list: &str) -> Option<&'static [(&'static str, &'static str)]> {
     match list {
         "containers"
