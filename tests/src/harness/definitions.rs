@@ -24,7 +24,7 @@ pub fn definitions() -> Result<Vec<Value>> {
     Ok(READ.get_or_init(|| read).clone())
 }
 
-/// Returns a definition of HTTPRoutes, with only the parts of the Gateway API's definition that the tests need.
+/// Returns a definition of `HTTPRoutes`, with only the parts of the Gateway API's definition that the tests need.
 pub fn routes() -> Value {
     let mut routes = samples::definition("gateway.networking.k8s.io", "httproutes", "HTTPRoute");
     let approved = "https://github.com/kubernetes-sigs/gateway-api/pull/2466";
