@@ -128,7 +128,12 @@ fn json(keys: alloc::vec::Vec<Value>) -> Value {
 impl Settings {
     /// Generates the text of `settings.schema.json`.
     pub fn schema_text() -> String {
-        // Users who may write an object must not be able to decide whom the decision point trusts.
-        kaos_workload::schema::text::<Self>(&kaos_workload::schema::Extras { env: &[], annotations: &[] })
+        // Users of a namespace must not decide whom the decision point trusts.
+        kaos_workload::schema::text::<Self>(&kaos_workload::schema::Extras {
+            env: &[],
+            annotations: &[],
+            owned: &["enabled", "agents", "users"],
+            rare: &[],
+        })
     }
 }
