@@ -117,9 +117,9 @@ pub struct ProxyConfigFile {
     pub telemetry_callback: String,
     /// Additional arguments, after those for the file and the port.
     pub extra_args: Vec<String>,
-    /// Whether the proxy is allowed to start without a master key, in the variable
-    /// `LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY`. LiteLLM from 1.104 on does not start without the variable
-    /// or a key, and Agents send no key.
+    /// Whether the proxy may start without a master key, in the variable
+    /// `LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY`. LiteLLM 1.104 and later need the variable or a key, and
+    /// Agents send no key.
     pub without_master_key: bool,
 }
 
@@ -153,8 +153,8 @@ pub struct ModelPull {
     /// Shell of the script.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub command: Vec<String>,
-    /// The script. `{model}` becomes the model as one word, outside of quotes. `{--}` becomes the end of options, if a
-    /// command could read the model as an option.
+    /// The script. `{model}` becomes the model as one word, outside of quotes. `{--}` ends the options, if the command
+    /// could read the model as an option.
     pub script: String,
 }
 

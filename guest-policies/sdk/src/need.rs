@@ -90,7 +90,9 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{NeedExt as _, equal, items, key, labelled, labelled_in, named, optional, reference, reference_in, resource_type};
+    use super::{
+        NeedExt as _, equal, items, key, labelled, labelled_in, named, optional, reference, reference_in, resource_type,
+    };
     use crate::types::Target;
 
     #[test]

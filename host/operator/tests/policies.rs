@@ -15,7 +15,7 @@ fn crds_prints_all_definitions_ready_to_apply() {
         serde_saphyr::options! { budget: serde_saphyr::budget! { max_depth: 256 } },
     )
     .expect("YAML");
-    assert_eq!(crds.len(), 5);
+    assert_eq!(crds.len(), 7);
     assert!(crds.iter().all(|crd| crd["kind"] == "CustomResourceDefinition"));
 }
 

@@ -29,9 +29,9 @@ fn a_secured_cluster_whose_values_are_dropped_breaks_in_three_ways_and_the_check
     let breaks = of(&ran, "breaks");
     let named = |about: &str, message: &str| breaks.iter().any(|(a, m)| a.contains(about) && m.contains(message));
     assert!(named("SECURITY_PDP_ENABLED", "every request through the gateway is denied"), "{breaks:?}");
-    assert!(named("NetworkPolicies", "these calls are blocked"), "{breaks:?}");
-    assert!(named("made later", "are open"), "{breaks:?}");
-    assert!(named("security.strictGatewayApi.enabled", "past the gateway"), "{breaks:?}");
+    assert!(named("NetworkPolicies", "they block direct calls"), "{breaks:?}");
+    assert!(named("created later", "every client can call them"), "{breaks:?}");
+    assert!(named("security.strictGatewayApi.enabled", "without the gateway"), "{breaks:?}");
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn the_values_of_a_secured_cluster_need_its_issuer_and_keep_it_protected() {
     for field in ["issuer", "jwks"] {
         assert!(named(&format!("serviceAccount.{field}"), "the chart stops"), "{breaks:?}");
     }
-    assert!(!named("NetworkPolicies", "") && !named("made later", ""), "{breaks:?}");
+    assert!(!named("NetworkPolicies", "") && !named("created later", ""), "{breaks:?}");
     assert!(!named("security.strictGatewayApi", ""), "{breaks:?}");
     assert!(of(&ran, "open").iter().any(|(about, _)| about == "security.gatewayHost"), "{}", ran.stdout);
     assert!(

@@ -155,7 +155,9 @@ async fn the_operator_writes_in_order_with_few_watches_and_events() {
     // The audit log contains a watch only after the watch has ended.
     drop(operator);
     let wanted = [
+        "accessgrants",
         "agents",
+        "authorizationpolicies",
         "mcpservers",
         "memorystores",
         "modelapis",

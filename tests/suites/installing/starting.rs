@@ -199,7 +199,19 @@ fn recompiling_a_policy_of_one_namespace_delays_no_other() {
 
 #[test]
 fn an_object_deleted_while_its_policy_loads_is_released_in_time() {
-    play(scenario().installing(true), async |world| {
+    // The policy for Agents can create NetworkPolicies. A policy of a namespace may do so only if the owner lists them.
+    let scenario = scenario().installing(true).tuned(|options| {
+        let kinds = [
+            "Deployment.apps",
+            "HTTPRoute.gateway.networking.k8s.io",
+            "NetworkPolicy.networking.k8s.io",
+            "SecurityPolicy.gateway.envoyproxy.io",
+            "Service",
+            "ServiceAccount",
+        ];
+        options.grantable.emits = Some(kinds.map(|kind| kind.parse().unwrap()).into());
+    });
+    play(scenario, async |world| {
         // Leave out the grants of the shipped `policy.yaml`: only policies in the operator's namespace may have them.
         let (component, _) = kaos_tests::shipped::embedded("agent").unwrap();
         let component = kaos_tests::shipped::with_section(component, "edition", b"EDITION=1").unwrap();

@@ -77,12 +77,12 @@ const SERVED: [(&str, &str, &str); 4] = [
     (
         "security.gatewayRouting.enabled",
         "SECURITY_GATEWAY_ROUTING_ENABLED",
-        "Agents call each other directly, past the gateway, and roll for it",
+        "Agents call each other directly, without the gateway, and the upgrade replaces their pods",
     ),
     (
         "security.strictGatewayApi.enabled",
         "SECURITY_STRICT_GATEWAY_API_ENABLED",
-        "Agents call each other directly, past the gateway, and roll for it",
+        "Agents call each other directly, without the gateway, and the upgrade replaces their pods",
     ),
 ];
 
