@@ -18,6 +18,15 @@ pub(super) enum Needs {
     Real,
 }
 
+/// The form of the default policies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Functions of the test.
+    Native,
+    /// Components in sandboxes.
+    Components,
+}
+
 /// The requirements of a test.
 #[derive(Clone)]
 pub struct Scenario {
@@ -31,7 +40,7 @@ pub struct Scenario {
     pub(super) seed: u64,
     pub(super) tune: fn(&mut Options),
     pub(super) installing: Option<bool>,
-    pub(super) components: bool,
+    pub(super) form: Form,
     pub(super) reads: &'static [&'static str],
 }
 
@@ -51,7 +60,7 @@ impl Default for Scenario {
             seed: 0,
             tune: |_| {},
             installing: None,
-            components: false,
+            form: Form::Native,
             reads: &[],
         }
     }
@@ -122,7 +131,7 @@ impl Scenario {
     /// Uses the default policies as components. Otherwise, they are native code of the test.
     #[must_use]
     pub fn components(mut self) -> Self {
-        self.components = true;
+        self.form = Form::Components;
         self
     }
 

@@ -16,7 +16,7 @@ use kube::Config;
 
 use super::compiler::{Held, Hindered, Mortal, lock};
 use super::once::Once;
-use super::scenario::{SYSTEM, Scenario};
+use super::scenario::{Form, SYSTEM, Scenario};
 use crate::gadget::{self, Edition};
 use crate::policies;
 
@@ -28,7 +28,7 @@ pub(super) struct Setting {
     seed: u64,
     tune: fn(&mut Options),
     pub(super) installing: Option<bool>,
-    components: bool,
+    form: Form,
     reads: &'static [&'static str],
     pub(super) only: Option<(BTreeSet<String>, Config)>,
     pub(super) hindered: Hindered,
@@ -39,7 +39,7 @@ pub(super) struct Setting {
 
 impl Setting {
     pub(super) fn new(scenario: &Scenario, clock: Clock) -> Self {
-        let Scenario { environment, seed, tune, installing, components, reads, .. } = scenario;
+        let Scenario { environment, seed, tune, installing, form, reads, .. } = scenario;
         Self {
             environment: RefCell::new(environment.clone()),
             edition: Cell::new(Edition::First),
@@ -47,7 +47,7 @@ impl Setting {
             seed: *seed,
             tune: *tune,
             installing: *installing,
-            components: *components,
+            form: *form,
             reads,
             only: None,
             hindered: Hindered::default(),
@@ -111,8 +111,10 @@ impl Setting {
     pub(super) fn policies(&self) -> Result<Vec<Arc<Policy>>> {
         static NATIVE: OnceLock<Vec<Arc<Policy>>> = OnceLock::new();
         static COMPONENTS: OnceLock<Vec<Arc<Policy>>> = OnceLock::new();
-        let (kept, load): (_, fn() -> _) =
-            if self.components { (&COMPONENTS, policies::wasm) } else { (&NATIVE, policies::native) };
+        let (kept, load): (_, fn() -> _) = match self.form {
+            Form::Native => (&NATIVE, policies::native),
+            Form::Components => (&COMPONENTS, policies::wasm),
+        };
         let mut policies = if !self.reads.is_empty() {
             policies::native_reading(self.reads)?
         } else if let Some(kept) = kept.get() {

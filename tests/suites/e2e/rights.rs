@@ -266,11 +266,6 @@ async fn live(release: &Release, world: &World, roles: &[Role]) {
     objects_live(world).await;
     policies_live(release).await;
     until_ready(world, &team(&world.namespace)).await;
-    // AccessGrants read the AuthorizationPolicy only while there is a decision point.
-    let authorization = "{name: authorization, settings: {enabled: true, users: {issuer: 'https://login.example', \
-                         audience: kaos, jwks: '{\"keys\": []}'}}}";
-    system.apply(&shipped::package("authorization", None, authorization).unwrap()).await;
-    until_active(release, "authorization").await;
     let idle = || -> Vec<String> {
         let asked = release.cluster.audit().since(mark, USER).unwrap();
         roles.iter().flat_map(|role| role.idle(release, &asked)).collect()
@@ -279,7 +274,6 @@ async fn live(release: &Release, world: &World, roles: &[Role]) {
     // hook.
     until_used(|| idle().into_iter().filter(|it| !it.starts_with("watch ") && !it.contains("-fitted")).collect()).await;
     drop(operator);
-    system.delete("ConfigMap/authorization").await;
     release.hook().expect();
     until_used(idle).await;
 }

@@ -103,10 +103,10 @@ fn with_sorted_managers(mut answer: Value) -> Value {
             managers.sort_by_key(Value::to_string);
         }
     };
-    match answer["body"].get_mut("items").and_then(Value::as_array_mut) {
-        Some(items) => items.iter_mut().for_each(sort),
-        None if answer["body"].is_object() => sort(&mut answer["body"]),
-        None => {}
+    if let Some(items) = answer["body"].get_mut("items").and_then(Value::as_array_mut) {
+        items.iter_mut().for_each(sort);
+    } else if answer["body"].is_object() {
+        sort(&mut answer["body"]);
     }
     answer
 }

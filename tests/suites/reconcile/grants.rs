@@ -34,6 +34,8 @@ fn projection(more: &Value) -> Value {
 fn secured() -> BTreeMap<String, String> {
     let all = [
         ("SECURITY_PDP_ENABLED", "true"),
+        // These tests concern only grants, and the embedded cluster does not serve NetworkPolicies.
+        ("SECURITY_NETWORK_POLICY_DISABLED", "true"),
         ("SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_ISSUER", "https://cluster"),
         ("SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_JWKS", KEYS),
         ("SECURITY_USER_AUTH_ISSUER", "https://people"),

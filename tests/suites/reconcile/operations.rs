@@ -26,6 +26,8 @@ fn g1_only_types_that_policies_claim_emit_or_read_are_watched() {
             "modelapis",
             "mcpservers",
             "memorystores",
+            "accessgrants",
+            "authorizationpolicies",
             "persistentvolumeclaims",
             "poddisruptionbudgets",
             "gadgets",

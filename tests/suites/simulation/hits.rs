@@ -41,7 +41,7 @@ impl Hits {
             Outcome::FailBefore(_) => self.count(KINDS[2]),
             Outcome::FailAfter(_) => self.count(KINDS[3]),
             Outcome::Stale(_) => self.count(KINDS[4]),
-            _ => {}
+            Outcome::Proceed => {}
         }
     }
 
