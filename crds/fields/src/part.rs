@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::path::Step;
 
-/// What is selected of one value. Paths with the same beginning share a part.
+/// The selected part of one value. Paths with the same beginning share a part.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Part {
     /// Whether all of the value is selected.

@@ -4,24 +4,22 @@ use std::collections::BTreeSet;
 
 use kaos_policy::contract::{Claim, ResourceType};
 
+use crate::group_kind::GroupKind;
+
 /// Optional types that the operator neither watches nor applies, and needs no rights for. Policies count them as not
 /// served.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LeftOut(BTreeSet<String>);
+pub struct LeftOut(BTreeSet<GroupKind>);
 
 impl LeftOut {
-    /// Leaves out the types with these names: the kind, with the group after a dot.
-    pub fn new(names: impl IntoIterator<Item = String>) -> Self {
-        Self(names.into_iter().collect())
+    /// Leaves out these types.
+    pub fn new(kinds: impl IntoIterator<Item = GroupKind>) -> Self {
+        Self(kinds.into_iter().collect())
     }
 
     /// Whether the operator leaves a type out of a claim. It leaves out only types that the claim can do without.
     pub fn has(&self, claim: &Claim, of: &ResourceType) -> bool {
-        let name = match of.group() {
-            "" => of.kind.clone(),
-            group => format!("{}.{group}", of.kind),
-        };
-        claim.wishes.contains(of) && self.0.contains(&name)
+        claim.wishes.contains(of) && self.0.contains(&GroupKind::from(of))
     }
 }
 
@@ -42,10 +40,10 @@ mod tests {
             samples: Vec::new(),
             extra: "{}".to_owned(),
         };
-        let left_out = LeftOut::new(["NetworkPolicy.networking.k8s.io".to_owned(), "Service".to_owned()]);
+        let left_out = LeftOut::new(["NetworkPolicy.networking.k8s.io", "Service"].map(|kind| kind.parse().unwrap()));
         assert!(left_out.has(&claim, &network));
         assert!(!left_out.has(&claim, &of("v1", "Service")), "the claim needs it");
         assert!(!LeftOut::default().has(&claim, &network));
-        assert!(!LeftOut::new(["NetworkPolicy".to_owned()]).has(&claim, &network), "the group is another one");
+        assert!(!LeftOut::new(["NetworkPolicy".parse().unwrap()]).has(&claim, &network), "the group is another one");
     }
 }

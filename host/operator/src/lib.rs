@@ -8,6 +8,7 @@ mod config_maps;
 mod definitions;
 mod discovery;
 pub mod embedded;
+pub mod group_kind;
 pub mod input;
 mod kinds;
 pub mod left_out;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use kaos_operator::catalogue::GroupKind;
+use kaos_operator::group_kind::GroupKind;
 use kaos_operator::rbac::Scope;
 use kaos_policy::manifest::Privilege;
 use kaos_tests::harness::{Scenario, World, play, samples};

@@ -241,7 +241,7 @@ fn in_listed_namespaces_an_optional_type_is_looked_for_every_ten_minutes() {
     let scenario = scenario.tuned(|options| {
         options.namespaces = Scope::Listed(["test".to_owned()].into());
         let protection = ["NetworkPolicy.networking.k8s.io", "SecurityPolicy.gateway.envoyproxy.io"];
-        options.left_out = LeftOut::new(protection.map(str::to_owned));
+        options.left_out = LeftOut::new(protection.map(|kind| kind.parse().unwrap()));
     });
     play(scenario, async |w| {
         w.apply_all(&[model_api("llm"), agent("a", "llm", &json!({}))]).await;

@@ -153,7 +153,7 @@ fn protection_that_another_operator_left_stays_while_the_settings_ask_for_none()
 #[test]
 fn an_operator_without_a_type_neither_watches_it_nor_runs_what_it_would_protect() {
     let without = |options: &mut kaos_operator::operator::Options| {
-        options.left_out = LeftOut::new(["NetworkPolicy.networking.k8s.io".to_owned()]);
+        options.left_out = LeftOut::new(["NetworkPolicy.networking.k8s.io".parse().unwrap()]);
     };
     play(scenario().idle().tuned(without), async |w| {
         serve(w, &[gateway_policies(), network_policies()]).await;

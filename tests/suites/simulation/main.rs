@@ -40,17 +40,13 @@ fn number(variable: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text} is no number")))
 }
 
-/// Runs a seed. If the seed fails, returns a report on a run with only the steps that the failure needs.
-fn failure(seed: u64, hits: &Hits) -> Option<String> {
-    let all = simulate(seed, &BTreeSet::new(), hits);
-    if all.wrong.is_empty() {
-        return None;
-    }
+/// Returns a report on a failed run of a seed, with only the steps that the failure needs.
+fn failure(seed: u64, all: Ended) -> String {
     let run = |without: &BTreeSet<usize>| simulate(seed, without, &Hits::default());
     let without = shrink::superfluous(all.steps, |without| !run(without).wrong.is_empty());
     let left = all.steps - without.len();
     let shown = if without.is_empty() { all } else { run(&without) };
-    Some(format!("{}{left} of {} steps are necessary for this\n", report(seed, &shown), shown.steps))
+    format!("{}{left} of {} steps are necessary for this\n", report(seed, &shown), shown.steps)
 }
 
 /// Returns the report on a run.
@@ -71,9 +67,9 @@ const SHOWN: usize = 3;
 fn a_simulated_cluster_converges_after_faults_and_crashes() {
     let hits = Hits::default();
     if let Some(seed) = number("KAOS_SEED") {
-        println!("{}", report(seed, &simulate(seed, &BTreeSet::new(), &hits)));
-        let failure = failure(seed, &hits);
-        assert!(failure.is_none(), "seed {seed} does not converge\n{}", failure.unwrap_or_default());
+        let ended = simulate(seed, &BTreeSet::new(), &hits);
+        println!("{}", report(seed, &ended));
+        assert!(ended.wrong.is_empty(), "seed {seed} does not converge\n{}", failure(seed, ended));
         return;
     }
     let (first, seeds) = (number("KAOS_FIRST_SEED").unwrap_or(0), number("KAOS_SEEDS").unwrap_or(SEEDS));
@@ -87,8 +83,9 @@ fn a_simulated_cluster_converges_after_faults_and_crashes() {
                     if seed >= first + seeds {
                         return;
                     }
-                    if !simulate(seed, &BTreeSet::new(), &hits).wrong.is_empty() {
-                        failed.lock().unwrap().push(seed);
+                    let ended = simulate(seed, &BTreeSet::new(), &hits);
+                    if !ended.wrong.is_empty() {
+                        failed.lock().unwrap().push((seed, ended));
                     }
                 }
             });
@@ -96,9 +93,10 @@ fn a_simulated_cluster_converges_after_faults_and_crashes() {
     });
     println!("faults in {seeds} seeds\n{}", hits.table());
     let mut failed = failed.into_inner().unwrap();
-    failed.sort_unstable();
-    let reports: Vec<String> = failed.iter().take(SHOWN).filter_map(|seed| failure(*seed, &Hits::default())).collect();
-    assert!(failed.is_empty(), "{}\n{} of {seeds} seeds fail: {failed:?}", reports.join("\n"), failed.len());
+    failed.sort_unstable_by_key(|(seed, _)| *seed);
+    let numbers: Vec<u64> = failed.iter().map(|(seed, _)| *seed).collect();
+    let reports: Vec<String> = failed.into_iter().take(SHOWN).map(|(seed, ended)| failure(seed, ended)).collect();
+    assert!(numbers.is_empty(), "{}\n{} of {seeds} seeds fail: {numbers:?}", reports.join("\n"), numbers.len());
     // A few seeds may not have every kind of fault.
     let missing = if seeds < SEEDS { Vec::new() } else { hits.missing() };
     assert!(missing.is_empty(), "these faults never occurred, so nothing was shown about them: {missing:?}");

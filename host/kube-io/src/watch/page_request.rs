@@ -49,10 +49,7 @@ async fn read(mut answer: impl AsyncBufRead + Unpin, most: usize) -> Result<Opti
     loop {
         let chunk = answer.fill_buf().await;
         let chunk = chunk.map_err(|error| {
-            WatchError::Connection(format!(
-                "the connection broke during the answer to a list: \
-                {error}"
-            ))
+            WatchError::Connection(format!("the connection broke during the answer to a list: {error}"))
         })?;
         if chunk.is_empty() {
             let text = String::from_utf8(bytes).map_err(|_| WatchError::odd("the answer to a list is not UTF-8"))?;

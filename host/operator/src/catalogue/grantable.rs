@@ -2,17 +2,16 @@
 //! apply to policies that the process loaded at startup. The guard checks privileges that come from settings with each
 //! plan instead, because only the plan shows which child gets the privileges.
 
-use std::{collections::BTreeSet, fmt, str::FromStr};
+use std::{collections::BTreeSet, fmt};
 
 use kaos_policy::{
     contract::{Claim, ResourceType},
     describe::{is_built_in, is_protection},
     manifest::{Grants, Privilege},
-    names::{is_kind, is_subdomain},
 };
 
 use super::tenancy::{NOT_GRANTED, Overreach};
-use crate::watch::is_guarded;
+use crate::{group_kind::GroupKind, watch::is_guarded};
 
 /// The limits of what packages may grant to installed policies. `None` allows everything that the operator has rights
 /// for.
@@ -25,18 +24,6 @@ pub struct Grantable {
     /// Kinds that policies may read in addition to the objects that they answer for.
     pub reads: Option<BTreeSet<GroupKind>>,
 }
-
-/// A kind of an API group, without a version: `ConfigMap`, `Deployment.apps`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct GroupKind {
-    group: String,
-    kind: String,
-}
-
-/// The error for a text that is not the name of a kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("write a kind with its group, like Deployment.apps; kinds of the core group have none, like ConfigMap")]
-pub struct NotAKind;
 
 impl Grantable {
     /// Checks that a `policy.yaml` grants nothing beyond the limits.
@@ -138,34 +125,6 @@ fn covers<T: Ord + fmt::Display>(
     Err(Overreach { reason: NOT_GRANTED, message })
 }
 
-impl From<&ResourceType> for GroupKind {
-    fn from(of: &ResourceType) -> Self {
-        Self { group: of.group().to_owned(), kind: of.kind.clone() }
-    }
-}
-
-impl FromStr for GroupKind {
-    type Err = NotAKind;
-
-    fn from_str(text: &str) -> Result<Self, NotAKind> {
-        let (kind, group) = match text.split_once('.') {
-            Some((kind, group)) => (kind, Some(group)),
-            None => (text, None),
-        };
-        if !is_kind(kind) || group.is_some_and(|group| !is_subdomain(group)) {
-            return Err(NotAKind);
-        }
-        Ok(Self { group: group.unwrap_or_default().to_owned(), kind: kind.to_owned() })
-    }
-}
-
-impl fmt::Display for GroupKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.kind)?;
-        if self.group.is_empty() { Ok(()) } else { write!(f, ".{}", self.group) }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use kaos_policy::manifest::PolicyFile;
@@ -186,21 +145,6 @@ mod tests {
             finalizer: None,
             samples: Vec::new(),
             extra: "{}".to_owned(),
-        }
-    }
-
-    #[test]
-    fn kinds_are_written_with_their_group_and_without_a_version() {
-        for text in ["ConfigMap", "Deployment.apps", "HTTPRoute.gateway.networking.k8s.io"] {
-            assert_eq!(text.parse::<GroupKind>().unwrap().to_string(), text);
-        }
-        for version in ["apps/v1", "apps/v1beta1"] {
-            assert_eq!(GroupKind::from(&ResourceType::new(version, "Deployment")).to_string(), "Deployment.apps");
-        }
-        for text in
-            ["", "deployments.apps", "Deployment.", "apps/v1", "apps/v1 Deployment", "Deployment.apps/v1", " Pod"]
-        {
-            assert_eq!(text.parse::<GroupKind>(), Err(NotAKind), "{text}");
         }
     }
 

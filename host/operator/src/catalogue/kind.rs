@@ -27,7 +27,7 @@ pub struct Member {
     pub settings: Vec<Layer>,
     /// The name of the policy's revision. `None` for a policy that the process loaded at startup.
     pub revision: Option<Arc<str>>,
-    /// What the operator does if the policy refuses an object.
+    /// The behaviour of the operator if the policy refuses an object.
     pub on_refusal: OnRefusal,
     /// Whether the package is in the namespace that the policy answers for.
     pub is_local: bool,

@@ -50,7 +50,7 @@ use kaos_policy::{
 use tokio::sync::watch;
 
 pub use descent::Descent;
-pub use grantable::{Grantable, GroupKind, NotAKind};
+pub use grantable::Grantable;
 pub use installed::{CodeShare, Gatekeeper, Installing};
 pub use kind::{Fallback, Kind, Member, Tuning};
 pub use ledger::{Book, Ledger, Without};

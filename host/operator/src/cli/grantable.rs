@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, fmt::Display};
 use clap::Args;
 use kaos_policy::manifest::Privilege;
 
-use crate::catalogue::{Grantable, GroupKind};
+use crate::{catalogue::Grantable, group_kind::GroupKind};
 
 /// The limit for privileges. The guard checks this limit in each pass.
 #[derive(Debug, Args)]

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::{catalogue::GroupKind, left_out::LeftOut};
+use crate::{group_kind::GroupKind, left_out::LeftOut};
 
 /// The flag. `run` and `rbac` have it, because it decides which rights the operator needs.
 #[derive(Debug, Args)]
@@ -16,6 +16,6 @@ pub(super) struct Without {
 impl Without {
     /// Returns the types.
     pub(super) fn left_out(&self) -> LeftOut {
-        LeftOut::new(self.without.iter().map(ToString::to_string))
+        LeftOut::new(self.without.iter().cloned())
     }
 }

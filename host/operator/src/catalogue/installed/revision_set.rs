@@ -35,7 +35,7 @@ pub(crate) struct AdmittedRevision {
     pub(crate) reach: Reach,
     pub(crate) pinned: bool,
     pub(crate) content: Content,
-    /// What the operator does if the policy refuses an object.
+    /// The behaviour of the operator if the policy refuses an object.
     pub(crate) on_refusal: OnRefusal,
     pub(crate) since: Option<Timestamp>,
     pub(crate) predecessor: Option<String>,
