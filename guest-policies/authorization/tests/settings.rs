@@ -1,6 +1,9 @@
 //! Every setting has a schema, and changes exactly the listed part of the data.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
+#[path = "../../mcpserver/tests/support/committed.rs"]
+mod committed;
+
 use kaos_authorization::{Authorization, Settings};
 use kaos_policy_sdk::Policy;
 use kaos_policy_sdk::testing::{self, defaults};
@@ -11,13 +14,7 @@ const KEYS: &str = r#"{"keys":[{"kty":"RSA","kid":"1","n":"AQAB","e":"AQAB"}]}"#
 
 #[test]
 fn the_committed_schema_equals_that_of_the_code() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/settings.schema.json");
-    let text = Settings::schema_text();
-    if std::env::var_os("WRITE_SCHEMA").is_some() {
-        std::fs::write(path, &text).unwrap();
-    }
-    let command = "WRITE_SCHEMA=1 cargo test -p kaos-authorization --features schema --test settings";
-    assert!(std::fs::read_to_string(path).unwrap() == text, "settings.schema.json is stale: run {command}");
+    committed::assert_schema(&Settings::schema_text());
 }
 
 /// Returns the data for one Agent under these settings.

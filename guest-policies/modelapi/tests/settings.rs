@@ -3,6 +3,8 @@
 
 #[path = "../../mcpserver/tests/support/settings.rs"]
 mod changes;
+#[path = "../../mcpserver/tests/support/committed.rs"]
+mod committed;
 #[path = "../../mcpserver/tests/support/mod.rs"]
 mod support;
 
@@ -15,13 +17,7 @@ use serde_json::{Value, json};
 
 #[test]
 fn the_committed_schema_matches_the_code() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/settings.schema.json");
-    let text = Settings::schema_text();
-    if std::env::var_os("WRITE_SCHEMA").is_some() {
-        std::fs::write(path, &text).unwrap();
-    }
-    let command = "WRITE_SCHEMA=1 cargo test -p kaos-modelapi --features schema --test settings";
-    assert!(std::fs::read_to_string(path).unwrap() == text, "settings.schema.json is stale: run {command}");
+    committed::assert_schema(&Settings::schema_text());
 }
 
 /// Returns a plan that the setting affects. Telemetry and routes are enabled.

@@ -54,7 +54,7 @@ pub fn optional(need: Need) -> Need {
     Need { optional: true, ..need }
 }
 
-/// What a need can say about itself.
+/// Adds the fields that a policy reads to a need.
 pub trait NeedExt {
     /// Reads only these fields, and the fields that identify an object. A change of another field begins no pass. The
     /// contract describes the paths. Further calls add paths.

@@ -31,7 +31,7 @@ pub struct Dependency {
 }
 
 impl Dependency {
-    /// A dependency of which the policy reads only the status and these fields.
+    /// A dependency; the policy reads only its status and these fields.
     pub fn new(on: Reference, fields: &[&str]) -> Self {
         let fields: Vec<String> = fields.iter().map(|field| (*field).to_owned()).collect();
         Self { on, all: fields.clone(), brief: fields }

@@ -63,31 +63,51 @@ fn needs_are_answered_round_by_round_and_in_the_order_of_their_ids() {
     assert_eq!(subject.secret("a-secret").there().unwrap().keys, ["a", "b"]);
 }
 
-/// A policy that reads some fields.
-struct Reader;
+/// Defines a policy like [`Chain`] with other needs.
+macro_rules! chain_with_needs {
+    ($(#[$doc:meta])* $name:ident, $needs:expr) => {
+        $(#[$doc])*
+        struct $name;
 
-impl Policy for Reader {
-    fn describe() -> Descriptor {
-        Chain::describe()
-    }
+        impl Policy for $name {
+            fn describe() -> Descriptor {
+                Chain::describe()
+            }
 
-    fn needs(subject: &Subject) -> Vec<Need> {
+            fn needs(subject: &Subject) -> Vec<Need> {
+                let needs: fn(&Subject) -> Vec<Need> = $needs;
+                needs(subject)
+            }
+
+            fn map_env(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
+                Chain::map_env(subject, base)
+            }
+
+            fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
+                Chain::translate(subject, env)
+            }
+
+            fn assess(subject: &Subject, seen: &Observation) -> Report {
+                Chain::assess(subject, seen)
+            }
+        }
+    };
+}
+
+chain_with_needs!(
+    /// A policy that reads some fields.
+    Reader,
+    |subject| {
         let fields = if subject.applied { vec!["data.a"] } else { vec!["data.a", "data.b?"] };
         vec![need::named("config", need::reference("v1", "ConfigMap", "c")).fields(fields)]
     }
+);
 
-    fn map_env(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
-        Chain::map_env(subject, base)
-    }
-
-    fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
-        Chain::translate(subject, env)
-    }
-
-    fn assess(subject: &Subject, seen: &Observation) -> Report {
-        Chain::assess(subject, seen)
-    }
-}
+chain_with_needs!(
+    /// A policy that needs all Secrets with a label.
+    Greedy,
+    |_| vec![need::labelled("secrets", need::resource_type("v1", "Secret"), &[("app", "a")])]
+);
 
 #[test]
 fn a_policy_sees_the_fields_that_it_names_as_from_the_host() {
@@ -117,31 +137,6 @@ fn a_secret_that_is_not_there_is_answered_as_absent() {
     let answer = &subject.found[0].answer;
     assert!(matches!(answer, Answer::Secret(SecretFacts { present: false, .. })), "{answer:?}");
     assert_eq!(subject.secret("a-secret"), Lookup::Absent);
-}
-
-/// A policy that needs all Secrets with a label.
-struct Greedy;
-
-impl Policy for Greedy {
-    fn describe() -> Descriptor {
-        Chain::describe()
-    }
-
-    fn needs(_: &Subject) -> Vec<Need> {
-        vec![need::labelled("secrets", need::resource_type("v1", "Secret"), &[("app", "a")])]
-    }
-
-    fn map_env(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
-        Chain::map_env(subject, base)
-    }
-
-    fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
-        Chain::translate(subject, env)
-    }
-
-    fn assess(subject: &Subject, seen: &Observation) -> Report {
-        Chain::assess(subject, seen)
-    }
 }
 
 #[test]

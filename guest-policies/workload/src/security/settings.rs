@@ -154,13 +154,14 @@ impl SecuritySettings {
         self.is_on() && !self.users.issuer.is_empty()
     }
 
-    /// Returns the setting because of which memories need the identity of an Agent. `own` is the value of the setting
-    /// `path`, which requires it, too.
+    /// Returns the path of the setting that makes memories require the identity of an Agent: `path`, if its value `own`
+    /// is true, or the setting that turns protection on.
     pub fn requires_agent(&self, own: bool, path: &'static str) -> Option<&'static str> {
         if own { Some(path) } else { self.is_on().then(|| self.origin()) }
     }
 
-    /// Returns the setting because of which memories need the identity of a user, as [`Self::requires_agent`].
+    /// Returns the path of the setting that makes memories require the identity of a user, like
+    /// [`Self::requires_agent`].
     pub fn requires_user(&self, own: bool, path: &'static str) -> Option<&'static str> {
         if own { Some(path) } else { self.has_users().then_some("settings.security.users.issuer") }
     }

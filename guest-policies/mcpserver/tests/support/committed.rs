@@ -1,0 +1,13 @@
+//! The committed schema of the settings of a policy. Other policies use this file, too, except for Agents: their test is
+//! part of the projects of `policy new --from agent`, and stands alone.
+
+/// Asserts that the committed schema equals that of the code. `WRITE_SCHEMA=1` writes the schema.
+pub(crate) fn assert_schema(text: &str) {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/settings.schema.json");
+    if std::env::var_os("WRITE_SCHEMA").is_some() {
+        std::fs::write(path, text).unwrap();
+    }
+    let package = env!("CARGO_PKG_NAME");
+    let command = format!("WRITE_SCHEMA=1 cargo test -p {package} --features schema --test settings");
+    assert!(std::fs::read_to_string(path).unwrap() == text, "settings.schema.json is stale: run {command}");
+}
