@@ -1,0 +1,137 @@
+//! The operator without some of its rights: the API server rejects its requests, and the operator reports this.
+
+use kaos_tests::control_plane::audit::Request;
+use kaos_tests::harness::World;
+use kaos_tests::harness::definitions::routes;
+use serde_json::{Value, json};
+
+use super::{EVERYWHERE, GATEWAY, HOME, end_routes, pairs, provide_volume, settings, team, words};
+use crate::support::{Release, SYSTEM, USER, at, until, until_active, until_ready};
+
+/// Returns the rules without one right.
+fn without(rules: &[Value], (resource, verb): (&str, &str)) -> Vec<Value> {
+    let mut rest = Vec::new();
+    for rule in rules {
+        let (resources, verbs) = (words(&rule["resources"]), words(&rule["verbs"]));
+        if !(resources.contains(&resource) && verbs.contains(&verb)) {
+            rest.push(rule.clone());
+            continue;
+        }
+        let others: Vec<&str> = resources.into_iter().filter(|it| *it != resource).collect();
+        let less: Vec<&str> = verbs.iter().copied().filter(|it| *it != verb).collect();
+        for (resources, verbs) in [(others, verbs), (vec![resource], less)] {
+            if !(resources.is_empty() || verbs.is_empty()) {
+                let groups = &rule["apiGroups"];
+                rest.push(json!({"apiGroups": groups, "resources": resources, "verbs": verbs}));
+            }
+        }
+    }
+    rest
+}
+
+/// Returns whether the API server rejected a request because it indirectly checked a right that is missing.
+fn misses((resource, verb): (&str, &str), request: &Request) -> bool {
+    let refused = request.code == 403 && request.verb == "patch";
+    let owner = resource.strip_suffix("s/finalizers").filter(|_| verb == "update");
+    refused
+        && match owner {
+            // The operator applies this ConfigMap of a ModelAPI before the Deployment.
+            Some("modelapi") => request.resource == "configmaps" && request.name.ends_with("-llm"),
+            // The operator also applies the ServiceAccount of an Agent before the Deployment.
+            Some("agent") => request.resource == "serviceaccounts",
+            // Its name without the last letter.
+            Some("authorizationpolicie") => request.resource == "configmaps" && request.name.starts_with("kaos-authz"),
+            Some(kind) => request.resource == "deployments" && request.name.starts_with(kind),
+            None => request.resource == resource,
+        }
+}
+
+/// Runs the team's objects without one right, until the API server rejects a request for lack of this right.
+async fn live_without(release: &Release, world: &World, all: &[Value], right: (&str, &str)) {
+    EVERYWHERE.set_rules(release, &without(all, right));
+    let mark = release.cluster.audit().mark().unwrap();
+    let operator = release.operator(&[]).await;
+    world.apply_all(&team(&world.namespace)).await;
+    let is_missed = || {
+        let asked = release.cluster.audit().since(mark, USER).unwrap();
+        asked.iter().any(|request| misses(right, request))
+    };
+    until(&format!("something misses {right:?}"), &operator, is_missed).await;
+    drop(operator);
+    EVERYWHERE.set_rules(release, all);
+    for object in team(&world.namespace) {
+        world.patch(&at(&object), &json!({"metadata": {"finalizers": null}})).await;
+        world.delete(&at(&object)).await;
+    }
+    world.until_true("the children are gone", async || world.list("Deployment").await.is_empty()).await;
+}
+
+#[tokio::test]
+async fn without_rights_that_the_api_server_checks_children_are_refused() {
+    let release = Release::install(&GATEWAY).await;
+    let world = release.world("rights").await;
+    world.apply(&routes()).await;
+    let all = EVERYWHERE.rules(&release);
+    let gives = |resource: &str, verb: &str| all.iter().flat_map(pairs).any(|pair| pair == (resource, verb));
+    for (resource, verb) in all.iter().flat_map(pairs) {
+        let finalizes = resource.ends_with("/finalizers") && verb == "update";
+        if finalizes || (verb == "create" && gives(resource, "patch")) {
+            live_without(&release, &world, &all, (resource, verb)).await;
+        }
+    }
+    let operator = release.working_operator().await;
+    provide_volume(&world).await;
+    world.apply_all(&team(&world.namespace)).await;
+    until_ready(&world, &team(&world.namespace)).await;
+    drop(operator);
+    end_routes(&world).await;
+}
+
+/// Returns the rules without the rights to list and watch a resource.
+fn without_following(rules: &[Value], resource: &str) -> Vec<Value> {
+    let mut left = Vec::new();
+    for rule in rules {
+        let (these, others): (Vec<&str>, Vec<&str>) =
+            words(&rule["resources"]).into_iter().partition(|it| *it == resource);
+        let verbs: Vec<&str> =
+            words(&rule["verbs"]).into_iter().filter(|verb| !["list", "watch"].contains(verb)).collect();
+        for (resources, verbs) in [(others, words(&rule["verbs"])), (these, verbs)] {
+            if !resources.is_empty() && !verbs.is_empty() {
+                let mut rule = rule.clone();
+                (rule["resources"], rule["verbs"]) = (json!(resources), json!(verbs));
+                left.push(rule);
+            }
+        }
+    }
+    left
+}
+
+#[tokio::test]
+async fn a_lost_right_to_watch_policies_is_reported_and_missed_packages_are_found() {
+    let release = Release::install(&[]).await;
+    let operator = release.working_operator().await;
+    let system = release.over(SYSTEM);
+    let before = [HOME, EVERYWHERE].map(|role| role.rules(&release));
+    for (role, rules) in [HOME, EVERYWHERE].iter().zip(&before) {
+        role.set_rules(&release, &without_following(rules, "configmaps"));
+    }
+    let may_not = async || !release.cluster.may(USER, "watch", "configmaps", SYSTEM);
+    system.until_true("it may no longer", may_not).await;
+    // An open watch continues even without the right. So restart the API server.
+    release.cluster.kill("kube-apiserver").unwrap();
+    release.cluster.revive("kube-apiserver").unwrap();
+    until("readiness tells", &operator, || {
+        let page = operator.get("/readyz");
+        page.starts_with("HTTP/1.1 503") && page.contains("may not list configmaps")
+    })
+    .await;
+    let forbidden = r#"kaos_operator_watch_state{group="",kind="ConfigMap",state="forbidden"} 1"#;
+    until("it is on the page of metrics", &operator, || operator.get("/metrics").contains(forbidden)).await;
+    system.apply(&settings("meanwhile", "{logLevel: DEBUG}")).await;
+    for (role, rules) in [HOME, EVERYWHERE].iter().zip(&before) {
+        role.set_rules(&release, rules);
+    }
+    until_active(&release, "meanwhile").await;
+    until("it is ready", &operator, || operator.is_ready()).await;
+    assert!(!operator.get("/metrics").contains(forbidden));
+}
