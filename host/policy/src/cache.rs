@@ -1,5 +1,6 @@
-//! Caches compiled code on disk for later runs of the command line. The cache returns an entry only if this user's key
-//! authenticates the entry, for this component and this engine. The cache treats any other entry as missing.
+//! Caches compiled code on disk for later runs of the command line. Each entry has a tag, which covers the component
+//! and the engine and is made with this user's key. The cache returns an entry only if its tag is valid. The cache
+//! treats any other entry as missing.
 
 use std::{
     fs::{self, DirBuilder, Metadata, OpenOptions},
@@ -62,8 +63,8 @@ impl Cache {
         self.forget()
     }
 
-    /// Removes the oldest entries beyond the limit. Policies and engines that are no longer used left such entries.
-    /// Other processes may remove entries at the same time.
+    /// Removes the oldest entries beyond the limit. The oldest entries usually belong to policies and engines that
+    /// nobody uses any more. Other processes may remove entries at the same time.
     fn forget(&self) -> io::Result<()> {
         let mut entries: Vec<(SystemTime, PathBuf)> = Vec::new();
         for entry in fs::read_dir(&self.directory)? {

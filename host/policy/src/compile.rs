@@ -20,7 +20,7 @@ use crate::{
 /// A component to compile, with its limits.
 #[derive(Clone, Copy)]
 pub struct Order<'a> {
-    /// The component's bytes. So far, only their number was checked.
+    /// The component's bytes. The gate has checked only their number.
     pub component: &'a [u8],
     /// The bounds of a component.
     pub bounds: Bounds,

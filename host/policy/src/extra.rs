@@ -1,6 +1,5 @@
 //! The members of an `extra` in an answer of a policy. This version of the contract defines no members. The host
-//! refuses a member that it does not know: the host could not do what the member requests, but the policy would rely on
-//! it.
+//! refuses an unknown member: the policy relies on the member, but the host cannot act on it.
 
 use serde_json::{Map, Value};
 

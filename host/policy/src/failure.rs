@@ -108,7 +108,7 @@ pub enum Failure {
         /// The parser's message.
         reason: String,
     },
-    /// The answer does not have the form of the contract: pointers outside the memory, or an unknown case.
+    /// The answer does not have the form of the contract: pointers outside the memory, or an unknown case of a variant.
     #[error("the answer of {verb} is malformed: {reason}")]
     Malformed {
         /// The function that answered.
@@ -147,7 +147,7 @@ pub enum Failure {
 impl Failure {
     /// Returns the failure for a question that the host asked before a pass began.
     pub(crate) fn no_pass() -> Self {
-        Self::Sandbox("no pass began in it".to_owned())
+        Self::Sandbox("the host did not begin a pass before this call".to_owned())
     }
 
     /// All values that [`category`](Self::category) returns.

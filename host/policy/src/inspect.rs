@@ -143,7 +143,7 @@ fn world(seen: &Walked) -> Result<World, InspectError> {
     }
 }
 
-/// Returns whether an import contains only types. A resource does not qualify.
+/// Returns whether an import contains only types. Returns false for a resource.
 fn is_type(entity: &ComponentEntityType, types: &wasmparser::types::TypesRef<'_>) -> bool {
     match entity {
         ComponentEntityType::Type { created, .. } => !matches!(created, ComponentAnyTypeId::Resource(_)),

@@ -29,7 +29,7 @@ pub(crate) fn is_bounded<'a>(texts: impl Iterator<Item = &'a str> + Clone) -> bo
 
 /// Returns the message for texts with too many values.
 pub(crate) fn too_many() -> String {
-    format!("more than {VALUES} JSON values in total: use fewer, or longer texts")
+    format!("more than {VALUES} JSON values in total: use fewer values")
 }
 
 /// Returns the items of a list. Returns no items if the value is not a list.

@@ -1,7 +1,7 @@
 //! Converts between the types of a released version of the contract and the host's own types.
 //!
-//! Each released version has one module. The conversions are a macro over a module of generated types, because each
-//! version has two such modules. The engine generates one for components. The guest SDK generates the other one for
+//! Each released version of the contract has one module here. A macro defines its conversions, because each version has
+//! two modules of generated types. The engine generates the types for components. The guest SDK generates the types for
 //! policies that are compiled into a test.
 
 pub(crate) mod v0_1;

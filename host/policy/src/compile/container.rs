@@ -2,14 +2,15 @@
 
 use std::fs;
 
-/// The environment variable with the limit in bytes. The chart sets it by the downward API. The control group above the
-/// container's own group contains the limit of a pod. A container with its own cgroup namespace cannot read that group.
+/// The environment variable with the limit in bytes. The chart sets it by the downward API. The control group of the
+/// pod contains a limit of the pod. A container with its own cgroup namespace cannot read this group, which is above
+/// its own.
 const VARIABLE: &str = "OPERATOR_MEMORY_LIMIT";
 /// The folder of control groups of version 2. The root group of a machine has no limit file.
 const UNIFIED: &str = "/sys/fs/cgroup";
 /// The file with the limit of the group itself, for version 1 of control groups.
 const LEGACY: &str = "/sys/fs/cgroup/memory/memory.limit_in_bytes";
-/// The file with the statistics for version 1, and the name of the line in it. The line shows the lowest limit of the
+/// The statistics file of version 1, and the name of the line with the lowest limit. This limit is the lowest of the
 /// group and of all groups above it.
 const LEGACY_ALL: (&str, &str) = ("/sys/fs/cgroup/memory/memory.stat", "hierarchical_memory_limit");
 /// The file that shows the path of this process's own group.

@@ -6,8 +6,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::container;
 
-/// The address space of a child before it compiles anything: the program's file. Hardly any of this address space is in
-/// memory.
+/// The address space that the program's file takes in a child. Hardly any of this address space is in memory.
 const PROGRAM: u64 = 40 << 20;
 /// The child's nice value. If no processor is free, the child gets a tenth of the operator's share.
 const NICE: i32 = 10;
@@ -36,7 +35,7 @@ impl Default for CompileLimits {
 
 impl CompileLimits {
     /// The default limits, lowered if a container has less memory. If the child used more memory than the container
-    /// has, the kernel would kill the whole container, and so the operator.
+    /// has, the kernel would kill the whole container, and the operator with it.
     pub fn of_this_container() -> Self {
         Self::default().within(container::memory())
     }
@@ -56,16 +55,17 @@ impl CompileLimits {
         [self.memory, self.inspecting(), self.cpu_seconds].map(|limit| limit.to_string().into())
     }
 
-    /// Applies the limits to this process. The process cannot raise them again, except the time for compilation. Also
-    /// lowers the process's priority below the operator's passes.
+    /// Applies the limits to this process. Afterwards, the process can raise only the limit of processor time, for the
+    /// compilation. Also lowers the process's priority below the operator's passes.
     pub(super) fn confine(memory: u64, inspecting: u64, cpu_seconds: u64) -> io::Result<()> {
         // If the system refuses the nice value, the child competes with the operator for processors.
         let _ = rustix::process::nice(NICE);
         let at_most = |resource, value: u64| between(resource, value, value);
         at_most(Resource::Core, 0)?;
         at_most(Resource::Fsize, 0)?;
-        // At the soft limit, the kernel sends a signal that has no other cause. At the hard limit, it sends the same
-        // signal as when memory runs out. With one second between the limits, the parent can tell both causes apart.
+        // At the soft limit, the kernel sends SIGXCPU, which has no other cause. At the hard limit, it sends SIGKILL,
+        // as it does when memory runs out. With one second between the limits, SIGXCPU comes first and tells the parent
+        // the cause.
         between(Resource::Cpu, inspecting, cpu_seconds.saturating_add(1))?;
         at_most(Resource::As, memory)?;
         Ok(())

@@ -148,7 +148,7 @@ pub enum Outcome {
     Failed(String),
 }
 
-/// A child in the cluster. The `live` of a Secret contains the keys, with empty values.
+/// A child in the cluster. For a Secret, `live` contains the keys with empty values.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Child {
     /// The child's type and name.
@@ -170,7 +170,7 @@ pub struct Observation {
     pub env: Vec<EnvVar>,
     /// The notes of this pass's plan.
     pub notes: Vec<Note>,
-    /// A JSON object, as in [`Plan`].
+    /// A JSON object for data that the contract has no field for.
     pub extra: Json,
 }
 
@@ -215,6 +215,6 @@ pub struct Report {
     pub fields: Json,
     /// The policy's own conditions.
     pub conditions: Vec<Condition>,
-    /// A JSON object, as in [`Plan`].
+    /// A JSON object for data that the contract has no field for.
     pub extra: Json,
 }

@@ -1,4 +1,4 @@
-//! A policy's description of itself, its needs, and its input.
+//! The description that a policy gives of itself, the needs of a policy, and its input.
 
 use kaos_objects::{Fields, Followed, ResourceType, SecretFacts, Target};
 use serde::{Deserialize, Serialize};
@@ -42,15 +42,16 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// The finalizer that KAOS operators without policies put on objects of this kind. No operator does the cleanup for
-    /// this finalizer any more. `None` for kinds of other groups, which those operators did not have.
+    /// Returns the finalizer that KAOS operators without policies put on objects of this kind. No operator does the
+    /// cleanup for this finalizer any more. Returns `None` for kinds of other groups, because those operators managed
+    /// only kinds of KAOS.
     pub fn earlier_finalizer(&self) -> Option<String> {
         let ResourceType { kind, .. } = &self.primary;
         (self.primary.group() == KAOS).then(|| format!("{KAOS}/{}-finalizer", kind.to_ascii_lowercase()))
     }
 
-    /// The finalizer of KAOS 0.8 for the object's client at an identity provider. Only KAOS 0.8 can delete the client,
-    /// so the finalizer stays until the object is deleted. `None` for kinds of other groups.
+    /// Returns the finalizer of KAOS 0.8 for the object's client at an identity provider. Only KAOS 0.8 can delete the
+    /// client, so the finalizer stays until a user deletes the object. Returns `None` for kinds of other groups.
     pub fn client_finalizer(&self) -> Option<&'static str> {
         (self.primary.group() == KAOS).then_some(CLIENT_FINALIZER)
     }
@@ -68,7 +69,7 @@ pub struct Descriptor {
     pub claims: Vec<Claim>,
     /// The JSON Schema of the settings.
     pub settings_schema: Json,
-    /// A JSON object, as in [`Claim`].
+    /// A JSON object for data that the contract has no field for.
     pub extra: Json,
 }
 
@@ -92,7 +93,7 @@ pub struct Subject {
     pub cluster: Cluster,
     /// Whether a plan of the object was applied in full once.
     pub applied: bool,
-    /// A JSON object, as in [`Claim`].
+    /// A JSON object for data that the contract has no field for.
     pub extra: Json,
 }
 
@@ -142,8 +143,8 @@ pub struct Need {
 }
 
 impl Need {
-    /// The target, and the fields that the policy sees of it. The guard checked the paths. With an invalid path, every
-    /// change matters.
+    /// Returns the target, with the fields of the target that the policy reads. If a path is invalid, every change of
+    /// the target counts. The guard lets only valid paths pass.
     pub fn followed(&self) -> Followed {
         Followed { target: self.target.clone(), fields: Fields::parse(&self.fields).unwrap_or_default() }
     }

@@ -65,18 +65,18 @@ pub enum DescribeError {
     /// A type is invalid.
     #[error("{path} `{of}` is not a type: {reason}")]
     NotAType {
-        /// The path of the list with the type in the claim.
+        /// The path of the list in the claim that names the type.
         path: String,
         /// The type in the description.
         of: ResourceType,
         /// The reason why it is invalid.
         reason: &'static str,
     },
-    /// A claim spells a served kind with other capitals. No object has the kind of the claim. A name of a kind in lower
-    /// case could mean either spelling.
+    /// A claim spells a served kind with other capitals. No object of the cluster has the kind in this spelling. Also,
+    /// the name of a kind in lower case could mean either spelling.
     #[error("{path} names {of}, but the cluster serves {served}: write the kind like this")]
     OtherCapitals {
-        /// The path of the list with the type in the claim.
+        /// The path of the list in the claim that names the type.
         path: String,
         /// The type in the description.
         of: ResourceType,
@@ -88,7 +88,7 @@ pub enum DescribeError {
         "{path} names {of}, which is cluster-scoped, grants rights or redirects traffic: no policy may claim or emit it"
     )]
     ClusterPower {
-        /// The path of the list with the type in the claim.
+        /// The path of the list in the claim that names the type.
         path: String,
         /// The type in the list.
         of: ResourceType,
@@ -97,7 +97,7 @@ pub enum DescribeError {
     /// policies.
     #[error("{path} names {of}, which is part of Kubernetes: claim a kind of your own group")]
     BuiltIn {
-        /// The path of the list with the type in the claim.
+        /// The path of the list in the claim that names the type.
         path: String,
         /// The type in the list.
         of: ResourceType,
@@ -108,7 +108,7 @@ pub enum DescribeError {
          for"
     )]
     EmitsClaimed {
-        /// The path of the list with the type in the claim.
+        /// The path of the list in the claim that names the type.
         path: String,
         /// The type in the list.
         of: ResourceType,
@@ -156,7 +156,7 @@ pub enum DescribeError {
     #[error("{0} has no samples: the gate must see at least one plan")]
     NoSamples(String),
     /// A text has more JSON values than the host accepts.
-    #[error("{path} has more than {limit} JSON values: use fewer, or longer texts")]
+    #[error("{path} has more than {limit} JSON values: use fewer values")]
     TooManyValues {
         /// The path of the text, or of several texts that are counted together.
         path: String,
@@ -307,7 +307,7 @@ fn bounded(what: &str, count: usize, limit: usize) -> Result<(), DescribeError> 
     Ok(())
 }
 
-/// Returns the texts of a sample whose values are counted together.
+/// Returns the JSON texts of a sample. One limit applies to the values of all these texts together.
 fn texts(sample: &Sample) -> impl Iterator<Item = &str> + Clone {
     std::iter::once(&sample.object).chain(&sample.beside).map(String::as_str)
 }

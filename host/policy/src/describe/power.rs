@@ -49,15 +49,15 @@ pub fn is_cluster_power(of: &ResourceType) -> bool {
         || (!group.is_empty() && (ELSEWHERE.contains(&of.kind.as_str()) || of.kind.starts_with("Cluster")))
 }
 
-/// Whether objects of a type open their namespace to others, judged by the name. A policy may not create them. It may
-/// answer for those that users wrote.
+/// Whether objects of a type open their namespace to others, judged by the name. A policy may not create such objects,
+/// but may answer for such objects of users.
 pub fn opens_a_namespace(of: &ResourceType) -> bool {
     const KINDS: [&str; 2] = ["ReferenceGrant", "AccessGrant"];
     !of.group().is_empty() && KINDS.contains(&of.kind.as_str())
 }
 
-/// Whether objects of a type decide which requests reach pods and routes. Several of them for the same pods add up, so
-/// one more can open what another closes.
+/// Whether objects of a type decide which requests reach pods and routes. Several such objects for the same pods add
+/// up, so a further object can allow requests that another object blocks.
 pub fn is_protection(of: &ResourceType) -> bool {
     !of.group().is_empty() && (of.kind.ends_with("NetworkPolicy") || of.kind == "SecurityPolicy")
 }

@@ -9,8 +9,8 @@ use super::{Compiled, Engine, EngineError};
 use crate::digest::Digest;
 
 /// Compiled code of a built-in component: the fingerprint of the engine that compiled it, then the code, packed with
-/// gzip. Packed code saves memory: it has a third of the pages, and pages of the program's file that no code has read
-/// take no memory.
+/// gzip. Packed code saves memory: it takes a third of the pages, and a page of the program's file takes no memory
+/// before the program reads it.
 #[derive(Debug, Clone, Copy)]
 pub struct BuiltIn {
     component: Digest,
@@ -40,7 +40,7 @@ impl BuiltIn {
     }
 
     /// Checks that the engine accepts the code. The engine rejects code of another version or with other options, and
-    /// code that uses features of another processor.
+    /// code that uses features that this processor does not have.
     pub fn fits(self, engine: &Engine) -> Result<(), EngineError> {
         self.unpacked()?.load(&engine.inner).map(drop)
     }

@@ -15,7 +15,8 @@
 //!
 //! Bytes of a ConfigMap, a file or a flag never become a [`Compiled`]: the inspection refuses compiled code before any
 //! other check. By itself, wasmtime checks only the first number of its version, and not every option. The engine's
-//! fingerprint covers the whole version and all options. It is stored with code that another process will load.
+//! fingerprint covers the whole version and all options. The host stores the fingerprint with code that another process
+//! will load.
 #![allow(unsafe_code)]
 
 use std::path::PathBuf;

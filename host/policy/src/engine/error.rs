@@ -17,7 +17,7 @@ pub enum EngineError {
     World {
         /// The world that the component claims.
         world: &'static str,
-        /// The part that does not fit.
+        /// The engine's message about the export or import that does not fit.
         reason: String,
     },
 }

@@ -5,7 +5,7 @@ mod built_in;
 mod code;
 mod compiled;
 mod config;
-#[expect(clippy::module_inception, reason = "the folder is named after it")]
+#[expect(clippy::module_inception, reason = "the folder is named after its main module")]
 mod engine;
 mod error;
 mod last_words;

@@ -1,7 +1,7 @@
 //! Ends a sandbox that gets no processor. Such a sandbox uses no fuel, so the fuel limit cannot end it.
 //!
-//! Only fuel limits a policy's work. This deadline limits how long a stalled machine can keep a sandbox and its turn to
-//! compute. The deadline is so long that no policy on a working machine reaches it.
+//! Only fuel limits a policy's work. This deadline limits how long a sandbox can block other passes while the machine
+//! stalls. The deadline is so long that no policy on a working machine reaches it.
 
 use std::{io, thread, time::Duration};
 

@@ -1,5 +1,5 @@
-//! The policy below an overlay while the gate evaluates the overlay's samples. This policy needs no objects, and its
-//! plans are empty.
+//! Replaces the policy below an overlay while the gate evaluates the overlay's samples. The replacement needs no
+//! objects, and its plans are empty.
 
 use std::sync::Arc;
 

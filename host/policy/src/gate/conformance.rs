@@ -34,7 +34,7 @@ pub(super) struct Told {
     pub(super) outcome: String,
     /// The fields of the policy's reports that the host ignores, if there are any.
     pub(super) dropped: Option<String>,
-    /// A finding that only a newer API server may accept, if there is one.
+    /// The finding about a field that a newer API server may accept, if there is one.
     pub(super) newer: Option<String>,
 }
 
@@ -151,7 +151,7 @@ impl Case<'_> {
         self.spend(rendered.fuel.saturating_add(steps.saturating_mul(STEP)));
     }
 
-    /// Returns `None` if the policy returns a plan for the sample, and otherwise its refusal.
+    /// Evaluates the sample. Returns `None` if the policy gives a plan, and otherwise returns its refusal.
     fn evaluate(&self, settings: &[Layer], cluster: &Cluster) -> Result<Option<Refusal>, LoadError> {
         let (renderer, object) = (self.renderer(settings, cluster)?, self.object()?);
         let (first, second) = (self.render(&renderer, &object)?, self.render(&renderer, &object)?);
@@ -186,8 +186,8 @@ impl Case<'_> {
         }
     }
 
-    /// Turns off the check of field names if the error may be about a field of a newer API server, and the server is
-    /// newer. Returns whether the check is off now. Fails if the server does not report its version.
+    /// Turns off the check of field names if the API server is newer than this program, because the error may be about
+    /// a new field. Returns whether this call turned the check off. Fails if the server does not report its version.
     fn leaves_fields(&self, error: &LoadError, server: &dyn Server) -> Result<bool, LoadError> {
         let may_be_fields = matches!(error, LoadError::FailsSample { failure: Failure::Guard(_), .. });
         if !may_be_fields || self.checks.get() != Checks::Fields {

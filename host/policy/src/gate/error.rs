@@ -85,7 +85,7 @@ pub enum LoadError {
     },
     /// The policy fails on a sample. A newer API server might accept the plan, but the server did not report its
     /// version.
-    #[error("{error}; a newer API server may accept this, but the version of this one is unknown: {why}")]
+    #[error("{error}; a newer API server may accept this, but the version of this API server is unknown: {why}")]
     Unanswered {
         /// The failure.
         error: Box<LoadError>,

@@ -88,9 +88,9 @@ pub struct Gate<'a> {
     pub bounds: Bounds,
     /// The limits of a pass. A policy's own limits may not exceed them.
     pub limits: Limits,
-    /// Kinds that every such cluster serves. Claims must spell these kinds in the same way.
+    /// Kinds that every cluster with this operator serves. A claim must spell these kinds as the cluster does.
     pub kinds: &'a [ResourceType],
-    /// Facts of the cluster that the samples are evaluated with.
+    /// The facts of the cluster that the policy sees when the gate evaluates the samples.
     pub cluster: Cluster,
     /// Measures the time of the steps.
     pub clock: &'a dyn Clock,
@@ -175,7 +175,8 @@ impl Run<'_> {
     /// Returns the component's code: built-in or cached code if it loads, otherwise freshly compiled code.
     ///
     /// The compile child inspects bytes that nobody has checked yet. Built-in and cached code comes from bytes that
-    /// passed an inspection before. This process may inspect those bytes: it takes no longer than the first inspection.
+    /// passed an inspection before. So this process may inspect those bytes again: this takes no longer than the first
+    /// inspection.
     fn code(&mut self, digest: Digest, component: &[u8]) -> Result<WasmCode, LoadError> {
         let Gate { engine, built_in, cache, compiler, bounds, turns, .. } = *self.gate;
         let fingerprint = engine.fingerprint();
@@ -228,8 +229,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Returns the settings that the package contains, without the cluster's settings, because the policy's author did
-    /// not write those.
+    /// Returns the settings that the package contains. Leaves out the cluster's settings, because the policy's author
+    /// did not write them.
     fn layers(policy: &Policy, candidate: &Candidate) -> Vec<Layer> {
         let name = &policy.id().name;
         let tree = Some(&candidate.file.settings).filter(|tree| !tree.is_null()).cloned();

@@ -1,5 +1,5 @@
-//! Finds annotations that raise privilege as a field does: on pods and pod templates anywhere in a manifest, and on
-//! ServiceAccounts.
+//! Finds annotations that raise privilege, like some fields do. Searches pods and pod templates anywhere in a manifest,
+//! and ServiceAccounts.
 
 use serde_json::{Map, Value};
 

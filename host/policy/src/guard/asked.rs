@@ -1,5 +1,5 @@
-//! Finds the place where an object asks for a privilege although the operator does not let users raise privileges. The
-//! place is in the object's spec, or in a setting from an annotation.
+//! Finds the field with which an object asks for a privilege that the operator does not let users raise. The field is
+//! in the object's spec, or an annotation of the object sets it.
 
 use serde_json::Value;
 
@@ -84,7 +84,7 @@ fn at<'a>(value: &'a Value, names: &[&str]) -> &'a Value {
     names.iter().fold(value, |value, name| &value[*name])
 }
 
-/// Returns whether both values have a part in common. A policy may merge a planned value from two places of the object.
+/// Returns whether both values have a part in common. A policy may merge a planned value from two fields of the object.
 fn is_part(said: &Value, planned: &Value) -> bool {
     match (said, planned) {
         (Value::Object(said), Value::Object(planned)) => {

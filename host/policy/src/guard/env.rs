@@ -42,7 +42,7 @@ pub(super) fn check(mapping: &[EnvVar], manifests: &[Value], breaches: &mut Brea
         }
     }
     for (container, name) in mapped.keys().filter(|key| !carried.contains(*key)) {
-        let message = format_args!("maps {name} of container {container}, which no manifest contains");
+        let message = format_args!("maps {name} of container {container}, but no manifest contains this variable");
         breaches.add(Rule::EnvAsMapped, "env", message);
     }
 }
@@ -109,7 +109,7 @@ fn source(source: &EnvSource) -> Option<Value> {
     })
 }
 
-/// Converts the source in a manifest's entry to the same form.
+/// Converts an `env` entry of a manifest to the form that [`source`] returns.
 fn carried_source(entry: &Value) -> Option<Value> {
     let value_from = entry.get("valueFrom").filter(|value| !value.is_null());
     match (entry.get("value").filter(|value| !value.is_null()), value_from) {

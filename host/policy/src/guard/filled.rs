@@ -1,5 +1,6 @@
-//! Lists the PersistentVolumeClaims in a manifest and their data sources. A PersistentVolumeClaim can name another
-//! claim or a snapshot, and copies its content. So the guard treats such a name like a mount.
+//! Lists the PersistentVolumeClaims in a manifest and their data sources. If a PersistentVolumeClaim names a snapshot
+//! or another PersistentVolumeClaim, Kubernetes copies the content of the source. So the guard treats such a name like
+//! a mount.
 
 use serde_json::Value;
 

@@ -103,7 +103,8 @@ pub(crate) fn may_read(
         return Ok(());
     }
     let namespace = if cluster_scoped { None } else { target.namespace() };
-    // Only the operator's owner writes objects there. For objects of others, the policy would pass on what it reads.
+    // Only the operator's owner writes objects in the operator's namespace. Through an object of another user, the
+    // policy would show that user objects of other namespaces.
     let is_home = own_namespace == cluster.operator_namespace && !target.of().is_secret();
     if is_home && namespace.is_some_and(|namespace| grants.namespaces.contains(namespace)) {
         return Ok(());

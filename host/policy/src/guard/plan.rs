@@ -1,7 +1,7 @@
 //! Checks a whole plan: first limits, shapes and duplicates, then each manifest and the mapping.
 //!
 //! A value whose type does not match its field voids the answer, like every breach. But if the user wrote that value,
-//! the guard replaces the answer by a refusal that names the place in the object.
+//! the guard replaces the answer by a refusal with the path in the object.
 
 use std::collections::BTreeSet;
 

@@ -50,8 +50,8 @@ pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Bre
     let user: &[&Value] = if is_forbidden { &[] } else { &own };
     let said = Said::about(&asked, user, rules.settings);
     let said_by_flags = rules.cap.map(|cap| Said::about(&asked, user, &cap.flags));
-    // The values that would be allowed if users could raise privileges: with all settings, and with the settings that
-    // the cap does not limit.
+    // The values that would be allowed if users could raise privileges. The first set includes all settings, the second
+    // set only settings that the cap does not limit.
     let settings = rules.cap.map_or(rules.settings, |cap| &cap.flags);
     let with_user =
         is_forbidden.then(|| [rules.settings, settings].map(|settings| Said::about(&asked, &own, settings)));
@@ -100,7 +100,7 @@ fn of_the_user(raised: &Raised<'_>, rules: &Rules<'_>) -> Violation {
     Violation { path: asked::place(raised, rules), message }
 }
 
-/// Returns the violation for a privileged value from a namespace's settings, with the setting's place.
+/// Returns the violation for a privileged value from a namespace's settings, with the path of the setting.
 fn of_a_namespace(raised: &Raised<'_>, rules: &Rules<'_>) -> Option<Violation> {
     rules.layers.iter().find_map(|(policy, settings)| {
         settings.of_namespaces().find_map(|(path, source, value)| {

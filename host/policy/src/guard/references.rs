@@ -67,7 +67,7 @@ struct Named<'a> {
     name: &'a str,
 }
 
-/// A reference, and the place in the plan that contains it.
+/// A reference, and the path of the field in the plan that contains the reference.
 struct Used<'a, 'b> {
     /// The manifest's path.
     path: &'b String,

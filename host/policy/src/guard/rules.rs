@@ -16,7 +16,7 @@ use crate::{
 pub(crate) struct Rules<'a> {
     pub(crate) claim: &'a Claim,
     pub(crate) grants: &'a Grants,
-    /// The grants of the overlays. Overlays change the mapping.
+    /// The grants of the overlays, which can change the mapping in the plan.
     pub(crate) overlay_grants: &'a [&'a Grants],
     pub(crate) limits: &'a Limits,
     pub(crate) owner: &'a ObjectRef,
@@ -33,7 +33,7 @@ pub(crate) struct Rules<'a> {
     pub(crate) cap: Option<&'a Cap<'a>>,
 }
 
-/// The error for a plan, by the person who must correct it.
+/// The reason why the guard rejects a plan. The variant shows who must correct the plan.
 pub(crate) enum Stop {
     /// The policy's author.
     Policy(Failure),

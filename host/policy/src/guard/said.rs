@@ -44,8 +44,8 @@ impl<'a> Said<'a> {
         said
     }
 
-    /// Returns whether the user or the settings contain each part of the value, for the container or pod with the
-    /// field. A value that a user wrote for one container allows nothing for another container. A value for no
+    /// Returns whether the user's texts or the settings contain each leaf of the value, for the pod or container that
+    /// has the field. A value that a user wrote for one container allows nothing for another container. A value for no
     /// particular container applies to the main container.
     pub(super) fn have(&self, raised: &Raised<'a>) -> bool {
         let heard =
@@ -87,7 +87,8 @@ impl<'a> Said<'a> {
     }
 }
 
-/// Returns whether `name` means the field `first`. In settings, the name may have a prefix: `podSecurityContext`.
+/// Returns whether `name` means the field `first`. In settings, a prefix is allowed: `podSecurityContext` means
+/// `securityContext`.
 fn means(name: &str, first: &str, whom: For<'_>) -> bool {
     let with_a_word_before = || {
         let mut letters = first.chars();

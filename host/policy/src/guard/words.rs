@@ -2,8 +2,8 @@
 //!
 //! The host does not know how a policy converts specs to manifests. But the host can find the same value below the same
 //! names in the object: `spec.template.spec.volumes` of a Deployment and `spec.podSpec.volumes`. If the policy merged
-//! the value, the values differ. Then the host compares only the types: an object that the user wrote in place of a
-//! list is still an object.
+//! the user's value with another one, the two values differ. Then the host compares only the types: an object that the
+//! user wrote in place of a list is still an object.
 
 use serde_json::Value;
 

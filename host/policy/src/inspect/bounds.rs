@@ -7,7 +7,7 @@ use crate::engine::{MEMORIES, TABLES};
 /// The maximum values that a component may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// Bytes of the component, both packed and unpacked.
+    /// Bytes of the component. The bound applies to the packed bytes and to the unpacked bytes separately.
     pub bytes: usize,
     /// Bytes of one function. The compile time grows faster than the size of a function.
     pub function_bytes: u64,

@@ -163,7 +163,7 @@ fn settings_in_annotations_of_samples_count_against_the_time_of_a_check() {
 
 #[test]
 fn an_unknown_field_is_refused_unless_the_server_is_newer() {
-    let Err(refused) = tried_for(Fickle::Newer, false) else { panic!("it is let in") };
+    let Err(refused) = tried_for(Fickle::Newer, false) else { panic!("the gate accepted the policy") };
     assert!(refused.to_string().contains("has no field \"newer\""), "{refused}");
     let told = tried_for(Fickle::Newer, true).unwrap().newer.unwrap();
     assert!(told.contains("has no field \"newer\"") && told.contains("the API server is newer"), "{told}");
@@ -175,15 +175,15 @@ fn a_server_that_does_not_say_its_version_is_neither_newer_nor_older() {
     struct Silent;
     impl Server for Silent {
         fn is_newer(&self) -> Result<bool, String> {
-            Err("it is away".to_owned())
+            Err("the server is away".to_owned())
         }
     }
-    let Err(waits) = tried_on(Fickle::Newer, &Silent) else { panic!("it is let in") };
+    let Err(waits) = tried_on(Fickle::Newer, &Silent) else { panic!("the gate accepted the policy") };
     assert!(!waits.is_lasting() && waits.reason() == "ServerDoesNotAnswer", "{waits}");
-    for told in ["has no field \"newer\"", "the version of this one is unknown: it is away"] {
+    for told in ["has no field \"newer\"", "the version of this API server is unknown: the server is away"] {
         assert!(waits.to_string().contains(told), "{waits}");
     }
-    assert_eq!(tried_on(Fickle::Nothing, &Silent).unwrap().newer, None, "it is not asked");
+    assert_eq!(tried_on(Fickle::Nothing, &Silent).unwrap().newer, None, "the gate does not ask for the version");
 }
 
 #[test]
