@@ -1,16 +1,16 @@
 //! Counts the JSON values of a policy's answer before parsing it.
 //!
-//! A parsed value takes many times the memory of its text. One call may return eight megabytes of small objects, and
-//! parsed they take most of a gigabyte. So the host limits the number of values in an answer as well as the bytes, and
-//! does not parse an answer above the limit.
+//! A parsed value takes many times the memory of its text. One call may return eight megabytes of small objects, which
+//! take most of a gigabyte after parsing. So the host limits the bytes and also the number of values in an answer. The
+//! host does not parse an answer above the limit.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-/// The maximum number of values in all texts of one answer together. By their own limits, the primary object and all
-/// other objects that the policy sees have fewer values together.
+/// The maximum number of values in all texts of one answer together. Other limits apply to the objects that a policy
+/// sees: together, they always have fewer values than this.
 pub(crate) const VALUES: usize = 100_000;
 
 /// Returns whether the number of values in these texts is within the limit. Ignores all other errors, because the
@@ -109,10 +109,10 @@ mod tests {
     #[test]
     fn values_are_counted_and_not_their_bytes() {
         let small = list(r#"{"":0}"#, VALUES / 2);
-        assert!(!is_bounded(once(small.as_str())), "as many objects, as many numbers, and the list");
+        assert!(!is_bounded(once(small.as_str())), "an object and a number for each item, and the list");
         assert!(is_bounded(once(list(r#"{"":0}"#, VALUES / 2 - 1).as_str())));
         let long = format!("\"{}\"", "[0],{}".repeat(VALUES));
-        assert!(is_bounded(once(long.as_str())), "a text is one value, whatever stands in it");
+        assert!(is_bounded(once(long.as_str())), "a text is one value, whatever its content");
     }
 
     #[test]
@@ -124,6 +124,6 @@ mod tests {
         let cut_off = list("0", VALUES + 1).replace(']', "");
         assert!(!is_bounded(once(cut_off.as_str())));
         let deep = "[".repeat(2 * VALUES);
-        assert!(is_bounded(once(deep.as_str())), "who reads it stops as early");
+        assert!(is_bounded(once(deep.as_str())), "the parser stops at its depth limit");
     }
 }

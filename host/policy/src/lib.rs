@@ -15,7 +15,7 @@
 //! | [`guard`] | the checks of needs and plans |
 //! | [`kubernetes`] | finds values in a manifest that an API server would refuse, without a request |
 //! | [`stamp`] | the metadata that the host writes into every manifest |
-//! | [`memo`] | answers of policies that are stored while they are valid |
+//! | [`memo`] | a store of answers, which returns an answer while the answer is valid |
 //! | [`limits`], [`failure`] | the limits of a pass, and the ways it can fail |
 //! | [`names`] | Kubernetes' rules for names |
 //! | [`near`] | finds the name that was probably meant |

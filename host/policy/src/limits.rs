@@ -46,8 +46,8 @@ impl Limits {
         }
     }
 
-    /// Returns a sentence for each limit that is above the ceiling, for the author of `policy.yaml`. The ceiling
-    /// applies instead of such a limit.
+    /// Returns a sentence for each limit that exceeds the ceiling, for the author of `policy.yaml`. The ceiling
+    /// replaces such a limit.
     pub(crate) fn above(&self, ceiling: &Self) -> Vec<String> {
         let number =
             |own: usize, most: usize, shown: fn(usize) -> String| (own > most).then(|| (shown(own), shown(most)));

@@ -47,8 +47,8 @@ pub enum OnRefusal {
     Tell,
     /// The predecessor answers for the object as before.
     Hold,
-    /// The predecessor answers for the object as before, and the operator counts the refusal as a failure. So the
-    /// operator quarantines a policy that refuses several objects.
+    /// The predecessor answers for the object as before. The operator counts the refusal as a failure, and so
+    /// quarantines a policy that refuses several objects.
     RollBack,
 }
 
@@ -75,8 +75,8 @@ pub struct Scope {
 pub struct Grants {
     /// Objects that the policy may read outside the namespace of its primary object.
     pub reads: Vec<ReadGrant>,
-    /// Namespaces whose objects the policy may read for an object in the operator's namespace: by name and by label, in the
-    /// types that its claim reads, except Secrets.
+    /// Namespaces whose objects the policy may read, by name and by label, for an object in the operator's namespace.
+    /// The grant covers the types that the claim reads, except Secrets.
     pub namespaces: BTreeSet<String>,
     /// Privileged fields that the policy may set although the user did not write them.
     pub privileges: BTreeSet<Privilege>,
@@ -122,7 +122,7 @@ pub enum Privilege {
     AddedCapabilities,
     /// `securityContext.procMount`
     ProcMount,
-    /// A seccomp or `AppArmor` profile that is `Unconfined` or from the node, as a field or as an annotation. Also
+    /// A seccomp or `AppArmor` profile that is `Unconfined` or a file of the node, in a field or in an annotation. Also
     /// `SELinux` options.
     Unconfined,
     /// `securityContext.sysctls`
@@ -141,8 +141,8 @@ pub enum Privilege {
     HostPath,
     /// `windowsOptions.hostProcess`
     HostProcess,
-    /// A ServiceAccount: `serviceAccountName`, except `default` and ServiceAccounts of the same plan. Also Secrets that
-    /// hold tokens, and Windows accounts (`gmsaCredentialSpecName`).
+    /// `serviceAccountName`, except `default` and ServiceAccounts of the same plan. Also Secrets that hold tokens of
+    /// ServiceAccounts, and Windows accounts (`gmsaCredentialSpecName`).
     ServiceAccounts,
     /// `nodeName`
     NodeName,

@@ -1,12 +1,12 @@
-//! Finds the name that a user probably meant when writing a mistyped one. The caller writes the message.
+//! Finds the name that a user probably meant when the user mistyped a name. The caller writes the message.
 
 /// Returns the most similar name, if a name is similar enough for a suggestion.
 pub fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     within((written.chars().count() / 3).max(1), written, names)
 }
 
-/// Returns the most similar name, if it is almost certainly the intended one. Long names can be different although they
-/// share many letters, so this function accepts at most two typing errors.
+/// Returns the most similar name, if the user almost certainly meant this name. Two different long names can share many
+/// letters. So this function accepts at most two typing errors.
 pub fn slipped<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     within((written.chars().count() / 3).clamp(1, 2), written, names)
 }

@@ -23,8 +23,9 @@ pub(crate) fn template_pointer(manifest: &Value) -> Option<&'static str> {
     ["", "/spec/template", "/spec/jobTemplate/spec/template"].into_iter().find(has_pod)
 }
 
-/// Finds every value that may contain the metadata of pods, with its path. These are values that contain a pod spec,
-/// and also pod specs themselves, because some kinds have the metadata there. Returns at most twice [`SPECS`] values.
+/// Finds every value that may contain the metadata of pods, with its path. These are the values with a pod spec in a
+/// field. They are also the pod specs themselves, because some kinds keep the metadata in the pod spec. Returns at most
+/// twice [`SPECS`] values.
 pub(crate) fn templates(value: &Value) -> Vec<(String, &Value)> {
     let mut templates = Vec::new();
     walk(value, &mut String::new(), &mut |path, value, fields| {
@@ -36,14 +37,15 @@ pub(crate) fn templates(value: &Value) -> Vec<(String, &Value)> {
     templates
 }
 
-/// The maximum number of pod specs that are collected from one manifest. It is one more than reasonable manifests have.
+/// The maximum number of pod specs that are collected from one manifest. This is one more than the guard accepts in a
+/// manifest.
 pub(crate) const SPECS: usize = 17;
 
 /// The maximum number of characters of a name in a path.
 const NAME: usize = 64;
 
 /// Finds the pod specs in a value at any depth, with their paths. Returns at most [`SPECS`]. With `within`, also
-/// searches inside of pod specs for values that look like a pod spec. Kubernetes does not expect such values there.
+/// searches inside of pod specs, where Kubernetes has no further pod specs.
 pub(crate) fn specs(value: &Value, within: bool) -> Vec<(String, &Value)> {
     let mut specs = Vec::new();
     walk(value, &mut String::new(), &mut |path, value, _| {

@@ -140,8 +140,8 @@ impl Policy {
     }
 }
 
-/// The policies that answer for an object: one policy that translates, and overlays over its env mapping, the lowest
-/// first. A pass uses the same stack until its end, also if a swap happens during the pass.
+/// The policies that answer for an object: one policy that translates, and the overlays over its env mapping, the
+/// lowest first. A pass keeps its stack until the end, also if a swap happens during the pass.
 #[derive(Debug, Clone)]
 pub struct Stack {
     base: Arc<Policy>,
@@ -154,7 +154,7 @@ pub enum StackError {
     /// The base is an overlay, which cannot translate.
     #[error("{0} is an environment overlay: it needs a policy to overlay")]
     BaseIsOverlay(PolicyId),
-    /// A complete policy is used as an overlay. It would hide the policy below it.
+    /// A complete policy is used as an overlay. Such an overlay would hide the policy below it.
     #[error("{0} is a whole policy: only an environment overlay can be added to another policy")]
     OverlayIsPolicy(PolicyId),
     /// Two layers have the same name, so the host could not distinguish their needs and settings.

@@ -29,8 +29,8 @@ pub fn printable_json(json: &str) -> Cow<'_, str> {
     )
 }
 
-/// Returns a text as a double-quoted YAML scalar that a parser reads as the same text. Returns `None` if no character
-/// must be escaped.
+/// Returns a text as a double-quoted YAML scalar, from which a parser reads the same text. Returns `None` if the text
+/// has no character to escape.
 pub fn quoted_yaml(text: &str) -> Option<String> {
     if matches!(printable_lines(text), Cow::Borrowed(_)) {
         return None;
@@ -111,7 +111,7 @@ mod tests {
             ("re\u{200d}ady\u{200c}", "re\\u{200d}ady\\u{200c}"),
         ] {
             assert_eq!(printable(text), shown);
-            assert_eq!(printable(shown), shown, "what is written out stays as it is");
+            assert_eq!(printable(shown), shown, "an escaped text does not change again");
         }
     }
 

@@ -10,7 +10,8 @@ use serde::Serialize;
 pub enum Rule {
     /// The needs name only types that the claim reads.
     ReadsClaimed,
-    /// Needs have unique ids that keep their meaning, and valid paths of fields. Their number is limited.
+    /// Needs have unique ids and valid paths of fields, and their number is limited. An id keeps its target and its
+    /// fields in later rounds.
     NeedsOrderly,
     /// Manifests have only types that the claim emits.
     EmitsClaimed,
@@ -49,7 +50,7 @@ pub enum Rule {
     KnownExtra,
 }
 
-/// A broken rule and its place in the answer.
+/// A broken rule, with the path in the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Breach {
     /// The rule.

@@ -16,11 +16,11 @@ use crate::{
 pub const APPLIED_DIGEST: &str = "kaos.tools/applied-digest";
 /// The annotation of every pod template with its hash. Kubernetes restarts the pods only if this hash changes.
 pub const POD_SPEC_HASH: &str = "kaos.tools/pod-spec-hash";
-/// The annotation of a child with pods for a template that keeps an older hash. An earlier operator computed the older
-/// hash, and nothing else changed. The annotation contains the template's new hash.
+/// The annotation of a child whose pod template keeps an older hash. An earlier operator computed the older hash, and
+/// the template differs only in its hash. The annotation contains the new hash.
 pub const HASH_STANDS_FOR: &str = "kaos.tools/pod-spec-hash-stands-for";
-/// The annotation of an object for its replicas. The value `external` leaves the replicas of its workloads to another
-/// client.
+/// The annotation of an object that says who sets the replicas of its workloads. The value `external` leaves them to
+/// another client.
 pub const REPLICAS: &str = "kaos.tools/replicas";
 /// The value of [`REPLICAS`] if another client sets the replicas.
 pub const EXTERNAL: &str = "external";
@@ -245,7 +245,7 @@ mod tests {
     fn a_workload_omits_replicas_that_another_manager_controls() {
         let left = plan(&json!({"kaos.tools/replicas": "external"}));
         assert!(left[0]["spec"]["replicas"].is_null() && left[1]["spec"]["replicas"].is_null());
-        assert_eq!(left[2]["spec"]["replicas"], 2, "what runs no pods is no workload");
+        assert_eq!(left[2]["spec"]["replicas"], 2, "a kind without pods is not a workload");
         assert!(left.iter().all(|manifest| manifest["metadata"]["annotations"][APPLIED_DIGEST].is_string()));
         let others = json!({"kaos.tools/replicas": "ours"});
         let kept = plan(&others);

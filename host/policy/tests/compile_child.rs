@@ -140,7 +140,7 @@ fn a_component_that_is_no_longer_wanted_is_not_compiled() {
     let error = compiler(limits).compile(&Order { component: &bomb, bounds, is_wanted: &is_wanted });
     let error = error.map(|made| made.code.len()).unwrap_err();
     assert_eq!((&error, asked.get()), (&CompileError::Unwanted, 4));
-    assert!(!error.is_lasting(), "it says nothing about a component");
+    assert!(!error.is_lasting(), "a killed compiler says nothing about a component");
 }
 
 /// Returns the parent and the niceness of a process, as the kernel reports them.

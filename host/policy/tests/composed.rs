@@ -13,9 +13,9 @@ use wasmparser::{Parser, Payload};
 
 use crate::support::{hostile, load};
 
-/// Returns a component with two inner components. When the second one starts, it calls the first one with a text, and
-/// traps unless it gets the same text back. The first one answers by a tail call. Both have a memory of this many
-/// pages.
+/// Returns a component with two inner components. When the second component starts, it calls the first with a text. The
+/// second component traps unless the first returns the same text, by a tail call. Each component has a memory with this
+/// number of pages.
 fn pair(pages: u32) -> Vec<u8> {
     let text = format!(
         r#"(component

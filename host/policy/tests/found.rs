@@ -35,9 +35,9 @@ fn a_pass_waits_for_a_too_large_object_until_it_is_smaller() {
         let [blocker] = &blockers[..] else { panic!("{blockers:?}") };
         assert_eq!((blocker.on.to_string().as_str(), blocker.reason.as_str()), ("ConfigMap n/c", "TooLarge"));
         assert!(blocker.message.contains("data: 20,000 fields are too many, at most 10,000"), "{}", blocker.message);
-        assert_eq!(rendered.needs.len(), 1, "it is watched all the same");
+        assert_eq!(rendered.needs.len(), 1, "the operator still watches the object");
         let Answer::Objects(shown) = &rendered.subject().found[0].answer else { panic!("no object") };
-        assert!(shown[0].len() < 1_000, "who reports on the pass is shown no more");
+        assert!(shown[0].len() < 1_000, "the report shows only the name");
         assert!(!rendered.recalled());
     }
     let rendered = renderer.render(&object, &holding(5)).unwrap();
@@ -123,7 +123,7 @@ fn lookups_stop_once_the_objects_exceed_the_limit() {
     let Some(Refusal::Waiting(blockers)) = rendered.refused() else { panic!("{:?}", rendered.verdict) };
     assert!(blockers[0].message.contains("which may have 4 MiB"), "{blockers:?}");
     assert_eq!(looks, 1);
-    assert_eq!(rendered.needs.len(), 200, "all of it is watched all the same");
+    assert_eq!(rendered.needs.len(), 200, "the operator still watches all needs");
     let shown: usize = rendered
         .subject()
         .found
@@ -135,7 +135,7 @@ fn lookups_stop_once_the_objects_exceed_the_limit() {
         .sum();
     assert!(shown < 6, "{shown}");
     let (rendered, looks) = asking(everything, [long("c", 10)]);
-    assert!(rendered.planned().is_some() && looks == 200, "the same under several ids is no fault");
+    assert!(rendered.planned().is_some() && looks == 200, "several needs may have the same target");
 }
 
 /// A function that returns the needs of a policy.

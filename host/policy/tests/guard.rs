@@ -43,7 +43,7 @@ fn a_plan_is_stamped_with_its_owner_and_digests() {
         rendered.manifests()[1]["spec"]["template"]["metadata"]["annotations"][POD_SPEC_HASH].clone()
     };
     assert_eq!(hash(&one).as_str().unwrap().len(), 16);
-    assert_ne!(hash(&one), hash(&other), "a ConfigMap that the pod mounts rolls it");
+    assert_ne!(hash(&one), hash(&other), "a change of a mounted ConfigMap restarts the pods");
     assert_eq!(live["spec"]["selector"], json!({}), "selectors are never stamped");
 }
 

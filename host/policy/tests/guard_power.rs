@@ -1,5 +1,5 @@
-//! Tests privileges that a plan raises, both with and without permission by the user's own spec, the settings or a
-//! grant. Breaches are reported up to a limit.
+//! Tests privileges that a plan raises, with and without permission. The user's own spec, the settings or a grant can
+//! give the permission.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::needless_pass_by_value)]
 
 use crate::widget::{config, deployment, planned, planned_by, rules};
@@ -277,7 +277,11 @@ fn only_settings_for_the_cluster_allow_secrets_and_privileges() {
     };
     let pull = |name: &str| pod(json!({"imagePullSecrets": [{"name": name}]}));
     let given = |origin| [Layer::tree(origin, "widget", json!({"pullSecrets": ["regcred"]}))];
-    assert_eq!(rules(&run(&[], pull("of-the-policy"))), [Rule::NamedReferences], "a default is the policy's own word");
+    assert_eq!(
+        rules(&run(&[], pull("of-the-policy"))),
+        [Rule::NamedReferences],
+        "a default comes from the policy itself"
+    );
     assert!(run(&given(Origin::OperatorConfig), pull("regcred")).planned().is_some());
     let namespace = given(Origin::NamespacePolicy("n/p".into()));
     assert_eq!(rules(&run(&namespace, pull("regcred"))), [Rule::NamedReferences]);
@@ -306,7 +310,10 @@ fn installed_settings_raise_only_privileges_that_the_operator_may_grant() {
         assert!(run(&layers, json!({"podSpec": container(privileged())}), Some(&[])).planned().is_some(), "{origin}");
     }
     for origin in [Origin::PolicyFile("x.wasm".into()), Origin::File("s.yaml".into()), Origin::CommandLine] {
-        assert!(run(&by(origin.clone()), json!({}), Some(&[])).planned().is_some(), "{origin} is the process's own");
+        assert!(
+            run(&by(origin.clone()), json!({}), Some(&[])).planned().is_some(),
+            "{origin} comes from the operator itself"
+        );
     }
 }
 
@@ -340,7 +347,7 @@ fn a_namespaces_setting_that_raises_privilege_is_reported_by_its_origin() {
         json!({"hostPID": true, "containers": [{"name": "main", "securityContext": {"privileged": true}}]})
     ))]);
     let both = planned("{}", &layers, &more, json!({}), UserPrivileges::Allowed);
-    assert_eq!(rules(&both), [Rule::NoPrivilege], "what the policy adds by itself is the policy's");
+    assert_eq!(rules(&both), [Rule::NoPrivilege], "the policy is responsible for a privilege that it adds itself");
 }
 
 #[test]

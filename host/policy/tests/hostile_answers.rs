@@ -313,7 +313,7 @@ struct Counted {
 
 impl Turns for Counted {
     fn next(&self) -> Option<Turn> {
-        assert_eq!(Arc::strong_count(&self.given), 1, "the turn before it is over");
+        assert_eq!(Arc::strong_count(&self.given), 1, "the previous turn has ended");
         self.left.set(self.left.get().checked_sub(1)?);
         Some(Box::new(Arc::clone(&self.given)))
     }
@@ -331,7 +331,7 @@ fn samples_take_a_turn_each_time_that_they_are_evaluated() {
     let turns = Counted { left: Cell::new(TURNS), ..Counted::default() };
     checked(&turns).unwrap();
     let taken = TURNS - turns.left.get();
-    assert_eq!(taken, 1 + 30 * 4, "to be opened, and twice, in one sandbox and when nothing is there yet");
+    assert_eq!(taken, 1 + 30 * 4, "one turn to open the policy, and four for each sample");
     let turns = Counted { left: Cell::new(taken / 2), ..Counted::default() };
     let error = checked(&turns).unwrap_err();
     assert_eq!(error, LoadError::Compile(CompileError::Unwanted));

@@ -12,7 +12,7 @@ use kaos_policy::{
 };
 
 fn refusal(bytes: &[u8]) -> InspectError {
-    inspect(bytes, &Bounds::default()).expect_err("it is no policy")
+    inspect(bytes, &Bounds::default()).expect_err("the bytes are not a policy")
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {

@@ -65,7 +65,7 @@ fn a_variable_accepts_the_usual_words_for_true_and_false() {
     assert_eq!(given("WORD", "yes").unwrap()["word"], "yes");
     assert_eq!(given("COUNT", "1").unwrap()["count"], 1);
     let set = |text: &str| kaos_policy::settings::assignments(&[text.to_owned()], &[("p", &schema)]);
-    assert!(set("enabled=true").is_ok() && set("enabled=yes").is_err(), "who types --set is asked to be exact");
+    assert!(set("enabled=true").is_ok() && set("enabled=yes").is_err(), "--set accepts only true and false");
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn the_memo_distinguishes_the_origins_of_a_setting() {
     assert!(render(&cluster).planned().is_some());
     assert!(render(&cluster).recalled());
     for _ in 0..2 {
-        assert!(render(&namespace).refused().is_some(), "the same value, but nobody's who may raise privilege");
+        assert!(render(&namespace).refused().is_some(), "settings of a namespace must not raise privilege");
     }
     assert!(render(&cluster).planned().is_some());
 }

@@ -85,7 +85,7 @@ pub enum InspectError {
         /// The maximum size of a function.
         limit: u64,
     },
-    /// A name of an import, export, field or case is too long: validation compares it many times.
+    /// A name of an import, export, field or case is too long. Validation compares each name many times.
     #[error("a name in the component has {bytes} bytes, at most {limit}: the name begins with `{begins}`")]
     NameTooLong {
         /// The beginning of the name.

@@ -1,4 +1,4 @@
-//! The contract's version that this host supports, and the place of the version in a component.
+//! The contract's version that this host supports, and the section of a component that contains the version.
 
 /// The contract's version that this host supports. A policy's version may differ in the last number only.
 pub(super) const HOST: &str = "0.1";

@@ -11,6 +11,6 @@ pub enum Checks {
     /// Checks values only. Does not check field names: a server that is newer than this program may have fields that
     /// the program does not know.
     Values,
-    /// Checks values, and also that the kind has every field of the manifest.
+    /// Checks values and field names: the kind must have every field of the manifest.
     Fields,
 }

@@ -13,7 +13,7 @@ definitions = json.loads((here / "../../../cluster/schemas/definitions.json").re
 
 
 def type_of(schema):
-    """The definition of what stands in a field, or in its items; None for plain values and for maps."""
+    """Returns the definition of a field's value, or of the items of its list. Returns None for plain values and for maps."""
     if "$ref" in schema:
         return schema["$ref"].removeprefix(PREFIX)
     return type_of(schema["items"]) if schema.get("type") == "array" else None
@@ -30,7 +30,7 @@ while todo:
     fields = []
     for field, schema in sorted(definitions[name]["properties"].items()):
         of = type_of(schema)
-        # A policy writes no status, and of a time or an amount there are no fields.
+        # Policies write no status. Definitions without properties, such as times and amounts, have no fields.
         if field != "status" and of and definitions[of].get("properties"):
             todo.append(of)
             field += ":" + of.rpartition(".")[2]

@@ -1,5 +1,5 @@
-//! Finds fields that a kind does not have, as an API server would. Contains the kinds that the default policies emit,
-//! in Kubernetes [`VERSION`]. Ignores other kinds.
+//! Finds fields of a manifest that its kind does not have. An API server would refuse these fields too. Knows the kinds
+//! that the default policies emit, in Kubernetes [`VERSION`]. Ignores other kinds.
 //!
 //! Each line of `fields.txt` lists the fields of one type. `name:Type` means that the value of the field, or each of
 //! its items, has the type `Type`. The file lists this type, too. `fields.py` generates the file.
@@ -12,7 +12,7 @@ use crate::near::nearest;
 /// The version of Kubernetes whose fields `fields.txt` lists.
 pub const VERSION: &str = "1.36";
 
-/// The fields of a type, and for each field with fields of its own the name of its type.
+/// The fields of a type. If a field's value has fields too, the entry contains the name of the value's type.
 type Fields = HashMap<&'static str, Option<&'static str>>;
 
 static TYPES: LazyLock<HashMap<&'static str, Fields>> = LazyLock::new(|| {

@@ -31,13 +31,13 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    /// An empty collection for a check of this level.
+    /// Creates an empty collection for a check of this level.
     pub(super) fn for_these(checks: Checks) -> Self {
         Self { findings: Vec::new(), is_of_newest: checks == Checks::Fields }
     }
 
-    /// Returns whether to report also values that only newer versions refuse: Kubernetes 1.36 refuses them, although
-    /// 1.30 or a later version accepts them.
+    /// Returns whether to report also values that only new versions of Kubernetes refuse. Version 1.36 refuses these
+    /// values, but some version from 1.30 on accepts them.
     pub(super) fn is_of_newest(&self) -> bool {
         self.is_of_newest
     }
@@ -59,7 +59,7 @@ impl Findings {
         self.findings
     }
 
-    /// Requires a text that is not empty. Returns whether the text is there.
+    /// Requires a text that is not empty. Returns whether the value is such a text.
     pub(super) fn needs(&mut self, at: &Place<'_>, what: &str) -> bool {
         let is_there = !at.text().is_empty();
         if !is_there {

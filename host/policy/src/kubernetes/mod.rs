@@ -1,10 +1,11 @@
 //! Finds values and fields in a manifest that an API server would refuse, without a request to an API server. Checks
 //! the values in pods, workloads, Services and configuration, and the names of fields.
 //!
-//! The guard checked the manifest before, so its values have the types of their fields. If older versions of Kubernetes
-//! are stricter than 1.36, the rules of 1.36 apply. So every version refuses the values that are reported here. There
-//! is one exception: with [`Checks::Fields`], the check also reports a few values that only newer versions refuse. The
-//! check ignores facts that only a cluster knows, such as quotas, webhooks and names that other objects have.
+//! The guard checked the manifest before, so its values have the types of their fields. The check reports only values
+//! that every supported version of Kubernetes refuses. If older versions are stricter than 1.36, the rules of 1.36
+//! apply. There is one exception: with [`Checks::Fields`], the check also reports a few values that only newer versions
+//! refuse. The check ignores facts that only a cluster knows, such as quotas, webhooks and names that other objects
+//! have.
 
 mod checks;
 mod claim;

@@ -14,7 +14,7 @@ use crate::{
     settings::{Effective, Origin, Path},
 };
 
-/// The places from which a value of a plan can come.
+/// The sources from which a value of a plan can come.
 pub(crate) struct Origins<'a> {
     /// The object in the form that the user wrote.
     pub(crate) object: &'a Value,
@@ -24,8 +24,8 @@ pub(crate) struct Origins<'a> {
     pub(crate) layers: &'a [(&'a str, &'a Effective)],
 }
 
-/// Accepts manifests that an API server would accept. Otherwise returns the problems in the user's object. If the
-/// object has no problem, the plan is a failure of the policy.
+/// Accepts manifests that an API server would accept. Otherwise returns the bad values that come from the user's
+/// object. If no bad value comes from the object, returns a failure of the policy.
 pub(crate) fn judge(manifests: &[Value], checks: Checks, origins: &Origins<'_>) -> Result<(), Stop> {
     let (mut violations, mut breaches) = (Vec::new(), Vec::new());
     for (i, manifest) in manifests.iter().enumerate() {
@@ -73,7 +73,7 @@ impl Origins<'_> {
     /// would be.
     fn in_object(&self, manifest: &Value, path: &[PathStep], value: &Value) -> Option<String> {
         let variable = self.variable(manifest, path);
-        // The variable comes from a list item in the object. The mapping contains the exact path of the item.
+        // A variable can come from a list item in the object. The mapping contains the exact path of this item.
         if let Some((origin, rest)) = variable
             && origin.starts_with("spec.")
             && origin.ends_with(']')

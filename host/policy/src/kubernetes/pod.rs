@@ -166,7 +166,7 @@ fn network(spec: &Place<'_>, found: &mut Findings) {
 }
 
 fn address(at: &Place<'_>, found: &mut Findings) {
-    // For fields that existed in older versions of Kubernetes, those versions accept leading zeros.
+    // Accept leading zeros, because older versions of Kubernetes accept them in these fields.
     let plain: Vec<&str> = at.text().split('.').map(|part| part.trim_start_matches('0')).collect();
     let plain: Vec<&str> = plain.into_iter().map(|part| if part.is_empty() { "0" } else { part }).collect();
     let is_one = at.text().parse::<IpAddr>().is_ok()

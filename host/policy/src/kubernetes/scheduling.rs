@@ -53,7 +53,7 @@ fn node_term(term: &Place<'_>, is_required: bool, found: &mut Findings) {
     for field in term.list("matchFields") {
         let (key, operator) = (field.field("key"), field.field("operator"));
         if key.text() != "metadata.name" {
-            found.add(&key, format!("{} cannot be selected by: use metadata.name", shown(&key)));
+            found.add(&key, format!("a selector cannot use {}: use metadata.name", shown(&key)));
         }
         if !matches!(operator.text(), "In" | "NotIn") {
             found.add(&operator, format!("{} is not one of In, NotIn", shown(&operator)));

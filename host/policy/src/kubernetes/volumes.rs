@@ -76,7 +76,7 @@ fn of_kind(kind: &str, source: &Place<'_>, found: &mut Findings) {
     }
 }
 
-/// Checks a Secret or `ConfigMap` that a volume contains as files.
+/// Checks the Secret or `ConfigMap` whose keys a volume contains as files.
 fn named<'a>(source: &Place<'a>, field: &'a str, what: &str, found: &mut Findings) {
     found.needs(&source.field(field), what);
     found.mode(&source.field("defaultMode"));
@@ -116,7 +116,7 @@ fn projected(volume: &Place<'_>, found: &mut Findings) {
     };
     for source in volume.list("sources") {
         if source.entries().count() > 1 {
-            found.add(&source, "has more than one source: make an item of each");
+            found.add(&source, "has more than one source: write an item for each source");
         }
         for (field, what) in [("secret", "the Secret's name"), ("configMap", "the ConfigMap's name")] {
             let from = source.field(field);

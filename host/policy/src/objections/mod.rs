@@ -84,8 +84,8 @@ fn is_same_place(one: &ValidationError<'_>, other: &ValidationError<'_>) -> bool
     one.instance_path().as_str() == other.instance_path().as_str()
 }
 
-/// Returns whether the value's author cannot have meant an alternative: it accepts only values of another type, or only
-/// other listed values.
+/// Returns whether the value's author cannot have meant an alternative. This is so if the alternative accepts only
+/// values of another type, or only other listed values.
 fn excludes(inner: &ValidationError<'_>, outer: &ValidationError<'_>) -> bool {
     is_same_place(inner, outer)
         && matches!(
@@ -94,8 +94,8 @@ fn excludes(inner: &ValidationError<'_>, outer: &ValidationError<'_>) -> bool {
         )
 }
 
-/// Collects the listed values and the names of the types that all alternatives accept. Returns `None` if an alternative
-/// has no such rule for the value as a whole.
+/// Collects the values that the alternatives list, and the names of the types that they accept. Returns `None` if an
+/// alternative neither lists values nor names a type for the value as a whole.
 fn allowed(error: &ValidationError<'_>, values: &mut Vec<String>, nouns: &mut Vec<String>) -> Option<()> {
     for errors in alternatives(error)? {
         let here = || errors.iter().filter(|inner| is_same_place(inner, error));

@@ -86,8 +86,8 @@ impl fmt::Display for Message {
 }
 
 impl Rendered {
-    /// Builds the document. The caller knows the status, and whether the plan's gates still hold back the first apply
-    /// (`is_gated`). If they do not, the document contains no gates.
+    /// Builds the document. The caller passes the status, and whether the plan's gates still hold back the first apply
+    /// (`is_gated`). If `is_gated` is false, the document contains no gates.
     pub fn document<'a>(&'a self, is_gated: bool, status: &'a Value) -> Document<'a> {
         Document {
             object: self.object.reference(),

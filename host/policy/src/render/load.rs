@@ -1,8 +1,8 @@
 //! Limits the size of the objects that a policy sees in addition to the primary object.
 //!
-//! Reading these objects costs the policy fuel, and other users may have written them. Too many bytes would use up the
-//! fuel in the middle of the pass, as if the policy were broken. So the host stops the pass first, and the object waits
-//! until the other object is smaller. At these limits, the default policies use two thirds of their fuel.
+//! The policy uses fuel to read these objects, which other users may have written. Too many bytes would use up the fuel
+//! in the middle of the pass, as if the policy were broken. So the host stops the pass first, and the primary object
+//! waits until the large object is smaller. At these limits, the default policies use two thirds of their fuel.
 
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ const ALL_VALUES: usize = 50_000;
 /// The objects that one layer has seen so far.
 #[derive(Debug)]
 pub(super) struct Load {
-    /// The bytes that may still be read to find fields.
+    /// The number of bytes that a lookup may still read to find fields.
     room: usize,
     bytes: Total,
     values: Total,
@@ -35,7 +35,7 @@ pub(super) struct Load {
     looked_at: usize,
 }
 
-/// A sum over several objects, and the object with the largest part of it.
+/// A sum over several objects, and the object that adds most to the sum.
 #[derive(Debug, Default)]
 struct Total {
     sum: usize,
@@ -50,12 +50,14 @@ impl Default for Load {
 }
 
 impl Load {
-    /// The bytes that may still be read to find fields. They become 0 if they do not suffice.
+    /// Returns the number of bytes that a lookup may still read to find fields. A lookup sets the number to 0 if it
+    /// needs more.
     pub(super) fn room(&mut self) -> &mut usize {
         &mut self.room
     }
 
-    /// Takes in that a target was read. Waits if there was no room for all of it.
+    /// Handles the end of a lookup. If the room did not suffice for the whole target, adds a blocker, so that the
+    /// object waits.
     pub(super) fn is_read(&mut self, target: &Target) {
         if self.room > 0 || !self.too_large.is_empty() {
             return;
@@ -68,7 +70,7 @@ impl Load {
             name: at.to_owned(),
         };
         let message = format!(
-            "the objects of {of} that the policies read fields of have more than {} in total: make them smaller, or \
+            "the {of} objects whose fields the policies read have more than {} in total: make them smaller, or \
              reference fewer objects",
             bytes(MOST_READ)
         );
@@ -204,7 +206,7 @@ mod tests {
     fn the_largest_object_is_waited_for_if_all_together_are_too_large() {
         let text = |name: &str, length: usize| object(name, &json!("x".repeat(length)));
         let (texts, blockers) = shown(&[text("a", 1_500_000), text("b", 1_600_000), text("c", 1_400_000)]);
-        assert!(texts[1].len() > 1_600_000 && texts[2].len() < 200, "what there is no room for is not shown");
+        assert!(texts[1].len() > 1_600_000 && texts[2].len() < 200, "the policy sees only the name of the last object");
         let [(name, message)] = &blockers[..] else { panic!("{blockers:?}") };
         assert!(
             name == "b"

@@ -1,5 +1,5 @@
-//! Stores answers and returns them while they are valid. The same policies, settings and inputs give the same bytes. So
-//! for a resync of an unchanged object, one lookup in the memo is enough.
+//! Stores answers and returns them while they are valid. Equal policies, settings and inputs give equal answers. So for
+//! a resync of an unchanged object, one lookup in the memo is enough.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -24,7 +24,7 @@ pub(crate) struct MemoAnswer {
     pub(crate) verdict: Verdict,
 }
 
-/// A stored answer, and the found objects that it depends on in addition to its key.
+/// A stored answer, with the found objects on which the answer depends in addition to its key.
 #[derive(Debug)]
 pub(crate) struct Remembered {
     /// The needs of each layer, the lowest layer first.

@@ -102,8 +102,8 @@ impl Pass<'_> {
     }
 
     /// Returns the stored answer if the policy would give the same answer again. A policy computes its needs from the
-    /// object and from the found objects. So if the stored needs find equal objects, the policy has the same needs and
-    /// gives the same answer.
+    /// object and from the found objects. So if the stored needs find the same objects as before, the policy has the
+    /// same needs and gives the same answer.
     fn recall(&self, memo: &Memo) -> (memo::MemoAnswer, bool) {
         let key = pass_key(self.binding, self.layers().map(|layer| &*layer.settings), self.text, self.applied);
         if let Some(remembered) = memo.pass(&key) {
@@ -243,7 +243,8 @@ impl Pass<'_> {
     fn answer(&self, verdict: Verdict, ledger: &Ledger) -> memo::MemoAnswer {
         let mut needs = Vec::new();
         for (layer, asked) in self.layers().zip(&ledger.asked) {
-            // While an object is too large, every change of it matters: it may become smaller anywhere.
+            // While an object is too large, watch all its fields: a change of any field can make the object small
+            // enough.
             let fields = |need: &Need| if ledger.is_cut { Vec::new() } else { need.fields.clone() };
             let prefixed = |need: &Need| Need {
                 id: format!("{}/{}", layer.name(), need.id),

@@ -22,8 +22,8 @@ pub struct Rendered {
     pub overlays: Vec<PolicyId>,
     /// The fuel of all layers together. The same input takes the same fuel on every machine.
     pub fuel: u64,
-    /// Every need whose objects the policies may see. The need's namespace is filled in, and the layer's name is the
-    /// prefix of its id. The operator watches these needs, whatever the verdict is.
+    /// Every need whose objects the policies may see. Each need has its namespace filled in, and its id begins with the
+    /// layer's name. The operator watches these needs, whatever the verdict is.
     pub needs: Vec<Need>,
     /// The settings of each layer, the lowest layer first.
     pub settings: Vec<Arc<Effective>>,

@@ -27,8 +27,8 @@ pub struct Assessed {
 }
 
 impl Child {
-    /// Creates a child in the form that policies receive: the live object without managedFields and resourceVersion.
-    /// The values of a Secret are empty.
+    /// Creates a child in the form that policies receive: the live object without managedFields and resourceVersion. If
+    /// the child is a Secret, its values are empty.
     pub fn new(identity: Reference, live: Option<&Value>) -> Self {
         let is_secret = identity.of().is_secret() || live.is_some_and(|live| ResourceType::of_object(live).is_secret());
         let live = live.map(|live| {

@@ -1,5 +1,5 @@
-//! Hides the values of a Secret from policies, and keeps its keys. The Secret may be a child of the policy's own plan
-//! whose values another client wrote.
+//! Hides the values of a Secret from policies, and keeps its keys. Policies must not even see the values in a Secret of
+//! their own plan, because another client may have written the values.
 
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 //!
 //! In every pass, the policy must read its object, and the fuel of a pass is limited. An object that is too large would
 //! use up the fuel in the middle of the pass, as if the policy were broken. So the host checks the size first, and the
-//! user gets a message with the place, the size, the limit and a remedy. In addition, policies limit their own work.
+//! user gets a message with the path, the size, the limit and a remedy. In addition, policies limit their own work.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ use crate::{
 const VALUES: usize = 40_000;
 /// The maximum number of fields of one JSON object within the object.
 const FIELDS: usize = 10_000;
-/// The minimum size in bytes for which a message calls an object large. Ordinary objects have a few kilobytes.
+/// The minimum size, in bytes, of an object that a message names as large. Ordinary objects have a few kilobytes.
 const LARGE: usize = 64 << 10;
 
 /// Refuses an object that is too large, and names the largest part.
@@ -170,7 +170,7 @@ mod tests {
                     this field has 42,001 of them: ";
         assert!(message.starts_with(told), "{message}");
         let (path, _) = refused(&json!({"a": variables(7_000), "b": variables(7_000)})).unwrap();
-        assert_eq!(path, "spec", "what is spread is named by what has it all");
+        assert_eq!(path, "spec", "two equal parts are named by the path above both");
     }
 
     #[test]

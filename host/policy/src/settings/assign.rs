@@ -9,8 +9,8 @@ use super::{
 };
 use crate::near::nearest;
 
-/// Converts `--set` arguments to layers. `policies` are all policies, by name. If a path begins with a policy's name,
-/// it applies to this policy. Otherwise it applies to every policy with this setting.
+/// Converts `--set` arguments to layers. `policies` are all policies, by name. An argument whose path begins with a
+/// policy's name applies to this policy. Any other argument applies to every policy with this setting.
 pub fn assignments(arguments: &[String], policies: &[(&str, &Schema)]) -> Result<Vec<Layer>, SettingsErrors> {
     let mut layers = Vec::new();
     let mut errors = Vec::new();
@@ -40,8 +40,9 @@ pub fn assignments(arguments: &[String], policies: &[(&str, &Schema)]) -> Result
     if errors.is_empty() { Ok(layers) } else { Err(SettingsErrors(errors)) }
 }
 
-/// Converts a settings file to layers. For each policy, the file may contain an object under the policy's name. The
-/// other settings in the file apply to every policy that has them. Values under a policy's name win.
+/// Converts a settings file to layers. An object under a policy's name contains settings for this policy. The other
+/// settings in the file apply to every policy that has them. For the same setting, the value under the policy's name
+/// wins.
 pub fn file(name: &str, document: &Value, policies: &[(&str, &Schema)]) -> Result<Vec<Layer>, SettingsErrors> {
     let source = Source { origin: Origin::File(name.to_owned()), via: None };
     let wrong = |(path, message): (Path, String)| {
@@ -97,7 +98,7 @@ fn takes(schema: &Schema, path: &Path) -> bool {
     known.is_some_and(|known| known == *path || schema.names(&known).is_empty())
 }
 
-/// Returns the outermost part of a path that no policy has, and a message with a suggestion.
+/// Returns the shortest prefix of a path that no policy has, and a message with a suggestion.
 fn stranger(path: &Path, policies: &[(&str, &Schema)]) -> (Path, String) {
     let first = path.names().first().map(String::as_str).unwrap_or_default();
     let own: Vec<_> = policies.iter().filter(|(policy, _)| *policy == first).copied().collect();
@@ -118,7 +119,7 @@ fn stranger(path: &Path, policies: &[(&str, &Schema)]) -> (Path, String) {
     let at = |name: &str| base.names().iter().chain(known.names()).cloned().chain([name.to_owned()]).collect::<Path>();
     let message = match nearest(wrong, names.iter().copied()) {
         Some(near) => format!("does not exist: did you mean {}?", at(near)),
-        None if names.is_empty() => "does not exist, and this place has no settings: remove it".to_owned(),
+        None if names.is_empty() => "does not exist, and no setting exists at this level: remove it".to_owned(),
         None if names.len() <= LISTED => format!("does not exist: use one of {}", listed(&names)),
         None => {
             // `policy inspect` shows only installed policies, because no file contains the built-in ones. So the
@@ -174,7 +175,7 @@ mod tests {
         let layers = with_two(|policies| file("s.yaml", document, policies)).map_err(|errors| errors.to_string())?;
         let content = |layer: Layer| match layer.content {
             super::super::Content::Tree(tree) => (layer.policy.unwrap_or_default(), tree),
-            super::super::Content::Env(_) => panic!("a file holds no variables"),
+            super::super::Content::Env(_) => panic!("a settings file contains no variables"),
         };
         Ok(layers.into_iter().map(content).collect())
     }
@@ -243,7 +244,7 @@ mod tests {
         let told = set("boat.colour=red");
         assert_eq!(
             told,
-            "setting boat.colour, given by --set, does not exist, and this place has no settings: remove it"
+            "setting boat.colour, given by --set, does not exist, and no setting exists at this level: remove it"
         );
     }
 

@@ -32,7 +32,7 @@ pub(super) fn check(root: &Value) -> Result<(), SchemaError> {
     BoundsWalk { root, left: VALUES, path: Vec::new(), references: Vec::new() }.value(root, 0)
 }
 
-/// Formats a place in a schema for messages.
+/// Formats a path in a schema for messages.
 pub(super) fn located(path: &[&str]) -> String {
     cut(&format!("#/{}", path.join("/")), VALUE).into_owned()
 }
@@ -48,7 +48,7 @@ struct BoundsWalk<'a> {
     root: &'a Value,
     left: usize,
     path: Vec<&'a str>,
-    /// The targets of the references on the way to this place.
+    /// The targets of the references on the way to the current value.
     references: Vec<&'a str>,
 }
 
@@ -68,8 +68,8 @@ impl<'a> BoundsWalk<'a> {
         }
     }
 
-    /// Walks every field. Also treats a field of plain data as a keyword if it has the name of one: this may refuse a
-    /// valid schema, but misses no reference.
+    /// Walks every field. Also treats plain data as a keyword if its field has the name of a keyword. So the walk may
+    /// refuse a valid schema, but misses no reference.
     fn fields(&mut self, fields: &'a Map<String, Value>, level: usize) -> Result<(), SchemaError> {
         for (name, value) in fields {
             self.path.push(name);
@@ -136,7 +136,7 @@ mod tests {
         let schemas =
             guests.filter_map(|guest| std::fs::read_to_string(guest.unwrap().path().join("settings.schema.json")).ok());
         let schemas: Vec<String> = schemas.collect();
-        assert!(schemas.len() >= 4, "those of the default policies, and of the template");
+        assert!(schemas.len() >= 4, "the schemas of the default policies and of the template");
         for text in &schemas {
             let root: Value = serde_json::from_str(text).unwrap();
             let mut walk = BoundsWalk { root: &root, left: VALUES / 10, path: Vec::new(), references: Vec::new() };

@@ -47,7 +47,7 @@ pub enum SchemaError {
     /// The JSON is not a valid schema of an object.
     #[error("the settings schema is invalid: {0}")]
     Invalid(String),
-    /// The text is too long. Settings need less.
+    /// The text of the schema is too long.
     #[error("the settings schema has {bytes} bytes, at most {limit}: shorten descriptions, or have fewer settings")]
     TooLong {
         /// The number of bytes.
@@ -61,7 +61,7 @@ pub enum SchemaError {
          fewer references there"
     )]
     TooMuch {
-        /// The place where the limit is reached.
+        /// The path in the schema at which the limit is exceeded.
         path: String,
         /// The maximum number of values.
         limit: usize,
@@ -71,7 +71,7 @@ pub enum SchemaError {
         "the settings schema nests more than {limit} levels after expanding each $ref, at {path}: use fewer levels"
     )]
     TooDeep {
-        /// The place where the limit is reached.
+        /// The path in the schema at which the limit is exceeded.
         path: String,
         /// The maximum number of levels.
         limit: usize,
@@ -79,7 +79,7 @@ pub enum SchemaError {
     /// A reference is circular.
     #[error("{path} of the settings schema refers to a part that contains it: write the levels out instead")]
     Circular {
-        /// The place where the circle closes.
+        /// The path of the reference that closes the circle.
         path: String,
     },
     /// A reference points outside of the schema.
@@ -87,7 +87,7 @@ pub enum SchemaError {
         "{path} of the settings schema refers to `{target}`: write # or #/ and a path within the schema, without %"
     )]
     Reference {
-        /// The place of the reference.
+        /// The path of the reference.
         path: String,
         /// The reference.
         target: String,
@@ -95,10 +95,10 @@ pub enum SchemaError {
     /// The schema contains a keyword that could change the meaning of a reference.
     #[error("{path} of the settings schema is not supported: remove it, and refer to $defs with $ref")]
     Foreign {
-        /// The place of the keyword.
+        /// The path of the keyword.
         path: String,
     },
-    /// The schema has too many patterns. Settings need fewer.
+    /// The schema has too many patterns.
     #[error("the settings schema has {count} patterns, at most {limit}: put equal ones into $defs")]
     TooManyPatterns {
         /// The number of patterns.
@@ -106,20 +106,20 @@ pub enum SchemaError {
         /// The maximum number of patterns.
         limit: usize,
     },
-    /// A pattern is too long. Settings need shorter ones.
+    /// A pattern is too long.
     #[error(
         "{path} of the settings schema has {bytes} bytes, at most {limit}: write a shorter one, and use maxLength or \
          enum"
     )]
     PatternTooLong {
-        /// The place of the pattern.
+        /// The path of the pattern.
         path: String,
         /// The number of bytes.
         bytes: usize,
         /// The maximum number of bytes.
         limit: usize,
     },
-    /// All different patterns together are too long. Settings need less.
+    /// All different patterns together are too long.
     #[error(
         "the patterns of the settings schema have {bytes} bytes together, at most {limit}: write shorter or fewer ones"
     )]
@@ -135,12 +135,12 @@ pub enum SchemaError {
          {path}: use maxLength for lengths, and fewer patterns"
     )]
     PatternsTooLarge {
-        /// The place where the limit is reached.
+        /// The path in the schema at which the limit is exceeded.
         path: String,
         /// The maximum number of bytes.
         limit: usize,
     },
-    /// The schema has too many settings or too many levels. Policies need fewer.
+    /// The schema has too many settings or too many levels.
     #[error("the settings schema is too large: at most {limit} settings, nested at most {depth} deep")]
     TooLarge {
         /// The maximum number of settings.
@@ -149,7 +149,9 @@ pub enum SchemaError {
         depth: usize,
     },
     /// Two settings take their value from the same variable.
-    #[error("the settings schema lets variable {variable} feed both {first} and {second}")]
+    #[error(
+        "in the settings schema, variable {variable} sets both {first} and {second}: use one variable for each setting"
+    )]
     AmbiguousVariable {
         /// The variable.
         variable: String,

@@ -39,7 +39,7 @@ impl Layer {
         Self { origin, policy: Some(policy.into()), content: Content::Tree(tree) }
     }
 
-    /// Returns variables that belong to no setting of these schemas but resemble a variable that does. Each one comes
+    /// Returns variables that no setting of these schemas uses, if a similar variable exists. Each variable is paired
     /// with the similar name.
     pub fn misspelt<'a>(&self, schemas: impl IntoIterator<Item = &'a Schema>) -> Vec<(&str, &'a str)> {
         let Content::Env(variables) = &self.content else { return Vec::new() };

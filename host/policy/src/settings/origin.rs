@@ -50,7 +50,7 @@ impl fmt::Display for Origin {
 }
 
 impl Origin {
-    /// Returns the rank of a layer. Layers of equal rank keep their order, so the later of two `--set` wins.
+    /// Returns the rank of a layer. Layers of equal rank keep their order, so the later of two `--set` arguments wins.
     pub(super) fn rank(&self) -> u8 {
         match self {
             Self::SchemaDefault => 0,

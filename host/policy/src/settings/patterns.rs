@@ -25,8 +25,8 @@ pub(super) const PATTERN: usize = 384 << 10;
 const KEPT: usize = 32 << 10;
 /// The size of a compiled pattern, in bytes, for which matching one byte of text costs one step.
 const STEP: usize = 2 << 10;
-/// The size limits with which a pattern is compiled, one after another. The first limit for which this succeeds is the
-/// pattern's size.
+/// The size limits with which the host compiles a pattern, one after another. The first limit that suffices is the size
+/// of the pattern.
 const SIZES: [usize; 5] = [STEP, 4 * STEP, 16 * STEP, 64 * STEP, PATTERN];
 
 /// The patterns of a schema, each with the steps of matching one byte of text.
@@ -48,8 +48,8 @@ fn options_within(bytes: usize) -> ValidationOptions<'static> {
 
 impl Patterns {
     /// Measures the patterns. Refuses a schema with too many patterns, or with a pattern that is too long or too large.
-    /// If no size suffices for a pattern, leaves the pattern to the validator: the pattern may be invalid, or a plain
-    /// value.
+    /// If no size suffices for a pattern, the validator decides: the pattern may be invalid, or plain data in a field
+    /// with the keyword's name.
     pub(super) fn of(root: &Value) -> Result<Self, SchemaError> {
         let (mut found, mut count) = (BTreeMap::new(), 0);
         collect(root, &mut Vec::new(), &mut |path, text| {
@@ -93,8 +93,8 @@ fn size(pattern: &str) -> usize {
     SIZES.into_iter().find(suffices).unwrap_or(PATTERN)
 }
 
-/// Calls a function for each pattern with its place. Also treats a field of plain data as a pattern if it has the name
-/// of the keyword. This may refuse a valid schema, but misses no pattern.
+/// Calls a function with each pattern and its path. Also treats plain data as a pattern if its field has the keyword's
+/// name. So the host may refuse a valid schema, but misses no pattern.
 fn collect<'a>(
     value: &'a Value,
     path: &mut Vec<&'a str>,

@@ -9,7 +9,7 @@ use super::{Content, Effective, Layer, Origin, Path, Schema, SettingsError, Sett
 
 /// The prefix of an annotation that overrides a setting. The path of the setting follows the prefix.
 pub const ANNOTATION_PREFIX: &str = "settings.kaos.tools/";
-/// The number of bytes of settings that the host merges and writes in the time of one validation step.
+/// The number of bytes of settings that the host can merge and write in the time of one validation step.
 const WRITTEN: usize = 8;
 
 impl Schema {
@@ -22,8 +22,8 @@ impl Schema {
         ordered.sort_by_key(|layer| layer.origin.rank());
         for layer in ordered {
             match &layer.content {
-                // A preset contains all settings of its version of KAOS. Another version of the policy may not have all
-                // of them, so drop unknown settings.
+                // A preset contains all settings of its version of KAOS. The policy may have another version without
+                // some of these settings, so drop unknown settings.
                 Content::Tree(tree) if matches!(layer.origin, Origin::Preset(_)) => {
                     let known = self.known(tree, &Path::default());
                     merged.tree(&known, &Source { origin: layer.origin.clone(), via: None });
@@ -103,7 +103,7 @@ impl Schema {
         if self.is_owners(at) {
             return Some(at.clone());
         }
-        // Below a setting without named fields, such as a map, no setting follows.
+        // A setting without named fields, such as a map, contains no other setting.
         let fields = tree.as_object().filter(|_| !self.names(at).is_empty())?;
         fields.iter().find_map(|(name, value)| self.owned(value, &at.then(name)))
     }

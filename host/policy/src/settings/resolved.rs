@@ -1,6 +1,7 @@
 //! Caches the settings that a policy resolved last.
 //!
-//! Each claim of a policy in each place, and each sample at the gate, needs the settings of the same layers.
+//! The host resolves the same layers many times: for each claim of a policy in each place, and for each sample at the
+//! gate.
 
 use std::{
     collections::VecDeque,
@@ -61,7 +62,7 @@ mod tests {
         let of = |layers: &[Layer]| resolved.of(&schema, "kite", layers).unwrap();
         let first = of(&layers(1, "boat"));
         assert!(Arc::ptr_eq(&first, &of(&layers(1, "boat"))));
-        assert!(Arc::ptr_eq(&first, &of(&layers(1, "ship"))), "layers of other policies do not matter");
+        assert!(Arc::ptr_eq(&first, &of(&layers(1, "ship"))), "layers of other policies change nothing");
         assert_eq!(of(&layers(2, "boat")).tree(), &json!({"n": 2}));
         assert!(Arc::ptr_eq(&first, &of(&layers(1, "boat"))));
         for n in 2..10 {

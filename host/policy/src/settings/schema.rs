@@ -14,9 +14,9 @@ use super::{
 const SETTINGS: usize = 2_000;
 /// The maximum depth of settings.
 const DEPTH: usize = 16;
-/// The maximum number of schema parts that are followed for one setting.
+/// The maximum number of schema parts whose references the host follows for one setting.
 const HOPS: usize = 16;
-/// The maximum number of schema parts that describe one setting. Only the validator uses further alternatives.
+/// The maximum number of schema parts that the host reads for one setting. Only the validator uses further parts.
 const FACETS: usize = 256;
 
 /// A checked schema. Its defaults are valid by the schema itself.
@@ -91,12 +91,12 @@ impl Schema {
         path.prefixes().any(|prefix| self.facets(&prefix).iter().any(|facet| facet["x-annotation"] == true))
     }
 
-    /// Whether only the operator's owner may set this setting, or an outer one.
+    /// Returns whether only the operator's owner may set this setting, or a setting that contains it.
     pub fn is_owners(&self, path: &Path) -> bool {
         path.prefixes().any(|prefix| self.facets(&prefix).iter().any(|facet| facet["x-owner"] == true))
     }
 
-    /// The types that the value at a path may have; empty if the schema does not restrict them.
+    /// Returns the types that the value at a path may have. Returns no types if the schema does not restrict them.
     pub(super) fn types(&self, path: &Path) -> Vec<&str> {
         let mut types = Vec::new();
         for facet in self.facets(path) {

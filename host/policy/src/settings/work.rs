@@ -1,8 +1,8 @@
 //! Limits the work of validating settings.
 //!
 //! A validator checks each value against every part of the schema that describes the value, and collects an error for
-//! each of them. A long list in an annotation, with many rules for each item, can take too long and cause more errors
-//! than fit into memory. So this module first counts the validator's steps in the same order, and stops at a limit.
+//! each part. A long list in an annotation, with many rules for each item, can take too long and cause more errors than
+//! fit into memory. So this module first counts the validator's steps in the same order, and stops at a limit.
 
 use serde_json::{Map, Value};
 
@@ -27,9 +27,9 @@ struct Work<'a> {
     root: &'a Value,
     patterns: &'a Patterns,
     left: usize,
-    /// How often the validator may visit the current part. For alternatives, the validator first asks whether any of
-    /// them fits. If none fits, it visits them again to collect their errors. For nested alternatives, this happens on
-    /// each level.
+    /// How often the validator may visit the current part. The validator first checks whether one of several
+    /// alternatives fits. If none fits, the validator visits all alternatives again to collect their errors. For nested
+    /// alternatives, the validator does so on each level.
     times: usize,
 }
 

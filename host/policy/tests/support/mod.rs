@@ -72,7 +72,7 @@ pub(crate) fn dummy(wit: &str, world: &str, section: Option<&str>) -> Vec<u8> {
     encode(&module)
 }
 
-/// Returns the only engine of all tests: each engine reserves much address space.
+/// Returns the engine that all tests share, because each engine reserves much address space.
 pub(crate) fn engine() -> &'static Engine {
     static ENGINE: OnceLock<Engine> = OnceLock::new();
     ENGINE.get_or_init(|| Engine::new().unwrap())

@@ -104,7 +104,8 @@ pub(crate) fn map_env(subject: &Subject, _: Vec<EnvVar>) -> Result<Vec<EnvVar>, 
 pub(crate) fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
     let object = object(subject);
     let manifests = object["spec"]["plan"].as_array().cloned().unwrap_or_default();
-    // A manifest that is a text in the object is not found in the user's spec. So its values belong to the policy.
+    // If a manifest is a text in the object, the guard does not find its values in the user's spec. So the guard treats
+    // these values as the policy's.
     let text = |manifest: &Value| manifest.as_str().map_or_else(|| manifest.to_string(), str::to_owned);
     let manifests = manifests.iter().map(text).collect();
     Ok(Plan {
@@ -169,7 +170,8 @@ pub(crate) fn deployment(pod: Value) -> Value {
 pub(crate) fn translate_planned(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
     let object = object(subject);
     let manifests: Vec<Value> = serde_json::from_str(object["spec"]["planned"].as_str().unwrap()).unwrap();
-    // A manifest that is a text in the object is not found in the user's spec. So its values belong to the policy.
+    // If a manifest is a text in the object, the guard does not find its values in the user's spec. So the guard treats
+    // these values as the policy's.
     let text = |manifest: &Value| manifest.as_str().map_or_else(|| manifest.to_string(), str::to_owned);
     let manifests = manifests.iter().map(text).collect();
     let extra = object["spec"]["extra"].as_str().unwrap_or("{}").to_owned();
