@@ -3,7 +3,7 @@
 
     ./messages.py $(go env GOMODCACHE)/k8s.io/{api,apimachinery,apiextensions-apiserver}@v0.36.1
 
-kubectl sends what it creates itself (`kubectl create deployment`) as protobuf, and takes JSON for an answer.
+kubectl sends objects that it generates itself (`kubectl create deployment`) as protobuf, and accepts answers in JSON.
 """
 import json, pathlib, re, sys
 

@@ -8,7 +8,7 @@ use crate::{
     storage::{GroupResource, Key},
 };
 
-/// Adds this content to an empty state.
+/// Adds the content of a new cluster to an empty state.
 pub(crate) fn fill(state: &mut State, now: &str) {
     for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
         add(state, "namespaces", "", name, json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {}}), now);

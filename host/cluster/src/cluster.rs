@@ -83,8 +83,8 @@ impl Builder {
         self
     }
 
-    /// Turns off the controllers: Deployments get no pods, and there is no garbage collection. Types of definitions are
-    /// still served.
+    /// Turns off the controllers: Deployments get no pods, and there is no garbage collection. The cluster still serves
+    /// the types of definitions.
     #[must_use]
     pub fn without_controllers(mut self) -> Self {
         self.controllers = false;
@@ -172,13 +172,13 @@ impl Cluster {
         lock(&self.0.plan).0 = Box::new(plan);
     }
 
-    /// Sets the fate of all pods that have no fate from [`Self::set_pods_of`].
+    /// Sets the fate of all pods, except pods for which [`Self::set_pods_of`] set a fate.
     pub fn set_pods(&self, fate: PodFate) {
         lock(&self.0.fates).set_general(fate);
         self.revisit_pods();
     }
 
-    /// Sets the fate of the pods of one Deployment. `None` restores the general fate.
+    /// Sets the fate of the pods of one Deployment. `None` restores the fate from [`Self::set_pods`].
     pub fn set_pods_of(&self, namespace: &str, deployment: &str, fate: Option<PodFate>) {
         lock(&self.0.fates).set(namespace, deployment, fate);
         self.revisit_pods();
@@ -191,7 +191,7 @@ impl Cluster {
         self.0.poke.notify_one();
     }
 
-    /// Pauses a controller, as if the controller restarted or was late.
+    /// Pauses a controller, to simulate a restart or a delay.
     pub fn send_away(&self, controller: Controller) {
         lock(&self.0.controllers).send_away(controller);
     }
@@ -202,13 +202,13 @@ impl Cluster {
         self.0.poke.notify_one();
     }
 
-    /// Makes the cluster report version 1.`minor` of Kubernetes from now on. It still serves the same types.
+    /// Makes the cluster report version 1.`minor` of Kubernetes from now on. The served types stay the same.
     pub fn say_minor(&self, minor: u32) {
         lock(&self.0.state).minor = minor;
     }
 
     /// Allows only requests for which `allow` returns true. Answers other requests with 403. The cluster calls `allow`
-    /// while the cluster is locked, so `allow` must not send requests to it.
+    /// while it holds its lock, so `allow` must not send requests to the cluster.
     pub fn authorise(&self, allow: impl Fn(&Attempt) -> bool + Send + Sync + 'static) {
         *lock(&self.0.access) = Access::Rule(Arc::new(allow));
     }
@@ -219,13 +219,14 @@ impl Cluster {
         *lock(&self.0.access) = Access::Rbac;
     }
 
-    /// Like `authorise_by_rbac`, but with a webhook that denies all requests for which `allow` returns false. A rules
-    /// review lists the rules of the Roles, and says that the list is incomplete, as on a real server.
+    /// Decides access by the stored Roles and bindings, and denies all requests for which `allow` returns false, as a
+    /// webhook would. A rules review lists the rules of the Roles and marks the list as incomplete, as on a real
+    /// server.
     pub fn authorise_by_rbac_behind(&self, allow: impl Fn(&Attempt) -> bool + Send + Sync + 'static) {
         *lock(&self.0.access) = Access::Guarded(Arc::new(allow));
     }
 
-    /// Allows every request of every user, as at the start.
+    /// Allows every request of every user. This is the state of a new cluster.
     pub fn allow_everything(&self) {
         *lock(&self.0.access) = Access::default();
     }
@@ -263,8 +264,8 @@ impl Cluster {
         state.store.list(&GroupResource::new(group, plural), "").map(|(_, object)| Arc::clone(object)).collect()
     }
 
-    /// Stores an object without checks. Tests use it for objects that an older server with an older schema left. Adds a
-    /// UID and a creation time if they are missing.
+    /// Stores an object without checks. Tests use this function for objects that an older server with an older schema
+    /// stored. Adds a UID and a creation time if they are missing.
     pub fn plant(&self, group: &str, plural: &str, mut object: Value) -> Arc<Value> {
         let now = clock::text(self.0.now());
         let mut state = lock(&self.0.state);

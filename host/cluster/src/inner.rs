@@ -19,8 +19,8 @@ use crate::{
     state::State,
 };
 
-/// The shared parts, each with its own lock. Code that needs both locks locks the state first and the controllers
-/// second.
+/// The shared parts of a cluster, each with its own lock. Code that locks both the state and the controllers locks the
+/// state first.
 pub(crate) struct Inner {
     pub(crate) state: Mutex<State>,
     pub(crate) controllers: Mutex<Controllers>,

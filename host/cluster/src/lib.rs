@@ -1,8 +1,8 @@
 //! An embedded cluster: an in-memory Kubernetes API server with the few controllers that an operator needs.
 //!
-//! **Do not use it in production.** The cluster persists no data, has no protection and omits most of Kubernetes. It is
-//! for fast deterministic tests, and for demonstrations on a laptop. Tests compare its answers with recordings from a
-//! real server (`tests/recorded`).
+//! **Do not use this cluster in production.** The cluster persists no data, has no protection and omits most of
+//! Kubernetes. Its purpose is fast deterministic tests, and demonstrations on a laptop. Tests compare the cluster's
+//! answers with recordings from a real server (`tests/recorded`).
 //!
 //! ```no_run
 //! # async fn example() -> std::io::Result<()> {
@@ -29,11 +29,11 @@
 //!
 //! The cluster has no admission and conversion webhooks, quotas, priorities, volumes, logs and exec. It has no
 //! `EndpointSlice`s for Services and no `OpenAPI` v2 in protobuf, and it does not detect duplicate JSON keys. `kubectl
-//! api-resources` lists the built-in kinds. If a new schema changes a list from atomic to granular or back, the managed
-//! fields of the list stay as they are.
+//! api-resources` lists the built-in kinds. If a new schema changes a list from atomic to granular or back, the cluster
+//! does not convert the managed fields of the list.
 //!
 //! The time comes from a [`Clock`] and tokio's timers, and random values come from a seed. Nothing depends on the order
-//! of a hash map. So while tokio's time is paused, the same run can be repeated exactly.
+//! of a hash map. So under tokio's paused time, a test can repeat a run exactly.
 
 mod access;
 mod api;

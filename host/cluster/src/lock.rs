@@ -1,4 +1,4 @@
-//! Locks that ignore poisoning, so that a panic in one place does not affect others.
+//! Locks that ignore poisoning, so that a panic of one task does not affect other tasks.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -13,7 +13,7 @@ pub(crate) fn spawn(cluster: &Arc<Inner>) {
 }
 
 /// Runs the controllers after each change. Holds a reference to the cluster only while the controllers run. When the
-/// last handle is dropped, the sender of changes is dropped too, and this task ends.
+/// caller drops the last handle, the sender of changes is dropped too, and this task ends.
 async fn work(inner: Weak<Inner>, mut changed: signal::Receiver, poke: Arc<Notify>) {
     loop {
         changed.look();

@@ -1,6 +1,6 @@
-//! A number that only rises. Tasks that wait for it wake in the order of their arrival.
+//! A number that only rises, and tasks that wait for its rise. The tasks wake in the order of their arrival.
 //!
-//! Tokio's watch channel wakes waiting tasks in random order, so no run could be repeated.
+//! Tokio's watch channel would wake waiting tasks in random order, and then no test could repeat a run.
 
 use std::sync::{
     Arc,
@@ -16,7 +16,7 @@ struct Shared {
     raised: Notify,
 }
 
-/// Raises the number. If the sender is dropped, all waiting ends.
+/// Raises the number. Dropping the sender ends the wait of all receivers.
 #[derive(Debug, Default)]
 pub(crate) struct Sender(Arc<Shared>);
 

@@ -70,7 +70,7 @@ pub(crate) struct Snapshots {
 impl Snapshots {
     const MOST: usize = 64;
 
-    /// Stores the rest of a list at a revision. Removes the oldest rests if there are too many.
+    /// Stores the unread rest of a list at a revision. Removes the oldest stored lists if there are too many.
     pub(crate) fn keep(&mut self, revision: u64, rest: VecDeque<Listed>) -> u64 {
         self.next += 1;
         self.kept.insert(self.next, (revision, rest));
@@ -80,12 +80,12 @@ impl Snapshots {
         self.next
     }
 
-    /// Returns the rest of the list for a token. The token stays valid, because a client may retry.
+    /// Returns the unread rest of a list for a continue token. The token stays valid, because a client may retry.
     pub(crate) fn get(&self, token: u64) -> Option<(u64, VecDeque<Listed>)> {
         self.kept.get(&token).cloned()
     }
 
-    /// Removes all rests, as a compaction does.
+    /// Removes all stored lists, as a compaction does.
     pub(crate) fn clear(&mut self) {
         self.kept.clear();
     }

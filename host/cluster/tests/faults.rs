@@ -1,4 +1,4 @@
-//! Tests injected faults, and that the same seed repeats the same faults.
+//! Tests injected faults. Also tests that the same seed repeats the same faults.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
 
 use std::{

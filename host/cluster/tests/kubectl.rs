@@ -21,7 +21,7 @@ impl Shell {
     async fn open(name: &str) -> Option<Self> {
         let found = Command::new("kubectl").args(["version", "--client"]).output().await;
         if !found.is_ok_and(|output| output.status.success()) {
-            eprintln!("no kubectl here: nothing was tested");
+            eprintln!("skipped: this machine has no kubectl");
             return None;
         }
         let cluster = Cluster::start();
@@ -53,7 +53,7 @@ impl Shell {
     /// Runs kubectl and checks that it fails. Returns its error output.
     async fn refuse(&self, line: &str) -> String {
         let output = self.command(line).output().await.unwrap();
-        assert!(!output.status.success(), "kubectl {line} went well");
+        assert!(!output.status.success(), "kubectl {line} succeeded, but must fail");
         String::from_utf8_lossy(&output.stderr).into_owned()
     }
 
@@ -174,7 +174,7 @@ async fn custom_resources_are_explained_listed_and_shown_in_columns() {
     assert!(shell.run("describe widget w -n t").await.contains("Mode:  fast"));
     assert!(shell.run("get all -n t").await.contains("widget.test.io/w"));
     shell.run("delete crd widgets.test.io --timeout=120s").await;
-    // kubectl's cache still contains the type, but the server has removed it.
+    // kubectl's cache still contains the type, but the server no longer serves the type.
     let gone = shell.refuse("get widgets -n t").await;
     assert!(gone.contains("NotFound") || gone.contains("resource type"), "{gone}");
 }

@@ -37,8 +37,8 @@ async fn send(service: &mut ClusterService, step: &Value) -> Value {
     answer
 }
 
-// Managers are sorted by the second of their last write. All recorded writes happened within one second, and paused
-// time keeps it so here.
+// The server sorts managers by the time of their last write, in whole seconds. All recorded writes happened within one
+// second. With paused time, this test's writes do too.
 #[tokio::test(start_paused = true)]
 async fn answers_equal_those_of_a_real_server() {
     let scenarios: Vec<Value> = serde_saphyr::from_str(include_str!("recorded/scenarios.yaml")).unwrap();

@@ -33,7 +33,7 @@ async fn wait_for(store: &reflector::Store<ConfigMap>, names: &[&str]) {
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    panic!("the store never held {names:?}");
+    panic!("the store never contained {names:?}");
 }
 
 #[tokio::test(start_paused = true)]

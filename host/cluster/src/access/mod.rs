@@ -26,7 +26,7 @@ pub(crate) enum Access {
     Guarded(Arc<Rule>),
 }
 
-/// The error in the result of a rules review if a webhook takes part in the decision.
+/// The error that a rules review contains if a webhook also decides about access.
 const UNLISTED: &str = "webhook authorizer does not support user rule resolution";
 
 /// A rule that a test sets. It returns whether a request is allowed.
@@ -48,9 +48,9 @@ impl Access {
         }
     }
 
-    /// Returns the result of a rules review: the rules that apply to a user in a namespace. The cluster cannot list
-    /// what a test's rule allows, as a real server cannot list what a webhook allows. If a test's rule is set, the
-    /// result is marked as incomplete.
+    /// Returns the result of a rules review: the rules that apply to a user in a namespace. If a test's rule is set,
+    /// the result is marked as incomplete: the cluster cannot list the requests that the rule allows. A real server has
+    /// the same limitation for webhooks.
     pub(crate) fn rules(&self, user: &str, namespace: &str, store: &Store) -> Value {
         let resolved = |rules: Vec<Value>| json!({"incomplete": false, "nonResourceRules": [], "resourceRules": rules});
         match self {

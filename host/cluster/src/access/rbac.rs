@@ -26,7 +26,8 @@ pub(super) fn rules(store: &Store, user: &str, namespace: &str) -> Vec<Value> {
     given.flatten().filter(|rule| rule["resources"].is_array()).collect()
 }
 
-/// Returns the rules of each role that a binding gives a user, in the whole cluster or in a namespace.
+/// Returns the rules of each role that a user has in a namespace, by a binding of the namespace or of the whole
+/// cluster.
 fn given<'a>(store: &'a Store, user: &'a str, namespace: &'a str) -> impl Iterator<Item = &'a Value> {
     let of = |plural: &str, namespace: &str, name: &str| {
         store.get(&GroupResource::new(GROUP, plural), &Key::new(namespace, name)).map(|role| &role["rules"])
@@ -77,7 +78,7 @@ fn covers(rule: &Value, attempt: &Attempt) -> bool {
         && (!limited || (!attempt.name.is_empty() && has("resourceNames", &[&attempt.name])))
 }
 
-/// The rule that allows everything.
+/// Returns the rule that allows every request.
 pub(super) fn everything() -> Value {
     json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]})
 }

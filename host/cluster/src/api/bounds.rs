@@ -1,8 +1,8 @@
 //! Limits the depth of objects and the work of JSON patches.
 //!
-//! All code that walks an object is recursive, even the code that drops it, and a stack overflow kills the process. So
-//! no object may become too deep. The parsers of bodies limit the depth themselves. A patch can nest existing values,
-//! so this module checks each operation before it is applied.
+//! All code that walks or drops an object is recursive, and a stack overflow kills the process. So no object may become
+//! too deep. The parsers of bodies limit the depth themselves. A patch can nest existing values, so this module checks
+//! each operation before it is applied.
 
 use http::StatusCode;
 use json_patch::{Patch, PatchOperation};
@@ -21,8 +21,8 @@ const OPERATIONS: usize = 10_000;
 /// The maximum number of bytes that a JSON patch may copy in total, as on a real server.
 const COPIED: usize = 3 << 20;
 
-/// Refuses an object that is too deep. Does not check metadata. All its fields except managed fields have a fixed
-/// shape. Managed fields are only a few levels deeper than the object's own fields.
+/// Refuses an object that is too deep. Does not check metadata: managed fields are only a few levels deeper than the
+/// object's own fields, and all other metadata has a fixed shape.
 pub(super) fn check(object: &Value) -> Result<(), ApiError> {
     let mut fields = object.as_object().into_iter().flatten().filter(|(name, _)| *name != "metadata");
     if fields.any(|(_, field)| measure(field).0 >= LEVELS) {
@@ -66,7 +66,7 @@ fn foresee(document: &Value, operation: &PatchOperation, copied: &mut usize) -> 
             if levels_above(to) <= levels_above(from) {
                 return Ok(());
             }
-            // Count a move like a copy, because measuring the value costs as much.
+            // Count a move like a copy, because this function measures the moved value too.
             (to, document.pointer(from), true)
         }
         PatchOperation::Remove(_) | PatchOperation::Test(_) => return Ok(()),

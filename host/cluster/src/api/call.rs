@@ -1,4 +1,4 @@
-//! A parsed request, and the further inputs of its answer.
+//! A parsed request, and the other inputs from which the API computes the answer.
 
 use bytes::Bytes;
 
@@ -18,11 +18,11 @@ pub(crate) struct Call {
     pub(crate) body: Bytes,
 }
 
-/// The inputs of an answer, except the request and the state.
+/// The inputs from which the API computes an answer, except the request and the state.
 pub(crate) struct Context<'a> {
     /// The time in the API's format.
     pub(crate) now: &'a str,
-    /// The number of changes by which a stale read is behind.
+    /// The number of latest changes that a stale read does not see.
     pub(crate) back: u64,
     /// The rules that decide about access, for access reviews.
     pub(crate) access: &'a Access,

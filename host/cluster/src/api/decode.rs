@@ -55,7 +55,7 @@ pub(super) fn identity(request: &Request<'_>, value: &mut Value) -> Result<(), A
         return Err(ApiError::bad_request("the body is no object"));
     }
     if resource.custom.is_none() && value["kind"].is_null() && value["apiVersion"].is_null() {
-        // For built-in objects, only the path decides about the kind.
+        // For built-in objects, the path alone determines the kind.
         value["kind"] = json!(resource.kind);
         value["apiVersion"] = json!(resource.api_version());
     }

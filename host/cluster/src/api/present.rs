@@ -73,7 +73,7 @@ pub(crate) fn present(resource: &Resource, object: &Arc<Value>) -> Arc<Value> {
     }
 }
 
-/// Returns the object in the shape that field selectors refer to.
+/// Returns the object in the shape of the requested group, because field selectors use this shape's field names.
 pub(super) fn in_shape<'a>(resource: &Resource, object: &'a Value) -> Cow<'a, Value> {
     if resource.family == Family::NewEvent {
         Cow::Owned(kinds::event_from_stored(object))

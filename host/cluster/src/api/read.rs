@@ -124,7 +124,7 @@ fn resume(state: &State, token: &str) -> Result<(u64, VecDeque<Listed>), ApiErro
     })
 }
 
-/// Returns the resource version that is the minimum for a read. Refuses versions that are newer than the store's.
+/// Returns the minimum resource version of a read. Refuses a version that is newer than the store's version.
 fn check_revision(state: &State, wanted: &str) -> Result<u64, ApiError> {
     let wanted: u64 = match wanted {
         "" => return Ok(0),

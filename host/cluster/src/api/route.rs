@@ -40,8 +40,7 @@ pub(crate) fn route(catalogue: &Catalogue, method: &Method, path: &str, watch: b
     };
     let find = |plural: &str| catalogue.find(group, version, plural).cloned();
     let target = match *rest {
-        // A path to a namespace may name the namespace itself. The same path is also a prefix of paths to other
-        // objects.
+        // This path names the namespace itself. Longer paths with this prefix name objects in the namespace.
         ["namespaces", name] if group.is_empty() => object(find("namespaces"), "", name, ""),
         ["namespaces", name, subresource @ ("status" | "finalize")] if group.is_empty() => {
             object(find("namespaces"), "", name, subresource)

@@ -9,7 +9,8 @@ use crate::{
     storage::Key,
 };
 
-/// Returns the error for a subresource that only a real server has. Returns `None` if a real server does not have it.
+/// Returns the error for a subresource that only a real server has. Returns `None` if a real server does not have the
+/// subresource either.
 pub(super) fn refusal(state: &State, resource: &Resource, key: &Key, subresource: &str) -> Option<ApiError> {
     let instead = instead(resource.family, subresource)?;
     let subject = resource.subject(&key.name);

@@ -58,7 +58,8 @@ pub(super) fn replace(
     write::commit(state, resource, request.subresource, old, new, request.call.options.dry_run)
 }
 
-/// Returns the managed fields to which an update adds its own: the ones in the request, or else the stored ones.
+/// Returns the managed fields to which the server adds the fields of an update. These are the managed fields in the
+/// request. If the request has none, these are the stored managed fields.
 fn managers_of(old: &Value, new: &Value, subresource: &str) -> Managed {
     let stored = Managed::of(old);
     if !subresource.is_empty() {
@@ -88,8 +89,8 @@ pub(super) fn check_preconditions(resource: &Resource, old: &Value, new: &Value)
     Ok(())
 }
 
-/// Updates an object for a controller. `change` edits a copy. Field managers, generation and the handling of unchanged
-/// objects are the same as for clients. Most calls change nothing and return early.
+/// Updates an object for a controller. `change` edits a copy. Handles field managers, the generation and unchanged
+/// objects in the same way as for clients. Most calls change nothing and return early.
 pub(crate) fn controller_update(
     state: &mut State,
     resource: &Resource,

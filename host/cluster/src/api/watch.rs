@@ -100,7 +100,7 @@ impl Watch {
         Event { kind: "BOOKMARK", object: Arc::new(object) }
     }
 
-    /// Returns the error for a watch from a revision that the log no longer contains.
+    /// Returns the error for a watch whose revision is no longer in the log.
     pub(crate) fn expired(&self, oldest: u64) -> Value {
         ApiError::expired(format!("too old resource version: {} ({oldest})", self.revision)).to_status()
     }

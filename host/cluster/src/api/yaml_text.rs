@@ -1,5 +1,5 @@
 //! Treats the raw text of a body as a real server's YAML parser does. That parser refuses most control characters. It
-//! treats U+0085 as a line break, which becomes a space within a text.
+//! treats U+0085 as a line break, and converts a line break within a text to a space.
 
 use std::borrow::Cow;
 

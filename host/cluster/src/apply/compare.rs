@@ -77,8 +77,8 @@ fn visit(old: Option<&Value>, new: Option<&Value>, node: &Node, path: &mut Vec<S
     }
 }
 
-/// Compares the items of two lists by identity. If items are repeated on one side, compares all items of the same
-/// identity as a group.
+/// Compares the items of two lists by identity. If one of the lists contains an identity several times, compares all
+/// items with this identity as a group.
 fn items(left: &[Value], right: &[Value], list: &List, path: &mut Vec<String>, changes: &mut Changes) {
     let mut pairs: BTreeMap<String, (Vec<&Value>, Vec<&Value>)> = BTreeMap::new();
     for item in left {

@@ -78,7 +78,7 @@ impl Managed {
                 .all(|(manager, entry)| other.0.get(manager).is_some_and(|theirs| theirs.fields == entry.fields))
     }
 
-    /// Records a write that changed `old` to `new` and is not an apply.
+    /// Records a write, other than an apply, that changed `old` to `new`.
     pub(crate) fn update(&mut self, old: &Value, new: &Value, manager: Manager, rules: &OwnershipRules<'_>) {
         let changes = compare::compare(old, new, rules.node).without(rules.ignored);
         let touched = changes.added.union(&changes.modified);
@@ -317,7 +317,7 @@ mod tests {
         assert_eq!(message, format!("Apply failed with 1 conflict: conflict with \"one\": {path}"));
         let live = managed.apply(&live, &two, &manager("two"), true, &rules()).unwrap();
         assert_eq!(live["spec"]["template"]["spec"]["containers"][0]["image"], "y");
-        // The first manager no longer owns the field, so the field stays when this manager stops applying it.
+        // The first manager no longer owns the field. So the field stays when the first manager stops applying it.
         let one = deployment(&json!([{"name": "a"}]), &json!({}));
         let live = managed.apply(&live, &one, &manager("one"), false, &rules()).unwrap();
         assert_eq!(live["spec"]["template"]["spec"]["containers"][0]["image"], "y");

@@ -1,4 +1,4 @@
-//! A set of fields in the structure of `fieldsV1`: a tree in which inner nodes can also be members.
+//! A set of fields as a tree, like `fieldsV1`. An inner node of the tree can also be a member of the set.
 
 use std::collections::BTreeMap;
 
@@ -92,7 +92,8 @@ impl FieldSet {
         Self { owned: self.owned, below: below.collect() }
     }
 
-    /// Adds every declared field on the path to a member. So if all members are removed, these fields are removed too.
+    /// Adds every field that the schema declares on the path to a member. So if the caller removes all members, these
+    /// fields are removed too.
     pub(super) fn with_declared_fields(&self, node: &Node) -> Self {
         let below = self.below.iter().map(|(step, set)| {
             let (declared, inner) = match (step.strip_prefix("f:"), &node.shape) {

@@ -20,7 +20,7 @@ pub(super) fn kind_of<'a>(node: &'a Node, value: Option<&Value>) -> Kind<'a> {
     }
 }
 
-/// Returns the schema of a field. If the schema is unknown, returns one that allows any value.
+/// Returns the schema of a field. If the schema does not declare the field, returns a schema that allows any value.
 pub(super) fn field_of<'a>(node: &'a Node, name: &str) -> &'a Node {
     static ANYTHING: Node = Node {
         shape: Shape::Any,

@@ -16,7 +16,7 @@ const STATUS: u8 = 2;
 const SCALE: u8 = 4;
 const CATEGORY_ALL: u8 = 8;
 
-/// The rows with group, kind, plural, short names, family and flags. The version is always `v1`.
+/// The built-in types, each with group, kind, plural, short names, family and flags. The version is always `v1`.
 const ROWS: &[Row] = &[
     Row("", "Namespace", "namespaces", "ns", Family::Namespace, STATUS),
     Row("", "ConfigMap", "configmaps", "cm", Family::ConfigMap, NAMESPACED),

@@ -9,7 +9,7 @@ use crate::schema::{Fields, Node, Scalar, Shape, definitions, node::Reader, rule
 
 const VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 
-/// Returns the versions of a definition that are served, as types.
+/// Returns one type for each served version of a definition.
 pub(super) fn resources(definition: &Value, since: u64) -> Vec<Resource> {
     let spec = &definition["spec"];
     let versions = spec["versions"].as_array().map_or(&[][..], Vec::as_slice);
@@ -58,7 +58,7 @@ fn resource(spec: &Value, version: &Value, storage_version: &str, since: u64) ->
     }
 }
 
-/// Returns the schema, completed by the fields that every object has.
+/// Returns the schema with the fields that every object has.
 fn root(schema: &Value) -> Node {
     let mut node = Reader::structural().read(schema);
     let any = matches!(node.shape, Shape::Any);

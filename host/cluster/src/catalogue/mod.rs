@@ -15,8 +15,8 @@ use crate::storage::GroupResource;
 /// The rank of a version.
 type Priority = (u8, u64, u64);
 
-/// Returns group and kind of each type that a cluster serves without any definition. The group is empty for the core
-/// group.
+/// Returns group and kind of each type that a cluster serves without a `CustomResourceDefinition`. The group is empty
+/// for the core group.
 pub fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
     builtin::kinds()
 }
@@ -41,7 +41,7 @@ impl Catalogue {
         self.resources.get(&(group.to_owned(), version.to_owned(), plural.to_owned()))
     }
 
-    /// Returns a served version of a type, given the type that stores its objects.
+    /// Returns a served version of the type with this group and plural.
     pub(crate) fn of_storage(&self, resource: &GroupResource) -> Option<&Arc<Resource>> {
         let from = (resource.group.clone(), String::new(), String::new());
         let in_group =
@@ -76,7 +76,8 @@ impl Catalogue {
             .collect()
     }
 
-    /// Starts to serve the types of a `CustomResourceDefinition`. They replace the types of its earlier generation.
+    /// Starts to serve the types of a `CustomResourceDefinition`. These types replace the types of the definition's
+    /// earlier generation.
     pub(crate) fn install(&mut self, definition: &Value, revision: u64) {
         let name = definition["metadata"]["name"].as_str().unwrap_or_default();
         let generation = definition["metadata"]["generation"].as_i64();

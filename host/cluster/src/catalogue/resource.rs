@@ -39,7 +39,7 @@ pub(crate) struct Scale {
 /// Properties of a custom resource, except its schema tree.
 #[derive(Debug)]
 pub(crate) struct Custom {
-    #[cfg_attr(not(feature = "kubectl"), expect(dead_code, reason = "only OpenAPI shows it"))]
+    #[cfg_attr(not(feature = "kubectl"), expect(dead_code, reason = "only OpenAPI shows this field"))]
     pub(crate) schema: Value,
     pub(crate) rules: Rules,
     #[cfg_attr(not(feature = "kubectl"), expect(dead_code, reason = "only tables have columns"))]

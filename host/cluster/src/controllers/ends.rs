@@ -1,5 +1,5 @@
-//! Ends the pods of Jobs. Each pod runs for the time after which other pods would become ready. Then it succeeds, or
-//! fails if the script says so.
+//! Ends the pods of Jobs. A pod of a Job succeeds after the time after which a pod of a Deployment would become ready.
+//! A pod whose containers crash fails, if it never restarts its containers.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,6 +1,6 @@
 //! Events: deletes each Event one hour after its last occurrence, the default of the API server's `--event-ttl`. If
-//! there are too many Events, deletes the oldest ones earlier: this cluster keeps Events in memory, and a real cluster
-//! keeps them on disk.
+//! there are too many Events, deletes the oldest Events earlier, because this cluster keeps them in memory and not on
+//! disk.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(super) struct Told<'a> {
     pub(super) by: &'a str,
 }
 
-/// Records an Event about an object under this name, unless the Event exists.
+/// Records an Event about an object, unless an Event with this name exists.
 pub(super) fn record(state: &mut State, about: &Value, name: &str, told: &Told<'_>, moment: &Moment<'_>) {
     let (events, namespace, now) = (GroupResource::new("", "events"), meta(about, "namespace"), moment.text());
     let key = Key::new(namespace, name);
@@ -58,7 +58,8 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
     TTL.checked_sub(age)
 }
 
-/// Deletes the oldest Events above the limit. Deletes more than necessary, so that the next Events need no search.
+/// Deletes the oldest Events above the limit. Deletes more than necessary, so that the next new Events need no search
+/// for the oldest.
 fn trim(state: &mut State, events: &GroupResource) {
     let count = state.store.list(events, "").count();
     if count <= state.events {

@@ -1,4 +1,4 @@
-//! The fates of pods, as a script that tests set.
+//! The fates of pods, which tests set.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -17,7 +17,7 @@ pub enum PodFate {
     Unschedulable,
 }
 
-/// The script: the fate of the pods of single Deployments, and the fate of all other pods.
+/// The fate of the pods of single Deployments, and the fate of all other pods.
 #[derive(Debug, Clone)]
 pub(crate) struct Fates {
     general: PodFate,

@@ -30,7 +30,8 @@ pub(super) fn sync(state: &mut State, place: &Place, moment: &Moment<'_>) {
     }
 }
 
-/// Deletes the dependents of an owner. When no remaining dependent blocks the owner's deletion, releases the owner.
+/// Deletes the dependents of an owner. Removes the owner's finalizer when no remaining dependent blocks the owner's
+/// deletion.
 fn foreground(state: &mut State, place: &Place, owner: &Value, moment: &Moment<'_>) {
     let uid = meta(owner, "uid");
     let mut blocked = false;

@@ -100,7 +100,7 @@ fn step(
     None
 }
 
-/// Returns the time that is left of the backoff after a failed pod.
+/// Returns the remaining backoff time after a failed pod.
 fn backoff(state: &State, job: &Value, failed: i64, now: Timestamp) -> Option<Duration> {
     let doubled = u32::try_from(failed.checked_sub(1)?).ok()?;
     let wait = BACKOFF.0.saturating_mul(2_u32.saturating_pow(doubled)).min(BACKOFF.1);
@@ -189,7 +189,7 @@ fn write(state: &mut State, key: &Key, mut status: Value, active: usize, ready: 
     api::controller_update(state, &resource, "status", &job, &moment.text(), |object| object["status"] = status);
 }
 
-/// Deletes a Job that has ended, after its TTL. Returns the time until then.
+/// Deletes a Job after it has ended and its TTL has passed. Returns the time until the deletion.
 fn after_end(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<Duration> {
     let job = state.store.get(&job_objects(), key).cloned()?;
     let stays = Duration::from_secs(u64::try_from(job["spec"]["ttlSecondsAfterFinished"].as_i64()?).ok()?);

@@ -5,8 +5,9 @@
 //! - Dependents are deleted with their owners, and namespaces terminate.
 //! - Types of definitions are served, and Events expire.
 //!
-//! Every controller is a function from the state to writes. It runs for changed objects, in the order of their keys,
-//! until no object changes any more. A controller gets the time only as an argument and from timers.
+//! Every controller is a function from the state to writes. The cluster calls controllers for changed objects, in the
+//! order of their keys, until no object changes any more. A controller gets the time only as an argument and from
+//! timers.
 
 mod adopt;
 mod budgets;
@@ -62,7 +63,7 @@ enum Work {
     Event(Key),
 }
 
-/// A controller that tests can pause, as a real controller pauses when it restarts or is late.
+/// A controller that tests can pause, to simulate a restart or a delay of a real controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Controller {
     /// Deletes objects without a remaining owner.
@@ -208,7 +209,7 @@ fn perform(state: &mut State, work: &Work, moment: &Moment<'_>) -> Option<Durati
     None
 }
 
-/// Returns the controller of a pod, as work.
+/// Returns the controller of a pod as an object to reconcile.
 fn owner_of_pod(pod: &Value, namespace: &str) -> Option<Work> {
     let owner = controller(pod)?;
     let key = Key::new(namespace, owner["name"].as_str()?);

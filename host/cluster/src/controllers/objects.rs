@@ -58,7 +58,7 @@ pub(super) fn controlled(state: &State, resource: &GroupResource, namespace: &st
         .collect()
 }
 
-/// Returns a served version of a type, given the group and the plural name under which the store keeps its objects.
+/// Returns a served version of the type with this group and plural.
 pub(super) fn served(state: &State, resource: &GroupResource) -> Option<Arc<Resource>> {
     state.catalogue.of_storage(resource).cloned()
 }

@@ -1,4 +1,4 @@
-//! Pods: schedules and starts them, makes them ready as the script says, and stops them after deletion.
+//! Pods: schedules and starts them, gives them the fate that a test set, and stops them after deletion.
 
 use std::{sync::Arc, time::Duration};
 

@@ -31,8 +31,8 @@ pub(super) fn missing_account(state: &State, owner: &Value) -> Option<String> {
     })
 }
 
-/// Returns how many of the wanted pods an owner gets. Records an Event if the owner gets fewer. The cluster is locked
-/// during every step, and a step that creates millions of pods would take hours.
+/// Returns how many of the wanted pods an owner gets. Records an Event if the owner gets fewer. The limit is needed
+/// because the cluster is locked during every step, and creating millions of pods would take hours.
 pub(super) fn bounded(state: &mut State, owner: &Value, wanted: i64, moment: &Moment<'_>) -> i64 {
     if wanted > MOST {
         let kind = owner["kind"].as_str().unwrap_or_default();
@@ -49,7 +49,8 @@ pub(super) fn bounded(state: &mut State, owner: &Value, wanted: i64, moment: &Mo
     wanted.min(MOST)
 }
 
-/// Creates a pod from an owner's template, with this name or a generated one. `more` adds the properties of this pod.
+/// Creates a pod from an owner's template, with this name or a generated one. `more` adds the fields that only this pod
+/// has.
 pub(super) fn create(
     state: &mut State,
     owner: &Value,

@@ -109,15 +109,15 @@ pub enum Outcome {
     FailBefore(Failure),
     /// The request has its effect, and then fails.
     FailAfter(Failure),
-    /// The answer to a read comes from the state before the last changes of its type. The number says how many changes
-    /// are missing.
+    /// The answer to a read comes from an older state. The number says how many of the last changes of the type are
+    /// missing.
     Stale(u64),
 }
 
 /// A plan's decision about a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Verdict {
-    /// Delay before the outcome.
+    /// The delay before the outcome.
     pub delay: Duration,
     /// The outcome.
     pub outcome: Outcome,
@@ -135,8 +135,8 @@ pub enum EventFate {
     /// The event is sent.
     #[default]
     Deliver,
-    /// The event is never sent, although the watch continues, as if a cache in between was broken. The client can
-    /// recover only with a new list.
+    /// The event is never sent, although the watch continues, like behind a broken cache. The client can recover only
+    /// with a new list.
     Drop,
     /// The event is sent twice.
     Duplicate,
@@ -162,7 +162,8 @@ pub trait FaultPlan: Send {
         EventFate::Deliver
     }
 
-    /// Called after a write had its effect, before its answer is sent. A test can simulate a crash of the client here.
+    /// Runs after a write had its effect and before the server sends the answer. A test can simulate a crash of the
+    /// client here.
     fn applied(&mut self, attempt: &Attempt) {
         let _ = attempt;
     }

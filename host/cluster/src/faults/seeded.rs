@@ -19,9 +19,9 @@ pub struct SeededFaults {
     pub slow: f64,
     /// The maximum delay of requests and events.
     pub slowest: Duration,
-    /// The rate of broken connections instead of an event.
+    /// The rate at which a broken connection replaces an event.
     pub cut: f64,
-    /// The rate of expired watches instead of an event.
+    /// The rate at which the end of the watch with 410 replaces an event.
     pub expire: f64,
     /// The rate of events that are sent twice.
     pub duplicate: f64,
@@ -68,8 +68,8 @@ impl FaultPlan for SeededFaults {
         let outcome = if rng.f64() < self.before {
             Outcome::FailBefore(failure(attempt, rng))
         } else if attempt.verb.is_write() && rng.f64() < self.after {
-            // Never answer with a conflict here: a conflict guarantees that the request had no effect. Every other
-            // failure can hide a success.
+            // Never answer with a conflict after an effect: a conflict guarantees that the request had no effect. The
+            // two failures below leave this open.
             let lost = if rng.bool() { Failure::Disconnect } else { Failure::Server(504) };
             Outcome::FailAfter(lost)
         } else if !attempt.verb.is_write() && rng.f64() < self.stale {

@@ -112,7 +112,8 @@ impl Watcher {
         }
     }
 
-    /// Reads the changes from the log. If the watch cannot continue, returns the last line to send.
+    /// Reads the changes from the log. If the log no longer contains the watch's revision, returns the error that ends
+    /// the stream.
     fn advance(&mut self) -> Option<Bytes> {
         self.changed.look();
         let watch = &mut self.watch;

@@ -60,7 +60,8 @@ pub(crate) fn normalise(resource: &Resource, object: &mut Value) {
     }
 }
 
-/// Returns the error that Go's decoder reports for an object of a built-in kind. Other code checks for wrong types.
+/// Returns the error of Go's decoder for an object of a built-in kind. Does not look for wrong types, which `decode`
+/// reports.
 pub(crate) fn undecodable(resource: &Resource, object: &Value) -> Option<String> {
     match resource.family {
         Family::ConfigMap | Family::Secret => data::undecodable(resource.family, object),
@@ -74,7 +75,7 @@ pub(crate) fn wrong_label(key: &str, value: &str) -> Option<Cause> {
     names::labels(&json!({key: value}), "").into_iter().next()
 }
 
-/// Sets the fields of a new object that only the server may set.
+/// Sets those fields of a new object that only the server may set.
 pub(crate) fn prepare_create(resource: &Resource, object: &mut Value) {
     match resource.family {
         Family::Custom if !resource.status => {}

@@ -1,5 +1,5 @@
-//! Changes an object as a conversion to Go's types and back would. Removes nulls, empty lists, maps and texts, and some
-//! zeros. Writes quantities in their canonical form.
+//! Changes an object in the same way as a conversion to Go's types and back. Removes nulls, some zeros, and empty
+//! lists, maps and texts. Writes quantities in their canonical form.
 
 use serde_json::Value;
 
@@ -34,7 +34,7 @@ const PLAIN: [&str; 25] = [
     "fullyLabeledReplicas",
 ];
 
-/// Applies these changes to an object of a built-in kind.
+/// Changes an object of a built-in kind like a conversion to Go's types and back.
 pub(super) fn tidy(value: &mut Value, node: &Node) {
     match (value, &node.shape) {
         (Value::Object(object), Shape::Map(fields)) => {

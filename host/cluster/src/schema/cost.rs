@@ -1,8 +1,8 @@
 //! Estimates the cost of CEL rules on an object before the rules are evaluated. `kube-cel` has no cost limit, and a
 //! rule with nested loops over lists would block all other requests.
 //!
-//! Every part of an expression costs one step. For a comprehension, the steps of its body are counted for each item of
-//! its list. An expression cannot build a value with more items than the expression has steps.
+//! Every part of an expression costs one step. The steps in the body of a comprehension count once for each item of its
+//! list. An expression cannot build a value with more items than the expression has steps.
 
 use kube_cel::{
     CompiledSchema,
@@ -19,8 +19,8 @@ const PER_RULE: u64 = 1_000_000;
 /// The maximum number of steps for all rules on one object, as on a real server.
 const IN_ALL: u64 = 10_000_000;
 
-/// In every round, a comprehension copies the items that it has built so far. Copying this number of items costs one
-/// step.
+/// The number of items that cost one step to copy. A comprehension copies all items that it has built so far in every
+/// round.
 const COPIES: u64 = 16;
 
 /// A rule that costs too much.
@@ -31,7 +31,8 @@ pub(super) struct TooMuch {
     pub(super) rule: String,
 }
 
-/// Returns whether a rule in the schema can cost more than the length of its text.
+/// Returns whether a rule in the schema contains a loop. A rule without a loop costs no more steps than its text has
+/// characters.
 pub(super) fn has_loops(schema: &CompiledSchema) -> bool {
     let mut programs = schema.validations.iter().flatten().flat_map(|rule| {
         let message = rule.message_program.as_ref();
@@ -45,7 +46,7 @@ fn parts(schema: &CompiledSchema) -> impl Iterator<Item = &CompiledSchema> {
     schema.properties.values().chain(single).chain(junctors(schema))
 }
 
-/// Returns the schemas that also apply to the same value (`allOf`, `anyOf`, `oneOf`).
+/// Returns the schemas in `allOf`, `anyOf` and `oneOf`. They apply to the same value as the schema itself.
 fn junctors(schema: &CompiledSchema) -> impl Iterator<Item = &CompiledSchema> {
     schema.all_of.iter().chain(&schema.any_of).chain(&schema.one_of)
 }
@@ -149,8 +150,8 @@ impl<'a> Estimate<'a> {
         let rounds = self.length(range, made);
         let items: Values<'a> = self.values(range).map(|values| values.into_iter().flat_map(members).collect());
         let depth = self.names.len();
-        // A single variable is an item of a list or a key of a map. A key contains no items, so no loop over it is
-        // possible.
+        // A single variable is an item of a list or a key of a map. No loop over a key is possible, because a key has
+        // no items.
         match &comprehension.iter_var2 {
             Some(second) => {
                 self.names.push((comprehension.iter_var.as_str(), Some(Vec::new())));
@@ -186,7 +187,7 @@ impl<'a> Estimate<'a> {
         below.saturating_add(work)
     }
 
-    /// Returns the number of items in the value of an expression that costs `made` steps.
+    /// Returns the maximum number of items in an expression's value. The expression costs `made` steps.
     fn length(&self, expression: &Expr, made: u64) -> u64 {
         if let Some(values) = self.values(expression) {
             return longest(&values);
@@ -203,7 +204,7 @@ impl<'a> Estimate<'a> {
     fn values(&self, expression: &Expr) -> Values<'a> {
         match expression {
             Expr::Ident(name) => self.names.iter().rev().find(|(known, _)| known == name)?.1.clone(),
-            // Fields whose names are not valid in CEL are escaped with `__`. Their values are not looked up.
+            // CEL escapes fields with invalid names with `__`. Treat the values of such fields as unknown.
             Expr::Select(select) if !select.test && !select.field.contains("__") => {
                 let values = self.values(&select.operand.expr)?;
                 Some(values.into_iter().filter_map(|value| value.get(&select.field)).collect())

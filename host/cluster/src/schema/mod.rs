@@ -1,4 +1,4 @@
-//! Schemas of objects. Built-in kinds and custom resources have the same form of schema.
+//! Schemas of objects. Schemas of built-in kinds and of custom resources become the same tree.
 //!
 //! [`node`] reads OpenAPI into a tree. All code that depends on the shape of objects walks this tree: pruning,
 //! defaulting and validation in this module, and server-side apply and strategic merge in [`crate::apply`]. `kube-cel`

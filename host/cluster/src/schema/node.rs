@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::limits::Limits;
 
 /// One node of a schema.
-#[expect(clippy::struct_excessive_bools, reason = "they are the flags of a schema")]
+#[expect(clippy::struct_excessive_bools, reason = "each field is a separate flag of a schema")]
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Node {
     /// The shape of the values that are allowed.
@@ -89,9 +89,9 @@ pub(crate) enum Strategy {
 pub(crate) enum Items {
     /// Items have no identity: the list is atomic.
     Atomic,
-    /// By their value.
+    /// Items are identified by their value.
     Set,
-    /// By the values of these fields.
+    /// Items are identified by the values of these fields.
     Keyed(Vec<String>),
 }
 
@@ -209,7 +209,7 @@ impl<'a> Reader<'a> {
 }
 
 impl Node {
-    /// Sets the default of each list key to the zero value of its type. In built-in kinds, an absent key means this
+    /// Sets the default of each list key to the zero value of its type. In built-in kinds, an absent key has the zero
     /// value.
     fn fill_keys(&mut self, items: &Items) {
         let (Shape::Map(fields), Items::Keyed(keys)) = (&mut self.shape, items) else { return };

@@ -8,9 +8,9 @@ pub(crate) fn compile(text: &str) -> Result<Regex, regex::Error> {
     Regex::new(text).or_else(|error| Regex::new(&without_sets(text)).map_err(|_| error))
 }
 
-/// Returns a one-line error for an invalid pattern. Accepts a pattern that is only too large for the `regex` crate.
+/// Returns a one-line error for an invalid pattern. Accepts a valid pattern that is too large for the `regex` crate.
 pub(crate) fn fault(text: &str) -> Option<String> {
-    // Go accepts these escapes, but the crate does not.
+    // Go accepts these escapes, but the `regex` crate does not.
     if text.contains("\\Q") || text.contains("\\C") {
         return None;
     }
@@ -23,8 +23,8 @@ pub(crate) fn fault(text: &str) -> Option<String> {
     }
 }
 
-/// Escapes characters that are literals in Go but not in the `regex` crate: braces without a repetition, and inside of
-/// classes, brackets and set operators.
+/// Escapes characters that are literals in Go but not in the `regex` crate. These are braces that form no repetition,
+/// and also brackets and set operators inside of a class.
 fn without_sets(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     let mut in_class = false;

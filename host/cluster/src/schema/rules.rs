@@ -1,7 +1,7 @@
 //! CEL rules of custom resources (`x-kubernetes-validations`), evaluated by `kube-cel`.
 //!
-//! If `kube-cel` cannot evaluate a rule, for example because of a missing macro, the rule rejects nothing. A real API
-//! server would evaluate the rule.
+//! If `kube-cel` cannot evaluate a rule, for example because of a missing macro, the rule accepts every object. A real
+//! API server would evaluate the rule.
 
 use kube_cel::{CompiledSchema, ErrorKind, Validator, compile_schema};
 use serde_json::Value;
@@ -20,7 +20,7 @@ pub(crate) struct Rules {
     any: bool,
     /// Whether a rule iterates over a list.
     loops: bool,
-    /// The top-level fields that contain all values with rules. `None` if a rule concerns the whole object.
+    /// The top-level fields below which all rules are. `None` if a rule concerns the whole object.
     within: Option<Vec<String>>,
 }
 
@@ -76,7 +76,7 @@ impl Rules {
                 }
             })
             .collect();
-        // Sort the errors, because the crate stores properties in a hash map.
+        // Sort the errors, because `kube-cel` stores properties in a hash map, whose order is random.
         causes.sort_by(|a, b| (&a.field, &a.message).cmp(&(&b.field, &b.message)));
         causes
     }

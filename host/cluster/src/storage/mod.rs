@@ -1,7 +1,7 @@
-//! Stores objects with one revision counter for all of them, and keeps the log of changes for watches.
+//! Stores objects, and keeps the log of changes for watches. All objects share one revision counter.
 //!
 //! All maps are ordered, so that two runs with the same requests produce the same bytes. The store does not validate
-//! objects. The callers of the store validate the objects.
+//! objects: its callers do.
 
 mod owners;
 mod parse;
@@ -28,7 +28,7 @@ use crate::signal;
 pub(crate) struct Change {
     pub(crate) revision: u64,
     pub(crate) before: Option<Arc<Value>>,
-    /// The object after the change. For a deletion, the object's last state with the revision of the deletion.
+    /// The object after the change. For a deletion, this is the object's last state, with the revision of the deletion.
     pub(crate) after: Arc<Value>,
     pub(crate) deleted: bool,
 }
@@ -160,7 +160,8 @@ impl Store {
         Ok(log.into_iter().flat_map(move |log| log.range(first..)))
     }
 
-    /// Returns the objects of a type as they were before the last `back` changes. Goes back only as far as the log.
+    /// Returns the objects of a type in their state before the last `back` changes. If the log has fewer changes, goes
+    /// back to the first of them.
     pub(crate) fn earlier(&self, resource: &GroupResource, namespace: &str, back: u64) -> Vec<(Key, Arc<Value>)> {
         let mut objects: BTreeMap<Key, Arc<Value>> =
             self.list(resource, namespace).map(|(key, object)| (key.clone(), Arc::clone(object))).collect();

@@ -85,7 +85,7 @@ fn number(tokens: &mut Tokens<'_>) -> Result<String, String> {
     }
 }
 
-/// Reads values in parentheses. If a value is missing, the value is the empty text.
+/// Reads values in parentheses. Reads a missing value as the empty text.
 fn set(tokens: &mut Tokens<'_>) -> Result<Vec<String>, String> {
     match tokens.take() {
         "(" if tokens.peek() == ")" => return Err("for 'in', 'notin' operators, values set can't be empty".into()),

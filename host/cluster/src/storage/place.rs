@@ -1,4 +1,4 @@
-//! Identifies stored objects: their type and their key. Also reads both from an object's metadata.
+//! Identifies stored objects by type and key. Also reads keys, revisions and other metadata from objects.
 
 use serde_json::Value;
 
@@ -35,7 +35,7 @@ pub(crate) struct Place {
     pub(crate) key: Key,
 }
 
-/// Returns a text of an object's metadata. Returns the empty text if it is missing.
+/// Returns the text in a field of an object's metadata. Returns the empty text if the field is missing.
 pub(crate) fn meta<'a>(object: &'a Value, field: &str) -> &'a str {
     object["metadata"][field].as_str().unwrap_or_default()
 }

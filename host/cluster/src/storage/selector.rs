@@ -1,4 +1,4 @@
-//! Label and field selectors. They are read from query parameters and from objects.
+//! Label and field selectors. Both come from query parameters, and label selectors also come from objects.
 
 use serde_json::Value;
 
@@ -123,7 +123,7 @@ impl FieldSelector {
         self.0.is_empty()
     }
 
-    /// Returns the name that the selector selects. Access rules use it as the name in the request.
+    /// Returns the name that the selector selects. Access rules treat this name as the name in the request.
     pub(crate) fn name(&self) -> Option<&str> {
         let one = self.0.iter().find(|(path, equal, _)| path == "metadata.name" && *equal);
         one.map(|(.., name)| name.as_str())

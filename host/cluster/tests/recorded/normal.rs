@@ -1,4 +1,4 @@
-//! The recordings of a real API server: how to send their steps, and the form in which two answers are comparable.
+//! Returns the method of each recorded request, and converts answers to a form in which two answers are comparable.
 //!
 //! The tests of the embedded cluster use this file, and so does `tests/suites/manifests`, which records the answers again.
 
@@ -49,8 +49,8 @@ fn mask(value: &mut Value) {
     }
 }
 
-/// Returns an answer in comparable form: without values that cannot be equal (UIDs, times, revisions, addresses, the order
-/// of a Go map).
+/// Returns an answer in comparable form. Masks or sorts everything that differs between two runs: UIDs, times,
+/// revisions, addresses, and the order of a Go map.
 pub(crate) fn normal(answer: &Value) -> Value {
     let mut answer = answer.clone();
     mask(&mut answer);
@@ -75,8 +75,8 @@ pub(crate) fn normal(answer: &Value) -> Value {
     answer
 }
 
-/// Removes the hash from names of `ReplicaSet`s, because implementations differ in it. Sorts the conditions: a controller
-/// that needs two rounds writes them in another order.
+/// Removes the hash from names of `ReplicaSet`s, because implementations compute different hashes. Sorts the
+/// conditions, because a controller that needs two rounds writes them in another order.
 pub(crate) fn without_hash(value: &Value) -> Value {
     let hash = value["metadata"]["labels"]["pod-template-hash"].as_str().map(str::to_owned).or_else(|| {
         let mut conditions = value["status"]["conditions"].as_array()?.iter();

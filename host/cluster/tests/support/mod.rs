@@ -1,5 +1,5 @@
 //! Helpers that all tests share.
-#![allow(dead_code, reason = "each test file uses some of it")]
+#![allow(dead_code, reason = "each test file uses only some helpers")]
 
 use k8s_openapi::api::apps::v1::Deployment;
 use kaos_cluster::{Cluster, TokioClock};

@@ -1,7 +1,7 @@
-//! The parts of the API that only kubectl uses (the feature `kubectl`).
+//! The parts of the API that only kubectl uses: tables, OpenAPI and protobuf. The feature `kubectl` enables them.
 //!
-//! Without them, the cluster answers like a server that does not know them: whole objects instead of tables, 415 for
-//! protobuf bodies, 404 for OpenAPI.
+//! Without the feature, the cluster sends whole objects instead of tables, 415 for protobuf bodies, and 404 for
+//! OpenAPI.
 
 pub(super) mod openapi;
 pub(super) mod protobuf;

@@ -104,8 +104,8 @@ fn varint(rest: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Reads a message with at most `levels` nested messages. The limit is needed because messages can be recursive, as
-/// JSON schemas are.
+/// Reads a message with at most `levels` nested messages. The limit is needed because messages such as JSON schemas can
+/// contain themselves.
 fn message(name: &str, raw: &[u8], levels: usize) -> Option<Map<String, Value>> {
     let levels = levels.checked_sub(1)?;
     let known = MESSAGES.get(name)?;
