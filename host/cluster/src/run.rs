@@ -1,4 +1,4 @@
-//! The task that runs the controllers. It ends when the last handle of the cluster is dropped.
+//! The task that runs the controllers. The task ends when the last handle of the cluster is dropped.
 
 use std::sync::{Arc, Weak};
 

@@ -1,5 +1,5 @@
-//! Tests requests that the server refuses. Also tests that no request crashes the server. If a real server refuses the
-//! same request, the message is the same.
+//! Tests requests that the server refuses. Also tests that no request crashes the server. If a real server also refuses
+//! a request, the cluster answers with the message of the real server.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
 
 use crate::support::{api_of, apply, code, config_maps, definition, install, start, widget, widgets};

@@ -103,7 +103,7 @@ fn if_there<T>(done: io::Result<T>) -> io::Result<Option<T>> {
 const KEY_FILE: &str = "key";
 
 /// Returns the key of a directory, and creates the key if it is missing. If two processes create a key at the same
-/// time, both use the first one.
+/// time, both use the key that was created first.
 fn key(directory: &Path) -> io::Result<[u8; KEY]> {
     let path = directory.join(KEY_FILE);
     if !path.exists() {

@@ -1,7 +1,7 @@
-//! Code that implements the contract, either as a component or as functions of this process.
+//! Code that implements the contract.
 //!
 //! There are two forms: a component in a sandbox ([`crate::engine`]), and functions of this process ([`Native`]). Tests
-//! and benches run both through the same pass.
+//! and benches run both forms through the code of one pass.
 
 use crate::{
     contract::{Descriptor, EnvVar, Found, Need, Observation, Plan, Refusal, Report, Subject},

@@ -99,7 +99,7 @@ pub enum CompileError {
 }
 
 impl CompileError {
-    /// Returns whether another attempt with the same component would fail for the same reason.
+    /// Returns whether the compile step would fail in the same way if the caller tried the component again.
     pub fn is_lasting(&self) -> bool {
         !matches!(self, Self::NotRun(_) | Self::Killed | Self::Unwanted | Self::Starved { .. })
     }

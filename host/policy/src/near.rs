@@ -20,7 +20,8 @@ fn within<'a>(allowed: usize, written: &str, names: impl IntoIterator<Item = &'a
         .map(|(_, name)| name)
 }
 
-/// Returns the number of letters that were added, left out, changed or swapped with their neighbor. Ignores case.
+/// Returns the number of letters that were added, left out, changed or swapped with their neighbor. Treats upper and
+/// lower case as equal.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.to_lowercase().chars().collect(), b.to_lowercase().chars().collect());
     let mut before_last: Vec<usize> = Vec::new();

@@ -21,7 +21,7 @@ pub enum Rule {
     OwnNamespace,
     /// No manifest is the object itself.
     NotItself,
-    /// No two manifests are the same object.
+    /// No two manifests have the same kind and name.
     NoDuplicates,
     /// The number and the size of manifests are limited.
     Bounded,

@@ -153,7 +153,7 @@ fn entry<'a>(value: &'a mut Value, field: &str) -> &'a mut Value {
     inner
 }
 
-/// Returns the ConfigMaps of a plan that a pod spec, or a part of one, refers to.
+/// Returns the ConfigMaps of a plan to which a pod spec, or a part of a pod spec, refers.
 pub fn referred_config_maps<'a>(spec: &Value, plan: &'a [Value]) -> Vec<&'a Value> {
     let referred = references(spec);
     let is_referred = |config: &&Value| {

@@ -28,7 +28,7 @@ fn check(built_in: BuiltIn) -> Check {
     check_of(built_in, component())
 }
 
-/// Checks another component at the same gate.
+/// Checks a component with these bytes at the gate of [`check`].
 fn check_of(built_in: BuiltIn, bytes: Vec<u8>) -> Check {
     let gate = Gate {
         engine: crate::support::engine(),
@@ -52,8 +52,8 @@ fn is_compiled_again(built_in: BuiltIn) -> bool {
 
 /// Returns the built-in code as a constant of the program would contain it.
 fn code(of: &Digest, made: Vec<u8>) -> BuiltIn {
-    // SAFETY: the tests verify that the engine refuses code of another component before it loads the code, or that the
-    // gate does not use the code.
+    // SAFETY: some tests pass code of another component. They verify that the engine refuses such code before loading,
+    // or that the gate does not use the code.
     unsafe { BuiltIn::new(*of, made.leak()) }
 }
 

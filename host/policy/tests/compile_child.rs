@@ -1,5 +1,5 @@
 //! Tests of the compile child: its code can be loaded, and its cost is limited. This test has its own executable,
-//! because the child is the same executable with a hidden argument.
+//! because the child runs the executable of the test with a hidden argument.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod support;

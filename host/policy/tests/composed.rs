@@ -1,5 +1,5 @@
-//! Tests components that are composed of others. Each part has its own instances and its own memory, and calls between
-//! parts copy values from one memory to the other.
+//! Tests components that are composed of others. Each inner component has its own instances and its own memory. A call
+//! between two inner components copies values between their memories.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use kaos_policy::{

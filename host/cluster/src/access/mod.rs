@@ -29,7 +29,7 @@ pub(crate) enum Access {
 /// The error that a rules review contains if a webhook also decides about access.
 const UNLISTED: &str = "webhook authorizer does not support user rule resolution";
 
-/// A rule that a test sets. It returns whether a request is allowed.
+/// A rule of a test: a function that returns whether a request is allowed.
 pub(crate) type Rule = dyn Fn(&Attempt) -> bool + Send + Sync;
 
 impl Access {

@@ -88,7 +88,8 @@ pub(super) fn delete_many(state: &mut State, request: &Request<'_>) -> Result<An
     Ok(Answer::List { items, revision, next: None, remaining: None, resource: Arc::clone(request.resource) })
 }
 
-/// Deletes an object. If finalizers or a grace period keep the object, marks it as deleted and returns it.
+/// Deletes an object. If finalizers or a grace period keep the object, marks the object as deleted and returns the
+/// object.
 pub(crate) fn delete(
     state: &mut State,
     resource: &Resource,
@@ -157,7 +158,7 @@ fn mark(resource: &Resource, object: &mut Value, grace: i64, now: &str, marked: 
     }
 }
 
-/// Returns the grace period. It is 0 for all objects except running pods.
+/// Returns the grace period of a running pod, and 0 for all other objects.
 fn grace_period(resource: &Resource, object: &Value, deletion: &Deletion) -> i64 {
     let scheduled = object["spec"]["nodeName"].is_string();
     let over = matches!(object["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));

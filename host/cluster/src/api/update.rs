@@ -58,8 +58,8 @@ pub(super) fn replace(
     write::commit(state, resource, request.subresource, old, new, request.call.options.dry_run)
 }
 
-/// Returns the managed fields to which the server adds the fields of an update. These are the managed fields in the
-/// request. If the request has none, these are the stored managed fields.
+/// Returns the managed fields to which the server adds the fields of an update. Prefers the managed fields in the
+/// request to the stored managed fields.
 fn managers_of(old: &Value, new: &Value, subresource: &str) -> Managed {
     let stored = Managed::of(old);
     if !subresource.is_empty() {

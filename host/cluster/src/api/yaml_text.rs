@@ -1,5 +1,5 @@
-//! Treats the raw text of a body as a real server's YAML parser does. That parser refuses most control characters. It
-//! treats U+0085 as a line break, and converts a line break within a text to a space.
+//! Treats the raw text of a body as a real server's YAML parser does. A real server's parser refuses most control
+//! characters. The parser also treats U+0085 as a line break, and converts a line break within a text to a space.
 
 use std::borrow::Cow;
 

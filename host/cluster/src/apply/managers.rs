@@ -127,7 +127,7 @@ impl Managed {
         Ok(new)
     }
 
-    /// Gives all fields of `live` to one manager. This manager represents all writes before the first apply.
+    /// Gives all fields of `live` to one manager, which represents all writes before the first apply.
     pub(crate) fn adopt_unmanaged(
         &mut self,
         blank: &Value,

@@ -1,5 +1,5 @@
-//! The strategic merge patch of built-in kinds. It merges lists by key. Directives (`$patch`, `$retainKeys`,
-//! `$deleteFromPrimitiveList`, `$setElementOrder`) express all other changes.
+//! The strategic merge patch of built-in kinds. A strategic merge patch merges lists by key. Directives (`$patch`,
+//! `$retainKeys`, `$deleteFromPrimitiveList`, `$setElementOrder`) express all other changes.
 
 use serde_json::{Map, Value};
 

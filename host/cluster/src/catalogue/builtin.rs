@@ -53,7 +53,7 @@ const ROWS: &[Row] = &[
     ),
 ];
 
-/// The built-in types. They are built only once, because reading their schemas takes time.
+/// The built-in types. The crate builds these types only once, because reading their schemas takes time.
 pub(super) static RESOURCES: LazyLock<Vec<Arc<Resource>>> =
     LazyLock::new(|| resources().into_iter().map(Arc::new).collect());
 

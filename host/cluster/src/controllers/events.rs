@@ -44,7 +44,7 @@ pub(super) fn record(state: &mut State, about: &Value, name: &str, told: &Told<'
     state.store.put(&events, &key, event);
 }
 
-/// Deletes an Event that has expired. If it has not, returns the time until it expires.
+/// Deletes an Event that has expired. For any other Event, returns the time until the Event expires.
 pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<Duration> {
     let events = GroupResource::new("", "events");
     let event = state.store.get(&events, key)?;

@@ -1,4 +1,4 @@
-//! The status of a pod: writes it as the kubelet does, and reads it for other controllers.
+//! Writes the status of a pod as the kubelet does, and reads the status of a pod for other controllers.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,8 +1,8 @@
 //! Schemas of objects. Schemas of built-in kinds and of custom resources become the same tree.
 //!
-//! [`node`] reads OpenAPI into a tree. All code that depends on the shape of objects walks this tree: pruning,
-//! defaulting and validation in this module, and server-side apply and strategic merge in [`crate::apply`]. `kube-cel`
-//! evaluates CEL rules if their [`cost`] is within the limits.
+//! [`node`] reads OpenAPI into a tree. All code that depends on the shape of objects walks this tree. Pruning,
+//! defaulting and validation are in this module. Server-side apply and strategic merge are in [`crate::apply`].
+//! `kube-cel` evaluates CEL rules if their [`cost`] is within the limits.
 
 mod cost;
 pub(crate) mod defaults;

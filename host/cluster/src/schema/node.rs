@@ -80,7 +80,7 @@ pub(crate) enum Strategy {
     Replace,
     /// The values of both lists are merged.
     MergeValues,
-    /// The items of both lists are merged if they have the same value of this key.
+    /// The patch merges two items whose values of this key are equal.
     MergeBy(String),
 }
 

@@ -23,8 +23,8 @@ pub(crate) fn fault(text: &str) -> Option<String> {
     }
 }
 
-/// Escapes characters that are literals in Go but not in the `regex` crate. These are braces that form no repetition,
-/// and also brackets and set operators inside of a class.
+/// Escapes characters that are literals in Go but not in the `regex` crate: braces that form no repetition, and
+/// brackets and set operators inside of a class.
 fn without_sets(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     let mut in_class = false;

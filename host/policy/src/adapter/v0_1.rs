@@ -6,7 +6,7 @@ pub(crate) mod policy {
     wasmtime::component::bindgen!({ path: "../../wit", world: "policy" });
 }
 
-/// World `environment-overlay`, with the same types.
+/// World `environment-overlay`, with the types of world `policy`.
 #[allow(missing_docs, unreachable_pub, clippy::pedantic)]
 pub(crate) mod overlay {
     wasmtime::component::bindgen!({

@@ -90,7 +90,7 @@ pub struct Plan {
     pub env: Vec<EnvVar>,
     /// Messages for the user.
     pub notes: Vec<Note>,
-    /// The finalizer for the object. It replaces the finalizer of the claim.
+    /// The finalizer for the object, in place of the finalizer of the claim.
     pub finalizer: Option<String>,
     /// The names of PersistentVolumeClaims in the plan that outlive the object.
     pub kept: Vec<String>,
@@ -134,7 +134,7 @@ impl Refusal {
     }
 }
 
-/// The result of a pass, as the policy sees it when it assesses the children.
+/// The result of a pass, in the form that a policy sees when the policy assesses the children.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Outcome {

@@ -327,7 +327,7 @@ fn object(path: &str, text: &str) -> Result<(), DescribeError> {
     }
 }
 
-/// Checks an `extra`. It must be an object without members, because this version of the contract defines no members.
+/// Checks that an `extra` is an object without members. This version of the contract defines no members.
 fn nothing_extra(path: &str, text: &str) -> Result<(), DescribeError> {
     object(path, text)?;
     match extra::unknown(text) {

@@ -3,8 +3,8 @@
 use crate::contract::ResourceType;
 
 /// Returns whether a type is part of Kubernetes: in the core group, in a group without a domain, or in one of the
-/// Kubernetes project's own groups. No policy may claim such a type: a policy would see all objects of the type, and
-/// only Kubernetes' own controllers may act on these objects.
+/// Kubernetes project's own groups. No policy may claim such a type. A policy would see all objects of the type, but
+/// only Kubernetes' own controllers may act on them.
 pub fn is_built_in(of: &ResourceType) -> bool {
     let group = of.group();
     let owned = |domain: &str| group == domain || group.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'));
@@ -12,7 +12,7 @@ pub fn is_built_in(of: &ResourceType) -> bool {
 }
 
 /// Whether objects of a type are cluster-scoped, grant rights, or redirect traffic of others, judged by the name. A
-/// policy may neither create them nor answer for them.
+/// policy may neither create nor answer for such objects.
 pub fn is_cluster_power(of: &ResourceType) -> bool {
     const GROUPS: [&str; 10] = [
         "rbac.authorization.k8s.io",

@@ -9,8 +9,8 @@ use super::{Compiled, Engine, EngineError};
 use crate::digest::Digest;
 
 /// Compiled code of a built-in component: the fingerprint of the engine that compiled it, then the code, packed with
-/// gzip. Packed code saves memory: it takes a third of the pages, and a page of the program's file takes no memory
-/// before the program reads it.
+/// gzip. Packed code saves memory, because it takes a third of the pages. A page of the program's file takes no memory
+/// before the program reads the page.
 #[derive(Debug, Clone, Copy)]
 pub struct BuiltIn {
     component: Digest,

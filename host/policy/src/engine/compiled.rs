@@ -4,8 +4,8 @@
 //! Compiled code is machine code, and wasmtime checks it only lightly: the author of the bytes could control this
 //! process. So the bytes come from three sources only. Each source has one function that creates a [`Compiled`]:
 //!
-//! - The compile step ([`crate::compile`]). It runs this same binary on a component that the inspection accepted, and
-//!   reads the code from a pipe that no other process writes to.
+//! - The compile step ([`crate::compile`]). The compile step runs this binary on a component that the inspection
+//!   accepted. The step reads the code from a pipe to which no other process writes.
 //! - The cache ([`crate::cache`]) of the command line. Each entry carries a keyed hash of its bytes, of the component's
 //!   digest and of the engine's fingerprint. Only the user can read the key. The cache verifies the hash before
 //!   wasmtime maps the entry into memory. After that, only the user can replace the entry, and this user could also

@@ -25,7 +25,7 @@ pub(crate) const TABLES: u32 = 12;
 pub(super) fn compiling() -> Config {
     let mut config = Config::new();
     config
-        // Fuel is exact, so a pass that runs out of fuel does so on every machine.
+        // Fuel is exact. If a pass runs out of fuel on one machine, it runs out of fuel on every machine.
         .consume_fuel(true)
         .operator_cost(prices())
         // A sandbox that gets no processor does not use up its fuel. So `ticks` also limits its time.
@@ -55,7 +55,7 @@ pub(super) fn compiling() -> Config {
     config
 }
 
-/// Returns the same options, and also reserves memory for sandboxes.
+/// Returns the options of [`compiling`], and also reserves memory for sandboxes.
 pub(super) fn running() -> Config {
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(SANDBOXES)

@@ -5,7 +5,7 @@ use wasmtime::component::{Component, Linker};
 use super::{EngineError, WasmCode, compiled::Compiled, config, state::State, ticks};
 use crate::code::World;
 
-/// Compiles, loads and instantiates components. A clone shares the same wasmtime engine.
+/// Compiles, loads and instantiates components. All clones share one wasmtime engine.
 #[derive(Clone)]
 pub struct Engine {
     pub(super) inner: wasmtime::Engine,

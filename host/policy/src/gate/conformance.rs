@@ -1,5 +1,5 @@
-//! Evaluates a policy's own samples. The policy must give the same answer twice, stay within the limits, pass the
-//! guard, and return a plan for at least one sample of each kind.
+//! Evaluates a policy's own samples. The policy must give equal answers in two passes, stay within the limits and pass
+//! the guard. For each kind, the policy must return a plan for at least one sample.
 
 use std::{
     cell::{Cell, RefCell},

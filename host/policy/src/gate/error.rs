@@ -92,7 +92,7 @@ pub enum LoadError {
         /// The reason why the version is unknown.
         why: String,
     },
-    /// The policy answers the same question in different ways.
+    /// The policy gives two different answers to one question.
     #[error("sample {sample} of {kind}: two passes differ in their {what}: a policy is a pure function")]
     NotDeterministic {
         /// The claimed kind.
@@ -161,7 +161,7 @@ impl LoadError {
         }
     }
 
-    /// Returns whether the same bytes would fail for the same reason again.
+    /// Returns whether another check of the bytes would end with this error again.
     pub fn is_lasting(&self) -> bool {
         match self {
             Self::Compile(error) => error.is_lasting(),

@@ -23,8 +23,8 @@ impl Server for Known {
     }
 }
 
-/// Returns whether a server that reports this version may have fields that this program does not know. Treats an
-/// unreadable version as newer.
+/// Returns whether a server of this version may have fields that this program does not know. Treats an unreadable
+/// version as newer.
 pub fn is_newer(major: &str, minor: &str) -> bool {
     let number = |text: &str| {
         let digits: String = text.chars().take_while(char::is_ascii_digit).collect();

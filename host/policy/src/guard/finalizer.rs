@@ -1,5 +1,6 @@
-//! Checks the finalizer that a plan asks for. The operator adds it to the object and removes it when the children are
-//! gone. The operator finds the finalizer by its name, so the name must not belong to another controller.
+//! Checks the finalizer that a plan asks for. The operator adds the finalizer to the object, and removes the finalizer
+//! when the children are gone. The operator finds the finalizer by its name, so the name must not belong to another
+//! controller.
 
 use serde_json::Value;
 

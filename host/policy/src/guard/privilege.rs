@@ -1,5 +1,6 @@
 //! Checks fields that give more power than a pod has by default. Three sources can allow such a field: the operator's
-//! settings, a grant, and the user's own spec. The spec can do so only if the operator lets users raise privileges.
+//! settings, a grant, and the user's own spec. The user's spec can allow a field only if the operator lets users raise
+//! privileges.
 
 use serde_json::Value;
 

@@ -1,8 +1,8 @@
-//! Checks the Secrets and PersistentVolumeClaims that pods use. Each of them must be named in the user's spec or in the
-//! settings, listed in a grant, or part of the same plan.
+//! Checks the Secrets and PersistentVolumeClaims that pods use. The user's spec, the settings or a grant must name each
+//! of these objects, unless the plan itself contains the object.
 //!
-//! For the data source of a PersistentVolumeClaim, being part of the same plan is not enough. The new claim copies the
-//! data at once, and an object of another owner may already have the planned name.
+//! A data source of a PersistentVolumeClaim needs such a name even if the plan contains the data source. The new claim
+//! copies the data at once, and an object of another owner may already have the planned name.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -182,7 +182,8 @@ fn elsewhere<'a>(reference: &'a Value, own: &str) -> Option<&'a str> {
     reference["namespace"].as_str().filter(|namespace| !namespace.is_empty() && *namespace != own)
 }
 
-/// Finds the Secrets of a ServiceAccount. Every pod of the ServiceAccount gets them, although no pod spec names them.
+/// Finds the Secrets of a ServiceAccount. Every pod of the ServiceAccount gets these Secrets, although no pod spec
+/// names them.
 fn of_account<'a>(manifest: &'a Value, found: &mut impl FnMut(FieldPath, &'a str)) {
     if manifest["apiVersion"] != "v1" || manifest["kind"] != "ServiceAccount" {
         return;

@@ -56,8 +56,8 @@ impl Search<'_> {
     }
 }
 
-/// Returns whether the two numbers may be the same number: a policy that reads and writes a fraction may change its
-/// last digit.
+/// Returns whether two numbers are equal except perhaps for the last digit of a fraction. A policy that reads and
+/// writes a fraction may change this digit.
 fn is_same_fraction(one: &Value, other: &Value) -> bool {
     let fraction = |value: &Value| value.as_f64().filter(|_| value.is_f64());
     fraction(one).zip(fraction(other)).is_some_and(|(one, other)| (one - other).abs() <= one.abs() * 4.0 * f64::EPSILON)

@@ -28,8 +28,8 @@ pub(super) fn running(container: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Find
     restarts(container, found);
 }
 
-/// Checks an init container. An init container runs before the other containers. If its restart policy is `Always`, it
-/// also keeps running together with them.
+/// Checks an init container. An init container runs before the other containers. An init container with the restart
+/// policy `Always` also keeps running together with the other containers.
 pub(super) fn before(container: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Findings) {
     common(container, pod, found);
     restarts(container, found);

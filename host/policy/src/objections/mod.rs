@@ -84,8 +84,8 @@ fn is_same_place(one: &ValidationError<'_>, other: &ValidationError<'_>) -> bool
     one.instance_path().as_str() == other.instance_path().as_str()
 }
 
-/// Returns whether the value's author cannot have meant an alternative. This is so if the alternative accepts only
-/// values of another type, or only other listed values.
+/// Returns whether an alternative accepts only values of another type, or only other listed values. The value's author
+/// cannot have meant such an alternative.
 fn excludes(inner: &ValidationError<'_>, outer: &ValidationError<'_>) -> bool {
     is_same_place(inner, outer)
         && matches!(

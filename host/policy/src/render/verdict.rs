@@ -28,7 +28,7 @@ pub enum Verdict {
 pub struct Planned {
     /// The stamped manifests in the policy's order, exactly as the host applies them.
     pub manifests: Vec<Value>,
-    /// The plan gates. They hold back the first apply. After one complete apply, they have no effect, unless
+    /// The plan gates, which hold back the first apply. After one complete apply, the plan gates have no effect, unless
     /// `gates_hold` is set.
     pub gates: Vec<Blocker>,
     /// The plan's mapping of variables.
@@ -39,7 +39,7 @@ pub struct Planned {
     pub overlaid: BTreeMap<(String, String), usize>,
     /// Messages for the user.
     pub notes: Vec<Note>,
-    /// The finalizer that the plan asks for. It replaces the finalizer of the claim.
+    /// The finalizer that the plan asks for, in place of the finalizer of the claim.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finalizer: Option<String>,
     /// Whether the gates also hold back later changes to workloads that already run.

@@ -27,7 +27,8 @@ pub(super) fn length(text: &str) -> Result<(), SchemaError> {
     Ok(())
 }
 
-/// Refuses a schema that expands beyond the limits, or that contains a reference to anything but a part of itself.
+/// Refuses a schema that expands beyond the limits. Also refuses a schema with a reference to anything outside of the
+/// schema.
 pub(super) fn check(root: &Value) -> Result<(), SchemaError> {
     BoundsWalk { root, left: VALUES, path: Vec::new(), references: Vec::new() }.value(root, 0)
 }

@@ -69,8 +69,7 @@ impl Effective {
         self.given_by(|origin| *origin == Origin::Annotation)
     }
 
-    /// Returns each value from a namespace's settings, with its path and source. The third part is a tree that contains
-    /// only this value.
+    /// Returns each value from a namespace's settings: its path, its source, and a tree that contains only this value.
     pub(crate) fn of_namespaces(&self) -> impl Iterator<Item = (&Path, &Source, Value)> {
         self.given_one_by_one(|origin| matches!(origin, Origin::NamespacePolicy(_)))
     }

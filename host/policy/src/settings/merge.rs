@@ -70,7 +70,8 @@ fn overlay(base: &mut Value, layer: &Value, path: &Path, sources: &mut BTreeMap<
     }
 }
 
-/// Removes the sources of a setting and of all settings below it. These paths directly follow one another in the map.
+/// Removes the sources of a setting and of all settings below it. The paths of these settings follow one another in the
+/// map.
 fn forget(path: &Path, sources: &mut BTreeMap<Path, Source>) {
     let below: Vec<Path> =
         sources.range(path..).map(|(other, _)| other).take_while(|other| path.covers(other)).cloned().collect();

@@ -47,7 +47,7 @@ impl Path {
         Self(names)
     }
 
-    /// Returns whether the other path is equal to this one or below it.
+    /// Returns whether `other` is equal to this path or below this path.
     pub fn covers(&self, other: &Self) -> bool {
         other.0.starts_with(&self.0)
     }

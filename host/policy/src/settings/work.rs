@@ -29,7 +29,7 @@ struct Work<'a> {
     left: usize,
     /// How often the validator may visit the current part. The validator first checks whether one of several
     /// alternatives fits. If none fits, the validator visits all alternatives again to collect their errors. For nested
-    /// alternatives, the validator does so on each level.
+    /// alternatives, the validator repeats the visits on each level.
     times: usize,
 }
 

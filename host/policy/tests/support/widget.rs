@@ -1,4 +1,4 @@
-//! A native policy for Widgets that reads its answers from the object. It returns `spec.plan` as its plan.
+//! A native policy for Widgets that reads its answers from the object. The policy returns `spec.plan` as its plan.
 //! `spec.planned` contains a plan as texts, so that the user's spec does not contain its values.
 #![allow(dead_code, clippy::unnecessary_wraps, clippy::needless_pass_by_value)]
 
