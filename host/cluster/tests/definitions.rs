@@ -74,7 +74,7 @@ async fn a_new_object_has_the_default_of_the_status_and_not_the_status_that_a_us
     sent["status"] = json!({"observedGeneration": 7, "ready": true});
     let made = apply(&api, "w", "one", sent).await.unwrap();
     assert_eq!((&made.data["status"], &api.get("w").await.unwrap().data["status"]), (&wanted, &wanted));
-    assert_eq!(cluster.objects("test.io", "widgets")[0]["status"], wanted, "a watch shows the same status");
+    assert_eq!(cluster.objects("test.io", "widgets")[0]["status"], wanted, "the stored object has this status too");
 }
 
 #[tokio::test(start_paused = true)]

@@ -37,7 +37,7 @@ fn a_pass_waits_for_a_too_large_object_until_it_is_smaller() {
         assert!(blocker.message.contains("data: 20,000 fields are too many, at most 10,000"), "{}", blocker.message);
         assert_eq!(rendered.needs.len(), 1, "the operator still watches the object");
         let Answer::Objects(shown) = &rendered.subject().found[0].answer else { panic!("no object") };
-        assert!(shown[0].len() < 1_000, "the report shows only the name");
+        assert!(shown[0].len() < 1_000, "the policy's subject contains only the name");
         assert!(!rendered.recalled());
     }
     let rendered = renderer.render(&object, &holding(5)).unwrap();
