@@ -43,7 +43,7 @@ impl Offer {
 
 impl Given {
     /// Returns why these settings cannot serve together with older settings; `None` if they can. Equal values conflict
-    /// too: a user who later changes one of the values should not have to find the other one.
+    /// too: otherwise a user who later changes the value would have to change it in both packages.
     pub(super) fn clash(&self, older: &Self) -> Option<String> {
         let (own, other) = (&self.tuning.layer, &older.tuning.layer);
         if own.policy != other.policy || !self.reach.meets(&older.reach) {
@@ -60,8 +60,8 @@ impl Given {
     }
 }
 
-/// Returns the first path that both trees set, by the rules for merging settings: objects key by key, all other values
-/// as a whole.
+/// Returns the first path that both trees set. Like the merge of settings, compares objects key by key, and all other
+/// values as a whole.
 fn common(one: &Value, other: &Value, at: &Path) -> Option<Path> {
     match (one, other) {
         (Value::Object(one), Value::Object(other)) => {

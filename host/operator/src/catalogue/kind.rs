@@ -160,7 +160,7 @@ impl Kind {
         &self.stack
     }
 
-    /// Returns the types that the policies can use if the cluster serves them, and that this cluster serves.
+    /// Returns the optional types of the policies (`wishes`) that this cluster serves.
     pub(super) fn served(&self, is_served: impl Fn(&ResourceType) -> bool) -> Vec<ResourceType> {
         let wishes = self.claims().flat_map(|claim| &claim.wishes);
         let mut served: Vec<ResourceType> = wishes.filter(|wish| is_served(wish)).cloned().collect();

@@ -29,8 +29,8 @@ pub struct Book {
     pub serving: BTreeSet<ObjectKey>,
     /// Objects on which the revision failed and for which a fallback answers, each with the failure.
     pub failing: BTreeMap<ObjectKey, String>,
-    /// Objects for which the revision is left out although they do not count against the revision: the revision refused
-    /// them, or no policy serves them.
+    /// Objects for which the revision is left out, and which do not count against the revision. The revision refused
+    /// these objects, or no policy serves them.
     pub held: BTreeSet<ObjectKey>,
 }
 
@@ -117,7 +117,8 @@ impl Ledger {
         }
     }
 
-    /// Returns the objects that pin a policy. A revision that objects do not pin does not answer for them.
+    /// Returns the objects that pin a policy. A revision answers for such an object only if the object pins the
+    /// revision.
     pub fn choosing(&self) -> BTreeSet<ObjectKey> {
         lock(&self.choosing).clone()
     }

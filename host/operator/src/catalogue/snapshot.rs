@@ -221,7 +221,7 @@ impl Answers {
         &self.emitted
     }
 
-    /// Returns whether the same policies as `before` answer for the objects of a namespace.
+    /// Returns whether the same policies answer for the objects of a namespace as in `before`.
     pub fn are_in(&self, namespace: &str, before: &Self) -> bool {
         let pins = |answers: &Self| -> Vec<Arc<Kind>> {
             let place = answers.namespaces.contains_key(namespace).then_some(namespace);

@@ -28,7 +28,7 @@ pub(crate) struct Case {
     given: Vec<Layer>,
 }
 
-/// The error that a policy's plans for its samples have with certain settings.
+/// An error in a policy's plans for its own samples, and the settings that cause the error.
 #[derive(Debug, Clone)]
 pub(crate) struct Misfit {
     pub(crate) error: LoadError,
@@ -62,8 +62,8 @@ impl Unfit {
 
 fn not_with(what: &str) -> String {
     format!(
-        "{what}; these active settings do not fit the policy: correct or delete them, before you install the \
-        policy or together with it"
+        "{what}; these active settings do not fit the policy: correct or delete the settings before you install \
+        the policy, or in the same apply"
     )
 }
 
@@ -169,9 +169,10 @@ impl RevisionSet {
         Ok(self.cases(name, serving, &arranged?))
     }
 
-    /// Returns the cases for a revision. Settings are tried on each policy of their name that answers where the
-    /// settings apply. A policy is tried with the settings that apply where the policy answers. A package of the
-    /// operator's namespace is never tried with policies and settings that a tenant installed in its own namespace.
+    /// Returns the cases for a revision. For settings, returns a case for each policy that the settings name, if the
+    /// policy answers where the settings apply. For a policy, returns a case for each place, with the settings that
+    /// apply in this place. A package of the operator's namespace is never tried with policies and settings that a
+    /// tenant installed in its own namespace.
     pub(crate) fn cases(&self, name: &str, serving: &BTreeSet<String>, arranged: &Arranged) -> Vec<Case> {
         let Some(entry) = self.entries.get(name) else { return Vec::new() };
         let is_local = matches!(entry.reach, Reach::Own(_));

@@ -112,7 +112,7 @@ pub(super) struct Lifecycle {
     checking: BTreeSet<String>,
     /// Revisions that passed the gate and wait for a change outside their own package.
     waiting: BTreeMap<String, Content>,
-    /// Revisions for whose claims the operator has the rights, while they are being tried.
+    /// Revisions that are being tried, and for whose claims the operator has the rights.
     permitted: BTreeSet<String>,
     /// For each refused revision, the policies or settings on which the refusal depends, as of the time of the refusal.
     refused_under: BTreeMap<String, BTreeSet<String>>,
@@ -125,7 +125,7 @@ pub(super) struct Lifecycle {
     unkept: BTreeMap<String, Arc<Package>>,
     /// The time of the next attempt to store the packages in `unkept`. `None` before the first attempt.
     keep_due: Option<Instant>,
-    /// Revisions whose objects all had a pass since this process started, or that this process admitted.
+    /// Revisions that this process admitted, and revisions whose objects all had a pass since this process started.
     counted: BTreeSet<String>,
     /// The record that could not be deleted in the last attempt.
     stuck: Option<String>,
@@ -197,8 +197,8 @@ impl Lifecycle {
         }
     }
 
-    /// Takes every step that is possible now. Returns the delay until the next round if nothing changes, and the error
-    /// of a failed step.
+    /// Takes every step that is possible now. Returns the delay after which the next round starts even if nothing
+    /// changes, and the error of a failed step.
     pub(super) async fn settle(&mut self) -> (Option<Duration>, Result<(), StepError>) {
         let mut wait = None;
         let done = self.round(&mut wait).await;
@@ -247,7 +247,7 @@ impl Lifecycle {
         }
     }
 
-    /// Returns the packages. Returns `None` while packages or records were not listed yet.
+    /// Returns the packages. Returns `None` until the watches have listed the packages and the records.
     async fn observe_packages(&mut self, wait: &mut Option<Duration>) -> Result<Option<Vec<Found>>, StepError> {
         if !self.sources.are_known() {
             self.tools.catalogue.waits_for("the policy ConfigMaps were not listed yet".to_owned());

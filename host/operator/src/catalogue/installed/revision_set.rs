@@ -189,7 +189,7 @@ impl RevisionSet {
         }
     }
 
-    /// Returns the lost revisions that are replaced by a predecessor that `is_one` selects.
+    /// Returns the lost revisions that a predecessor replaces, if `is_one` selects one of their predecessors.
     fn stood_in_for(
         &self,
         serving: &BTreeSet<String>,

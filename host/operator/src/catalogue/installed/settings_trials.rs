@@ -32,8 +32,8 @@ pub(super) struct SettingsTrials {
     background: Background<(Tried, Duration)>,
 }
 
-/// The number of trials for each revision whose results this process keeps: a policy may be tried with active settings,
-/// and with settings that wait for this policy.
+/// The number of trial results that this process keeps for each revision. The operator may try a policy with active
+/// settings, and with settings that wait for this policy.
 const KEPT: usize = 2;
 
 /// A trial of a revision.

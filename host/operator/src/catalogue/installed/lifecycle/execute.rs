@@ -145,15 +145,15 @@ impl Lifecycle {
         is_compiled
     }
 
-    /// Loads a revision that is to serve again in place of a quarantined revision. If the revision cannot be loaded any
-    /// more, this is recorded in its PolicyRevision, and the next plan chooses another revision.
+    /// Loads a revision that is to serve again in place of a quarantined revision. If the operator cannot load the
+    /// revision any more, it records the reason in the PolicyRevision. The next plan then chooses another revision.
     async fn restore_one(&mut self, name: &str, failed: &str, found: &[Found]) -> Result<(), StepError> {
         let Some(revision) = self.records.get(name).cloned() else { return Ok(()) };
         let was_open = self.is_held_open(name);
         match self.reload(&revision, found).await? {
             LoadResult::Serves => {
                 if was_open {
-                    // The policies that answer change, although the same revisions serve.
+                    // Other policies answer now, although the same revisions serve.
                     self.swap_again();
                     self.wake_settings(&revision.spec.source.namespace);
                 }

@@ -83,8 +83,9 @@ impl Lifecycle {
     }
 
     /// Returns whether a new package must wait for policies that served before this process started and are being
-    /// loaded. The package waits for the policies of its own namespace, unless it replaces one of them. It also waits
-    /// for the policies of other namespaces that had fewer turns, or equally many if the package replaces no policy.
+    /// loaded. The package waits for the policies of its own namespace, unless it replaces one of them. The package
+    /// also waits for the policies of other namespaces that had fewer turns. A package that replaces no policy also
+    /// waits for namespaces with equally many turns.
     pub(super) fn waits_for_loading(&self, source: &PolicySource) -> bool {
         if source.namespace == self.tools.duties.operator_namespace {
             return false;
@@ -172,7 +173,7 @@ impl Lifecycle {
     async fn load_one(&mut self, name: &str, revision: &Revision, found: &[Found]) {
         let is_first = self.loading.remove(name).is_some();
         match self.load_again(revision, found).await {
-            // The policies that answer change, although the same revisions serve.
+            // Other policies answer now, although the same revisions serve.
             Ok(LoadResult::Serves | LoadResult::Withheld) => self.swap_again(),
             Ok(LoadResult::Never) => drop(self.revisions.entries.remove(name)),
             Err(error) | Ok(LoadResult::NotYet(error)) if is_first => {

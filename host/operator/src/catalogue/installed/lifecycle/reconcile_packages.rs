@@ -105,8 +105,8 @@ impl Lifecycle {
     }
 
     /// Waits for a running check, trial or question of a package of the operator's own namespace. Otherwise passes
-    /// would create children before the package serves, and change these children afterwards. Returns whether it had to
-    /// wait.
+    /// would create children before the package serves, and change these children afterwards. Returns whether a wait
+    /// was necessary.
     async fn until_checked(&mut self, found: &Found) -> bool {
         let is_own = found.source.namespace == self.tools.duties.operator_namespace;
         let Some(name) = self.name_of(found).filter(|_| is_own) else { return false };

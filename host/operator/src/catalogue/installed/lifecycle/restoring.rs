@@ -125,7 +125,7 @@ impl Lifecycle {
             Err(refused) => Err(refused),
         };
         match content {
-            // Settings whose policy does not exist are not withheld: they have no effect.
+            // Do not withhold settings whose policy does not exist: such settings have no effect.
             Err(NotAdmitted { transition, again: false }) if serves && transition.reason != NO_SUCH_POLICY => {
                 self.withhold(revision, found, &format!("{}: {}", transition.reason, transition.message), false).await;
                 Ok(LoadResult::Withheld)

@@ -109,7 +109,7 @@ impl Lifecycle {
         })
     }
 
-    /// Makes all settings of a namespace due that wait until a policy is loaded. Returns whether there are such
+    /// Makes settings of a namespace due if they wait until a policy is loaded. Returns whether there are such
     /// settings.
     pub(super) fn wake_settings(&mut self, namespace: &str) -> bool {
         let records = &self.records;

@@ -18,8 +18,8 @@ use crate::{
 /// is behind.
 const APART: SignedDuration = SignedDuration::from_micros(1);
 
-/// Returns the age of a revision. An older operator did not record claims. The age of its revisions starts when the
-/// ConfigMap was `created` or, without a ConfigMap, when the record was created.
+/// Returns the age of a revision. Older versions of the operator did not record claims. The age of such a revision
+/// starts when its ConfigMap was `created`. If the ConfigMap is gone, the age starts when the record was created.
 pub(crate) fn age_of(revision: &Revision, created: Option<String>) -> Age {
     let recorded = || revision.metadata.creation_timestamp.as_ref().map(|time| time.0.to_string());
     let created = created.or_else(recorded).unwrap_or_default();
@@ -34,10 +34,10 @@ pub(crate) fn age_of(revision: &Revision, created: Option<String>) -> Age {
 }
 
 impl RevisionSet {
-    /// Starts the claim of a revision that is admitted now. The claim begins now. If the revision continues the claim
-    /// of a revision that it replaces, the claim begins at the `earlier` time, unless this would take a place from a
-    /// serving revision. `serving` contains the new revision, but not the replaced revision. `waiting` are revisions
-    /// that already wait for a place.
+    /// Starts the claim of a revision that is admitted now. The claim begins now, unless `earlier` is given: the time
+    /// at which the claim of the replaced revision began. Then the claim begins at this earlier time. If this would
+    /// take a place from a serving revision, the claim begins now after all. `serving` contains the new revision, but
+    /// not the replaced revision. `waiting` are revisions that already wait for a place.
     pub(crate) fn claim(
         &mut self,
         name: &str,
