@@ -96,7 +96,7 @@ mod tests {
             assert_eq!(meant(word), Ok(&kinds[0]), "{word}");
         }
         assert_eq!(meant("op"), Ok(&kinds[1]));
-        assert_eq!(meant("kite"), Ok(&kinds[2]), "it is not served, and has its kind for a name");
+        assert_eq!(meant("kite"), Ok(&kinds[2]), "the cluster does not serve this kind, so its only name is the kind");
         assert_eq!(
             meant("proxy").unwrap_err().to_string(),
             "proxy: is several kinds, write Proxy.net.example or Proxy.other.example"

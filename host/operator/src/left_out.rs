@@ -17,7 +17,8 @@ impl LeftOut {
         Self(kinds.into_iter().collect())
     }
 
-    /// Whether the operator leaves a type out of a claim. It leaves out only types that the claim can do without.
+    /// Returns whether the operator leaves a type out of a claim. The operator leaves out only optional types
+    /// (`wishes`).
     pub fn has(&self, claim: &Claim, of: &ResourceType) -> bool {
         claim.wishes.contains(of) && self.0.contains(&GroupKind::from(of))
     }
@@ -44,6 +45,6 @@ mod tests {
         assert!(left_out.has(&claim, &network));
         assert!(!left_out.has(&claim, &of("v1", "Service")), "the claim needs it");
         assert!(!LeftOut::default().has(&claim, &network));
-        assert!(!LeftOut::new(["NetworkPolicy".parse().unwrap()]).has(&claim, &network), "the group is another one");
+        assert!(!LeftOut::new(["NetworkPolicy".parse().unwrap()]).has(&claim, &network), "this kind has another group");
     }
 }

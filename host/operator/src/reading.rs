@@ -140,7 +140,7 @@ mod tests {
         for bytes in [&little, &big, &[&[0xff, 0xfe], &little[..]].concat(), &[&[0xfe, 0xff], &big[..]].concat()] {
             assert_eq!(told(bytes), "a: is text in UTF-16: save it as UTF-8");
         }
-        assert!(utf8("a".to_owned(), "\u{feff}kind: A".into()).is_ok(), "a mark of UTF-8 is none of another");
+        assert!(utf8("a".to_owned(), "\u{feff}kind: A".into()).is_ok(), "the byte order mark of UTF-8 is allowed");
         let missing = text(Path::new("/no/such/file"), 4).unwrap_err().to_string();
         assert!(missing.starts_with("/no/such/file: No such file"), "{missing}");
     }

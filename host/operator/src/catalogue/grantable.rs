@@ -102,9 +102,9 @@ impl Grantable {
             if let Some(of) = claim.reads.iter().find(is_costly) {
                 let kind = GroupKind::from(of);
                 let message = format!(
-                    "claims[{i}].reads: {kind}: the operator would watch all objects of this kind, and --grantable-reads \
-                     does not list the kind: remove the kind from the claim, or ask the operator's owner \
-                     to list the kind"
+                    "claims[{i}].reads: {kind}: the operator would watch all objects of this kind, and \
+                     --grantable-reads does not list the kind: remove the kind from the claim, or ask the \
+                     operator's owner to list the kind"
                 );
                 return Err(Overreach { reason: NOT_GRANTED, message });
             }

@@ -63,7 +63,7 @@ struct ResultsSoFar {
     entry: Option<Arc<Entry>>,
 }
 
-/// The facts about objects without a status that the current pass looked at.
+/// The objects without a status that the current pass looked at.
 #[derive(Default)]
 struct PassOverAll {
     /// The positions of objects to render before the object of this pass.
@@ -207,7 +207,8 @@ fn going(mut rendered: Rendered, object: &Value) -> Entry {
     let note = Note {
         severity: Severity::Info,
         reason: "BeingDeleted".to_owned(),
-        message: "the object is being deleted: the operator deletes its children, and applies none any more".to_owned(),
+        message: "the object is being deleted: the operator deletes its children, and applies no children any more"
+            .to_owned(),
         path: Some("metadata.deletionTimestamp".to_owned()),
     };
     rendered.verdict = Verdict::Planned(Arc::new(Planned { notes: vec![note], ..Planned::default() }));

@@ -59,8 +59,8 @@ pub enum PolicyError {
     },
     /// A policy emits a kind that another policy claims.
     #[error(
-        "{origin}: emits {of} for {claimed}, but a policy answers for {of}: a policy must not emit objects that a \
-         policy answers for"
+        "{origin}: emits {of} for {claimed}, but a policy answers for {of}: a policy must not emit objects of a \
+         kind that a policy answers for"
     )]
     EmitsClaimed {
         /// The policy that emits the kind.

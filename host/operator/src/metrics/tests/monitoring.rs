@@ -194,7 +194,7 @@ fn each_label_in_a_sum_exists_and_shown_labels_remain() {
         let (selectors, groupings) = (expression.selectors(), expression.groupings());
         for label in groupings.iter().flatten() {
             let is_known = GIVEN.contains(label) || selectors.iter().all(|it| it.row.labels.contains(label));
-            assert!(is_known, "{}: {label} is no label of what it is about", expression.of);
+            assert!(is_known, "{}: a selected metric has no label {label}", expression.of);
         }
         for label in &expression.shown {
             let is_left = groupings.first().is_some_and(|labels| labels.contains(&label.as_str()));

@@ -85,13 +85,13 @@ pub(crate) fn owner(live: &Value, uid: &str) -> Owner {
     }
 }
 
-/// Whether this operator or the earlier one made a live object that has no owner.
+/// Returns whether a live object without an owner comes from this operator or from the earlier operator.
 fn is_left_behind(live: &Value) -> bool {
     let manager = &live["metadata"]["labels"][MANAGED_BY];
     *manager == SHARED_BY_EARLIER || (*manager == MANAGER && applied_digest(live).is_some())
 }
 
-/// Whether the only owner of a live object has the group, kind and name of our owner.
+/// Returns whether the only owner of a live object has the group, kind and name of the wanted owner.
 fn is_left(wanted: &Wanted, live: &Value) -> bool {
     let ([theirs], Some(ours)) = (owners(live), controller(&wanted.body)) else { return false };
     let (their, our) = (ResourceType::of_object(theirs), ResourceType::of_object(ours));
@@ -199,10 +199,14 @@ mod tests {
         let before = json!({"uid": "u0", "kind": "Widget", "name": "a", "controller": true});
         assert_eq!(left(json!([before])), Decision::Left("Widget a".to_owned()));
         let foreign = Decision::Foreign("Widget a".to_owned());
-        assert_eq!(left(json!([before, {"uid": "u2", "kind": "Widget", "name": "b"}])), foreign, "others need it too");
+        assert_eq!(
+            left(json!([before, {"uid": "u2", "kind": "Widget", "name": "b"}])),
+            foreign,
+            "another owner needs the child too"
+        );
         let mut elsewhere = before.clone();
         elsewhere["apiVersion"] = json!("other.io/v1");
-        assert_eq!(left(json!([elsewhere])), foreign, "another kind of that name");
+        assert_eq!(left(json!([elsewhere])), foreign, "the owner has another group");
         let going = decided(|live| {
             live["metadata"]["ownerReferences"] = json!([before]);
             live["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");

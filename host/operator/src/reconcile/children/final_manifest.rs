@@ -79,8 +79,8 @@ impl Wanted {
     }
 }
 
-/// The order of children: configuration, identities and protection, then workloads, then everything that leads to
-/// workloads. So no workload and no route is open for a moment.
+/// Returns the rank of a type in the order of applies: first configuration, identities and protection, then workloads,
+/// then everything that leads to workloads. So every workload and route has its protection from the start.
 pub(crate) fn rank(of: &ResourceType, runs_pods: bool) -> u8 {
     const FIRST: [&str; 4] = ["ConfigMap", "Secret", "ServiceAccount", "PersistentVolumeClaim"];
     match of.group() {

@@ -88,8 +88,8 @@ mod tests {
         assert!(starts(json!({"replicas": 1}), json!({})));
         assert!(starts(json!({"replicas": 2}), json!({"replicas": 2, "availableReplicas": 0})));
         assert!(!starts(json!({"replicas": 2}), json!({"availableReplicas": 1})));
-        assert!(!starts(json!({"replicas": 0}), json!({})), "it is to have no pods");
-        assert!(!starts(json!({}), json!({})), "a Job, or what else tells nothing of the kind");
+        assert!(!starts(json!({"replicas": 0}), json!({})), "a workload with zero replicas is not starting");
+        assert!(!starts(json!({}), json!({})), "other kinds report no available pods");
         assert!(!starts(json!({"replicas": 1, "strategy": {"type": "Recreate"}}), json!({})));
     }
 }

@@ -1,4 +1,4 @@
-//! The memory of an object's children, by child. Children that leave the plan are forgotten.
+//! The memory of an object's children, by child. The memory forgets children that leave the plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ pub(crate) struct ChildrenMemory {
     by_child: BTreeMap<Mark, ChildMemory>,
     /// The rejection of the plan as a whole.
     pub(crate) rejected_plan: Option<Rejected>,
-    /// The children whose names an object of another owner has.
+    /// The planned children whose names are taken: an object of another owner has the same name.
     pub(crate) conflicts: BTreeSet<Reference>,
     /// The recent writes of each child.
     pub(crate) write_limit: WriteLimit,
@@ -38,7 +38,7 @@ pub(crate) struct ChildMemory {
     pub(crate) stored: Option<Stored>,
     /// The last manifest of the child that the API server rejected.
     pub(crate) rejected: Option<Box<Rejected>>,
-    /// The content of a ConfigMap that existed before this operator.
+    /// A hash of the content that a ConfigMap had before this operator first wrote the ConfigMap.
     pub(crate) found: Option<Mark>,
 }
 

@@ -24,8 +24,8 @@ pub(crate) enum Done {
     Foreign(String),
     /// The child is being deleted.
     Going,
-    /// The operator did not write the child yet, because another client set the replicas of this child of an earlier
-    /// operator.
+    /// The operator did not write the child yet. An earlier operator created this child, and another client set the
+    /// replicas.
     Scaled(Value),
 }
 

@@ -30,7 +30,7 @@ use crate::{
     watch::{ObjectKey, Seen, Served},
 };
 
-/// The time until the next pass of a cleanup without events.
+/// The time until the next pass of a cleanup, if no event causes an earlier pass.
 const LOOK_FOR_CHILDREN: Duration = Duration::from_secs(15);
 
 /// Runs the pass over an object that is being deleted. Such a pass only does the cleanup.
