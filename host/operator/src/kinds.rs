@@ -11,8 +11,8 @@ use kaos_policy::contract::ResourceType;
 
 use crate::watch::Served;
 
-/// The kinds that every cluster with an operator serves: the kinds of its own CRDs, and Secrets, for which a flag
-/// controls whether the operator reads them.
+/// The kinds that every cluster with an operator serves: the kinds of the operator's own CRDs, and Secrets. A flag
+/// controls whether the operator reads Secrets.
 pub(crate) static SERVED: LazyLock<Vec<ResourceType>> = LazyLock::new(|| {
     let own = manifests::KINDS.map(|kind| ResourceType::new(API_VERSION, kind));
     own.into_iter().chain([ResourceType::new("v1", "Secret")]).collect()

@@ -14,7 +14,7 @@ use crate::{locking::lock, watch::ObjectKey};
 /// exist.
 const SEVERAL: usize = 3;
 
-/// The results of passes. An object has no entry if only policies that the process loaded at startup answer for it.
+/// The results of passes. Contains only objects for which an installed policy answers, or is left out.
 #[derive(Debug, Default)]
 pub struct Ledger {
     books: Mutex<BTreeMap<Arc<str>, Book>>,
@@ -47,8 +47,8 @@ pub struct Without {
 
 impl Book {
     /// Returns why the revision must go into quarantine; `None` if it must not. A revision must go into quarantine if
-    /// it failed on at least three objects in more than one namespace, or on all its objects. In both cases, a fallback
-    /// answers for these objects without a failure. `all` are the objects for which the revision answers by default.
+    /// it failed on at least three objects in more than one namespace, or on all its objects. A failure counts only if
+    /// a fallback then answers without a failure. `all` are the objects for which the revision answers by default.
     /// `all` is empty if objects pin the revision, so that one pinned object cannot cause a quarantine.
     pub fn verdict(&self, all: &[ObjectKey]) -> Option<String> {
         let (key, how) = self.failing.first_key_value()?;
@@ -141,7 +141,8 @@ impl Ledger {
         lock(&self.books).get(revision).cloned().unwrap_or_default()
     }
 
-    /// Returns the number of objects that a revision serves, and the number of objects for which it is left out.
+    /// Returns the number of objects that a revision serves, and the number of objects for which the revision is left
+    /// out.
     pub fn counts(&self, revision: &str) -> (usize, usize) {
         let books = lock(&self.books);
         books.get(revision).map_or((0, 0), |book| (book.serving.len(), book.failing.len() + book.held.len()))

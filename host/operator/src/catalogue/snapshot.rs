@@ -127,8 +127,7 @@ impl Snapshot {
     }
 
     /// Returns whether the policy for an object is still being loaded. During this time, the operator does nothing for
-    /// the object and reports nothing. If a policy answers only for objects that pin it, other objects do not wait for
-    /// it.
+    /// the object and reports nothing. If objects must pin the policy, other objects do not wait for the policy.
     pub fn is_loading(&self, object: &Value) -> bool {
         let (of, namespace) = (ResourceType::of_object(object), object["metadata"]["namespace"].as_str());
         let places = self.loading.get(&of);

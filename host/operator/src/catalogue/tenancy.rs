@@ -5,7 +5,7 @@ use kaos_policy::manifest::{Grants, PolicyFile};
 
 use super::Reach;
 
-/// The status reason of a package that is refused because it asks for grants that it may not have.
+/// The status reason of a package that the operator refuses because of its grants.
 pub(super) const NOT_GRANTED: &str = "GrantsNotAllowed";
 
 /// The error for a package that asks for more than its namespace allows.

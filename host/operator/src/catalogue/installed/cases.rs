@@ -51,7 +51,7 @@ impl Misfit {
 
 impl Unfit {
     /// Returns the reason and the message for the refusal of a revision. If a policy does not fit its settings, the
-    /// settings in its own package are never the cause: the gate checked the policy with them.
+    /// cause is never in the settings of its own package: the gate checked the policy with these settings.
     pub(crate) fn told_of(self, content: &Content) -> (&'static str, String) {
         match content {
             Content::Policy(..) if self.reason == BAD_SETTINGS => (SETTINGS_DO_NOT_FIT, not_with(&self.message)),
@@ -183,7 +183,7 @@ impl RevisionSet {
         };
         let mut cases = Vec::new();
         for answers in arranged.answers.values() {
-            // Leaves out the predecessors of serving policies: they answer only for objects that name them by digest.
+            // Leaves out the predecessors of serving policies: they answer only for objects that pin them by digest.
             let kinds = answers.in_place().map(|kind| &**kind).chain(answers.pinned().filter(serves));
             for kind in kinds.filter(|kind| kind.revisions().any(|revision| &**revision == name)) {
                 for member in kind.members().iter().filter(|member| is_local || !member.is_local) {

@@ -100,7 +100,7 @@ pub(super) struct Lifecycle {
     /// policy serves in this place until then.
     restoring: BTreeMap<String, bool>,
     /// The serving revisions and the content of the operator's own ConfigMap at the last swap. The next round compares
-    /// them with the current state to decide whether another swap is needed.
+    /// these values with the current state to decide whether another swap is needed.
     installed: Option<(BTreeSet<String>, Option<Layer>)>,
     /// The content of the operator's own ConfigMap in the last round, whether or not it fits.
     looked_under: Option<Layer>,
@@ -118,8 +118,8 @@ pub(super) struct Lifecycle {
     refused_under: BTreeMap<String, BTreeSet<String>>,
     /// The time of the next attempt, for revisions that wait for a change outside their own package.
     due: BTreeMap<String, Instant>,
-    /// The retry annotation of a revision when it was last loaded again. A new value of the annotation causes an
-    /// immediate attempt.
+    /// The retry annotation that a revision had when the operator last tried to load the revision again. A new value of
+    /// the annotation causes an immediate attempt.
     tried_for: BTreeMap<String, Option<String>>,
     /// Serving revisions whose stored bytes may be missing, with the package to store again.
     unkept: BTreeMap<String, Arc<Package>>,
@@ -219,7 +219,7 @@ impl Lifecycle {
         let planned = self.execute_all(&found, &BTreeMap::new()).await.done;
         // First serve the policies that served before this process started, then check new packages. On a fresh
         // cluster, check all new packages first: otherwise passes would apply children by the default policies, and
-        // change them afterwards.
+        // change these children afterwards.
         let is_fresh = self.installed.is_none() && self.revisions.entries.is_empty();
         let goes_on = begins && (found.is_empty() || !is_fresh);
         let went_on = if goes_on { self.serve().await } else { Ok(()) };

@@ -107,8 +107,8 @@ pub(super) fn remedy(duties: &Duties) -> String {
     }
 }
 
-/// Returns a hint for the case that the `ClusterRole` exists and the operator still lacks the rights: only the chart
-/// binds the operator to such roles.
+/// Returns a hint about a `ClusterRole` that exists but is not bound to the operator: only the chart creates such a
+/// binding.
 pub(super) fn unbound(duties: &Duties, policy: &Policy) -> String {
     if duties.namespaces().is_some() {
         return String::new();

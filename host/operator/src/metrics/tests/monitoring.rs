@@ -1,5 +1,5 @@
-//! Checks the chart's alerts and dashboard. Their selectors must match possible samples, and the `by` clauses must
-//! contain the labels that they show.
+//! Checks the chart's alerts and dashboard. The selectors must match possible samples. The `by` clauses must contain
+//! all labels that the alert or the panel shows.
 //!
 //! The tests treat expressions as text. `promtool` checks when an alert fires; `tests/chart` runs `promtool` if it is
 //! installed.

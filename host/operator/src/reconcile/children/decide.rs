@@ -30,8 +30,7 @@ pub(crate) enum Decision {
     TakeOver,
     /// The child belongs to another owner. Contains the name of this owner.
     Foreign(String),
-    /// The only owner of the child has the object's name and another UID, so it is probably a deleted object of the
-    /// same name.
+    /// The only owner of the child has the object's name and another UID, so the owner is probably a deleted object.
     Left(String),
     /// The child is being deleted, so the operator cannot change it.
     Going,
@@ -42,8 +41,8 @@ pub(crate) enum Decision {
 pub(crate) enum Owner {
     /// The object owns the child.
     Ours,
-    /// The child has no owner. Either this operator applied it, and a deleted object left it behind, or the earlier
-    /// operator made it for many objects together.
+    /// The child has no owner. Either this operator applied the child for an object that is deleted now, or the earlier
+    /// operator made the child for many objects together.
     Orphan,
     /// Another owner owns the child. Contains the name of this owner.
     Other(String),

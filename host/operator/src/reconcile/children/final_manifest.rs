@@ -119,8 +119,8 @@ fn keep_hash(body: &mut Value, live: &Value, was_like: &dyn Fn(&Value) -> bool, 
     }
 }
 
-/// Returns whether every ConfigMap of the plan that a workload refers to had the planned content before this operator
-/// wrote it.
+/// Looks at the ConfigMaps of the plan to which a workload refers. Returns whether every such ConfigMap had the planned
+/// content before this operator first wrote the ConfigMap.
 fn config_unchanged(spec: &Value, was_like: &dyn Fn(&Value) -> bool, plan: &[Value]) -> bool {
     referred_config_maps(spec, plan).into_iter().all(was_like)
 }

@@ -65,7 +65,8 @@ impl ChildrenMemory {
         self.rejected_plan.iter().chain(self.by_child.values().filter_map(|child| child.rejected.as_deref()))
     }
 
-    /// Forgets children that are not planned. If such a child still exists, keeps only how the API server stores it.
+    /// Forgets children that are not planned. If such a child still exists, keeps only the form in which the API server
+    /// stores the child.
     pub(crate) fn keep(&mut self, planned: &BTreeSet<Mark>, there: &BTreeSet<Mark>) {
         self.by_child.retain(|mark, child| {
             let is_planned = planned.contains(mark);

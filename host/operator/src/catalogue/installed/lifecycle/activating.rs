@@ -257,7 +257,8 @@ impl Lifecycle {
             status.retried = asked;
         });
         if !is_there.await? {
-            // A revision without a record is not admitted: if it replaced the serving revision, no policy would serve.
+            // Do not admit a revision without a record: if such a revision replaced the serving revision, no policy
+            // would serve.
             let message = "the revision's record was deleted during the check; the check starts again";
             return waits(self, "Interrupted", message.to_owned());
         }

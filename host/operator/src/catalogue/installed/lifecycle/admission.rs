@@ -207,8 +207,8 @@ impl Lifecycle {
         Ok(Some(Ok(entry_of(found, package, reach, content))))
     }
 
-    /// Returns the rights that the policy lacks. Starts to ask the API server, and returns `None` until the answers are
-    /// there.
+    /// Returns the rights that the policy lacks. Starts to ask the API server, and returns `None` until the API server
+    /// has answered.
     async fn missing(&mut self, name: &str, policy: &Policy, found: &Found) -> Option<Missing> {
         if let Some(missing) = self.questions.take(name).await {
             return Some(missing);

@@ -101,9 +101,9 @@ impl Lifecycle {
         Ok(loaded)
     }
 
-    /// Lets revisions serve that could not be loaded before. If one of them does not fit together with the revisions
-    /// that were admitted meanwhile, its predecessor keeps serving in its place. Such a misfit does not delay the other
-    /// revisions.
+    /// Lets revisions serve that could not be loaded before. If such a revision does not fit together with the
+    /// revisions that the operator admitted in the meantime, the predecessor keeps serving. Such a misfit does not
+    /// delay the other revisions.
     pub(super) async fn let_back(&mut self, back: &[Revision], found: &[Found]) -> Result<(), StepError> {
         let names: Vec<String> =
             back.iter().map(|revision| revision.metadata.name.clone().unwrap_or_default()).collect();

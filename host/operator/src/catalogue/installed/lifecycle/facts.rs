@@ -73,8 +73,8 @@ impl<'a> Facts<'a> {
         quarantined.flat_map(|(name, _)| self.before(name)).collect()
     }
 
-    /// Returns the superseded revisions that can replace a failed revision because they have other bytes. The chain of
-    /// predecessors of the failed revision comes first, then the other revisions of its source. In both groups, the
+    /// Returns the superseded revisions that can replace a failed revision: the revisions with other bytes. The chain
+    /// of predecessors of the failed revision comes first, then the other revisions of its source. In both groups, the
     /// latest revision comes first.
     fn good_before(self, name: &str) -> Vec<&'a String> {
         let Some(failed) = self.records.get(name).map(|revision| &revision.spec) else { return Vec::new() };

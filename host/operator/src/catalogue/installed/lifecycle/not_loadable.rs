@@ -2,8 +2,8 @@
 //! because each may take some time. Until such a policy is loaded, the operator neither changes the objects of its
 //! place nor writes their status.
 //!
-//! The operator tries a policy again later if it cannot be loaded for now: the compile child was killed because memory
-//! was short, or got no processor.
+//! If the operator cannot load a policy for now, it tries again later. For example, the compile child was killed
+//! because memory was short, or the compile child got no processor.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -62,7 +62,7 @@ impl Lifecycle {
         entry.is_some_and(|it| matches!((&it.reach, &it.content), (Reach::Own(_), Content::Unloaded(..))))
     }
 
-    /// Returns the revisions that are being restored, if no policy answers in their places until they serve again.
+    /// Returns the revisions that are being restored while no policy answers in their places.
     pub(super) fn held_open(&self) -> impl Iterator<Item = &String> {
         let alone = self.restoring.iter().filter(|(_, is_alone)| **is_alone).map(|(name, _)| name);
         alone.filter(|name| self.is_held_open(name))

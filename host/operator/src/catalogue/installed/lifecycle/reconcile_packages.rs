@@ -170,7 +170,7 @@ impl Lifecycle {
 
     /// Handles an interrupted check: a previous process ended during the check of a package. That process may have been
     /// killed for any reason, so the operator checks the package again, with a growing delay. After several interrupted
-    /// checks, it refuses the package.
+    /// checks, the operator refuses the package.
     async fn interrupted(&mut self, name: &str, attempts: i64) -> Result<bool, StepError> {
         if attempts >= ATTEMPTS {
             let message = format!(

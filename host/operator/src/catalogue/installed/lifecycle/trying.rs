@@ -1,4 +1,4 @@
-//! Tries settings on the samples of the policies that answer where the settings apply, before they take effect.
+//! Tries settings before they take effect, on the samples of the policies that answer where the settings apply.
 
 use std::collections::BTreeSet;
 

@@ -1,8 +1,9 @@
 //! Records since when a revision claims its place. If two revisions claim the same place, the first claimant serves.
 //!
-//! A claim begins when the gate admits a revision. An old ConfigMap that was empty or refused has no claim: if a user
-//! later writes valid content into it, this content waits for the policy that serves. The operator writes the time into
-//! the PolicyRevision, so that later processes and the command line use the same time.
+//! A claim begins when the gate admits a revision. An empty or refused ConfigMap has no claim, however old the
+//! ConfigMap is. If a user later writes valid content into the ConfigMap, this content waits for the policy that
+//! serves. The operator writes the time into the PolicyRevision, so that later processes and the command line use the
+//! same time.
 
 use std::collections::BTreeSet;
 
