@@ -161,7 +161,7 @@ impl Gathered {
         Ok(self.served(of).await?.is_some())
     }
 
-    /// Returns what passes see instead of the objects of a type; `None` if they see the objects.
+    /// Returns the value that passes see instead of the objects of a type; `None` if passes see the objects.
     pub fn hidden(&self, of: &ResourceType) -> Option<Sighting> {
         if of.is_secret() {
             return Some(Sighting::Forbidden("Secrets are not read for this question".to_owned()));

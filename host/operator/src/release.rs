@@ -157,7 +157,7 @@ struct TypeInPlace<'a> {
 }
 
 impl TypeInPlace<'_> {
-    /// Removes the finalizers from all objects. An error is the reason why the user may not list the objects.
+    /// Removes the finalizers from all objects. The error contains the reason why the user may not list the objects.
     async fn release_all(&self, place: &Api<DynamicObject>, tell: &mut impl FnMut(Event)) -> Result<(), String> {
         let mut params = ListParams::default().limit(PAGE);
         loop {

@@ -54,8 +54,8 @@ impl Descent {
         self.steps > 0
     }
 
-    /// Steps to a fallback if the policy failed on the object. Also does so after a refusal if the policy asks for a
-    /// fallback on refusal. Returns whether there was a fallback.
+    /// Steps to a fallback if the policy failed on the object. After a refusal, steps to a fallback only if the policy
+    /// asks for a fallback on refusal. Returns whether there was a fallback.
     pub fn after(&mut self, rendered: &Rendered) -> bool {
         match &rendered.verdict {
             Verdict::Planned(_) => false,

@@ -1,4 +1,4 @@
-//! The limits of what packages may grant to installed policies. The owner sets the limits with flags. The limits do not
+//! The limits for the grants of packages to installed policies. The owner sets the limits with flags. The limits do not
 //! apply to policies that the process loaded at startup. This module does not check privileges that come from settings.
 //! The guard checks these privileges in each plan, because only the plan shows which child gets them.
 
@@ -13,7 +13,7 @@ use kaos_policy::{
 use super::tenancy::{NOT_GRANTED, Overreach};
 use crate::{group_kind::GroupKind, watch::is_guarded};
 
-/// The limits of what packages may grant to installed policies. `None` allows everything that the operator has rights
+/// The limits for the grants of packages to installed policies. `None` allows everything that the operator has rights
 /// for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Grantable {

@@ -10,8 +10,8 @@ use tokio::sync::Notify;
 
 use crate::{locking::lock, watch::ObjectKey};
 
-/// The minimum number of objects on which a revision must fail before it goes into quarantine, unless fewer objects
-/// exist.
+/// A revision goes into quarantine if it fails on this number of objects. If fewer objects exist, it goes into
+/// quarantine if it fails on all of them.
 const SEVERAL: usize = 3;
 
 /// The results of passes. Contains only objects for which an installed policy answers, or is left out.
@@ -48,7 +48,7 @@ pub struct Without {
 impl Book {
     /// Returns why the revision must go into quarantine; `None` if it must not. A revision must go into quarantine if
     /// it failed on at least three objects in more than one namespace, or on all its objects. A failure counts only if
-    /// a fallback then answers without a failure. `all` are the objects for which the revision answers by default.
+    /// a fallback then answers without a failure. `all` contains the objects for which the revision answers by default.
     /// `all` is empty if objects pin the revision, so that one pinned object cannot cause a quarantine.
     pub fn verdict(&self, all: &[ObjectKey]) -> Option<String> {
         let (key, how) = self.failing.first_key_value()?;

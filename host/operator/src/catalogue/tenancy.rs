@@ -14,7 +14,7 @@ pub(super) const NOT_GRANTED: &str = "GrantsNotAllowed";
 pub(crate) struct Overreach {
     /// The reason, for the status.
     pub(crate) reason: &'static str,
-    /// What the package asks for, and why this is not allowed.
+    /// The request of the package, and the reason why the request is not allowed.
     pub(crate) message: String,
 }
 

@@ -104,7 +104,7 @@ impl<'a> World<'a> {
             let outermost = before.is_empty();
             let (top, renderer) = before.last().copied().unwrap_or((position, renderer));
             if !outermost && self.memory.borrow()[top].seen.is_some() {
-                // Several objects needed the top object, and it is already rendered.
+                // Several objects needed the top object, so it is on the stack more than once, and is already rendered.
                 before.pop();
                 continue;
             }

@@ -27,7 +27,7 @@ pub struct Rights {
 }
 
 impl Rights {
-    /// Returns the rules as Roles contain them, without the Roles.
+    /// Returns the rules in the form that Roles contain.
     pub fn rules(&self) -> Value {
         let of = |rules: &[Rule]| rules.iter().map(Rule::manifest).collect::<Vec<Value>>();
         json!({"working": of(&self.working), "operator": of(&self.operator)})

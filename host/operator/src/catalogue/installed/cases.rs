@@ -32,7 +32,7 @@ pub(crate) struct Case {
 #[derive(Debug, Clone)]
 pub(crate) struct Misfit {
     pub(crate) error: LoadError,
-    /// The settings that are the cause.
+    /// The settings that cause the error.
     pub(crate) cause: Origin,
 }
 
@@ -196,8 +196,8 @@ impl RevisionSet {
     }
 }
 
-/// Returns the case for a revision with a policy (`member`) of a place. Returns `None` if the revision is neither this
-/// policy nor settings for it.
+/// Returns the case that tries a revision with the policy `member` of a place. Returns `None` if the revision is
+/// neither this policy nor settings for it.
 fn case<'a>(
     name: &str,
     entry: &AdmittedRevision,

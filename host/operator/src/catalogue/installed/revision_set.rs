@@ -140,9 +140,10 @@ impl RevisionSet {
         self.arrange_with(None, serving, shared)
     }
 
-    /// Like `arrange`, while `candidate` is about to be admitted. If a tenant's revision does not fit together with a
-    /// revision for other namespaces, the tenant's revision gives way: a tenant must not affect the whole cluster. A
-    /// predecessor replaces a lost revision only if the predecessor fits together with all other revisions.
+    /// Computes the policy table as `arrange` does, while `candidate` is about to be admitted. If a tenant's revision
+    /// does not fit together with a revision for other namespaces, the tenant's revision gives way: a tenant must not
+    /// affect the whole cluster. A predecessor replaces a lost revision only if the predecessor fits together with all
+    /// other revisions.
     pub(crate) fn arrange_with(
         &self,
         candidate: Option<&str>,

@@ -32,8 +32,8 @@ impl Unfit {
     }
 }
 
-/// Removes predecessors that objects can pin but that do not fit the current settings. `serving` are the revisions that
-/// serve.
+/// Removes predecessors that objects can pin but that do not fit the current settings. `serving` contains the serving
+/// revisions.
 pub(super) fn drop_unfit_predecessors(answers: &mut BTreeMap<ResourceType, Answers>, serving: &BTreeSet<String>) {
     let serves = |kind: &Kind| {
         let base = kind.members().first().and_then(|base| base.revision.as_deref());

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::reconcile::{children::drift, children::final_manifest::Wanted, children::leftover_fields};
 
-/// The label `app.kubernetes.io/managed-by` of children that the earlier operator made for many objects together, and
-/// that no object owns.
+/// The value of the label `app.kubernetes.io/managed-by` of children that the earlier operator made for many objects
+/// together. No object owns such a child.
 const SHARED_BY_EARLIER: &str = "kaos-operator-authz";
 
 /// A decision about a child.

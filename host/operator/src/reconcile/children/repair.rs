@@ -21,7 +21,8 @@ use crate::{
 };
 
 /// Repairs a field that differs from the last apply. If the server may store the field in another form, a dry run first
-/// shows whether an apply would change anything. Removes leftover fields of an earlier plan in both cases.
+/// shows whether an apply would change anything. Also removes leftover fields of an earlier plan, whether or not a dry
+/// run is needed.
 pub(super) async fn repair(
     access: &Access,
     known: &Known<'_>,

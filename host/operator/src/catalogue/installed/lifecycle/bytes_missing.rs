@@ -33,7 +33,7 @@ use crate::{
 const LOST: &str = "it cannot be loaded any more";
 
 impl Lifecycle {
-    /// Replaces an active revision that cannot be loaded any more with its predecessor.
+    /// Lets the predecessor replace an active revision that cannot be loaded any more.
     pub(super) async fn withhold(&mut self, revision: &Revision, found: &[Found], why: &str, bytes_are_gone: bool) {
         let PolicyRevisionSpec { source, scope, digest, .. } = &revision.spec;
         let name = revision.metadata.name.clone().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Executes the planned actions, one after another. An action that fails is reported, and does not delay other actions.
+//! Executes the planned actions, one after another. The operator reports an action that fails. The failure does not
+//! delay other actions.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -58,8 +59,8 @@ impl Lifecycle {
         Some(due.saturating_duration_since(observed.now))
     }
 
-    /// Plans and executes actions until no action is due. `failed` are the revisions that failed in service. An action
-    /// that failed is not tried again in the same call.
+    /// Plans and executes actions until no action is due. `failed` are the revisions that failed in service. The same
+    /// call does not try a failed action again.
     pub(super) async fn execute_all(&mut self, found: &[Found], failed: &BTreeMap<String, String>) -> Executed {
         let mut executed = Executed { done: Ok(()), lacks_predecessor: false };
         let (mut tried, mut ready) = (BTreeSet::new(), BTreeSet::new());

@@ -57,8 +57,9 @@ impl PackageFacts {
 }
 
 impl Lifecycle {
-    /// Takes the next step with each package whose turn it is. Swaps in the result after each package, or on a fresh
-    /// cluster once after all packages. Returns the delay until the next step, and the error of a failed step.
+    /// Takes the next step with each package whose turn it is. Swaps in the result after each package. On a fresh
+    /// cluster, swaps in the result only once, after all packages. Returns the delay until the next step, and the error
+    /// of a failed step.
     pub(super) async fn advance_all(
         &mut self,
         found: &[Found],

@@ -36,8 +36,8 @@ pub(crate) fn age_of(revision: &Revision, created: Option<String>) -> Age {
 
 impl RevisionSet {
     /// Starts the claim of a revision that is admitted now. The claim begins now, unless `earlier` is given: the time
-    /// at which the claim of the replaced revision began. Then the claim begins at this earlier time. If this would
-    /// take a place from a serving revision, the claim begins now after all. `serving` contains the new revision, but
+    /// at which the claim of the replaced revision began. Then the claim begins at this earlier time. If the earlier
+    /// time would take a place from a serving revision, the claim begins now. `serving` contains the new revision, but
     /// not the replaced revision. `waiting` are revisions that already wait for a place.
     pub(crate) fn claim(
         &mut self,
