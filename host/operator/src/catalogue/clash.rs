@@ -53,7 +53,7 @@ impl Given {
         let path = common(own_tree, other_tree, &Path::default())?;
         let policy = own.policy.as_deref().unwrap_or("every policy");
         Some(format!(
-            "{} sets `{path}` of {policy} in the same place, and did so first: remove the setting from one of the two \
+            "{} already sets `{path}` of {policy} in the same place: remove the setting from one of the two \
              packages, or give them different scopes",
             older.tuning.revision
         ))

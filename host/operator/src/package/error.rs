@@ -104,7 +104,7 @@ pub enum Problem {
         limit: usize,
     },
     /// A chunk does not exist.
-    #[error("waits for its chunk {name}, {number} of {count}: apply it in the same namespace")]
+    #[error("waits for its chunk {name}, {number} of {count}: apply this chunk in the same namespace")]
     MissingChunk {
         /// The name of the chunk.
         name: String,

@@ -22,7 +22,7 @@ fn of_two_packages_that_set_the_same_value_in_the_same_place_the_older_one_appli
     for order in [[newer.clone(), older.clone()], [older.clone(), newer]] {
         let (told, layers) = conflicts(&order);
         assert_eq!(told.keys().map(|key| &**key).collect::<Vec<_>>(), ["newer"], "in any order");
-        assert!(told["newer"].message.contains("older sets `probe.period` of widget"), "{told:?}");
+        assert!(told["newer"].message.contains("older already sets `probe.period` of widget"), "{told:?}");
         assert_eq!(layers, std::slice::from_ref(&older.tuning.layer));
     }
     for beside in [

@@ -50,7 +50,7 @@ impl Handover {
     /// Returns the Event that reports the handover.
     pub(crate) fn told(&self) -> EventText {
         let Self { old, new, .. } = self;
-        let message = format!("{} {} serves until {} {} does", old.kind, old.name, new.kind, new.name);
+        let message = format!("{} {} serves until {} {} serves", old.kind, old.name, new.kind, new.name);
         EventText { reason: "HandingOver".to_owned(), message, warning: false }
     }
 }

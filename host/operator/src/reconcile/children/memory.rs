@@ -85,14 +85,20 @@ impl ChildrenMemory {
             Ok(()) => return Ok(()),
             Err(LimitReached::Same(wait)) => {
                 let undone = "another client undoes the operator's writes again and again";
-                let message =
-                    format!("{undone} (last reason to write: {reason}): find the client that writes or deletes it");
+                let message = format!(
+                    "{undone} (last reason to write: {reason}): find the client that writes or deletes the child"
+                );
                 self.undone = Some(format!("{}: {message}", named(&wanted.reference())));
                 (wait, message)
             }
             Err(LimitReached::Changed(wait)) => {
                 let changes = "the plan of this child changes again and again";
-                (wait, format!("{changes}: find the client that edits this object or an object that it refers to"))
+                (
+                    wait,
+                    format!(
+                        "{changes}: find the client that edits this object or an object to which this object refers"
+                    ),
+                )
             }
         };
         let what = format!("apply {}", named(&wanted.reference()));

@@ -175,7 +175,7 @@ impl Lifecycle {
     async fn interrupted(&mut self, name: &str, attempts: i64) -> Result<bool, StepError> {
         if attempts >= ATTEMPTS {
             let message = format!(
-                "the operator ended {attempts} times during the check, and does not repeat the check by itself: {}",
+                "the operator ended {attempts} times during the check, and repeats the check only on request: {}",
                 self.remedy(name)
             );
             self.enter_or_owe(name, Transition::new(RevisionState::Refused, "EndedTheOperator", message), |_| {}).await;
