@@ -175,7 +175,7 @@ impl Snapshot {
 }
 
 impl Answers {
-    /// Returns the policies for objects of a namespace that have no pin.
+    /// Returns the policies for the objects without a pin in a namespace.
     pub fn usual(&self, namespace: &str) -> Option<&Arc<Kind>> {
         self.namespaces.get(namespace).map_or(self.cluster.as_ref(), Option::as_ref)
     }

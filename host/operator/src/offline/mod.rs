@@ -163,7 +163,7 @@ impl<'a> World<'a> {
     }
 
     /// Returns an object as other objects see it. If the object's status is not known yet, returns the object without a
-    /// status, and records this.
+    /// status, and records that the status is missing.
     fn seen(&self, position: usize) -> Arc<Value> {
         let object = &self.stored.objects[position];
         if !is_unwritten(&object["status"]) || self.renderer(position).is_none() {

@@ -51,7 +51,8 @@ pub enum PolicyError {
     },
     /// An overlay claims a kind that no other policy claims.
     #[error(
-        "{origin}: is an environment overlay for {of}, which no policy claims: name a policy that claims this kind with --policy"
+        "{origin}: is an environment overlay for {of}, which no policy claims: name a policy that claims this kind \
+         with --policy"
     )]
     NothingBelow {
         /// The overlay.

@@ -131,7 +131,7 @@ impl Lifecycle {
         };
         let mut others = serving.clone();
         others.remove(name);
-        // If the operator's own ConfigMap does not fit, the last good settings apply.
+        // If the operator's own ConfigMap does not fit the policies, the last good settings apply.
         let settings = [self.config(), fitted].map(|config| self.shared(config.as_ref()));
         let hold = settings.iter().find(|shared| self.revisions.arrange(&others, shared).is_ok());
         Ok(hold.and_then(|shared| self.revisions.arrange_with(Some(name), serving, shared).err()))
