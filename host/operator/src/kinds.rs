@@ -11,8 +11,8 @@ use kaos_policy::contract::ResourceType;
 
 use crate::watch::Served;
 
-/// The kinds that every cluster with an operator serves: the kinds of its own CRDs, and Secrets, for which a flag
-/// controls whether the operator reads them.
+/// The kinds that every cluster with an operator serves: the kinds of the operator's own CRDs, and Secrets. A flag
+/// controls whether the operator reads Secrets.
 pub(crate) static SERVED: LazyLock<Vec<ResourceType>> = LazyLock::new(|| {
     let own = manifests::KINDS.map(|kind| ResourceType::new(API_VERSION, kind));
     own.into_iter().chain([ResourceType::new("v1", "Secret")]).collect()
@@ -96,7 +96,7 @@ mod tests {
             assert_eq!(meant(word), Ok(&kinds[0]), "{word}");
         }
         assert_eq!(meant("op"), Ok(&kinds[1]));
-        assert_eq!(meant("kite"), Ok(&kinds[2]), "it is not served, and has its kind for a name");
+        assert_eq!(meant("kite"), Ok(&kinds[2]), "the cluster does not serve this kind, so its only name is the kind");
         assert_eq!(
             meant("proxy").unwrap_err().to_string(),
             "proxy: is several kinds, write Proxy.net.example or Proxy.other.example"

@@ -6,8 +6,8 @@ use kaos_policy::contract::{Claim, ResourceType};
 
 use crate::group_kind::GroupKind;
 
-/// Optional types that the operator neither watches nor applies, and needs no rights for. Policies count them as not
-/// served.
+/// Optional types that the operator neither watches nor applies, and needs no rights for. Policies treat these types as
+/// if the cluster did not serve them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LeftOut(BTreeSet<GroupKind>);
 
@@ -17,7 +17,8 @@ impl LeftOut {
         Self(kinds.into_iter().collect())
     }
 
-    /// Whether the operator leaves a type out of a claim. It leaves out only types that the claim can do without.
+    /// Returns whether the operator leaves a type out of a claim. The operator leaves out only optional types
+    /// (`wishes`).
     pub fn has(&self, claim: &Claim, of: &ResourceType) -> bool {
         claim.wishes.contains(of) && self.0.contains(&GroupKind::from(of))
     }
@@ -44,6 +45,6 @@ mod tests {
         assert!(left_out.has(&claim, &network));
         assert!(!left_out.has(&claim, &of("v1", "Service")), "the claim needs it");
         assert!(!LeftOut::default().has(&claim, &network));
-        assert!(!LeftOut::new(["NetworkPolicy".parse().unwrap()]).has(&claim, &network), "the group is another one");
+        assert!(!LeftOut::new(["NetworkPolicy".parse().unwrap()]).has(&claim, &network), "this kind has another group");
     }
 }

@@ -120,8 +120,8 @@ impl Gathered {
             Err(kube::Error::Api(answer)) if matches!(answer.code, 400 | 422) => answer.message,
             Err(error) => return Ok(DryRunAnswer::Open(told(&error))),
         };
-        // Check for fields that the server derived from the previous plan. The operator removes them before the apply,
-        // but a dry run cannot remove them, so its answer may be wrong.
+        // Check for fields that the server derived from the previous plan. The operator removes such fields before the
+        // apply, but a dry run cannot remove them. So the answer of the dry run may be wrong.
         let live = api.get_opt(name).await.map_err(|source| failed(format!("{of} {name}"), source))?;
         let live = live.and_then(|live| serde_json::to_value(live).ok()).unwrap_or_default();
         Ok(if leftovers(manifest, &live).is_empty() { DryRunAnswer::Refused(why) } else { DryRunAnswer::Open(why) })
@@ -161,7 +161,7 @@ impl Gathered {
         Ok(self.served(of).await?.is_some())
     }
 
-    /// Returns what passes see instead of the objects of a type; `None` if they see the objects.
+    /// Returns the value that passes see instead of the objects of a type; `None` if passes see the objects.
     pub fn hidden(&self, of: &ResourceType) -> Option<Sighting> {
         if of.is_secret() {
             return Some(Sighting::Forbidden("Secrets are not read for this question".to_owned()));
@@ -259,7 +259,7 @@ mod tests {
         let mut gathered = Gathered::new(client);
         gathered.list(&services, Some("a")).await?;
         assert_eq!(gathered.documents().len(), 1);
-        assert!(!gathered.read([target("a")]).await?, "it is there already");
+        assert!(!gathered.read([target("a")]).await?, "the object was read before");
         assert!(gathered.read([target("b")]).await?);
         assert_eq!(gathered.documents().len(), 2);
         let found = gathered.object(&services, "b", "s").await?;

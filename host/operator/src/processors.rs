@@ -51,8 +51,8 @@ impl Processors {
         Self { compute, all: Arc::new(Semaphore::new(processors)), tenants: Arc::new(Semaphore::new(tenants)) }
     }
 
-    /// Runs policies or other CPU-bound work. `is_local` work is for a tenant's policies: it leaves processors free for
-    /// the owner's policies.
+    /// Runs policies or other CPU-bound work. Work with `is_local` is for a tenant's policies, and leaves processors
+    /// free for the owner's policies.
     ///
     /// The work keeps its processor until it ends, even if the caller stops waiting for it.
     pub(crate) async fn run<T: Send + 'static>(&self, is_local: bool, work: impl FnOnce() -> T + Send + 'static) -> T {

@@ -57,7 +57,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Reads a file of at most `limit` bytes.
 pub fn bytes(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     let name = path.display().to_string();
-    // The drop at the end of this function stops the note.
+    // Dropping this value at the end of the function cancels the note.
     let _told = fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo()).then(|| told_of_waiting(&name));
     let file = File::open(path).map_err(|source| ReadError::Unreadable { path: name.clone(), source })?;
     all(file, name, limit)
@@ -140,7 +140,7 @@ mod tests {
         for bytes in [&little, &big, &[&[0xff, 0xfe], &little[..]].concat(), &[&[0xfe, 0xff], &big[..]].concat()] {
             assert_eq!(told(bytes), "a: is text in UTF-16: save it as UTF-8");
         }
-        assert!(utf8("a".to_owned(), "\u{feff}kind: A".into()).is_ok(), "a mark of UTF-8 is none of another");
+        assert!(utf8("a".to_owned(), "\u{feff}kind: A".into()).is_ok(), "the byte order mark of UTF-8 is allowed");
         let missing = text(Path::new("/no/such/file"), 4).unwrap_err().to_string();
         assert!(missing.starts_with("/no/such/file: No such file"), "{missing}");
     }

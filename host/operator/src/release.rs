@@ -4,9 +4,9 @@
 //! name further finalizers, so the verb also removes finalizers that this operator added according to the managed
 //! fields. It keeps all other finalizers.
 //!
-//! The verb releases no objects in namespaces where the user may not read objects. This can happen because the Roles of
-//! the operator were deleted with their namespace, or a failed installation never created them. The verb reports this,
-//! but does not treat it as a failure.
+//! The verb releases no objects in namespaces where the user may not read objects. For example, the Roles of the
+//! operator were deleted with their namespace, or a failed installation never created the Roles. The verb reports such
+//! namespaces, but does not treat them as a failure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -126,8 +126,8 @@ struct ReadableTypes {
 }
 
 impl ReadableTypes {
-    /// Reports the types whose objects the user may not read. If this concerns only some of the types, rights are
-    /// missing, and each such type is a failure.
+    /// Reports the types whose objects the user may not read. If the user may read some types but not others, rights
+    /// are missing, and each unreadable type is a failure.
     fn tell(self, namespace: Option<&str>, tell: &mut impl FnMut(Event)) {
         let Self { any, refused } = self;
         if any {
@@ -157,7 +157,7 @@ struct TypeInPlace<'a> {
 }
 
 impl TypeInPlace<'_> {
-    /// Removes the finalizers from all objects. An error is the reason why the user may not list the objects.
+    /// Removes the finalizers from all objects. The error contains the reason why the user may not list the objects.
     async fn release_all(&self, place: &Api<DynamicObject>, tell: &mut impl FnMut(Event)) -> Result<(), String> {
         let mut params = ListParams::default().limit(PAGE);
         loop {

@@ -55,7 +55,9 @@ fn compiled_code_of_tenants_has_a_limit_also_after_a_restart() {
         let refused = until_state(world, "own-3", "Refused").await;
         assert_eq!(refused["status"]["reason"], "TooMuchCode");
         let told = refused["status"]["message"].as_str().unwrap();
-        for part in ["the policies of namespace test have ", " of compiled code, at most ", "delete one", "annotate"] {
+        for part in
+            ["the policies of namespace test have ", " of compiled code, and the limit is ", "delete one", "annotate"]
+        {
             assert!(told.contains(part), "{told}");
         }
         world.apply(&package_in("other", "theirs", "2", "")).await;

@@ -43,7 +43,7 @@ impl Offer {
 
 impl Given {
     /// Returns why these settings cannot serve together with older settings; `None` if they can. Equal values conflict
-    /// too: a user who later changes one of the values should not have to find the other one.
+    /// too: otherwise a user who later changes the value would have to change it in both packages.
     pub(super) fn clash(&self, older: &Self) -> Option<String> {
         let (own, other) = (&self.tuning.layer, &older.tuning.layer);
         if own.policy != other.policy || !self.reach.meets(&older.reach) {
@@ -53,15 +53,15 @@ impl Given {
         let path = common(own_tree, other_tree, &Path::default())?;
         let policy = own.policy.as_deref().unwrap_or("every policy");
         Some(format!(
-            "{} sets `{path}` of {policy} in the same place, and did so first: remove the setting from one of the two \
+            "{} already sets `{path}` of {policy} in the same place: remove the setting from one of the two \
              packages, or give them different scopes",
             older.tuning.revision
         ))
     }
 }
 
-/// Returns the first path that both trees set, by the rules for merging settings: objects key by key, all other values
-/// as a whole.
+/// Returns the first path that both trees set. Like the merge of settings, compares objects key by key, and all other
+/// values as a whole.
 fn common(one: &Value, other: &Value, at: &Path) -> Option<Path> {
     match (one, other) {
         (Value::Object(one), Value::Object(other)) => {

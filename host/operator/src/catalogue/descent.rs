@@ -11,8 +11,8 @@ use kaos_policy::{
 
 use super::{Fallback, Kind, Without};
 
-/// The maximum number of revisions that the operator leaves out for one object, in addition to the missed revisions of
-/// [`Kind::missed`].
+/// The maximum number of revisions that the operator leaves out for one object. The limit does not count the revisions
+/// of [`Kind::missed`], which the operator cannot load.
 const FALLBACKS: usize = 4;
 /// The maximum number of answers in one pass while the operator searches for the revision to leave out.
 const STEPS: usize = 12;
@@ -24,7 +24,7 @@ pub struct Descent {
     pub kind: Arc<Kind>,
     /// Revisions that are left out for this object, in the order in which they were left out.
     pub without: Vec<Without>,
-    /// The number of missed revisions: they were left out from the beginning.
+    /// The number of revisions that are left out from the beginning, because the operator cannot load them.
     missed: usize,
     steps: usize,
     trial: Option<BlameTrial>,
@@ -42,7 +42,8 @@ struct BlameTrial {
 }
 
 impl Descent {
-    /// Starts with the policies that are in place, or with the policies that replace missed revisions.
+    /// Starts with the policies in `kind`. If these policies replace missed revisions, `without` starts with these
+    /// revisions.
     pub fn new(kind: Arc<Kind>) -> Self {
         let without = kind.missed().to_vec();
         Self { kind, missed: without.len(), without, steps: 0, trial: None }
@@ -53,8 +54,8 @@ impl Descent {
         self.steps > 0
     }
 
-    /// Steps to a fallback if the policy failed on the object, or refused it and asks for a fallback on refusal.
-    /// Returns whether there was a fallback.
+    /// Steps to a fallback if the policy failed on the object. After a refusal, steps to a fallback only if the policy
+    /// asks for a fallback on refusal. Returns whether there was a fallback.
     pub fn after(&mut self, rendered: &Rendered) -> bool {
         match &rendered.verdict {
             Verdict::Planned(_) => false,
@@ -110,8 +111,8 @@ impl Descent {
     }
 }
 
-/// Builds the entry for a revision that is left out. Every object keeps such entries, so the message is cut to the
-/// length of a status.
+/// Builds the entry for a revision that is left out. Cuts the message to the length of a status message, because the
+/// operator keeps such entries for every object.
 fn told(revision: Arc<str>, how: &str, counts: bool) -> Without {
     Without { revision, how: cut(how, STATUS).into_owned(), counts }
 }

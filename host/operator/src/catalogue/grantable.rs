@@ -1,6 +1,6 @@
-//! The limits of what packages may grant to installed policies. The owner sets the limits with flags. The limits do not
-//! apply to policies that the process loaded at startup. The guard checks privileges that come from settings with each
-//! plan instead, because only the plan shows which child gets the privileges.
+//! The limits for the grants of packages to installed policies. The owner sets the limits with flags. The limits do not
+//! apply to policies that the process loaded at startup. This module does not check privileges that come from settings.
+//! The guard checks these privileges in each plan, because only the plan shows which child gets them.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -13,7 +13,7 @@ use kaos_policy::{
 use super::tenancy::{NOT_GRANTED, Overreach};
 use crate::{group_kind::GroupKind, watch::is_guarded};
 
-/// The limits of what packages may grant to installed policies. `None` allows everything that the operator has rights
+/// The limits for the grants of packages to installed policies. `None` allows everything that the operator has rights
 /// for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Grantable {
@@ -61,12 +61,12 @@ impl Grantable {
         Ok(())
     }
 
-    /// Checks the types that a policy of another namespace than the operator's emits. It creates no object that decides
-    /// who reaches pods and routes, unless the owner lists the kind: the operator's rights for such objects are for the
-    /// owner's settings.
+    /// Checks the types that a policy outside the operator's namespace emits. Such a policy must not create objects
+    /// that decide who reaches pods and routes, unless the owner lists the kind. The operator has rights for such
+    /// objects only so that the owner's settings can use them.
     fn covers_emits_of_namespace(&self, claims: &[Claim]) -> Result<(), Overreach> {
         if self.emits.is_some() {
-            // The list counts, and `covers_claims` checks it.
+            // `covers_claims` compares the claims with the owner's list.
             return Ok(());
         }
         for (i, claim) in claims.iter().enumerate() {
@@ -74,7 +74,8 @@ impl Grantable {
                 let kind = GroupKind::from(of);
                 let message = format!(
                     "claims[{i}].emits: {kind}: objects of this kind decide who reaches pods and routes, and the \
-                     operator's --grantable-emits does not list the kind: remove it, or ask the operator's owner to list it"
+                     operator's --grantable-emits does not list the kind: remove the kind from the claim, or ask the \
+                     operator's owner to list the kind"
                 );
                 return Err(Overreach { reason: NOT_GRANTED, message });
             }
@@ -82,16 +83,17 @@ impl Grantable {
         Ok(())
     }
 
-    /// Checks the reads of a policy that belongs to another namespace than the operator's. It may not make the operator
-    /// watch all objects of a type of Kubernetes in every namespace, unless the owner lists the kind. ConfigMaps and
-    /// Secrets are watched one by one, and the types of `own` already.
+    /// Checks the types that a policy outside the operator's namespace reads. Such a policy must not make the operator
+    /// watch all objects of a built-in type, unless the owner lists the kind. ConfigMaps and Secrets are allowed
+    /// because the operator watches them one by one. The types that `own` reads are allowed because the operator
+    /// watches them already.
     fn covers_reads_of_namespace<'a>(
         &self,
         claims: &[Claim],
         own: impl IntoIterator<Item = &'a Claim>,
     ) -> Result<(), Overreach> {
         if self.reads.is_some() {
-            // The owner lists the kinds, and `covers_claims` checks this list.
+            // `covers_claims` compares the claims with the owner's list.
             return Ok(());
         }
         let watched: BTreeSet<&ResourceType> = own.into_iter().flat_map(|claim| &claim.reads).collect();
@@ -100,8 +102,9 @@ impl Grantable {
             if let Some(of) = claim.reads.iter().find(is_costly) {
                 let kind = GroupKind::from(of);
                 let message = format!(
-                    "claims[{i}].reads: {kind}: the operator would watch all objects of this kind, and its \
-                     --grantable-reads does not list the kind: remove it, or ask the operator's owner to list it"
+                    "claims[{i}].reads: {kind}: the operator would watch all objects of this kind, and \
+                     --grantable-reads does not list the kind: remove the kind from the claim, or ask the \
+                     operator's owner to list the kind"
                 );
                 return Err(Overreach { reason: NOT_GRANTED, message });
             }
@@ -185,7 +188,7 @@ mod tests {
         let told = unlisted.covers_policy(&claims, false, []).unwrap_err().message;
         assert!(told.starts_with("claims[1].emits: NetworkPolicy.networking.k8s.io: "), "{told}");
         assert!(told.contains("--grantable-emits"), "{told}");
-        assert_eq!(unlisted.covers_policy(&claims, true, []), Ok(()), "the owner's own");
+        assert_eq!(unlisted.covers_policy(&claims, true, []), Ok(()), "the owner has no limits");
         let listed = Grantable { emits: Some(kinds(&["ConfigMap", "NetworkPolicy.networking.k8s.io"])), ..unlisted };
         assert_eq!(listed.covers_policy(&claims, false, []), Ok(()));
     }

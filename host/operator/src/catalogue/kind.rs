@@ -44,7 +44,7 @@ pub struct Tuning {
     pub layer: Layer,
     /// The name of the package's revision.
     pub revision: Arc<str>,
-    /// What the operator does if a policy refuses an object under these settings.
+    /// The behaviour of the operator if a policy refuses an object under these settings.
     pub on_refusal: OnRefusal,
     /// The time at which the settings took effect.
     pub since: Option<Timestamp>,
@@ -59,7 +59,7 @@ pub struct Fallback {
     pub kind: Arc<Kind>,
     /// The revision that is left out, because it may be the cause of the failure.
     pub blamed: Arc<str>,
-    /// What the left-out revision asks the operator to do if the revision refuses an object.
+    /// The behaviour that the left-out revision requests for refused objects.
     pub on_refusal: OnRefusal,
 }
 
@@ -160,7 +160,7 @@ impl Kind {
         &self.stack
     }
 
-    /// Returns the types that the policies can use if the cluster serves them, and that this cluster serves.
+    /// Returns the optional types of the policies (`wishes`) that this cluster serves.
     pub(super) fn served(&self, is_served: impl Fn(&ResourceType) -> bool) -> Vec<ResourceType> {
         let wishes = self.claims().flat_map(|claim| &claim.wishes);
         let mut served: Vec<ResourceType> = wishes.filter(|wish| is_served(wish)).cloned().collect();

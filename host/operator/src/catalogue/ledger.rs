@@ -10,11 +10,11 @@ use tokio::sync::Notify;
 
 use crate::{locking::lock, watch::ObjectKey};
 
-/// The minimum number of objects on which a revision must fail before it goes into quarantine, unless fewer objects
-/// exist.
+/// A revision goes into quarantine if it fails on this number of objects. If fewer objects exist, it goes into
+/// quarantine if it fails on all of them.
 const SEVERAL: usize = 3;
 
-/// The results of passes. An object has no entry if only policies that the process loaded at startup answer for it.
+/// The results of passes. Contains only objects for which an installed policy answers, or is left out.
 #[derive(Debug, Default)]
 pub struct Ledger {
     books: Mutex<BTreeMap<Arc<str>, Book>>,
@@ -29,8 +29,8 @@ pub struct Book {
     pub serving: BTreeSet<ObjectKey>,
     /// Objects on which the revision failed and for which a fallback answers, each with the failure.
     pub failing: BTreeMap<ObjectKey, String>,
-    /// Objects for which the revision is left out although they do not count against the revision: the revision refused
-    /// them, or no policy serves them.
+    /// Objects for which the revision is left out, and which do not count against the revision. The revision refused
+    /// these objects, or no policy serves them.
     pub held: BTreeSet<ObjectKey>,
 }
 
@@ -47,8 +47,8 @@ pub struct Without {
 
 impl Book {
     /// Returns why the revision must go into quarantine; `None` if it must not. A revision must go into quarantine if
-    /// it failed on at least three objects in more than one namespace, or on all its objects. In both cases, a fallback
-    /// answers for these objects without a failure. `all` are the objects for which the revision answers by default.
+    /// it failed on at least three objects in more than one namespace, or on all its objects. A failure counts only if
+    /// a fallback then answers without a failure. `all` contains the objects for which the revision answers by default.
     /// `all` is empty if objects pin the revision, so that one pinned object cannot cause a quarantine.
     pub fn verdict(&self, all: &[ObjectKey]) -> Option<String> {
         let (key, how) = self.failing.first_key_value()?;
@@ -117,7 +117,8 @@ impl Ledger {
         }
     }
 
-    /// Returns the objects that pin a policy. A revision that objects do not pin does not answer for them.
+    /// Returns the objects that pin a policy. A revision answers for such an object only if the object pins the
+    /// revision.
     pub fn choosing(&self) -> BTreeSet<ObjectKey> {
         lock(&self.choosing).clone()
     }
@@ -140,7 +141,8 @@ impl Ledger {
         lock(&self.books).get(revision).cloned().unwrap_or_default()
     }
 
-    /// Returns the number of objects that a revision serves, and the number of objects for which it is left out.
+    /// Returns the number of objects that a revision serves, and the number of objects for which the revision is left
+    /// out.
     pub fn counts(&self, revision: &str) -> (usize, usize) {
         let books = lock(&self.books);
         books.get(revision).map_or((0, 0), |book| (book.serving.len(), book.failing.len() + book.held.len()))

@@ -168,7 +168,7 @@ pub struct Arranged {
     pub conflicts: BTreeMap<Arc<str>, Conflict>,
 }
 
-/// Why a revision cannot serve together with others.
+/// Why a revision cannot serve together with other revisions.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Conflict {
@@ -336,8 +336,8 @@ impl Places<'_> {
         };
         let missed = self.missed.iter().filter(|missed| missed.reach.holds(place)).filter(is_missed);
         let missed = missed.map(|missed| missed.without.clone()).collect();
-        // The policies that are weaker than the base. If the base answers only for objects that pin it, all policies
-        // that answer without a pin.
+        // `below` contains the policies that are weaker than the base. If objects must pin the base, `below` contains
+        // all policies that answer without a pin.
         let weaker = self.bases(place).position(|offer| Arc::ptr_eq(&offer.member, base)).map_or(0, |at| at + 1);
         let below = self.bases(place).skip(weaker).map(|offer| Arc::clone(&offer.member)).collect();
         let kind = Kind::new(self.of.clone(), members, tunings, Arc::clone(self.shared))?;

@@ -127,8 +127,7 @@ impl Snapshot {
     }
 
     /// Returns whether the policy for an object is still being loaded. During this time, the operator does nothing for
-    /// the object and reports nothing. If a policy answers only for objects that pin it, other objects do not wait for
-    /// it.
+    /// the object and reports nothing. If objects must pin the policy, other objects do not wait for the policy.
     pub fn is_loading(&self, object: &Value) -> bool {
         let (of, namespace) = (ResourceType::of_object(object), object["metadata"]["namespace"].as_str());
         let places = self.loading.get(&of);
@@ -176,7 +175,7 @@ impl Snapshot {
 }
 
 impl Answers {
-    /// Returns the policies for objects of a namespace that have no pin.
+    /// Returns the policies for the objects without a pin in a namespace.
     pub fn usual(&self, namespace: &str) -> Option<&Arc<Kind>> {
         self.namespaces.get(namespace).map_or(self.cluster.as_ref(), Option::as_ref)
     }
@@ -221,7 +220,7 @@ impl Answers {
         &self.emitted
     }
 
-    /// Returns whether the same policies as `before` answer for the objects of a namespace.
+    /// Returns whether the same policies answer for the objects of a namespace as in `before`.
     pub fn are_in(&self, namespace: &str, before: &Self) -> bool {
         let pins = |answers: &Self| -> Vec<Arc<Kind>> {
             let place = answers.namespaces.contains_key(namespace).then_some(namespace);

@@ -5,7 +5,7 @@ use kaos_policy::manifest::{Grants, PolicyFile};
 
 use super::Reach;
 
-/// The status reason of a package that is refused because it asks for grants that it may not have.
+/// The status reason of a package that the operator refuses because of its grants.
 pub(super) const NOT_GRANTED: &str = "GrantsNotAllowed";
 
 /// The error for a package that asks for more than its namespace allows.
@@ -14,7 +14,7 @@ pub(super) const NOT_GRANTED: &str = "GrantsNotAllowed";
 pub(crate) struct Overreach {
     /// The reason, for the status.
     pub(crate) reason: &'static str,
-    /// What the package asks for, and why this is not allowed.
+    /// The request of the package, and the reason why the request is not allowed.
     pub(crate) message: String,
 }
 

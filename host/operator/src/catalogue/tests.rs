@@ -117,7 +117,7 @@ fn of_two_for_one_place_the_older_stays() {
     let (catalogue, arranged) =
         catalogue(&[offer(&newer, namespaces(&["a", "b"]), "2"), offer(&older, namespaces(&["b", "c"]), "1")]);
     assert_eq!(who(&catalogue, "b", None), [named(&older)]);
-    assert!(matches!(answer(&catalogue, "a", None), Answer::Nothing), "half a policy is nobody's intention");
+    assert!(matches!(answer(&catalogue, "a", None), Answer::Nothing), "the loser serves for no kind");
     assert_eq!(arranged.conflicts.keys().map(|key| &**key).collect::<Vec<_>>(), ["new"]);
     assert!(arranged.conflicts["new"].message.contains("old claimed the same place"), "{:?}", arranged.conflicts);
 }
@@ -165,14 +165,14 @@ fn an_object_may_pin_only_policies_whose_scope_contains_it() {
     named_only.pinned = true;
     let (catalogue, _) =
         catalogue(&[offer(&own, Reach::Process, ""), offer(&cluster, Reach::Cluster, "1"), named_only]);
-    assert_eq!(who(&catalogue, "a", None), [named(&cluster)], "nobody gets it unasked");
+    assert_eq!(who(&catalogue, "a", None), [named(&cluster)], "only objects with a pin get this policy");
     assert_eq!(who(&catalogue, "a", Some("canary")), [named(&canary)]);
     assert_eq!(who(&catalogue, "a", Some("widget")), [named(&cluster)]);
     let digest = before.policy.id().digest.to_string();
     assert_eq!(who(&catalogue, "b", Some(&digest)), [named(&before)]);
     assert_eq!(who(&catalogue, "b", Some(&digest[7..21])), [named(&before)]);
     let Answer::NoSuchPolicy(usual, choice) = answer(&catalogue, "b", Some("canary")) else {
-        panic!("it is out of reach")
+        panic!("the policy does not apply in namespace b")
     };
     assert_eq!((names(&usual), choice.len()), (vec![named(&cluster)], 3));
 }
@@ -246,7 +246,7 @@ fn an_object_falls_back_to_the_policy_before_the_newest_failure() {
     assert_eq!((&*second.blamed, names(&second.kind)), ("ten chars!", vec![named(&own)]));
     let third = failed(&second.kind).unwrap();
     assert_eq!((&*third.blamed, third.kind.layers().len()), ("settings-1", 0));
-    assert!(failed(&third.kind).is_none(), "everything that is left came with the process");
+    assert!(failed(&third.kind).is_none(), "only policies from the start of the process are left");
 
     let mut descent = Descent::new(kind(&catalogue, "a", None));
     let mut blamed = |failed: &PolicyId| {
@@ -261,7 +261,7 @@ fn an_object_falls_back_to_the_policy_before_the_newest_failure() {
     // The predecessor fails too, but does not fail with the earlier settings.
     assert_eq!(blamed(other), ("ten chars! and settings-2".to_owned(), vec![named(&own)], 1));
     assert_eq!(blamed(other), ("ten chars! and settings-2 and settings-1".to_owned(), vec![named(&own)], 0));
-    assert!(!descent.failed(other, "trap"), "everything that is left came with the process");
+    assert!(!descent.failed(other, "trap"), "only policies from the start of the process are left");
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn split(text: &str) -> Vec<(usize, &str)> {
         offset += line.len();
     }
     documents.push((start_line, &text[start..]));
-    // Keep blank documents between separators, because they count in the numbers of documents.
+    // Keep blank documents between separators, because the numbering of documents includes them.
     documents
 }
 

@@ -57,9 +57,9 @@ pub enum InputError {
     Duplicate {
         /// The object.
         identity: Box<Identity>,
-        /// The first place.
+        /// The position of the first occurrence.
         first: DocumentOrigin,
-        /// The second place.
+        /// The position of the second occurrence.
         second: DocumentOrigin,
     },
 }

@@ -1,4 +1,4 @@
-//! Reads objects from the arguments of `-f` into one flat list, with the place of each object.
+//! Reads objects from the arguments of `-f` into one flat list, with the position of each object.
 //!
 //! This module reads objects and flattens lists. `schema` checks objects against the schemas of their kinds.
 

@@ -1,4 +1,4 @@
-//! An input object and its place.
+//! An input object and its position.
 
 use std::{fmt, sync::Arc};
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::Identity;
 
-/// The place of an object in the input.
+/// The position of an object in the input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentOrigin {
     /// The path of the file, as the user gave it.
@@ -27,7 +27,7 @@ impl fmt::Display for DocumentOrigin {
 /// An object from the input.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Document {
-    /// The place of the object.
+    /// The position of the object.
     pub origin: DocumentOrigin,
     /// The identity of the object.
     pub identity: Identity,

@@ -30,7 +30,7 @@ pub(super) struct ByPolicy {
 #[derive(Default)]
 struct Kept {
     counted: BTreeSet<labels::PolicyLabels>,
-    /// The policies that might have had to answer at the last update.
+    /// The policies that could answer at the last update.
     able: BTreeSet<labels::PolicyLabels>,
 }
 
@@ -45,9 +45,9 @@ impl ByPolicy {
         }
     }
 
-    /// Removes the samples of all policies, except the policies that may have to answer now or could have had to answer
-    /// at the previous update. Passes with policies of the previous update may still run. So the failures of a
-    /// quarantined policy also stay until the next update.
+    /// Keeps the samples of policies that may have to answer now, or could answer at the previous update. Removes all
+    /// other samples. Passes with policies of the previous update may still run. So the failures of a quarantined
+    /// policy also stay until the next update.
     pub(super) fn keep(&self, able: &BTreeSet<PolicyId>) {
         let able: BTreeSet<labels::PolicyLabels> = able.iter().map(labels::PolicyLabels::from).collect();
         let mut kept = lock(&self.kept);

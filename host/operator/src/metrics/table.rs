@@ -70,15 +70,15 @@ rows! {
     FUEL: Histogram "policy_fuel" ["policy", "version"] "Fuel that a policy used in a pass";
     POLICY_FAILURES: Counter "policy_failures" ["policy", "version", "reason"] "Passes in which a policy failed: traps, exhausted limits, answers that the guard refused";
     POLICY_FALLBACKS: Counter "policy_fallbacks" ["policy", "version"] "Passes in which a fallback answered, because the policy failed on the object or the API server refused a planned child";
-    POLICY_REVISIONS: Gauge "policy_revisions" ["state", "current"] "Revisions of policy packages, by state; current \
-        if a ConfigMap contains the package now";
+    POLICY_REVISIONS: Gauge "policy_revisions" ["state", "current"] "Revisions of policy packages, by state; `current` \
+        is true if a ConfigMap contains the package now";
     API_CALLS: Counter "api_calls" ["verb", "group", "resource", "code"] "Requests to the API server, by HTTP status code; timeout and unreachable count requests without an answer";
     API_DURATION: Histogram "api_call_duration" in "seconds" ["verb"] "Time until the API server answered a request or \
         opened a watch";
     WATCH_STATE: Gauge "watch_state" ["group", "kind", "state"] "1 for the current state of the watch on a type: \
-        unserved, forbidden, listing, synced or failing; barred namespaces do not change it";
+        unserved, forbidden, listing, synced or failing; barred namespaces do not change the state";
     WATCH_ERRORS: Counter "watch_errors" ["group", "kind", "reason"] "Watches that ended with an error, by the API server's reason";
-    BARRED: Gauge "namespaces_barred" [] "Listed namespaces in which the operator may read nothing, while it may read others: they were deleted, or rights are missing";
+    BARRED: Gauge "namespaces_barred" [] "Listed namespaces in which the operator may read nothing, although it may read other namespaces: these namespaces were deleted, or rights are missing";
     STORED: Gauge "stored_objects" ["group", "kind"] "Objects of a type that the operator keeps in memory";
     STORED_SIZE: Gauge "stored" in "bytes" ["group", "kind"] "Size of the objects of a type that the operator keeps in memory";
 }

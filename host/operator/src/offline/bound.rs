@@ -20,7 +20,7 @@ use serde_json::Value;
 use super::Answering;
 use crate::catalogue::{Answer, Kind, Snapshot};
 
-/// The size limit of the cache for answers, in bytes. With the cache, each side computes the answer to equal questions
+/// The size limit of the cache for answers, in bytes. With the cache, each side of a comparison computes equal answers
 /// only once.
 const MEMORY: usize = 256 << 20;
 

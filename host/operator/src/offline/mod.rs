@@ -63,7 +63,7 @@ struct ResultsSoFar {
     entry: Option<Arc<Entry>>,
 }
 
-/// The facts about objects without a status that the current pass looked at.
+/// The objects without a status that the current pass looked at.
 #[derive(Default)]
 struct PassOverAll {
     /// The positions of objects to render before the object of this pass.
@@ -104,7 +104,7 @@ impl<'a> World<'a> {
             let outermost = before.is_empty();
             let (top, renderer) = before.last().copied().unwrap_or((position, renderer));
             if !outermost && self.memory.borrow()[top].seen.is_some() {
-                // Several objects needed the top object, and it is already rendered.
+                // Several objects needed the top object, so it is on the stack more than once, and is already rendered.
                 before.pop();
                 continue;
             }
@@ -163,7 +163,7 @@ impl<'a> World<'a> {
     }
 
     /// Returns an object as other objects see it. If the object's status is not known yet, returns the object without a
-    /// status, and records this.
+    /// status, and records that the status is missing.
     fn seen(&self, position: usize) -> Arc<Value> {
         let object = &self.stored.objects[position];
         if !is_unwritten(&object["status"]) || self.renderer(position).is_none() {
@@ -207,7 +207,8 @@ fn going(mut rendered: Rendered, object: &Value) -> Entry {
     let note = Note {
         severity: Severity::Info,
         reason: "BeingDeleted".to_owned(),
-        message: "the object is being deleted: the operator deletes its children, and applies none any more".to_owned(),
+        message: "the object is being deleted: the operator deletes its children, and applies no children any more"
+            .to_owned(),
         path: Some("metadata.deletionTimestamp".to_owned()),
     };
     rendered.verdict = Verdict::Planned(Arc::new(Planned { notes: vec![note], ..Planned::default() }));

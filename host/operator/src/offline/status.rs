@@ -32,7 +32,7 @@ pub(super) fn first(
         (Verdict::Failed(failure), _) => Outcome::Failed(failure.failure.to_string()),
     };
     let hindrance = if left_as_is.is_some() { Hindrance::PolicyNotFound } else { Hindrance::ApplyFailed };
-    // A policy that just failed must not assess its children.
+    // Do not let a policy assess the children if it just failed.
     let assessed = match &rendered.verdict {
         Verdict::Failed(failure) => Err(failure.clone()),
         Verdict::Planned(_) | Verdict::Refused(_) => renderer.assess(rendered, outcome.clone(), children),

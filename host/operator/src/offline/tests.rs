@@ -280,5 +280,5 @@ fn installed_settings_raise_only_grantable_privileges() {
     assert_eq!(fails(Origin::OperatorConfig, Some(&[Privilege::Privileged])), None);
     let told = fails(Origin::OperatorConfig, Some(&[Privilege::HostPath])).unwrap();
     assert!(told.contains("--grantable-privileges"), "{told}");
-    assert_eq!(fails(Origin::CommandLine, Some(&[])), None, "flags are the word of whoever starts the operator");
+    assert_eq!(fails(Origin::CommandLine, Some(&[])), None, "flags come from the user who starts the operator");
 }

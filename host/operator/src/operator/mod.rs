@@ -36,12 +36,12 @@ pub use crate::{clock::Clock, processors::Compute};
 /// The minimum time at shutdown for recording interrupted policy checks.
 const SHUTDOWN_RECORD_TIME: Duration = Duration::from_secs(1);
 
-/// The error of an operator that stopped without a request: a task ended that should run forever.
+/// The error of an operator that stopped without a request, because a task ended unexpectedly.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} ended unexpectedly")]
 pub struct OperatorError(&'static str);
 
-/// Aborts a task on drop, so that the task also ends if no other code stops it.
+/// Aborts a task when this value is dropped. So the task ends even if no other code stops it.
 struct Tied(AbortHandle);
 
 impl Drop for Tied {

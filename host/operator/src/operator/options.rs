@@ -43,7 +43,7 @@ pub struct Options {
     pub secret_key: Hidden,
     /// Whether fields that a user wrote in an object may raise the privileges of its pods.
     pub user_privileges: UserPrivileges,
-    /// The limits of what packages may grant to installed policies.
+    /// The limits for the grants of packages to installed policies.
     pub grantable: Grantable,
     /// The limits for the compiled code of tenants' policies.
     pub code_share: CodeShare,

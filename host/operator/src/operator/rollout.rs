@@ -17,8 +17,9 @@ use crate::{
 pub(super) fn cover(context: &Context, left_out: &LeftOut) {
     if let Some(snapshot) = context.runner.catalogue.load() {
         let mut coverage = coverage(&snapshot, left_out);
-        // Objects of a kind that lost its policy get a status that says so, also objects that are created later. A kind
-        // that a policy claims in another version has the same objects, so it did not lose its policy.
+        // Keep watching a kind that lost its policy: the status of its objects, including new objects, reports the
+        // loss. A kind has not lost its policy if a policy claims another version of the kind, because both versions
+        // have the same objects.
         let (covered, remembered) = (context.access.watch.coverage(), context.runner.catalogue.remembered());
         for of in covered.primaries().map(|(of, _)| of).chain(&remembered).filter(|of| !is_answered(&snapshot, of)) {
             coverage.keep(of);

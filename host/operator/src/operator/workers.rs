@@ -29,7 +29,7 @@ pub(super) async fn work(context: Arc<Context>, queue: Queue, deadline: Duration
         let ended = match tokio::time::timeout(deadline, running).instrument(span.clone()).await {
             Ok(Ok(Some(ended))) => ended,
             Ok(Ok(None)) => {
-                tracing::debug!(object = %key, "left the pass to the next operator");
+                tracing::debug!(object = %key, "aborted the pass because of the shutdown");
                 continue;
             }
             Ok(Err(panic)) => {

@@ -83,11 +83,12 @@ pub enum Problem {
     WithoutComponent(&'static str),
     /// The component is in chunks, and the policy file has no digest of the whole component.
     #[error(
-        "policy.yaml has no `sha256`: a component in chunks needs the digest of the whole; `policy pack` writes it"
+        "policy.yaml has no `sha256`: a component in chunks needs the digest of the whole component; `policy pack` \
+         writes the digest"
     )]
     NotPinned,
     /// A line in the list of chunks is not a valid name, or repeats a name.
-    #[error("`policy.chunks`, line {line}: `{name}` {problem}: write the name of one ConfigMap a line, in order")]
+    #[error("`policy.chunks`, line {line}: `{name}` {problem}: write one ConfigMap name in each line, in order")]
     BadChunkName {
         /// The number of the line, from 1.
         line: usize,
@@ -97,13 +98,13 @@ pub enum Problem {
         problem: &'static str,
     },
     /// The index lists too many chunks.
-    #[error("`policy.chunks` lists more than {limit} ConfigMaps: cut larger pieces; `policy pack` does")]
+    #[error("`policy.chunks` lists more than {limit} ConfigMaps: use fewer and larger chunks, as `policy pack` does")]
     TooManyChunks {
         /// The maximum.
         limit: usize,
     },
     /// A chunk does not exist.
-    #[error("waits for its chunk {name}, {number} of {count}: apply it in the same namespace")]
+    #[error("waits for its chunk {name}, {number} of {count}: apply this chunk in the same namespace")]
     MissingChunk {
         /// The name of the chunk.
         name: String,
@@ -131,7 +132,7 @@ pub enum Problem {
         wanted: Digest,
     },
     /// A value exceeds its maximum size.
-    #[error("`{key}` has {bytes} bytes, at most {limit}: {remedy}")]
+    #[error("`{key}` has {bytes} bytes, and the limit is {limit}: {remedy}")]
     TooLarge {
         /// The key.
         key: &'static str,

@@ -67,8 +67,8 @@ impl Package {
     pub fn digest(&self) -> Digest {
         let component = self.component_digest();
         let mut file = self.file.clone();
-        // Leave out a correct pin: it adds nothing to the component's digest. A package with a wrong pin has another
-        // digest.
+        // Leave out a correct `sha256`, because the component's digest already covers it. A wrong `sha256` changes the
+        // digest of the package.
         let packed = self.component.as_deref().map(Digest::of);
         file.sha256 = file.sha256.filter(|pin| Some(*pin) != component && Some(*pin) != packed);
         Digest::of_json(&json!({"file": file, "component": component}))

@@ -127,7 +127,7 @@ pub(super) fn part<'a>(index: &ConfigMap, chunk: &'a ConfigMap) -> Result<&'a [u
         let index = of.unwrap_or_default().to_owned();
         return Err(Problem::ForeignChunk { index, annotated: annotated.map(str::to_owned) });
     }
-    let remedy = "write a piece of the component under binaryData; `policy pack` does";
+    let remedy = "write a piece of the component under binaryData, as `policy pack` does";
     match binary(chunk, PART) {
         None if text(chunk, PART).is_some() => Err(Problem::WrongField { key: PART, field: "binaryData" }),
         None => Err(Problem::MissingKey { key: PART, remedy }),

@@ -139,8 +139,8 @@ impl ReadChunks {
         if Digest::of(&bytes) == wanted {
             return Ok(bytes);
         }
-        // The pin may also be the digest of the unpacked component. Damaged gzip is treated as ordinary bytes, which
-        // have another digest.
+        // The policy file may also pin the digest of the unpacked component. Unpacking leaves damaged gzip unchanged,
+        // so such bytes have another digest.
         let found = unpacked(&bytes, &Bounds::default())
             .map_or_else(|_| Digest::of(&bytes), |component| Digest::of(&component));
         if found == wanted { Ok(bytes) } else { Err(Problem::OtherChunks { found, wanted }) }

@@ -1,7 +1,7 @@
 //! Compares the results of two sets of policies for each object.
 //!
-//! Both sides render the same objects in the same way as `render`. The caller gathers the objects and displays the
-//! differences.
+//! Both sides render the same objects, in the same way as the verb `render`. The caller gathers the objects and
+//! displays the differences.
 
 mod fields;
 mod immutable;

@@ -40,7 +40,7 @@ pub enum PolicyError {
         source: Box<gate::LoadError>,
     },
     /// Two of the user's policies claim the same kind.
-    #[error("{second}: claims {of}, as {first} does: name one of the two")]
+    #[error("{second}: claims {of}, as {first} does: name one of the two policies only")]
     ClaimedTwice {
         /// The kind.
         of: ResourceType,
@@ -50,7 +50,10 @@ pub enum PolicyError {
         second: ComponentOrigin,
     },
     /// An overlay claims a kind that no other policy claims.
-    #[error("{origin}: is an environment overlay for {of}, which no policy claims: name one with --policy")]
+    #[error(
+        "{origin}: is an environment overlay for {of}, which no policy claims: name a policy that claims this kind \
+         with --policy"
+    )]
     NothingBelow {
         /// The overlay.
         origin: ComponentOrigin,
@@ -59,8 +62,8 @@ pub enum PolicyError {
     },
     /// A policy emits a kind that another policy claims.
     #[error(
-        "{origin}: emits {of} for {claimed}, but a policy answers for {of}: a policy must not emit objects that a \
-         policy answers for"
+        "{origin}: emits {of} for {claimed}, but a policy answers for {of}: a policy must not emit objects of a \
+         kind that a policy answers for"
     )]
     EmitsClaimed {
         /// The policy that emits the kind.

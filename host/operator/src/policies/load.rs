@@ -92,8 +92,9 @@ impl Loader {
         Ok(Self { cache, ..Self::new(cluster)? })
     }
 
-    /// Creates a loader for a process that runs for long. It compiles in child processes. A debug build also takes code
-    /// from the cache directory, because its compiler is slow and tests start it hundreds of times.
+    /// Creates a loader for a process that runs for long. The loader compiles in child processes. A debug build also
+    /// takes code from the cache directory, because its compiler is slow, and tests create such loaders hundreds of
+    /// times.
     pub fn lasting(cluster: Cluster) -> Result<Self, EngineError> {
         let loader = if cfg!(debug_assertions) { Self::cached(cluster)? } else { Self::new(cluster)? };
         Ok(loader.in_children())

@@ -18,7 +18,7 @@ pub struct Duties {
     pub leader_election: bool,
     /// Whether namespaces other than the operator's may have policies.
     pub namespace_policies: bool,
-    /// Optional types that it leaves alone.
+    /// Optional types that the operator leaves alone.
     pub left_out: LeftOut,
 }
 

@@ -2,8 +2,8 @@
 //! policies require.
 //!
 //! `rules` computes the rules, and `manifests` writes them into Kubernetes objects. Both are pure, so the chart
-//! contains the same rules that `kaos-operator rbac` prints. The plural of a type comes from its embedded CRD, or
-//! otherwise from the usual rules of English.
+//! contains the same rules that `kaos-operator rbac` prints. The plural of a type comes from its embedded CRD. Without
+//! such a CRD, the plural follows the usual rules of English.
 
 mod duties;
 mod manifests;

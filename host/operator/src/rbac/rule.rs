@@ -18,7 +18,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Returns the rule as a Role contains it.
+    /// Returns the rule in the form that a Role contains.
     pub fn manifest(&self) -> Value {
         let Self { group, resources, names, verbs } = self;
         let mut rule = json!({"apiGroups": [group], "resources": resources, "verbs": verbs});

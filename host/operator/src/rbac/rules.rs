@@ -27,7 +27,7 @@ pub struct Rights {
 }
 
 impl Rights {
-    /// Returns the rules as Roles contain them, without the Roles.
+    /// Returns the rules in the form that Roles contain.
     pub fn rules(&self) -> Value {
         let of = |rules: &[Rule]| rules.iter().map(Rule::manifest).collect::<Vec<Value>>();
         json!({"working": of(&self.working), "operator": of(&self.operator)})
@@ -38,8 +38,8 @@ impl Rights {
 pub fn rules(policies: &[&Policy], duties: &Duties) -> Rights {
     let (mut working, mut operator) = (Collected::default(), Collected::default());
     let everywhere = duties.namespaces().is_none();
-    // For Events about objects. Events about policies are in the operator's namespace, and also require the verb
-    // `patch`, because a repeated Event increases a counter.
+    // This right is for Events about objects. Events about policies are in the operator's namespace, and also require
+    // the verb `patch`, because a repeated Event increases a counter.
     working.add("events.k8s.io", "events", &["create"]);
     if everywhere {
         // The watch on CRDs shows new and deleted types, and the schema of their status. With Roles only, the operator
@@ -58,9 +58,10 @@ pub fn rules(policies: &[&Policy], duties: &Duties) -> Rights {
         operator.add_named("coordination.k8s.io", "leases", name, &["get", "update"]);
     }
     operator.add("events.k8s.io", "events", &["create", "patch"]);
-    // For installed policies: their ConfigMaps, the ConfigMaps with the stored bytes, and the PolicyRevisions.
+    // These rights are for installed policies: for their ConfigMaps, the ConfigMaps with the stored bytes, and the
+    // PolicyRevisions.
     operator.add("", "configmaps", &["create", "get", "list", "watch"]);
-    // For the last good settings, which the operator stores for the next process. `kaos-operator release` deletes them.
+    // The operator stores the last good settings for the next process, and `kaos-operator release` deletes them.
     operator.add_named("", "configmaps", [FITTED_CONFIG.to_owned()].into(), &["delete", "patch"]);
     operator.add(kaos_crds::GROUP, "policyrevisions", &["create", "delete", "get", "list", "watch"]);
     operator.add(kaos_crds::GROUP, "policyrevisions/status", &["patch"]);

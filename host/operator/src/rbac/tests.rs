@@ -62,7 +62,7 @@ fn secrets_are_only_touched_when_asked_for() {
     let secrets = |rights: &Rights| rights.working.iter().any(|rule| rule.resources.contains("secrets"));
     assert!(!secrets(&rights(&duties(Scope::All))));
     let with = Duties { secrets: true, ..duties(Scope::All) };
-    assert!(secrets(&rights(&with)), "what pods refer to rolls them");
+    assert!(secrets(&rights(&with)), "pods restart when a referenced Secret changes");
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn rights_of_a_further_policy_are_roles_if_no_cluster_role_aggregates_them() {
     let at_home = ["Role home kites-home", "RoleBinding home kites-home"];
     let expected =
         [&["Role a kites", "RoleBinding a kites", "Role home kites", "RoleBinding home kites"][..], &at_home];
-    assert_eq!(places(&duties(listed(&["a", "home"])), &claims), expected.concat(), "no two have one name");
+    assert_eq!(places(&duties(listed(&["a", "home"])), &claims), expected.concat(), "all names differ");
     let expected = [&["ClusterRole - kites"][..], &at_home].concat();
     assert_eq!(places(&duties(Scope::All), &claims), expected);
     assert_eq!(places(&duties(listed(&["a"])), &Rights::default()), [""; 0]);
@@ -169,7 +169,7 @@ fn policies_of_namespaces_can_be_listed_watched_and_read() {
     for verb in ["get", "list", "watch"] {
         assert!(reads(&with, verb) && !reads(&without, verb), "{verb}");
     }
-    assert!(!reads(&with, "create"), "what serves is kept in the operator's own namespace");
+    assert!(!reads(&with, "create"), "the operator stores packages only in its own namespace");
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn types_that_are_left_out_need_no_rights() {
     assert!(!may(&without, "networking.k8s.io", "networkpolicies"));
     for duties in [&with, &without] {
         assert!(may(duties, "gateway.envoyproxy.io", "securitypolicies"));
-        assert!(may(duties, "apps", "deployments"), "no policy can do without it");
+        assert!(may(duties, "apps", "deployments"), "every policy needs this right");
     }
 }
 

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 
 use super::error::{CallError, Class};
 
-/// A version that no object has: a store starts with this version, before the first object. An apply with this version
-/// creates a missing object, and conflicts with every existing object.
+/// A resource version that no object has, because etcd has this version before the first object exists. An apply with
+/// this version creates a missing object, and conflicts with every existing object.
 const BEFORE_ALL: &str = "1";
 
 /// The server's prefix for messages of admission webhooks.
@@ -67,8 +67,8 @@ impl<'a> Calls<'a> {
     }
 
     /// Sends a server-side apply with the operator's field manager to the object with this UID. Returns `None` if the
-    /// object is gone. If another object has replaced it, the other object stays unchanged. The caller checked the
-    /// ownership before, so the apply takes over fields of other managers.
+    /// object is gone. If another object has replaced this object, the other object stays unchanged. The caller checked
+    /// the ownership before, so the apply takes over fields of other managers.
     pub(crate) async fn apply(
         &self,
         name: &str,
@@ -85,8 +85,8 @@ impl<'a> Calls<'a> {
         self.apply_if(name, body, ("resourceVersion", BEFORE_ALL), dry_run).await
     }
 
-    /// Sends a server-side apply to the object with this value in its metadata. Returns `None` if no such object
-    /// exists.
+    /// Sends a server-side apply with a precondition: an existing object must have this `value` in this `field` of its
+    /// metadata. Returns `None` if the object has another value.
     async fn apply_if(
         &self,
         name: &str,
@@ -249,7 +249,7 @@ mod tests {
         let conflict = |kind: &str, name: &str, message: &str| json!({"code": 409, "reason": "Conflict", "message": message, "details": {"kind": kind, "name": name}});
         let modified = "the object has been modified";
         assert!(is_another(conflict("services", "web", modified)));
-        assert!(!is_another(conflict("resourcequotas", "web", modified)), "the quota's");
+        assert!(!is_another(conflict("resourcequotas", "web", modified)), "the conflict is about the quota");
         assert!(!is_another(conflict("services", "other", modified)));
         assert!(!is_another(conflict("services", "web", "admission webhook \"x\" denied the request: no")));
         assert!(!is_another(json!({"code": 409, "reason": "Conflict", "message": "no"})), "without details");
@@ -297,7 +297,7 @@ mod tests {
         let none = with_finalizer(&json!({"metadata": {"uid": "u", "resourceVersion": "7"}}), "x/b");
         assert_eq!(none[1]["value"], json!(["x/b"]));
         let version = json!({"op": "replace", "path": "/metadata/resourceVersion", "value": "7"});
-        assert_eq!(none[0], version, "another first finalizer would be lost");
+        assert_eq!(none[0], version, "without the version, the patch could remove another new finalizer");
     }
 
     #[test]
@@ -306,6 +306,9 @@ mod tests {
         assert_eq!(some[1], json!({"op": "add", "path": "/metadata/annotations/x.io~1n", "value": "v"}));
         let none = with_annotation(&json!({"metadata": {"resourceVersion": "7"}}), "x.io/n", "v");
         assert_eq!(none[1]["value"], json!({"x.io/n": "v"}));
-        assert_eq!(none[0]["path"], "/metadata/resourceVersion", "what others wrote meanwhile would be lost");
+        assert_eq!(
+            none[0]["path"], "/metadata/resourceVersion",
+            "without the version, the patch could remove other new annotations"
+        );
     }
 }

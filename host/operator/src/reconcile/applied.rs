@@ -23,7 +23,7 @@ pub(crate) struct Applied {
     pub(crate) again: Option<Duration>,
     /// Whether the pass wrote an object.
     pub(crate) wrote: bool,
-    /// Whether the operator does not know if the API server accepts the plan.
+    /// True if the operator could not find out whether the API server accepts the plan.
     pub(crate) is_open: bool,
     /// Why the pass did not finish; `None` if it finished.
     unfinished: Option<PassFailed>,

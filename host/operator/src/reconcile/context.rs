@@ -42,7 +42,7 @@ impl Context {
         snapshot.kinds().map(awaiting).collect()
     }
 
-    /// Returns the numbers of objects by state, for each kind. Includes kinds with a policy and without objects.
+    /// Returns the numbers of objects by state, for each kind. Includes kinds that have a policy but no objects.
     pub(crate) fn tallies(&self) -> BTreeMap<ResourceType, Tally> {
         let mut tallies = self.memories.tallies();
         if let Some(snapshot) = self.runner.catalogue.load() {

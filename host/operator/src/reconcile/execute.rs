@@ -145,9 +145,9 @@ async fn clean(
     again
 }
 
-/// Sets `ours` as the only finalizer of this operator on the object. If `ours` is `None`, removes all its finalizers.
-/// While a fallback serves, the failed revision's finalizer stays, because its children stay too. Returns whether it
-/// wrote the object.
+/// Sets `ours` as the only finalizer of this operator on the object. If `ours` is `None`, removes all finalizers of
+/// this operator. While a fallback serves, the failed revision's finalizer stays, because the revision's children stay
+/// too. Returns whether it wrote the object.
 async fn set_finalizer(
     access: &Access,
     subject: &mut Subject<'_>,

@@ -1,4 +1,4 @@
-//! The operator's memory of each object between passes. The memory is small, and no harm is done if a restart loses it.
+//! The operator's memory of each object between passes. The memory is small. A restart loses the memory without harm.
 
 use std::{
     collections::BTreeMap,
@@ -59,14 +59,14 @@ pub(crate) struct PlanMemory {
 pub(crate) struct FinalizersMemory {
     /// The finalizer that the last plan requested.
     pub(crate) asked: Option<String>,
-    /// Finalizers without a name in settings or policies, and whether this operator added them.
+    /// Finalizers that no setting or policy names, each with whether this operator added the finalizer.
     pub(crate) put_on: BTreeMap<String, bool>,
 }
 
 /// The memory of the status.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StatusMemory {
-    /// The mark of a status that differs from the computed status, if the operator cannot or need not change it.
+    /// A hash of the computed status and of the live status, if the two differ and another write would not help.
     pub(crate) settled: Option<Mark>,
     /// Whether this process wrote the status. After such a write, the takeover of the status is done.
     pub(crate) is_ours: bool,

@@ -10,7 +10,7 @@ pub(crate) struct Selected {
     pub(crate) since: u64,
     /// Whether the object pins its policy.
     pub(crate) chosen: bool,
-    /// The message for an object that pins a policy that it cannot have; `None` otherwise. The operator does not change
+    /// The message about a pin that matches no policy for this object; `None` otherwise. The operator does not change
     /// the children of such an object.
     pub(crate) unknown_pin: Option<String>,
 }

@@ -1,6 +1,6 @@
 //! Ends passes during a shutdown. A pass that writes may finish; a pass that only computes is aborted.
 //!
-//! The next operator asks the policy again, so the answer of an aborted pass is not needed. A slow policy, or a long
+//! The next process asks the policy again, so the answer of an aborted pass is not needed. A slow policy, or a long
 //! wait for a processor, must not delay the shutdown until the time limit for writes.
 
 use std::time::Duration;

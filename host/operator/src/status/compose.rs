@@ -78,8 +78,8 @@ pub fn compose(
             status.insert("phase".to_owned(), "Failed".into());
             status.insert("ready".to_owned(), false.into());
             status.insert("message".to_owned(), cut(&failure.to_string(), STATUS).into());
-            // If the policy fails on the live children, it will fail on them again, so this is lasting. If the policy
-            // failed before it made a plan, the condition `Applied` shows the reason.
+            // If the policy fails on the live children, it will fail on them again, so this failure is lasting. If the
+            // policy failed before it made a plan, the condition `Applied` shows the reason.
             let unavailable = ready(false, &Outcome::Failed(String::new()), failure.to_string());
             let is_lasting = !matches!(rendered.verdict, Verdict::Failed(_));
             is_ready = Condition { is_lasting, ..unavailable };
@@ -109,7 +109,7 @@ pub fn compose(
     Value::Object(status)
 }
 
-/// Returns the named needs that do not exist, without optional needs.
+/// Returns the missing objects that the policy needs by name. Leaves out optional needs.
 pub fn missing(rendered: &Rendered, lookup: &dyn Lookup) -> Vec<Reference> {
     let absent = |target: &Target| match target {
         Target::Named(reference) => lookup.is_absent(target).then(|| reference.clone()),
@@ -119,8 +119,8 @@ pub fn missing(rendered: &Rendered, lookup: &dyn Lookup) -> Vec<Reference> {
     required.filter_map(|need| absent(&need.target)).collect()
 }
 
-/// Replaces the reason and the message of a false `Ready` with the reason and the message of the policy's own condition
-/// `Ready`, if the policy's condition is false too.
+/// Gives a false `Ready` the reason and the message of the policy's own condition `Ready`, if that condition is false
+/// too.
 fn in_its_words(is_ready: Condition, own: &[kaos_policy::contract::Condition]) -> Condition {
     let theirs = own.iter().find(|own| own.type_ == is_ready.of && own.status == is_ready.status);
     match theirs.filter(|theirs| is_ready.status == Truth::No && !theirs.reason.is_empty()) {

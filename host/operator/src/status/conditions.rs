@@ -59,7 +59,7 @@ pub(super) struct Condition {
     pub(super) status: Truth,
     pub(super) reason: Cow<'static, str>,
     pub(super) message: String,
-    /// Whether the operator cannot make the condition true without a person.
+    /// Whether a person must act before the condition can become true.
     pub(super) is_lasting: bool,
 }
 

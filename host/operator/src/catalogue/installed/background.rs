@@ -23,7 +23,7 @@ pub(super) enum Stand {
 pub(super) struct Over(CancellationToken, Arc<Notify>);
 
 impl Over {
-    /// Cancels `over` and notifies `told` on drop.
+    /// Creates a value that cancels `over` and notifies `told` when it is dropped.
     pub(super) fn new(over: CancellationToken, told: Arc<Notify>) -> Self {
         Self(over, told)
     }

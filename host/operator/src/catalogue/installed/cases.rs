@@ -28,11 +28,11 @@ pub(crate) struct Case {
     given: Vec<Layer>,
 }
 
-/// The error that a policy's plans for its samples have with certain settings.
+/// An error in a policy's plans for its own samples, and the settings that cause the error.
 #[derive(Debug, Clone)]
 pub(crate) struct Misfit {
     pub(crate) error: LoadError,
-    /// The settings that are the cause.
+    /// The settings that cause the error.
     pub(crate) cause: Origin,
 }
 
@@ -51,7 +51,7 @@ impl Misfit {
 
 impl Unfit {
     /// Returns the reason and the message for the refusal of a revision. If a policy does not fit its settings, the
-    /// settings in its own package are never the cause: the gate checked the policy with them.
+    /// cause is never in the settings of its own package: the gate checked the policy with these settings.
     pub(crate) fn told_of(self, content: &Content) -> (&'static str, String) {
         match content {
             Content::Policy(..) if self.reason == BAD_SETTINGS => (SETTINGS_DO_NOT_FIT, not_with(&self.message)),
@@ -62,8 +62,8 @@ impl Unfit {
 
 fn not_with(what: &str) -> String {
     format!(
-        "{what}; these active settings do not fit the policy: correct or delete them, before you install the \
-        policy or together with it"
+        "{what}; these active settings do not fit the policy: correct or delete the settings before you install \
+        the policy, or in the same apply"
     )
 }
 
@@ -169,9 +169,10 @@ impl RevisionSet {
         Ok(self.cases(name, serving, &arranged?))
     }
 
-    /// Returns the cases for a revision. Settings are tried on each policy of their name that answers where the
-    /// settings apply. A policy is tried with the settings that apply where the policy answers. A package of the
-    /// operator's namespace is never tried with policies and settings that a tenant installed in its own namespace.
+    /// Returns the cases for a revision. For settings, returns a case for each policy that the settings name, if the
+    /// policy answers where the settings apply. For a policy, returns a case for each place, with the settings that
+    /// apply in this place. A package of the operator's namespace is never tried with policies and settings that a
+    /// tenant installed in its own namespace.
     pub(crate) fn cases(&self, name: &str, serving: &BTreeSet<String>, arranged: &Arranged) -> Vec<Case> {
         let Some(entry) = self.entries.get(name) else { return Vec::new() };
         let is_local = matches!(entry.reach, Reach::Own(_));
@@ -182,7 +183,7 @@ impl RevisionSet {
         };
         let mut cases = Vec::new();
         for answers in arranged.answers.values() {
-            // Leaves out the predecessors of serving policies: they answer only for objects that name them by digest.
+            // Leaves out the predecessors of serving policies: they answer only for objects that pin them by digest.
             let kinds = answers.in_place().map(|kind| &**kind).chain(answers.pinned().filter(serves));
             for kind in kinds.filter(|kind| kind.revisions().any(|revision| &**revision == name)) {
                 for member in kind.members().iter().filter(|member| is_local || !member.is_local) {
@@ -195,8 +196,8 @@ impl RevisionSet {
     }
 }
 
-/// Returns the case for a revision with a policy (`member`) of a place. Returns `None` if the revision is neither this
-/// policy nor settings for it.
+/// Returns the case that tries a revision with the policy `member` of a place. Returns `None` if the revision is
+/// neither this policy nor settings for it.
 fn case<'a>(
     name: &str,
     entry: &AdmittedRevision,

@@ -2,8 +2,8 @@
 //! its package is deleted.
 //!
 //! Only one check runs at a time, because a check may take half of the memory. A package of the operator's own
-//! namespace does not wait for packages of other namespaces: it interrupts their check, and this check starts again
-//! afterwards.
+//! namespace does not wait: the operator interrupts the check of a package of another namespace, and starts the
+//! interrupted check again afterwards.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 

@@ -1,5 +1,5 @@
-//! Stores the last good settings in a second ConfigMap: the last valid content of the operator's own ConfigMap. A
-//! process that starts while the current content does not fit uses the stored content.
+//! Stores the last good settings in a second ConfigMap: the last valid content of the operator's own ConfigMap. If the
+//! current content is invalid when a process starts, the process uses the stored content.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kaos_policy::settings::{Content, Layer};

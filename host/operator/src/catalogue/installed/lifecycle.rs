@@ -100,7 +100,7 @@ pub(super) struct Lifecycle {
     /// policy serves in this place until then.
     restoring: BTreeMap<String, bool>,
     /// The serving revisions and the content of the operator's own ConfigMap at the last swap. The next round compares
-    /// them with the current state to decide whether another swap is needed.
+    /// these values with the current state to decide whether another swap is needed.
     installed: Option<(BTreeSet<String>, Option<Layer>)>,
     /// The content of the operator's own ConfigMap in the last round, whether or not it fits.
     looked_under: Option<Layer>,
@@ -112,20 +112,20 @@ pub(super) struct Lifecycle {
     checking: BTreeSet<String>,
     /// Revisions that passed the gate and wait for a change outside their own package.
     waiting: BTreeMap<String, Content>,
-    /// Revisions for whose claims the operator has the rights, while they are being tried.
+    /// Revisions that are being tried, and for whose claims the operator has the rights.
     permitted: BTreeSet<String>,
     /// For each refused revision, the policies or settings on which the refusal depends, as of the time of the refusal.
     refused_under: BTreeMap<String, BTreeSet<String>>,
     /// The time of the next attempt, for revisions that wait for a change outside their own package.
     due: BTreeMap<String, Instant>,
-    /// The retry annotation of a revision when it was last loaded again. A new value of the annotation causes an
-    /// immediate attempt.
+    /// The retry annotation that a revision had when the operator last tried to load the revision again. A new value of
+    /// the annotation causes an immediate attempt.
     tried_for: BTreeMap<String, Option<String>>,
     /// Serving revisions whose stored bytes may be missing, with the package to store again.
     unkept: BTreeMap<String, Arc<Package>>,
     /// The time of the next attempt to store the packages in `unkept`. `None` before the first attempt.
     keep_due: Option<Instant>,
-    /// Revisions whose objects all had a pass since this process started, or that this process admitted.
+    /// Revisions that this process admitted, and revisions whose objects all had a pass since this process started.
     counted: BTreeSet<String>,
     /// The record that could not be deleted in the last attempt.
     stuck: Option<String>,
@@ -197,8 +197,8 @@ impl Lifecycle {
         }
     }
 
-    /// Takes every step that is possible now. Returns the delay until the next round if nothing changes, and the error
-    /// of a failed step.
+    /// Takes every step that is possible now. Returns the delay after which the next round starts even if nothing
+    /// changes, and the error of a failed step.
     pub(super) async fn settle(&mut self) -> (Option<Duration>, Result<(), StepError>) {
         let mut wait = None;
         let done = self.round(&mut wait).await;
@@ -219,7 +219,7 @@ impl Lifecycle {
         let planned = self.execute_all(&found, &BTreeMap::new()).await.done;
         // First serve the policies that served before this process started, then check new packages. On a fresh
         // cluster, check all new packages first: otherwise passes would apply children by the default policies, and
-        // change them afterwards.
+        // change these children afterwards.
         let is_fresh = self.installed.is_none() && self.revisions.entries.is_empty();
         let goes_on = begins && (found.is_empty() || !is_fresh);
         let went_on = if goes_on { self.serve().await } else { Ok(()) };
@@ -247,7 +247,7 @@ impl Lifecycle {
         }
     }
 
-    /// Returns the packages. Returns `None` while packages or records were not listed yet.
+    /// Returns the packages. Returns `None` until the watches have listed the packages and the records.
     async fn observe_packages(&mut self, wait: &mut Option<Duration>) -> Result<Option<Vec<Found>>, StepError> {
         if !self.sources.are_known() {
             self.tools.catalogue.waits_for("the policy ConfigMaps were not listed yet".to_owned());

@@ -17,7 +17,7 @@ pub(super) fn observed(mut status: PolicyRevisionStatus, generation: i64) -> Pol
     status
 }
 
-/// Removes what [`observed`] adds.
+/// Removes the fields that [`observed`] adds.
 pub(super) fn unobserved(status: PolicyRevisionStatus) -> PolicyRevisionStatus {
     PolicyRevisionStatus { observed_generation: None, conditions: Vec::new(), ..status }
 }

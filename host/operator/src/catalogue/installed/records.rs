@@ -126,8 +126,8 @@ impl Records {
             let unobserved = self.book.iter().filter(|(_, revision)| is_unobserved(revision));
             self.unobserved = unobserved.map(|(name, _)| name.clone()).collect();
         }
-        // A user deleted a record if the watch reported it before and no longer contains it. A record that the watch
-        // never reported may just be new.
+        // If the watch reported a record before and no longer contains it, a user deleted the record. A record that the
+        // watch never reported may just be new.
         let is_gone = |name: &&String| !seen.contains_key(*name) && self.confirmed.contains(*name);
         for (name, revision) in self.book.iter().filter(|(name, _)| is_gone(name)) {
             self.deleted.entry(name.clone()).or_insert_with(|| revision.clone());
@@ -259,8 +259,8 @@ impl Records {
         observed(status, generation.unwrap_or(1))
     }
 
-    /// Writes a status that is in effect even if the write fails: a later process can compute the status again, and
-    /// other revisions must not wait for this record. Returns whether the record exists.
+    /// Writes a status. The status is in effect even if the write fails, because other revisions must not wait for this
+    /// record. A later process can compute the status again. Returns whether the record exists.
     pub(super) async fn write_or_owe(&mut self, name: &str, status: PolicyRevisionStatus) -> bool {
         let status = self.completed(name, status);
         // If the API server did not answer an earlier write, do not send this write: each record would wait for the

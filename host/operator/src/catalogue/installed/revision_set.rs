@@ -140,9 +140,10 @@ impl RevisionSet {
         self.arrange_with(None, serving, shared)
     }
 
-    /// Like `arrange`, while `candidate` is about to be admitted. If a tenant's revision does not fit together with a
-    /// revision for other namespaces, the tenant's revision gives way: a tenant must not affect the whole cluster. The
-    /// predecessor of a lost revision replaces it only if the predecessor fits together with all other revisions.
+    /// Computes the policy table as `arrange` does, while `candidate` is about to be admitted. If a tenant's revision
+    /// does not fit together with a revision for other namespaces, the tenant's revision gives way: a tenant must not
+    /// affect the whole cluster. A predecessor replaces a lost revision only if the predecessor fits together with all
+    /// other revisions.
     pub(crate) fn arrange_with(
         &self,
         candidate: Option<&str>,
@@ -189,7 +190,7 @@ impl RevisionSet {
         }
     }
 
-    /// Returns the lost revisions that are replaced by a predecessor that `is_one` selects.
+    /// Returns the lost revisions that a predecessor replaces, if `is_one` selects one of their predecessors.
     fn stood_in_for(
         &self,
         serving: &BTreeSet<String>,
@@ -233,8 +234,7 @@ impl RevisionSet {
         for (_, entry) in self.unloaded(serving).filter(|(_, entry)| !entry.pinned) {
             let Content::Unloaded(_, kinds, _) = &entry.content else { continue };
             for of in kinds {
-                // Until this policy is loaded, no other policy may act on its objects, such as the policy that it
-                // replaced.
+                // Until this policy is loaded, no other policy, such as its predecessor, may act on its objects.
                 let Some(answers) = arranged.answers.get_mut(of) else { continue };
                 for namespace in entry.reach.places() {
                     answers.withhold(namespace);

@@ -1,8 +1,8 @@
 //! Asks the API server whether the operator has the rights for a policy's claims, with one question for each namespace.
 //!
 //! An API server may be unable to list all rules for a namespace, for example if a webhook takes part in the decision.
-//! Then the answer says that the list is incomplete, and the operator asks separately for each right. The webhook may
-//! also deny a right in the list.
+//! Then the API server reports that the list is incomplete, and the operator asks about each right separately. The
+//! webhook may also deny a right in the list.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -107,8 +107,8 @@ pub(super) fn remedy(duties: &Duties) -> String {
     }
 }
 
-/// Returns a hint for the case that the `ClusterRole` exists and the operator still lacks the rights: only the chart
-/// binds the operator to such roles.
+/// Returns a hint about a `ClusterRole` that exists but is not bound to the operator: only the chart creates such a
+/// binding.
 pub(super) fn unbound(duties: &Duties, policy: &Policy) -> String {
     if duties.namespaces().is_some() {
         return String::new();

@@ -216,8 +216,9 @@ impl Sources {
         own.chain(others).map(|seen| (place_of(seen.metadata()), seen)).collect()
     }
 
-    /// Returns the packages, the oldest first. The caller adds their contents. A namespace with too many packages gets
-    /// its first package above the maximum with a refusal as content; the function ignores all further packages.
+    /// Returns the packages, the oldest first. The caller adds their contents. If a namespace has too many packages,
+    /// the result includes the first package above the maximum, with a refusal as its content. The function ignores all
+    /// further packages of this namespace.
     fn taken(&self, labelled: &Labelled) -> Vec<Found> {
         let is_index = |metadata: &ObjectMeta| package::is_index(metadata) && metadata.deletion_timestamp.is_none();
         let indexes = labelled.iter().map(|(source, seen)| (source, seen.metadata()));

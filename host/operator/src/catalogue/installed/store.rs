@@ -103,7 +103,7 @@ impl Store {
 }
 
 /// Returns whether a ConfigMap stays as long as the revision with this UID exists. A ConfigMap without an owner stays
-/// too: a user deleted its revision without the dependents.
+/// too: a user deleted its revision, but not the revision's dependents.
 fn stays_with(config_map: &ConfigMap, uid: Option<&str>) -> bool {
     owner(config_map).is_none() || owner(config_map) == uid
 }

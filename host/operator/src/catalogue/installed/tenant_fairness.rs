@@ -1,6 +1,6 @@
 //! Chooses the namespace whose package is checked next. A check uses processors for up to half a minute, and only one
-//! check runs at a time. Packages of the operator's namespace come first. Each round then checks one package of all
-//! other namespaces. These namespaces take turns by the total time of their checks: a namespace with slow packages
+//! check runs at a time. Packages of the operator's namespace come first. Then each round checks a single package of
+//! the other namespaces. These namespaces take turns by the total time of their checks: a namespace with slow packages
 //! waits until the other namespaces have used as much time. So a package of one tenant delays other tenants by at most
 //! one check.
 
@@ -26,7 +26,8 @@ pub(super) struct TenantFairness {
 /// The turns of one namespace so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Had {
-    /// The total time of the namespace's checks. A namespace without recent checks is raised to the time of the others.
+    /// The total time of the namespace's checks. If a namespace had no checks recently, the operator raises its time to
+    /// the time of the other namespaces.
     time: Duration,
     /// The round of the namespace's last check.
     round: u64,
@@ -61,8 +62,8 @@ impl TenantFairness {
         }
     }
 
-    /// Records a turn of the namespace without ending the round: this process loads a policy that served before. The
-    /// operator's namespace takes no turns.
+    /// Records that this process loads a policy of the namespace that served before. The load counts as a turn of the
+    /// namespace, and does not end the round. The operator's namespace takes no turns.
     pub(super) fn give(&mut self, namespace: &str) {
         if namespace == self.home {
             return;
@@ -122,7 +123,7 @@ mod tests {
             assert_eq!(checked(&mut turns, &all), ["home", "home", expected]);
         }
         let more = [&all[..], &[source("c", "1")]].concat();
-        assert_eq!(checked(&mut turns, &more), ["home", "home", "c"], "who had none yet comes first");
+        assert_eq!(checked(&mut turns, &more), ["home", "home", "c"], "a namespace without earlier turns comes first");
     }
 
     #[test]
@@ -134,7 +135,7 @@ mod tests {
         turns.give("home");
         turns.took("home", Duration::from_hours(1));
         turns.give("home");
-        assert!(turns.had("slow") < turns.had("quick"), "neither is moved to where the operator's own is");
+        assert!(turns.had("slow") < turns.had("quick"), "the time of the operator's namespace does not count");
     }
 
     #[test]
@@ -154,6 +155,6 @@ mod tests {
         turns.took("quick", Duration::from_hours(1));
         assert_eq!(checked(&mut turns, &all[1..]), ["quick"]);
         assert_eq!(checked(&mut turns, &all), ["slow"]);
-        assert_eq!(checked(&mut turns, &all), ["quick"], "who comes later begins where the others are");
+        assert_eq!(checked(&mut turns, &all), ["quick"], "a late namespace begins with the time of the others");
     }
 }

@@ -32,8 +32,8 @@ impl Unfit {
     }
 }
 
-/// Removes predecessors that objects can pin but that do not fit the current settings. `serving` are the revisions that
-/// serve.
+/// Removes predecessors that objects can pin but that do not fit the current settings. `serving` contains the serving
+/// revisions.
 pub(super) fn drop_unfit_predecessors(answers: &mut BTreeMap<ResourceType, Answers>, serving: &BTreeSet<String>) {
     let serves = |kind: &Kind| {
         let base = kind.members().first().and_then(|base| base.revision.as_deref());
@@ -59,7 +59,7 @@ pub(super) fn fit(answers: &BTreeMap<ResourceType, Answers>) -> Result<(), Unfit
     let kinds = || answers.values().flat_map(Answers::all);
     let claims: Vec<_> = kinds().flat_map(|kind| kind.claims()).collect();
     let Some((claim, of)) = emitted_primary(&claims) else { return Ok(()) };
-    // Each side of the conflict may be a tenant's policy.
+    // Each of the two policies may be a tenant's policy.
     let answers_for = |kind: &&Arc<Kind>| {
         kind.claims().any(|it| std::ptr::eq(it, claim) || it.primary.group_kind() == of.group_kind())
     };
@@ -67,8 +67,8 @@ pub(super) fn fit(answers: &BTreeMap<ResourceType, Answers>) -> Result<(), Unfit
     Err(Unfit {
         reason: "EmitsClaimed",
         message: format!(
-            "{of} is emitted for {}, but a policy answers for {of}: a policy must not emit objects that a policy \
-             answers for",
+            "a policy emits {of} for {}, but a policy answers for {of}: a policy must not emit objects of a kind that \
+             a policy answers for",
             claim.primary
         ),
         local: concerned.iter().filter_map(|kind| kind.local_revision()).map(Arc::clone).collect(),

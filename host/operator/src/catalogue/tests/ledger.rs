@@ -19,16 +19,16 @@ fn one_object_cannot_revoke_a_policy() {
     for key in &failing {
         fails(&key.namespace, &key.name);
     }
-    assert_eq!(ledger.book("r").verdict(&all), None, "they are all in one namespace");
+    assert_eq!(ledger.book("r").verdict(&all), None, "all failures are in one namespace");
     fails("b", "x");
     assert!(ledger.book("r").verdict(&all).unwrap().starts_with("the policy failed on 4 objects"));
     assert_eq!(ledger.outstanding("r", &all), 1);
     ledger.gone(&key("b", "x"));
     assert_eq!((ledger.book("r").verdict(&all), ledger.outstanding("r", &all)), (None, 2));
-    assert!(ledger.book("r").verdict(&failing).is_some(), "there are no others");
+    assert!(ledger.book("r").verdict(&failing).is_some(), "the revision failed on all objects");
     ledger.served(&key("b", "chose it"), [&revision].into_iter(), &[]);
-    assert_eq!(ledger.book("r").verdict(&failing), None, "those that chose it are served well");
-    assert_eq!(ledger.book("r").verdict(&[]), None, "who chooses it is told, and revokes nothing");
+    assert_eq!(ledger.book("r").verdict(&failing), None, "the revision serves the object that pins it");
+    assert_eq!(ledger.book("r").verdict(&[]), None, "an object that pins the revision causes no quarantine");
 }
 
 #[test]

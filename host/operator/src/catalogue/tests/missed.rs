@@ -31,19 +31,19 @@ fn what_answers_where_a_revision_is_missed_stands_in_for_it_and_what_is_stronger
     };
     let everywhere = with(&[missed("gone", Reach::Cluster)]);
     assert_eq!(goes_without(&everywhere, "a", None), ["gone"]);
-    assert!(goes_without(&everywhere, "b", None).is_empty(), "it would not answer there either");
-    assert!(goes_without(&everywhere, "c", None).is_empty(), "nor there");
+    assert!(goes_without(&everywhere, "b", None).is_empty(), "a stronger policy answers in namespace b");
+    assert!(goes_without(&everywhere, "c", None).is_empty(), "a stronger policy answers in namespace c");
     let scoped = with(&[missed("gone", namespaces(&["b", "c", "d"]))]);
     let told = ["a", "b", "c", "d"].map(|namespace| goes_without(&scoped, namespace, None).len());
     assert_eq!(told, [0, 1, 0, 1]);
     let pinned = with(&[Missed { pinned: true, ..missed("gone", Reach::Cluster) }]);
-    assert!(goes_without(&pinned, "a", None).is_empty(), "nobody gets it unasked");
-    assert!(goes_without(&everywhere, "a", Some("widget")).is_empty(), "it was asked for by its name");
+    assert!(goes_without(&pinned, "a", None).is_empty(), "only objects with a pin miss the revision");
+    assert!(goes_without(&everywhere, "a", Some("widget")).is_empty(), "the object pins the policy that answers");
     let settings = Missed { policy: "widget".to_owned(), kinds: Vec::new(), ..missed("gone", Reach::Cluster) };
-    assert_eq!(goes_without(&with(&[settings]), "c", None), ["gone"], "it answers, but not as it is set");
+    assert_eq!(goes_without(&with(&[settings]), "c", None), ["gone"], "the policy answers without its settings");
     let mut descent = Descent::new(kind(&scoped, "b", None));
     assert!(!descent.has_begun());
-    assert!(descent.failed(installed.policy.id(), "trap"), "it can fail, too");
+    assert!(descent.failed(installed.policy.id(), "trap"), "a policy that replaces a missed revision can fail too");
     assert_eq!(names(&descent.kind), [named(&own)]);
     assert_eq!(descent.without.iter().map(|without| &*without.revision).collect::<Vec<_>>(), ["gone", "i"]);
     // When the revision is back, the same policies answer, but they no longer replace a missed revision.

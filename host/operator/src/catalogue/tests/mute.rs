@@ -24,7 +24,7 @@ impl Code for Mute {
 }
 
 fn nothing<T>(verb: Verb) -> Result<T, Failure> {
-    Err(Failure::Trap { verb, reason: "it says nothing".to_owned() })
+    Err(Failure::Trap { verb, reason: "the policy has no behaviour".to_owned() })
 }
 
 impl Sandbox for Mute {

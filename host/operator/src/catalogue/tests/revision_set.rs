@@ -89,9 +89,9 @@ fn of_what_stands_in_for_others_only_that_is_left_out_that_does_not_go_with_the_
     let (catalogue, conflicts) = arranged(&revisions, &["gone-bad", "gone-good", "local-gone"]);
     assert_eq!(conflicts, [""; 0]);
     assert_eq!(revisions_in(&catalogue, "a"), ["good"]);
-    assert_eq!(revisions_in(&catalogue, "b"), [""; 0], "what the process brought along");
+    assert_eq!(revisions_in(&catalogue, "b"), [""; 0], "the policy from the start of the process answers");
     assert_eq!(revisions_in(&catalogue, "c"), [""; 0]);
-    assert_eq!(kind(&catalogue, "c", None).missed().len(), 2, "it stands in for both");
+    assert_eq!(kind(&catalogue, "c", None).missed().len(), 2, "the policy replaces both missed revisions");
 }
 
 #[test]
@@ -102,5 +102,5 @@ fn what_served_before_stands_in_for_the_kinds_that_the_lost_one_had() {
         ("gone", entry(lost(gadget), Reach::Cluster, "1", Some("before"))),
     ]);
     let (catalogue, _) = arranged(&revisions, &["gone"]);
-    assert_eq!(revisions_in(&catalogue, "a"), [""; 0], "what the process brought along");
+    assert_eq!(revisions_in(&catalogue, "a"), [""; 0], "the policy from the start of the process answers");
 }

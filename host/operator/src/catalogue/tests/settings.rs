@@ -21,8 +21,8 @@ fn of_two_packages_that_set_the_same_value_in_the_same_place_the_older_one_appli
     let newer = given("newer", "2", Reach::Cluster, json!({"probe": {"period": 1}}));
     for order in [[newer.clone(), older.clone()], [older.clone(), newer]] {
         let (told, layers) = conflicts(&order);
-        assert_eq!(told.keys().map(|key| &**key).collect::<Vec<_>>(), ["newer"], "whatever order they come in");
-        assert!(told["newer"].message.contains("older sets `probe.period` of widget"), "{told:?}");
+        assert_eq!(told.keys().map(|key| &**key).collect::<Vec<_>>(), ["newer"], "in any order");
+        assert!(told["newer"].message.contains("older already sets `probe.period` of widget"), "{told:?}");
         assert_eq!(layers, std::slice::from_ref(&older.tuning.layer));
     }
     for beside in [
@@ -32,5 +32,5 @@ fn of_two_packages_that_set_the_same_value_in_the_same_place_the_older_one_appli
         assert!(conflicts(&[older.clone(), beside]).0.is_empty());
     }
     let whole = given("whole", "2", Reach::Cluster, json!({"probe": null}));
-    assert_eq!(conflicts(&[older, whole]).0.len(), 1, "a value takes the place of everything below it");
+    assert_eq!(conflicts(&[older, whole]).0.len(), 1, "a value conflicts with every setting below its path");
 }

@@ -110,7 +110,10 @@ fn counters_of_a_policy_start_at_zero() -> Result<(), fmt::Error> {
     }
     metrics.retry(&of);
     metrics.policies(&[(of, policy)], &able);
-    assert!(metrics.encode()?.contains(r#"retries_total{group="example.dev",kind="Widget"} 1"#), "it goes on");
+    assert!(
+        metrics.encode()?.contains(r#"retries_total{group="example.dev",kind="Widget"} 1"#),
+        "the counter keeps its value"
+    );
     Ok(())
 }
 
@@ -148,19 +151,19 @@ fn counters_of_a_version_last_until_the_next_change_after_it_retired() {
     serves(&metrics, 1, &[]);
     counts(&metrics, 1);
     serves(&metrics, 2, &[1]);
-    assert_eq!(told_of(&metrics, 1).as_deref(), Some("1"), "it served before, and may have to again");
+    assert_eq!(told_of(&metrics, 1).as_deref(), Some("1"), "version 1 may have to serve again");
     serves(&metrics, 3, &[2]);
     counts(&metrics, 1);
-    assert_eq!(told_of(&metrics, 1).as_deref(), Some("2"), "a pass of it may have been under way");
+    assert_eq!(told_of(&metrics, 1).as_deref(), Some("2"), "a pass with version 1 may still run");
     serves(&metrics, 3, &[2]);
     assert_eq!(told_of(&metrics, 1), None);
     assert_eq!(told_of(&metrics, 2).as_deref(), Some("0"));
     counts(&metrics, 1);
-    assert_eq!(told_of(&metrics, 1).as_deref(), Some("1"), "one took very long");
+    assert_eq!(told_of(&metrics, 1).as_deref(), Some("1"), "a very long pass with version 1 ended");
     serves(&metrics, 3, &[2]);
     assert_eq!(told_of(&metrics, 1), None);
     serves(&metrics, 1, &[3]);
-    assert_eq!(told_of(&metrics, 1).as_deref(), Some("0"), "it comes back, and begins anew");
+    assert_eq!(told_of(&metrics, 1).as_deref(), Some("0"), "a version that returns starts at zero");
 }
 
 #[test]
@@ -195,7 +198,7 @@ fn objects_show_their_last_reported_condition_and_all_label_values_exist() -> Re
     metrics.objects(&BTreeMap::new());
     assert!(
         !metrics.encode()?.contains("kaos_operator_objects{"),
-        "nobody answers for the kind, and it has no objects"
+        "no policy answers for the kind, and the kind has no objects"
     );
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Checks the chart's alerts and dashboard. Their selectors must match possible samples, and the `by` clauses must
-//! contain the labels that they show.
+//! Checks the chart's alerts and dashboard. The selectors must match possible samples. The `by` clauses must contain
+//! all labels that the alert or the panel shows.
 //!
 //! The tests treat expressions as text. `promtool` checks when an alert fires; `tests/chart` runs `promtool` if it is
 //! installed.
@@ -194,7 +194,7 @@ fn each_label_in_a_sum_exists_and_shown_labels_remain() {
         let (selectors, groupings) = (expression.selectors(), expression.groupings());
         for label in groupings.iter().flatten() {
             let is_known = GIVEN.contains(label) || selectors.iter().all(|it| it.row.labels.contains(label));
-            assert!(is_known, "{}: {label} is no label of what it is about", expression.of);
+            assert!(is_known, "{}: a selected metric has no label {label}", expression.of);
         }
         for label in &expression.shown {
             let is_left = groupings.first().is_some_and(|labels| labels.contains(&label.as_str()));

@@ -26,7 +26,7 @@ use crate::reconcile::{
 };
 use crate::status::Hindrance;
 
-/// How often the operator looks at a child's name again if the name has an unexpected object.
+/// The number of times that a pass decides again about a child because it found another object than expected.
 pub(crate) const LOOKS: u32 = 2;
 
 /// The result of applying the children.
@@ -38,7 +38,7 @@ pub(crate) struct ChildrenResult {
     pub(crate) error: Option<CallError>,
     /// The time to retry a manifest that the server rejected.
     pub(crate) tried_again: Option<Instant>,
-    /// The children whose names an object of another owner has.
+    /// The planned children whose names are taken: an object of another owner has the same name.
     pub(crate) conflicts: Vec<Reference>,
     /// Whether the operator must wait for a deletion before it can create a child.
     pub(crate) waits: bool,

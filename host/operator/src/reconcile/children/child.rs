@@ -121,7 +121,8 @@ pub(crate) async fn apply_unseen(access: &Access, wanted: &Wanted, dry_run: bool
     match applied {
         Ok(Some(answer)) => Ok(Made::Done(answer)),
         Ok(None) => read(access, &wanted.reference()).await.map(Made::Found),
-        // Read the child: if it belongs to another owner, the server may refuse the apply before it compares versions.
+        // Read the child to find its owner: for a child of another owner, the server may refuse the apply before it
+        // compares versions.
         Err(error) if matches!(error.class, Class::Permanent | Class::Forbidden) => {
             match read(access, &wanted.reference()).await {
                 Ok(found @ Sight::There(_)) => Ok(Made::Found(found)),

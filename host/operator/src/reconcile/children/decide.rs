@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::reconcile::{children::drift, children::final_manifest::Wanted, children::leftover_fields};
 
-/// The label `app.kubernetes.io/managed-by` of children that the earlier operator made for many objects together, and
-/// that no object owns.
+/// The value of the label `app.kubernetes.io/managed-by` of children that the earlier operator made for many objects
+/// together. No object owns such a child.
 const SHARED_BY_EARLIER: &str = "kaos-operator-authz";
 
 /// A decision about a child.
@@ -30,8 +30,7 @@ pub(crate) enum Decision {
     TakeOver,
     /// The child belongs to another owner. Contains the name of this owner.
     Foreign(String),
-    /// The only owner of the child has the object's name and another UID, so it is probably a deleted object of the
-    /// same name.
+    /// The only owner of the child has the object's name and another UID, so the owner is probably a deleted object.
     Left(String),
     /// The child is being deleted, so the operator cannot change it.
     Going,
@@ -42,8 +41,8 @@ pub(crate) enum Decision {
 pub(crate) enum Owner {
     /// The object owns the child.
     Ours,
-    /// The child has no owner. Either this operator applied it, and a deleted object left it behind, or the earlier
-    /// operator made it for many objects together.
+    /// The child has no owner. Either this operator applied the child for an object that is deleted now, or the earlier
+    /// operator made the child for many objects together.
     Orphan,
     /// Another owner owns the child. Contains the name of this owner.
     Other(String),
@@ -85,13 +84,13 @@ pub(crate) fn owner(live: &Value, uid: &str) -> Owner {
     }
 }
 
-/// Whether this operator or the earlier one made a live object that has no owner.
+/// Returns whether a live object without an owner comes from this operator or from the earlier operator.
 fn is_left_behind(live: &Value) -> bool {
     let manager = &live["metadata"]["labels"][MANAGED_BY];
     *manager == SHARED_BY_EARLIER || (*manager == MANAGER && applied_digest(live).is_some())
 }
 
-/// Whether the only owner of a live object has the group, kind and name of our owner.
+/// Returns whether the only owner of a live object has the group, kind and name of the wanted owner.
 fn is_left(wanted: &Wanted, live: &Value) -> bool {
     let ([theirs], Some(ours)) = (owners(live), controller(&wanted.body)) else { return false };
     let (their, our) = (ResourceType::of_object(theirs), ResourceType::of_object(ours));
@@ -199,10 +198,14 @@ mod tests {
         let before = json!({"uid": "u0", "kind": "Widget", "name": "a", "controller": true});
         assert_eq!(left(json!([before])), Decision::Left("Widget a".to_owned()));
         let foreign = Decision::Foreign("Widget a".to_owned());
-        assert_eq!(left(json!([before, {"uid": "u2", "kind": "Widget", "name": "b"}])), foreign, "others need it too");
+        assert_eq!(
+            left(json!([before, {"uid": "u2", "kind": "Widget", "name": "b"}])),
+            foreign,
+            "another owner needs the child too"
+        );
         let mut elsewhere = before.clone();
         elsewhere["apiVersion"] = json!("other.io/v1");
-        assert_eq!(left(json!([elsewhere])), foreign, "another kind of that name");
+        assert_eq!(left(json!([elsewhere])), foreign, "the owner has another group");
         let going = decided(|live| {
             live["metadata"]["ownerReferences"] = json!([before]);
             live["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");

@@ -79,8 +79,8 @@ impl Wanted {
     }
 }
 
-/// The order of children: configuration, identities and protection, then workloads, then everything that leads to
-/// workloads. So no workload and no route is open for a moment.
+/// Returns the rank of a type in the order of applies: first configuration, identities and protection, then workloads,
+/// then everything that leads to workloads. So every workload and route has its protection from the start.
 pub(crate) fn rank(of: &ResourceType, runs_pods: bool) -> u8 {
     const FIRST: [&str; 4] = ["ConfigMap", "Secret", "ServiceAccount", "PersistentVolumeClaim"];
     match of.group() {
@@ -119,8 +119,8 @@ fn keep_hash(body: &mut Value, live: &Value, was_like: &dyn Fn(&Value) -> bool, 
     }
 }
 
-/// Returns whether every ConfigMap of the plan that a workload refers to had the planned content before this operator
-/// wrote it.
+/// Looks at the ConfigMaps of the plan to which a workload refers. Returns whether every such ConfigMap had the planned
+/// content before this operator first wrote the ConfigMap.
 fn config_unchanged(spec: &Value, was_like: &dyn Fn(&Value) -> bool, plan: &[Value]) -> bool {
     referred_config_maps(spec, plan).into_iter().all(was_like)
 }

@@ -50,7 +50,7 @@ impl Handover {
     /// Returns the Event that reports the handover.
     pub(crate) fn told(&self) -> EventText {
         let Self { old, new, .. } = self;
-        let message = format!("{} {} serves until {} {} does", old.kind, old.name, new.kind, new.name);
+        let message = format!("{} {} serves until {} {} serves", old.kind, old.name, new.kind, new.name);
         EventText { reason: "HandingOver".to_owned(), message, warning: false }
     }
 }
@@ -88,8 +88,8 @@ mod tests {
         assert!(starts(json!({"replicas": 1}), json!({})));
         assert!(starts(json!({"replicas": 2}), json!({"replicas": 2, "availableReplicas": 0})));
         assert!(!starts(json!({"replicas": 2}), json!({"availableReplicas": 1})));
-        assert!(!starts(json!({"replicas": 0}), json!({})), "it is to have no pods");
-        assert!(!starts(json!({}), json!({})), "a Job, or what else tells nothing of the kind");
+        assert!(!starts(json!({"replicas": 0}), json!({})), "a workload with zero replicas is not starting");
+        assert!(!starts(json!({}), json!({})), "other kinds report no available pods");
         assert!(!starts(json!({"replicas": 1, "strategy": {"type": "Recreate"}}), json!({})));
     }
 }

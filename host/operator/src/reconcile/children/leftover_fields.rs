@@ -62,7 +62,7 @@ fn service_account(at: &[String], wanted: &Value, live: &Value, groups: &mut Vec
     }
 }
 
-/// Finds leftover volume sources: the server gives an `emptyDir` to a volume without a source, and this excludes every
+/// Finds leftover volume sources: the server gives an `emptyDir` to a volume without a source, and then refuses every
 /// other source.
 fn volumes(at: &[String], wanted: &Value, live: &Value, groups: &mut Vec<Vec<Path>>) {
     for (name, wanted, live) in pairs("volumes", wanted, live) {
@@ -186,7 +186,7 @@ mod tests {
         let live = volume(json!({"emptyDir": {}}));
         let path = r#"f:volumes k:{"name":"v"} f:emptyDir"#;
         assert_eq!(left(&volume(json!({"configMap": {"name": "c"}})), &live), [path]);
-        assert!(left(&volume(json!({})), &live).is_empty(), "the server gives it to a volume without a source");
+        assert!(left(&volume(json!({})), &live).is_empty(), "a volume without a source keeps the emptyDir");
         assert!(left(&volume(json!({"emptyDir": {}})), &live).is_empty());
     }
 

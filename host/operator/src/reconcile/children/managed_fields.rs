@@ -2,8 +2,8 @@
 //! operator.
 //!
 //! The earlier operator wrote with updates. A server-side apply removes only fields of the applying manager, so
-//! unplanned fields of the earlier operator would stay forever. To prevent this, this operator first assigns those
-//! entries to itself.
+//! unplanned fields of the earlier operator would stay forever. So this operator assigns the entries of the earlier
+//! operator to itself before the first apply.
 
 use std::collections::BTreeSet;
 
@@ -40,9 +40,10 @@ pub(crate) fn entries_of(object: &Value) -> &[Value] {
     object["metadata"]["managedFields"].as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Returns the managed fields after a takeover: updates of the earlier operator and of this operator become this
-/// operator's apply. After the first apply, only this operator's own updates can be taken over. Returns `None` if no
-/// entry can be taken over. `subresource` is empty for the object itself.
+/// Returns the managed fields after a takeover. The takeover turns entries for updates, by the earlier operator or by
+/// this operator, into entries for applies of this operator. After the first apply, the takeover includes only this
+/// operator's own updates. Returns `None` if there is no entry to take over. `subresource` is empty for the object
+/// itself.
 pub(crate) fn taken_over(entries: &[Value], subresource: &str, api_version: &str) -> Option<Vec<Value>> {
     let managers = own_managers(entries, subresource);
     let is_ours = |entry: &Value| is_applied(entry, subresource);
@@ -154,7 +155,7 @@ pub(crate) fn owned(entries: &[Value], subresource: &str, path: &[&str]) -> bool
         .any(|entry| entry["manager"] == MANAGER && is_of(entry, subresource) && reaches(&entry["fieldsV1"], path))
 }
 
-/// Returns whether a manager other than this operator and the earlier operator wrote a field, also through a
+/// Returns whether a manager other than this operator and the earlier operator wrote a field, directly or through a
 /// subresource.
 pub(crate) fn written_by_others(entries: &[Value], path: &[&str]) -> bool {
     let managers = own_managers(entries, "");
@@ -168,7 +169,7 @@ pub(crate) fn written_by_others(entries: &[Value], path: &[&str]) -> bool {
 pub(crate) fn put_on(entries: &[Value]) -> BTreeSet<String> {
     let own = entries.iter().filter(|entry| entry["manager"] == MANAGER);
     let fields = own.filter_map(|entry| entry["fieldsV1"]["f:metadata"]["f:finalizers"].as_object());
-    // The entry of a set item is its value in JSON.
+    // The key of a set item is `v:`, followed by the item's value in JSON.
     fields.flat_map(Map::keys).filter_map(|item| serde_json::from_str(item.strip_prefix("v:")?).ok()).collect()
 }
 
@@ -255,7 +256,7 @@ mod tests {
         assert!(written_by_others(&[theirs, ours], &replicas), "another controller owns the field by now");
         let mut scaled = entry("manager", "Update", &json!({"f:spec": {"f:replicas": {}}}));
         scaled["subresource"] = json!("scale");
-        assert!(written_by_others(&[scaled], &replicas), "whoever scales goes through the subresource");
+        assert!(written_by_others(&[scaled], &replicas), "an autoscaler writes through the subresource");
     }
 
     #[test]

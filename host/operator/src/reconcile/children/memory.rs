@@ -1,4 +1,4 @@
-//! The memory of an object's children, by child. Children that leave the plan are forgotten.
+//! The memory of an object's children, by child. The memory forgets children that leave the plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ pub(crate) struct ChildrenMemory {
     by_child: BTreeMap<Mark, ChildMemory>,
     /// The rejection of the plan as a whole.
     pub(crate) rejected_plan: Option<Rejected>,
-    /// The children whose names an object of another owner has.
+    /// The planned children whose names are taken: an object of another owner has the same name.
     pub(crate) conflicts: BTreeSet<Reference>,
     /// The recent writes of each child.
     pub(crate) write_limit: WriteLimit,
@@ -38,7 +38,7 @@ pub(crate) struct ChildMemory {
     pub(crate) stored: Option<Stored>,
     /// The last manifest of the child that the API server rejected.
     pub(crate) rejected: Option<Box<Rejected>>,
-    /// The content of a ConfigMap that existed before this operator.
+    /// A hash of the content that a ConfigMap had before this operator first wrote the ConfigMap.
     pub(crate) found: Option<Mark>,
 }
 
@@ -65,7 +65,8 @@ impl ChildrenMemory {
         self.rejected_plan.iter().chain(self.by_child.values().filter_map(|child| child.rejected.as_deref()))
     }
 
-    /// Forgets children that are not planned. If such a child still exists, keeps only how the API server stores it.
+    /// Forgets children that are not planned. If such a child still exists, keeps only the form in which the API server
+    /// stores the child.
     pub(crate) fn keep(&mut self, planned: &BTreeSet<Mark>, there: &BTreeSet<Mark>) {
         self.by_child.retain(|mark, child| {
             let is_planned = planned.contains(mark);
@@ -84,14 +85,20 @@ impl ChildrenMemory {
             Ok(()) => return Ok(()),
             Err(LimitReached::Same(wait)) => {
                 let undone = "another client undoes the operator's writes again and again";
-                let message =
-                    format!("{undone} (last reason to write: {reason}): find the client that writes or deletes it");
+                let message = format!(
+                    "{undone} (last reason to write: {reason}): find the client that writes or deletes the child"
+                );
                 self.undone = Some(format!("{}: {message}", named(&wanted.reference())));
                 (wait, message)
             }
             Err(LimitReached::Changed(wait)) => {
                 let changes = "the plan of this child changes again and again";
-                (wait, format!("{changes}: find the client that edits this object or an object that it refers to"))
+                (
+                    wait,
+                    format!(
+                        "{changes}: find the client that edits this object or an object to which this object refers"
+                    ),
+                )
             }
         };
         let what = format!("apply {}", named(&wanted.reference()));

@@ -1,9 +1,9 @@
 //! Deletes children that are no longer in the plan.
 //!
-//! Children that lead to workloads go first, and those that protect workloads last.
+//! The operator first deletes the children that lead to workloads, and last the children that protect workloads.
 //!
-//! A child stays while the watch on its type is in trouble: a policy that does not see the child may leave it out of the
-//! plan for that reason alone, and deleted data is gone for good.
+//! A child stays while the watch on its type has an error. A policy that does not see the child may leave it out of the
+//! plan for this reason alone, and the operator cannot restore deleted data.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -31,8 +31,8 @@ fn identity(of: &ResourceType, name: &str) -> (String, String, String) {
     (of.group().to_owned(), of.kind.clone(), name.to_owned())
 }
 
-/// Returns the children of an object that are not in the plan and not being deleted yet. Children that protect the object
-/// and that another operator created stay: without them, the object would be open.
+/// Returns the children of an object that are not in the plan and not being deleted yet. Leaves out children that
+/// another operator created to protect the object: without these children, the object would be open to every caller.
 pub(crate) fn unwanted(watch: &Watch, uid: &str, plan: &[Value]) -> Vec<Seen> {
     let wanted: BTreeSet<_> = plan.iter().map(Reference::of_object).map(|it| identity(&it.of(), &it.name)).collect();
     let is_unwanted = |child: &Seen| !wanted.contains(&identity(&child.of, &child.name));
@@ -49,13 +49,13 @@ pub(crate) fn unwanted(watch: &Watch, uid: &str, plan: &[Value]) -> Vec<Seen> {
     leaving
 }
 
-/// Whether this operator applied a child.
+/// Returns whether this operator applied a child.
 fn carries_digest(live: &Value) -> bool {
     live["metadata"]["annotations"][APPLIED_DIGEST].is_string()
 }
 
 /// Removes children from the list if the watch on their type has an error, and records why they stay. Returns whether
-/// it removed any children.
+/// the list became shorter.
 pub(crate) fn spare_unseen(watch: &Watch, unwanted: &mut Vec<Seen>, result: &mut ChildrenResult) -> bool {
     let before = unwanted.len();
     unwanted.retain(|child| {

@@ -1,7 +1,7 @@
 //! Remembers manifests that the server rejected. The operator does not send the same manifest again until the manifest,
-//! the live child or the user's part of the object changes. The reason may also be outside of these, such as an
-//! admission rule that an administrator corrects without any event. So the operator still retries, first after two
-//! minutes, and later every hour.
+//! the live child or the user's part of the object changes. The reason for the rejection may also be elsewhere, for
+//! example in an admission rule. No event tells the operator that an administrator corrected such a rule. So the
+//! operator still retries, first after two minutes, and later every hour.
 
 use std::time::Duration;
 
@@ -100,9 +100,9 @@ mod tests {
         assert_eq!(rejected.stands(7, now), Some(error()));
         assert_eq!(rejected.stands(8, now), None);
         let other = Rejected::new(8, &error(), Some(&rejected), DAY, now);
-        assert_eq!(other.until, rejected.until, "the first of its own");
+        assert_eq!(other.until, rejected.until, "the first rejection of another manifest");
         let soon = Rejected::new(7, &error(), Some(&rejected), Duration::from_mins(1), now);
-        assert_eq!(soon.until - now, Duration::from_mins(1), "nobody waits for longer than that");
+        assert_eq!(soon.until - now, Duration::from_mins(1), "`longest` limits the delay");
     }
 
     #[test]

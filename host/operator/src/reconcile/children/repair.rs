@@ -21,7 +21,8 @@ use crate::{
 };
 
 /// Repairs a field that differs from the last apply. If the server may store the field in another form, a dry run first
-/// shows whether an apply would change anything. Removes leftover fields of an earlier plan in both cases.
+/// shows whether an apply would change anything. Also removes leftover fields of an earlier plan, whether or not a dry
+/// run is needed.
 pub(super) async fn repair(
     access: &Access,
     known: &Known<'_>,
@@ -101,7 +102,7 @@ pub(super) async fn force(
     reason: &str,
 ) -> Result<Made<Done>, CallError> {
     let error = match apply(access, known, memory, reason).await {
-        // Fields of other managers are not the reason for a misfit, such as an undeclared field.
+        // If the manifest does not fit the schema, fields of other managers are not the reason.
         Err(error) if error.is_final() && !error.is_misfit() => error,
         done => return done,
     };
@@ -111,7 +112,7 @@ pub(super) async fn force(
     let seized = known.calls.manage(&live, &known.without_replicas(entries)).await?;
     let forced = apply(access, known, memory, reason).await;
     if forced.is_err()
-        // If another client wrote the child in between, it already claimed the fields that it wants.
+        // A conflict here is harmless: the other client wrote the child and thereby claimed the fields that it wants.
         && let Err(error) = known.calls.manage(&seized, before).await
     {
         tracing::warn!(child = %named(&known.wanted.reference()), %error, "could not give fields of other clients back");

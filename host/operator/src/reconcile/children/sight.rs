@@ -24,8 +24,8 @@ pub(crate) enum Done {
     Foreign(String),
     /// The child is being deleted.
     Going,
-    /// The operator did not write the child yet, because another client set the replicas of this child of an earlier
-    /// operator.
+    /// The operator did not write the child yet. An earlier operator created this child, and another client set the
+    /// replicas.
     Scaled(Value),
 }
 
@@ -33,8 +33,8 @@ pub(crate) enum Done {
 pub(crate) enum Made<T> {
     /// The operation is done.
     Done(T),
-    /// The operation was not done, because the cluster does not have the known child. Contains the child that exists
-    /// instead, if any.
+    /// The operation was not done, because the known child was replaced, changed or deleted. Contains the child that
+    /// exists instead, if any.
     Found(Sight),
 }
 

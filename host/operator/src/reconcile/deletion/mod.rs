@@ -30,7 +30,7 @@ use crate::{
     watch::{ObjectKey, Seen, Served},
 };
 
-/// The time until the next pass of a cleanup without events.
+/// The time until the next pass of a cleanup, if no event causes an earlier pass.
 const LOOK_FOR_CHILDREN: Duration = Duration::from_secs(15);
 
 /// Runs the pass over an object that is being deleted. Such a pass only does the cleanup.
@@ -166,8 +166,8 @@ async fn tell_cleanup_failed(access: &Access, object: &Value, error: &CallError)
 }
 
 /// Deletes the children in order: Services and routes, then workloads, then their configuration. Starts a rank only
-/// when all children of the previous rank are gone, and for workloads also their pods. Returns whether all children are
-/// gone.
+/// when all children of the previous rank are gone. The pods of workloads must be gone too. Returns whether all
+/// children are gone.
 async fn take_down(access: &Access, uid: &str) -> Result<bool, CallError> {
     loop {
         let children = access.watch.children(uid);

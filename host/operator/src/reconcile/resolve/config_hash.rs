@@ -245,14 +245,14 @@ mod tests {
         let hash = |plan: &[Value], live: &[Value]| carried_hash(&stamp(plan, &Closed, live)[2]).unwrap().to_owned();
         let carried = carried_hash(&live[2]).unwrap();
         assert_eq!(hash(&plan, &live), carried);
-        assert_ne!(hash(&plan, &[]), carried, "what is not there has no hash to keep");
+        assert_ne!(hash(&plan, &[]), carried, "a workload that does not exist has no hash to keep");
         // A child that keeps the hash of an earlier operator still keeps it.
         let mut taken_over = live.clone();
         taken_over[2]["metadata"]["annotations"][HASH_STANDS_FOR] = json!("computed");
         assert_eq!(hash(&plan, &taken_over), "computed");
         let mut changed = plan.clone();
         changed[2]["spec"]["template"]["spec"]["containers"][0]["image"] = json!("new");
-        assert_ne!(hash(&changed, &live), carried, "another template");
+        assert_ne!(hash(&changed, &live), carried, "the plan changes the template");
         for emitted in [0, 1] {
             let mut changed = plan.clone();
             changed[emitted]["stringData"] = json!({"k": "new"});

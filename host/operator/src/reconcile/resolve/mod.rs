@@ -28,7 +28,7 @@ pub(crate) enum Resolved {
     Pending,
 }
 
-/// How often the needs may change in one pass. After that, the operator delays the pass.
+/// The maximum number of times that the needs may change in one pass. After that, the operator delays the pass.
 const ROUNDS: usize = 4;
 
 /// Renders an object. The pass uses an answer only after the watch follows all needs of the object, so that no change
@@ -86,7 +86,7 @@ fn set_needs(runner: &PolicyRunner, key: &ObjectKey, needs: &[Need], memory: &mu
     Ok(known)
 }
 
-/// Returns the needs of the policies, and the references whose content restarts the plan's pods.
+/// Returns the needs of the policies, and the references whose changes restart the plan's pods.
 fn needs(rendered: &Rendered, hashes_references: bool) -> Vec<Need> {
     let mut needs = rendered.needs.clone();
     if hashes_references {
@@ -95,8 +95,8 @@ fn needs(rendered: &Rendered, hashes_references: bool) -> Vec<Need> {
     needs
 }
 
-/// Returns the plan with its hashes. Returns `None` while the operator does not know a reference whose content restarts
-/// the plan's pods.
+/// Returns the plan with its hashes. Returns `None` while the operator does not know the content of a reference whose
+/// changes restart the plan's pods.
 pub(crate) fn stamped(runner: &PolicyRunner, plan: &[Value], memory: &mut Memory) -> Option<Vec<Value>> {
     if !runner.hashes_references {
         return Some(plan.to_vec());

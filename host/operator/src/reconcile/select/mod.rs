@@ -1,5 +1,5 @@
-//! Chooses the policies that answer for an object: the policies of its place, or the pinned policy. If they fail on the
-//! object, their predecessors answer.
+//! Chooses the policies that answer for an object: the policies of its place, or the pinned policy. If these policies
+//! fail on the object, their predecessors answer.
 
 pub(super) mod fallback_round;
 

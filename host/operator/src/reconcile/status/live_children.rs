@@ -54,7 +54,8 @@ pub(super) async fn live_children(
     (children, unseen)
 }
 
-/// Reads a child of an earlier operator that no watch shows. Such a child is taken over only with a plan.
+/// Reads a child of an earlier operator that no watch shows. The operator takes over such a child only when it has a
+/// plan.
 async fn untaken(access: &Access, child: &Seen) -> Option<Value> {
     let live = access.read(&child.reference()).await;
     let live = live.inspect_err(|error| tracing::debug!(%error, "could not read a child of an earlier operator"));

@@ -1,6 +1,6 @@
 //! Delays the status while the controller of a child has not observed the child's latest generation. Until then, the
-//! status of the child describes the previous generation. For example, a Deployment is not broken only because its
-//! controller has not counted the pods after a scale-up.
+//! status of the child describes the previous generation. For example, a Deployment only seems to be broken after a
+//! scale-up, until its controller has counted the new pods.
 //!
 //! The object keeps its old status for the time that a controller normally needs. Only children that report an observed
 //! generation can cause this delay.
@@ -52,7 +52,7 @@ mod tests {
         let live = |generation, seen| json!({"metadata": {"generation": generation}, "status": seen});
         assert!(is_unobserved(&live(2, json!({"observedGeneration": 1}))));
         assert!(!is_unobserved(&live(2, json!({"observedGeneration": 2}))));
-        assert!(!is_unobserved(&live(1, json!({}))), "it never reported one");
+        assert!(!is_unobserved(&live(1, json!({}))), "the child never reported an observed generation");
         assert!(!is_unobserved(&json!({"metadata": {}, "status": {"observedGeneration": 1}})));
     }
 
@@ -63,12 +63,16 @@ mod tests {
         let mut ask = |object: &Value, outcome, unseen| wait(object, &outcome, unseen, &mut memory, Instant::now());
         assert_eq!(ask(&told, Outcome::Applied, true), Some(LONGEST_WAIT));
         tokio::time::advance(LONGEST_WAIT / 2).await;
-        assert_eq!(ask(&json!({}), Outcome::Applied, true), None, "nothing was told yet");
-        assert_eq!(ask(&told, Outcome::Failed("why".to_owned()), true), None, "there is news");
+        assert_eq!(ask(&json!({}), Outcome::Applied, true), None, "the object has no status yet");
+        assert_eq!(
+            ask(&told, Outcome::Failed("why".to_owned()), true),
+            None,
+            "any other outcome is reported immediately"
+        );
         assert_eq!(ask(&told, Outcome::Applied, true), Some(LONGEST_WAIT / 2));
         tokio::time::advance(LONGEST_WAIT / 2).await;
         assert_eq!(ask(&told, Outcome::Applied, true), None);
         assert_eq!(ask(&told, Outcome::Applied, false), None);
-        assert_eq!(ask(&told, Outcome::Applied, true), Some(LONGEST_WAIT), "another time");
+        assert_eq!(ask(&told, Outcome::Applied, true), Some(LONGEST_WAIT), "a later delay starts again");
     }
 }

@@ -27,8 +27,8 @@ use crate::{
     },
 };
 
-/// Records the result in the object's memory. Returns whether the status stays unchanged, because a failure that may be
-/// over in the next pass is not reported immediately.
+/// Records the result in the object's memory. Returns whether the status stays unchanged: the operator does not
+/// immediately report a failure that may be over in the next pass.
 pub(crate) fn remember(
     access: &Access,
     subject: &Subject<'_>,

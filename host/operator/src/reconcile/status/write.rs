@@ -83,7 +83,7 @@ pub(super) async fn write_status(
     let answer = apply_status(access, declared_fields, of, &calls, name, &body).await?;
     memory.status.is_ours = true;
     if difference(status, &answer["status"]) != StatusDifference::None {
-        // Other writers also write this status, or the server stores the status in another form.
+        // Do not write this status again: other writers also write it, or the server stores it in another form.
         memory.status.settled = Some(hash((status, &answer["status"])));
     }
     Ok(true)
@@ -128,8 +128,8 @@ async fn take_over_status(
     Ok(())
 }
 
-/// Returns whether a status has a field that every status of this operator has, provided that the kind declares this
-/// field.
+/// Returns whether this operator already wrote a status. If the kind declares these fields, this operator always sets
+/// one of them.
 fn has_ours(status: &Value) -> bool {
     !status["policy"].is_null() || times::find(status, ACCEPTED).is_some()
 }

@@ -1,7 +1,7 @@
 //! Lets checked revisions serve, if all revisions and settings then fit together.
 //!
-//! If a policy and new settings fit only each other, both start to serve together. The new settings replace active
-//! settings of the same ConfigMap, so neither the policy nor the new settings could come first.
+//! A policy may fit only new settings, and these settings may fit only this policy. Then both start to serve together.
+//! Neither of the two could come first, because the new settings replace active settings of the same ConfigMap.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -102,8 +102,8 @@ impl Lifecycle {
         next.collect()
     }
 
-    /// Returns whether candidates may serve together. If they may not, removes them from the admitted revisions. The
-    /// verdict is about the last candidate.
+    /// Returns whether candidates may serve together. If not, removes the candidates from the admitted revisions. The
+    /// reason in the verdict is about the last candidate.
     async fn weigh(&mut self, candidates: &mut [Candidate]) -> Verdict {
         let serving = self.propose(candidates);
         let verdict = self.judge(candidates, serving).await;
@@ -143,15 +143,16 @@ impl Lifecycle {
         }
     }
 
-    /// Returns whether candidates that were proposed fit: first all schemas, then the samples.
+    /// Returns whether proposed candidates fit. First checks all settings against their schemas, then tries the
+    /// samples.
     async fn judge(&mut self, candidates: &[Candidate], serving: BTreeSet<String>) -> Verdict {
         let Some(Candidate { name, entry, .. }) = candidates.last() else { return Verdict::Fit(serving) };
         let config = self.config();
         let arrange = |shared: &[Layer]| self.revisions.arrange_with(Some(name), &serving, shared);
         let arranged = match arrange(&self.shared(config.as_ref())) {
             Ok(arranged) => arranged,
-            // The revision and the serving revisions are valid. The revision waits until the owner corrects the
-            // settings.
+            // Without the operator's own ConfigMap, all revisions fit together. So the revision waits until the owner
+            // corrects this ConfigMap.
             Err(Unfit { reason, message, .. }) if arrange(&self.settings).is_ok() => {
                 return Verdict::Unfit(self.waits_for_config(name, entry, reason, &message));
             }
@@ -256,7 +257,8 @@ impl Lifecycle {
             status.retried = asked;
         });
         if !is_there.await? {
-            // A revision without a record is not admitted: if it replaced the serving revision, no policy would serve.
+            // Do not admit a revision without a record: if such a revision replaced the serving revision, no policy
+            // would serve.
             let message = "the revision's record was deleted during the check; the check starts again";
             return waits(self, "Interrupted", message.to_owned());
         }

@@ -62,12 +62,12 @@ impl Lifecycle {
         };
         let begins = package.component.is_some() && !self.waiting.contains_key(name);
         if begins && !self.is_checked(name, found, &package, asked.as_ref()).await? {
-            // The end of this check, or of the check that runs before it, starts a new round.
+            // When this check or an earlier check ends, a new round starts.
             return Ok(false);
         }
         let stands = [self.questions.stand(name), self.trials.stand(name)];
         if stands.iter().any(|stand| matches!(stand, Stand::UnderWay)) {
-            // The end of the question or of the trial starts a new round.
+            // When the question or the trial ends, a new round starts.
             return Ok(false);
         }
         if package.component.is_some() {
@@ -207,8 +207,8 @@ impl Lifecycle {
         Ok(Some(Ok(entry_of(found, package, reach, content))))
     }
 
-    /// Returns the rights that the policy lacks. Starts to ask the API server, and returns `None` until the answers are
-    /// there.
+    /// Returns the rights that the policy lacks. Starts to ask the API server, and returns `None` until the API server
+    /// has answered.
     async fn missing(&mut self, name: &str, policy: &Policy, found: &Found) -> Option<Missing> {
         if let Some(missing) = self.questions.take(name).await {
             return Some(missing);

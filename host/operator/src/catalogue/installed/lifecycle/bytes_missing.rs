@@ -33,7 +33,7 @@ use crate::{
 const LOST: &str = "it cannot be loaded any more";
 
 impl Lifecycle {
-    /// Replaces an active revision that cannot be loaded any more with its predecessor.
+    /// Lets the predecessor replace an active revision that cannot be loaded any more.
     pub(super) async fn withhold(&mut self, revision: &Revision, found: &[Found], why: &str, bytes_are_gone: bool) {
         let PolicyRevisionSpec { source, scope, digest, .. } = &revision.spec;
         let name = revision.metadata.name.clone().unwrap_or_default();
@@ -86,7 +86,8 @@ impl Lifecycle {
         let before = self.revisions.entries.get(name).cloned();
         let loaded = self.load_and_let_back(revision, found).await;
         if let (Err(_), Some(before)) = (&loaded, before) {
-            // The operator does not know yet whether the revision fits, or could not write its status.
+            // Keep the old entry: the operator does not know yet whether the revision fits, or could not write its
+            // status.
             self.revisions.entries.insert(name.to_owned(), before);
         }
         loaded
@@ -100,9 +101,9 @@ impl Lifecycle {
         Ok(loaded)
     }
 
-    /// Lets revisions serve that could not be loaded before. If one of them does not fit together with the revisions
-    /// that were admitted meanwhile, its predecessor keeps serving in its place. Such a misfit does not delay the other
-    /// revisions.
+    /// Lets revisions serve that could not be loaded before. If such a revision does not fit together with the
+    /// revisions that the operator admitted in the meantime, the predecessor keeps serving. Such a misfit does not
+    /// delay the other revisions.
     pub(super) async fn let_back(&mut self, back: &[Revision], found: &[Found]) -> Result<(), StepError> {
         let names: Vec<String> =
             back.iter().map(|revision| revision.metadata.name.clone().unwrap_or_default()).collect();
@@ -130,7 +131,7 @@ impl Lifecycle {
         };
         let mut others = serving.clone();
         others.remove(name);
-        // If the operator's own ConfigMap does not fit, the last good settings apply.
+        // If the operator's own ConfigMap does not fit the policies, the last good settings apply.
         let settings = [self.config(), fitted].map(|config| self.shared(config.as_ref()));
         let hold = settings.iter().find(|shared| self.revisions.arrange(&others, shared).is_ok());
         Ok(hold.and_then(|shared| self.revisions.arrange_with(Some(name), serving, shared).err()))

@@ -34,7 +34,7 @@ impl Lifecycle {
         for fallback in dropped {
             tracing::info!(revision = fallback, "unloaded a fallback to make room for compiled code");
             self.revisions.entries.remove(&fallback);
-            // The policies that answer change, although the same revisions serve.
+            // Other policies answer now, although the same revisions serve.
             self.swap_again();
         }
         Ok(())

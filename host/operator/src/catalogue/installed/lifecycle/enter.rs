@@ -54,7 +54,7 @@ impl Lifecycle {
         status.state = state;
         status.reason = Some(reason.to_owned());
         // A policy may write the message, which can be long. The API server would refuse a status that is too large,
-        // and then nothing could quarantine the policy.
+        // and then the operator could not quarantine the policy.
         status.message = Some(cut(&message, STATUS).into_owned()).filter(|message| !message.is_empty());
         if before.state != state || before.since.is_none() {
             status.since = Some(written(self.tools.clock.now()));

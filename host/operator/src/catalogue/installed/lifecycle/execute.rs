@@ -1,4 +1,5 @@
-//! Executes the planned actions, one after another. An action that fails is reported, and does not delay other actions.
+//! Executes the planned actions, one after another. The operator reports an action that fails. The failure does not
+//! delay other actions.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -58,8 +59,8 @@ impl Lifecycle {
         Some(due.saturating_duration_since(observed.now))
     }
 
-    /// Plans and executes actions until no action is due. `failed` are the revisions that failed in service. An action
-    /// that failed is not tried again in the same call.
+    /// Plans and executes actions until no action is due. `failed` are the revisions that failed in service. The same
+    /// call does not try a failed action again.
     pub(super) async fn execute_all(&mut self, found: &[Found], failed: &BTreeMap<String, String>) -> Executed {
         let mut executed = Executed { done: Ok(()), lacks_predecessor: false };
         let (mut tried, mut ready) = (BTreeSet::new(), BTreeSet::new());
@@ -145,15 +146,15 @@ impl Lifecycle {
         is_compiled
     }
 
-    /// Loads a revision that is to serve again in place of a quarantined revision. If the revision cannot be loaded any
-    /// more, this is recorded in its PolicyRevision, and the next plan chooses another revision.
+    /// Loads a revision that is to serve again in place of a quarantined revision. If the operator cannot load the
+    /// revision any more, it records the reason in the PolicyRevision. The next plan then chooses another revision.
     async fn restore_one(&mut self, name: &str, failed: &str, found: &[Found]) -> Result<(), StepError> {
         let Some(revision) = self.records.get(name).cloned() else { return Ok(()) };
         let was_open = self.is_held_open(name);
         match self.reload(&revision, found).await? {
             LoadResult::Serves => {
                 if was_open {
-                    // The policies that answer change, although the same revisions serve.
+                    // Other policies answer now, although the same revisions serve.
                     self.swap_again();
                     self.wake_settings(&revision.spec.source.namespace);
                 }

@@ -62,8 +62,8 @@ impl<'a> Facts<'a> {
         before
     }
 
-    /// Returns the predecessors of quarantined revisions. Only includes predecessors of a quarantined revision whose
-    /// source is in `sources`, with any content, and has no serving revision.
+    /// Returns the predecessors of quarantined revisions. Skips a quarantined revision if its source is not in
+    /// `sources`, or if another revision of this source serves. The current content of the source does not matter.
     pub(super) fn held(self, sources: &BTreeSet<&PolicySource>) -> BTreeSet<String> {
         let serves = |source: &PolicySource| self.newest_of(source).is_some();
         let quarantined = self.records.iter().filter(|(name, revision)| {
@@ -73,8 +73,8 @@ impl<'a> Facts<'a> {
         quarantined.flat_map(|(name, _)| self.before(name)).collect()
     }
 
-    /// Returns the superseded revisions that can replace a failed revision because they have other bytes. The chain of
-    /// predecessors of the failed revision comes first, then the other revisions of its source. In both groups, the
+    /// Returns the superseded revisions that can replace a failed revision: the revisions with other bytes. The chain
+    /// of predecessors of the failed revision comes first, then the other revisions of its source. In both groups, the
     /// latest revision comes first.
     fn good_before(self, name: &str) -> Vec<&'a String> {
         let Some(failed) = self.records.get(name).map(|revision| &revision.spec) else { return Vec::new() };
@@ -89,8 +89,9 @@ impl<'a> Facts<'a> {
         before.chain(of_source.into_iter().rev()).filter(is_good).map(|(name, _)| name).collect()
     }
 
-    /// Returns the revision that may serve again in place of a quarantined revision. Returns `None` if a revision
-    /// serves already, or if another package decides about the state of that revision.
+    /// Returns the revision that may serve again in place of a quarantined revision. Returns `None` if another revision
+    /// of the source, or a predecessor, serves already. Also returns `None` if another package decides about the state
+    /// of the revision.
     pub(super) fn to_restore(
         self,
         name: &str,

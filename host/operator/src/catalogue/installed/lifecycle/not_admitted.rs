@@ -20,7 +20,7 @@ impl NotAdmitted {
         Self { transition: Transition::new(RevisionState::Refused, reason, message), again: false }
     }
 
-    /// Lets the package wait. The operator tries it again later.
+    /// Lets the package wait. The operator tries the package again later.
     pub(super) fn pending(reason: &'static str, message: impl Into<String>) -> Self {
         Self { transition: Transition::new(RevisionState::Pending, reason, message), again: true }
     }

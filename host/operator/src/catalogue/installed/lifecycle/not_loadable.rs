@@ -2,8 +2,8 @@
 //! because each may take some time. Until such a policy is loaded, the operator neither changes the objects of its
 //! place nor writes their status.
 //!
-//! The operator tries a policy again later if it cannot be loaded for now: the compile child was killed because memory
-//! was short, or got no processor.
+//! If the operator cannot load a policy for now, it tries again later. For example, the compile child was killed
+//! because memory was short, or the compile child got no processor.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -62,7 +62,7 @@ impl Lifecycle {
         entry.is_some_and(|it| matches!((&it.reach, &it.content), (Reach::Own(_), Content::Unloaded(..))))
     }
 
-    /// Returns the revisions that are being restored, if no policy answers in their places until they serve again.
+    /// Returns the revisions that are being restored while no policy answers in their places.
     pub(super) fn held_open(&self) -> impl Iterator<Item = &String> {
         let alone = self.restoring.iter().filter(|(_, is_alone)| **is_alone).map(|(name, _)| name);
         alone.filter(|name| self.is_held_open(name))
@@ -83,8 +83,9 @@ impl Lifecycle {
     }
 
     /// Returns whether a new package must wait for policies that served before this process started and are being
-    /// loaded. The package waits for the policies of its own namespace, unless it replaces one of them. It also waits
-    /// for the policies of other namespaces that had fewer turns, or equally many if the package replaces no policy.
+    /// loaded. The package waits for the policies of its own namespace, unless it replaces one of them. The package
+    /// also waits for the policies of other namespaces that had fewer turns. A package that replaces no policy also
+    /// waits for namespaces with equally many turns.
     pub(super) fn waits_for_loading(&self, source: &PolicySource) -> bool {
         if source.namespace == self.tools.duties.operator_namespace {
             return false;
@@ -172,7 +173,7 @@ impl Lifecycle {
     async fn load_one(&mut self, name: &str, revision: &Revision, found: &[Found]) {
         let is_first = self.loading.remove(name).is_some();
         match self.load_again(revision, found).await {
-            // The policies that answer change, although the same revisions serve.
+            // Other policies answer now, although the same revisions serve.
             Ok(LoadResult::Serves | LoadResult::Withheld) => self.swap_again(),
             Ok(LoadResult::Never) => drop(self.revisions.entries.remove(name)),
             Err(error) | Ok(LoadResult::NotYet(error)) if is_first => {

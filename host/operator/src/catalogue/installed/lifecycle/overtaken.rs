@@ -56,8 +56,8 @@ impl Lifecycle {
 
     /// Returns the revisions that decide whether a package fits. For settings, these are the serving policies that the
     /// settings are for. For a policy, these are the packages with settings for it, also packages that do not serve
-    /// yet. Leaves out packages of other tenants, and a tenant's packages for a package of the owner: so a tenant
-    /// cannot cause checks of the owner's packages.
+    /// yet. Leaves out packages of other tenants. For a package of the owner, leaves out the packages of all tenants,
+    /// so that a tenant cannot cause checks of the owner's packages.
     fn counterparts(&self, package: &Package, policy: Option<&str>, found: &[Found]) -> BTreeSet<String> {
         let Some(policy) = policy else { return BTreeSet::new() };
         if package.component.is_some() {

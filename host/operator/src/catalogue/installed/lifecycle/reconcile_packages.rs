@@ -57,8 +57,9 @@ impl PackageFacts {
 }
 
 impl Lifecycle {
-    /// Takes the next step with each package whose turn it is. Swaps in the result after each package, or on a fresh
-    /// cluster once after all packages. Returns the delay until the next step, and the error of a failed step.
+    /// Takes the next step with each package whose turn it is. Swaps in the result after each package. On a fresh
+    /// cluster, swaps in the result only once, after all packages. Returns the delay until the next step, and the error
+    /// of a failed step.
     pub(super) async fn advance_all(
         &mut self,
         found: &[Found],
@@ -105,8 +106,8 @@ impl Lifecycle {
     }
 
     /// Waits for a running check, trial or question of a package of the operator's own namespace. Otherwise passes
-    /// would create children before the package serves, and change these children afterwards. Returns whether it had to
-    /// wait.
+    /// would create children before the package serves, and change these children afterwards. Returns whether a wait
+    /// was necessary.
     async fn until_checked(&mut self, found: &Found) -> bool {
         let is_own = found.source.namespace == self.tools.duties.operator_namespace;
         let Some(name) = self.name_of(found).filter(|_| is_own) else { return false };
@@ -170,11 +171,11 @@ impl Lifecycle {
 
     /// Handles an interrupted check: a previous process ended during the check of a package. That process may have been
     /// killed for any reason, so the operator checks the package again, with a growing delay. After several interrupted
-    /// checks, it refuses the package.
+    /// checks, the operator refuses the package.
     async fn interrupted(&mut self, name: &str, attempts: i64) -> Result<bool, StepError> {
         if attempts >= ATTEMPTS {
             let message = format!(
-                "the operator ended {attempts} times during the check, and does not repeat the check by itself: {}",
+                "the operator ended {attempts} times during the check, and repeats the check only on request: {}",
                 self.remedy(name)
             );
             self.enter_or_owe(name, Transition::new(RevisionState::Refused, "EndedTheOperator", message), |_| {}).await;

@@ -25,7 +25,7 @@ impl Lifecycle {
             tracing::error!(
                 revision = name,
                 "writing the deleted record of an active revision again, but its stored bytes are lost: apply the \
-                 revision's ConfigMap again, or the next operator cannot load the revision"
+                 revision's ConfigMap again, or the operator cannot load the revision after its next start"
             );
         }
         Ok(())

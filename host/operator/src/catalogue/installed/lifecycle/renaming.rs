@@ -62,7 +62,7 @@ impl Lifecycle {
         left.map(|(_, left)| left).max().map(|(_, name)| name.to_owned())
     }
 
-    /// Returns, for all places, the revision that would become the predecessor of a package that appeared now.
+    /// Returns, for each place, the revision that a new package of this place would get as its predecessor.
     pub(super) fn awaited(&self) -> BTreeSet<String> {
         let mut newest: BTreeMap<RevisionPlace<'_>, Left<'_>> = BTreeMap::new();
         for (place, left) in self.left_lately() {

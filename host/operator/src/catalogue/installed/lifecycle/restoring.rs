@@ -116,8 +116,8 @@ impl Lifecycle {
             Arc::make_mut(&mut package).namespace.clone_from(&revision.spec.source.namespace);
         }
         if revision.status.as_ref().is_some_and(|status| status.state.is_let_in()) {
-            // Store the bytes again: they may be only in the ConfigMap of the package, or the stored bytes may be about
-            // to be deleted.
+            // Store the bytes again. The bytes may exist only in the ConfigMap of the package, or the garbage collector
+            // may be about to delete the stored bytes.
             self.keep_soon(name.clone(), Arc::clone(&package));
         }
         let content = match self.reach(&package) {
@@ -125,7 +125,7 @@ impl Lifecycle {
             Err(refused) => Err(refused),
         };
         match content {
-            // Settings whose policy does not exist are not withheld: they have no effect.
+            // Do not withhold settings whose policy does not exist: such settings have no effect.
             Err(NotAdmitted { transition, again: false }) if serves && transition.reason != NO_SUCH_POLICY => {
                 self.withhold(revision, found, &format!("{}: {}", transition.reason, transition.message), false).await;
                 Ok(LoadResult::Withheld)

@@ -168,8 +168,8 @@ impl<'a> History<'a> {
     }
 }
 
-/// Returns the revisions above the limit of a line, which is `kept`. For awaited revisions, the limit is at least the
-/// number of packages that a namespace may have, because a tenant may have renamed all of its packages.
+/// Returns the revisions above the limit of a line, which is `kept`. The limit for awaited revisions is at least
+/// [`MOST`], the maximum number of packages of a namespace: a tenant may have renamed all of its packages.
 fn beyond(
     newest_first: impl Iterator<Item = String>,
     kept: usize,

@@ -152,8 +152,8 @@ impl Lifecycle {
         tracing::info!(config_map = OPERATOR_CONFIG, "{holds}");
     }
 
-    /// Records that the settings of the operator's own ConfigMap are in effect. If they were not in effect before,
-    /// retries the revisions that waited for them.
+    /// Records that the settings of the operator's own ConfigMap are in effect. If these settings were not in effect
+    /// before, retries the revisions that waited for the settings.
     fn fits(&mut self) {
         if self.misfit.take().is_some() {
             self.due.clear();

@@ -1,4 +1,4 @@
-//! Tries settings on the samples of the policies that answer where the settings apply, before they take effect.
+//! Tries settings before they take effect, on the samples of the policies that answer where the settings apply.
 
 use std::collections::BTreeSet;
 
@@ -95,8 +95,8 @@ impl Lifecycle {
         self.revisions.cases_as_first(name, serving, &shared)
     }
 
-    /// Returns a policy that is not loaded and to which settings of a namespace apply. This is the policy that the
-    /// settings name, or a policy that answers for the same kinds.
+    /// Returns an unloaded policy to which settings of a namespace apply. This is the policy that the settings name, or
+    /// a policy that answers for the same kinds.
     fn unloaded_for(&self, policy: &str, reach: &Reach, serving: &BTreeSet<String>) -> Option<&String> {
         let claimed = self.revisions.claimed_by(policy);
         let entries = serving.iter().chain(self.held_open()).filter_map(|name| self.revisions.entries.get(name));
@@ -109,7 +109,7 @@ impl Lifecycle {
         })
     }
 
-    /// Makes all settings of a namespace due that wait until a policy is loaded. Returns whether there are such
+    /// Makes settings of a namespace due if they wait until a policy is loaded. Returns whether there are such
     /// settings.
     pub(super) fn wake_settings(&mut self, namespace: &str) -> bool {
         let records = &self.records;

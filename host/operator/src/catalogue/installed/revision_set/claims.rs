@@ -1,8 +1,9 @@
 //! Records since when a revision claims its place. If two revisions claim the same place, the first claimant serves.
 //!
-//! A claim begins when the gate admits a revision. An old ConfigMap that was empty or refused has no claim: if a user
-//! later writes valid content into it, this content waits for the policy that serves. The operator writes the time into
-//! the PolicyRevision, so that later processes and the command line use the same time.
+//! A claim begins when the gate admits a revision. An empty or refused ConfigMap has no claim, however old the
+//! ConfigMap is. If a user later writes valid content into the ConfigMap, this content waits for the policy that
+//! serves. The operator writes the time into the PolicyRevision, so that later processes and the command line use the
+//! same time.
 
 use std::collections::BTreeSet;
 
@@ -18,8 +19,8 @@ use crate::{
 /// is behind.
 const APART: SignedDuration = SignedDuration::from_micros(1);
 
-/// Returns the age of a revision. An older operator did not record claims. The age of its revisions starts when the
-/// ConfigMap was `created` or, without a ConfigMap, when the record was created.
+/// Returns the age of a revision. Older versions of the operator did not record claims. The age of such a revision
+/// starts when its ConfigMap was `created`. If the ConfigMap is gone, the age starts when the record was created.
 pub(crate) fn age_of(revision: &Revision, created: Option<String>) -> Age {
     let recorded = || revision.metadata.creation_timestamp.as_ref().map(|time| time.0.to_string());
     let created = created.or_else(recorded).unwrap_or_default();
@@ -34,10 +35,10 @@ pub(crate) fn age_of(revision: &Revision, created: Option<String>) -> Age {
 }
 
 impl RevisionSet {
-    /// Starts the claim of a revision that is admitted now. The claim begins now. If the revision continues the claim
-    /// of a revision that it replaces, the claim begins at the `earlier` time, unless this would take a place from a
-    /// serving revision. `serving` contains the new revision, but not the replaced revision. `waiting` are revisions
-    /// that already wait for a place.
+    /// Starts the claim of a revision that is admitted now. The claim begins now, unless `earlier` is given: the time
+    /// at which the claim of the replaced revision began. Then the claim begins at this earlier time. If the earlier
+    /// time would take a place from a serving revision, the claim begins now. `serving` contains the new revision, but
+    /// not the replaced revision. `waiting` are revisions that already wait for a place.
     pub(crate) fn claim(
         &mut self,
         name: &str,

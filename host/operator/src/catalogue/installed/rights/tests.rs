@@ -133,7 +133,7 @@ async fn a_listed_right_that_a_webhook_denies_is_missing() {
         .authorise_by_rbac_behind(|attempt: &Attempt| (&*attempt.resource, attempt.verb.name()) != ("gadgets", "list"));
     let missing = missing_of(&operator, &in_namespaces(1, &new_kinds())).await;
     assert_eq!(missing, ["list gadgets.test.io in n000"]);
-    assert_eq!(asked(&cluster), [1, 10], "each right is asked for, because the list is incomplete");
+    assert_eq!(asked(&cluster), [1, 10], "the operator asks about each right, because the list is incomplete");
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Unpacks packages, once for each version of their ConfigMaps.
 //!
-//! For the operator's namespace, the watch stores whole ConfigMaps. For other namespaces, it stores only metadata, and
-//! the reader reads a package after its metadata changed. In each round, the reader reads only one package of each such
-//! namespace, and at most as many bytes as a package may have. So a tenant cannot take much memory or delay others for
-//! long.
+//! For the operator's namespace, the watch stores whole ConfigMaps. For other namespaces, the watch stores only
+//! metadata, and the reader reads a package after its metadata changed. In each round, the reader reads only one
+//! package of each such namespace, and at most as many bytes as a package may have. So a tenant cannot take much memory
+//! or delay others for long.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 /// Returns the fields that together identify an item of a list, with the API server's defaults. Returns `None` for a
-/// list that is compared as a whole. The schema of a kind defines these fields. This function reads no schema: in
-/// built-in kinds, the name of a list determines its fields.
+/// list that is compared as a whole. The schema of a kind defines these fields. This function needs no schema, because
+/// the name of a list determines the fields in built-in kinds.
 pub(super) fn keys(list: &str) -> Option<&'static [(&'static str, &'static str)]> {
     match list {
         "containers"

@@ -183,7 +183,7 @@ impl Model {
             let Some(action) = self.plan().into_iter().next() else { return };
             self.execute(&action);
         }
-        panic!("it does not converge: {:?}", self.plan());
+        panic!("the plans do not converge: {:?}", self.plan());
     }
 
     /// Returns the state of each revision, and whether it is admitted.
