@@ -23,7 +23,8 @@ pub(crate) fn page() -> Result<String> {
     }
     groups.name();
     let mut page = head("Fields", "crds/generated");
-    page += "The fields of each kind and of its status. `kubectl explain agent.spec` shows the same from a cluster.\n\
+    page += "The fields of each kind and of its status. `kubectl explain agent.spec` shows the same texts from a \
+             cluster.\n\
              The policy of the kind decides the effect of a field. [settings.md](settings.md) has the defaults, and \
              `kaos-operator render -f FILE` prints the children of an object.\n\n";
     for definition in &definitions {
@@ -74,7 +75,7 @@ fn kind(definition: &Value, groups: &Groups) -> String {
             let _ = writeln!(page, "Rule: {rule}.\n");
         }
         if let Some(shared) = groups.title(of) {
-            let _ = writeln!(page, "As of every kind: [{shared}](#{}).\n", anchor(shared));
+            let _ = writeln!(page, "The status has the fields of every kind: [{shared}](#{}).\n", anchor(shared));
             continue;
         }
         let mut rows = Vec::new();

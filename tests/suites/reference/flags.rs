@@ -17,14 +17,17 @@ pub(crate) const OTHERS: [(&str, &str); 9] = [
     ),
     ("KUBERNETES_SERVICE_PORT", "See `KUBERNETES_SERVICE_HOST`."),
     ("HOSTNAME", "Name with which the process holds the Lease and writes Events; in a pod, the pod's name."),
-    ("NO_COLOR", "`demo` prints without colours if it is set and not empty."),
+    ("NO_COLOR", "`demo` prints without colours if this variable is set and not empty."),
     (
         "OTEL_EXPORTER_OTLP_ENDPOINT",
         "Endpoint to which `run` sends a span for each pass, if it was built with the feature `otlp`. `run` also reads \
          the other variables of OpenTelemetry's SDK and of its OTLP exporter: `OTEL_EXPORTER_OTLP_HEADERS`, \
          `OTEL_TRACES_SAMPLER`, `OTEL_BSP_SCHEDULE_DELAY`, `OTEL_SDK_DISABLED` and so on.",
     ),
-    ("OTEL_RESOURCE_ATTRIBUTES", "Attributes of the operator in those spans, as is `OTEL_SERVICE_NAME`."),
+    (
+        "OTEL_RESOURCE_ATTRIBUTES",
+        "Attributes of the operator in the spans that `run` sends. `OTEL_SERVICE_NAME` is another such attribute.",
+    ),
     (
         "KAOS_EMBEDDED_POLICIES",
         "At build time: a folder of prebuilt default policies to embed, instead of building them.",
@@ -32,7 +35,7 @@ pub(crate) const OTHERS: [(&str, &str); 9] = [
     (
         "KAOS_EMBEDDED_CODE",
         "At build time: a folder that `kaos-operator compile-embedded FOLDER` of an earlier build of the same sources \
-         wrote. The default policies are then compiled when the program is built, and not each time it starts.",
+         wrote. Then the build compiles the default policies, so that the program need not compile them at each start.",
     ),
 ];
 
@@ -41,13 +44,14 @@ pub(crate) fn page() -> String {
     let mut cli = Cli::command();
     cli.build();
     let mut page = head("Flags and variables", "host/operator/src/cli");
-    page += "The verbs and flags of `kaos-operator`. `kaos-operator VERB --help` prints the same.\n\n";
+    page += "The verbs and flags of `kaos-operator`. `kaos-operator VERB --help` prints the same texts.\n\n";
     let verbs = verbs(&cli, "");
     for (name, verb) in &verbs {
         let about = verb.get_about().map(ToString::to_string).unwrap_or_default();
         let _ = writeln!(page, "- [{name}](#{}): {}", name.replace(' ', "-"), prose(&about));
     }
-    page += "\nExit codes, unless a verb has its own: 0 success; 1 the answer is no; 2 the verb could not answer.\n\n";
+    page += "\nExit codes, unless a verb has its own: 0 success; 1 the result is negative, for example a refused object; 2 the \
+             verb could not get a result.\n\n";
     for (name, verb) in &verbs {
         page += &of(name, verb);
     }

@@ -17,8 +17,8 @@ const INLINE: usize = 60;
 /// does.
 const LIMIT: usize = 60;
 
-const PROBE: &str = "Fields have the names and meanings of a Kubernetes probe; `handler` says which kind of probe it is, and \
-                     without a `port` it asks the container port.\n\n";
+const PROBE: &str = "Fields have the names and meanings of a Kubernetes probe; `handler` selects the kind of the probe. \
+                     Without a `port`, the probe uses the container port.\n\n";
 
 const HEADS: [&str; 6] = ["Setting", "Type", "Default", "Variable", "Object", "Meaning"];
 
@@ -33,17 +33,17 @@ pub(crate) fn page() -> Result<String> {
              3. a ConfigMap with the label `kaos.tools/policy` for the object's namespace. This ConfigMap is in the \
              operator's namespace and lists the object's namespace in its `scope`. With `--namespace-policies`, the \
              ConfigMap may also be in the object's namespace;\n\
-             4. such a ConfigMap in the operator's namespace for the whole cluster;\n\
+             4. a ConfigMap with this label in the operator's namespace, for the whole cluster;\n\
              5. the `policy.yaml` next to a component that `--policy` names;\n\
              6. the ConfigMap `kaos-operator-config` in the operator's namespace, which contains the chart's values, and then \
              the operator's environment, by the name in the column *Variable*;\n\
-             7. the preset that `--compatibility` chooses, in the chart the value `compatibility`: the defaults of a version of KAOS, \
-             `kaos-0.8` or `kaos-0.1`;\n\
-             8. the default, which is that of KAOS 0.1.\n\n\
+             7. the preset that the flag `--compatibility` or the chart's value `compatibility` chooses: the defaults of a \
+             version of KAOS, `kaos-0.8` or `kaos-0.1`;\n\
+             8. the default on this page, which equals the default of KAOS 0.1.\n\n\
              Neither a namespace nor an object can give pods more power (privileges, host namespaces): \
-             [guard.md](guard.md). `kaos-operator render --env` tells where each value came from, and \
-             `kaos-operator policy plan --settings FILE --for POLICY` what a change would do. \
-             `kaos-operator policy plan --compatibility PRESET` does the same for a preset.\n\n";
+             [guard.md](guard.md). `kaos-operator render --env` prints the origin of each value, and \
+             `kaos-operator policy plan --settings FILE --for POLICY` prints the effect of a change. \
+             `kaos-operator policy plan --compatibility PRESET` prints the effect of another preset.\n\n";
     let policies = policies::native()?;
     for policy in &policies {
         let name = &policy.id().name;

@@ -2,8 +2,8 @@
 {{- .Values.nameOverride | default .Chart.Name | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
-{{- /* This name is also the name of a Service. Helm accepts release names that a Service cannot have, and would fail in the
-middle of an installation. */ -}}
+{{- /* This name is also the name of a Service. Helm accepts release names that a Service cannot have. Without this
+check, an installation would fail in the middle. */ -}}
 {{- define "kaos-operator.fullname" -}}
 {{- $name := include "kaos-operator.name" . -}}
 {{- $full := .Release.Name -}}
@@ -87,7 +87,7 @@ If the chart does not set the flag, the variable could make the operator use rig
 {{- toYaml $pod }}
 {{- end }}
 
-{{- /* The image and the environment of the containers of these pods. */ -}}
+{{- /* The image and the environment of the containers of the operator and of the release hook. */ -}}
 {{- define "kaos-operator.container" -}}
 {{- with .Values.controllerManager.manager -}}
 image: {{ include "kaos-operator.image" $ }}
@@ -134,8 +134,8 @@ securityContext:
 {{- $elects }}
 {{- end }}
 
-{{- /* The rights of `kaos-operator rbac`, as JSON: {working, operator}. Without protection, the operator runs with --without,
-and needs no rights for the objects that protect. */ -}}
+{{- /* The rights of `kaos-operator rbac`, as JSON: {working, operator}. Without protection, the operator runs with
+--without, and needs no rights for NetworkPolicies and SecurityPolicies. */ -}}
 {{- define "kaos-operator.rights" -}}
 {{- $scope := ternary "namespaced" "cluster" (not (empty .Values.watchNamespaces)) -}}
 {{- $secrets := ternary "-secrets" "" .Values.watchSecrets.enabled -}}

@@ -38,19 +38,20 @@ finds nothing. */ -}}
 {{- define "kaos-operator.secured-by-cluster" -}}
 {{- $found := list -}}
 {{- $config := (lookup "v1" "ConfigMap" .Release.Namespace "kaos-operator-config").data | default dict -}}
-{{- /* What these values serve still. */ -}}
+{{- /* The variables that the new release still sets. */ -}}
 {{- $still := merge (include "kaos-operator.security" . | fromJson) (.Values.extraConfig | default dict) -}}
 {{- range $variable := list "SECURITY_PDP_ENABLED" "SECURITY_GATEWAY_ROUTING_ENABLED" "SECURITY_STRICT_GATEWAY_API_ENABLED" "TOKEN_EXCHANGE_ENABLED" -}}
 {{- if and (eq (get $config $variable) "true") (ne (toString (get $still $variable)) "true") -}}
-{{- $found = append $found (printf "%s in ConfigMap kaos-operator-config of the release that is upgraded, and not in these values" $variable) -}}
+{{- $found = append $found (printf "%s in ConfigMap kaos-operator-config of the earlier release is set, but not in these values" $variable) -}}
 {{- end -}}
 {{- end -}}
 {{- range $variable := list "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL" "SECURITY_USER_AUTH_ISSUER" -}}
 {{- if and (get $config $variable) (not (get $still $variable)) -}}
-{{- $found = append $found (printf "%s in ConfigMap kaos-operator-config of the release that is upgraded, and not in these values" $variable) -}}
+{{- $found = append $found (printf "%s in ConfigMap kaos-operator-config of the earlier release is set, but not in these values" $variable) -}}
 {{- end -}}
 {{- end -}}
-{{- /* A user who installs for all namespaces may read all of them. An operator that protects objects takes these over. */ -}}
+{{- /* Reads the objects of all namespaces, if the user installs the operator for all namespaces. If the new release protects
+objects, the operator takes over these objects. */ -}}
 {{- if and .Values.rbac.create (not .Values.watchNamespaces) (not (include "kaos-operator.protects" .)) -}}
 {{- $kinds := dict "NetworkPolicy" "networking.k8s.io/v1" "SecurityPolicy" "gateway.envoyproxy.io/v1alpha1" -}}
 {{- range $kind, $version := $kinds -}}

@@ -30,7 +30,7 @@
 {{- $host -}}
 {{- end }}
 
-{{- /* The variables of kaos-operator-config about security, as JSON. Empty ones are left out later. */ -}}
+{{- /* The variables of kaos-operator-config about security, as JSON. The chart leaves out empty variables later. */ -}}
 {{- define "kaos-operator.security" -}}
 {{- $security := .Values.security | default dict -}}
 {{- $variables := dict -}}
@@ -58,7 +58,7 @@
 {{- toJson $variables -}}
 {{- end }}
 
-{{- /* Fails if values about security that belong together are not complete. */ -}}
+{{- /* Fails if a value of security needs another value that is not set. */ -}}
 {{- define "kaos-operator.complete" -}}
 {{- $security := .Values.security | default dict -}}
 {{- $found := list -}}
@@ -73,7 +73,7 @@
 {{- end -}}
 {{- end -}}
 {{- if and (dig "userAuth" "issuer" "" $security) (not (dig "strictGatewayApi" "enabled" false $security)) -}}
-{{- $found = append $found "security.userAuth.issuer needs security.strictGatewayApi.enabled=true: calls past the Gateway carry no user" -}}
+{{- $found = append $found "security.userAuth.issuer needs security.strictGatewayApi.enabled=true: calls that bypass the Gateway carry no token of a user" -}}
 {{- end -}}
 {{- if include "kaos-operator.routes" . -}}
 {{- if not .Values.gatewayAPI.enabled -}}
@@ -83,6 +83,6 @@
 {{- end -}}
 {{- end -}}
 {{- with $found -}}
-{{- fail (printf "security is not complete:\n  - %s\nNothing was changed" (join "\n  - " .)) -}}
+{{- fail (printf "the values of security are incomplete:\n  - %s\nNothing was changed" (join "\n  - " .)) -}}
 {{- end -}}
 {{- end }}
