@@ -84,7 +84,7 @@ fn overlay_changes_only_its_variable() {
     assert_eq!(checked.code, 0, "{}{}", checked.stdout, checked.stderr);
     let (mut below, mut above) = (entries(&[]), entries(&["--policy", &overlay, "--set", "log-level.level=DEBUG"]));
     assert_eq!((below.len(), above.len()), (2, 2));
-    assert_eq!(below[0], above[0], "an overlay is for its kind alone");
+    assert_eq!(below[0], above[0], "an overlay changes only objects of its kind");
 
     let (was, is) = (taken(&mut below[1], "LOG_LEVEL"), taken(&mut above[1], "LOG_LEVEL"));
     assert_eq!((&was["value"], &is["value"]), (&json!("INFO"), &json!("DEBUG")));

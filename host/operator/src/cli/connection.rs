@@ -37,9 +37,9 @@ impl Connection {
     }
 }
 
-/// Checks input for a cluster's API server. If the guard refuses the plan for a sample, asks the server for its
-/// version. Repeats the check if the server is newer, because a newer server may know more fields. If the server does
-/// not report its version, adds this to the error.
+/// Runs `check` for the cluster's API server. If the guard refuses the plan for a sample, asks the server for its
+/// version. If the server is newer than this program, repeats the check, because a newer server may know more fields.
+/// If the server does not report its version, the error says so.
 pub(super) fn for_server<T>(
     loader: &Loader,
     connection: &Connection,
@@ -59,7 +59,7 @@ pub(super) fn for_server<T>(
             Ok(false) => return Err(error),
             Err(why) => {
                 return Err(error.context(format!(
-                    "a newer API server may accept this, but the version of this one is unknown: {why:#}"
+                    "a newer API server may accept this, but the version of the cluster's API server is unknown: {why:#}"
                 )));
             }
         }

@@ -55,8 +55,8 @@ pub(super) struct Release {
     /// Namespaces to release objects in; all namespaces if none is given
     #[arg(long, env = "WATCH_NAMESPACES", value_delimiter = ',', value_name = "A,B", value_parser = super::one_namespace)]
     namespaces: Vec<String>,
-    /// Also delete the objects that the operator stored for itself, as the verb does without --namespaces; for an
-    /// operator that works only in the listed namespaces and is uninstalled for good
+    /// Also delete the objects that the operator stored for itself; needed only with --namespaces, before the operator
+    /// is uninstalled for good
     #[arg(long, conflicts_with = "keep_lease")]
     for_good: bool,
     /// Component of another policy; also releases the objects of the kinds that it claims
@@ -109,8 +109,8 @@ impl Release {
                     Err(error) => events.push(unlisted(&error)),
                 }
                 release(&client, &finalizers, &scope, dry_run, |event| events.push(event)).await?;
-                // If an object may still have a finalizer, keep the records: the next run, possibly with more rights,
-                // reads from them which kinds to release.
+                // If an object may still have a finalizer, keep the records. The next run, possibly with more rights,
+                // reads the kinds to release from these records.
                 if !keep_lease && !events.iter().any(is_left) {
                     events.extend(forget_records(&client, &operator_namespace, &goes, dry_run).await);
                 }

@@ -1,4 +1,4 @@
-//! Deletes the records of removed policies before the operator is uninstalled for good.
+//! Deletes the records of removed policies before a user uninstalls the operator for good.
 //!
 //! These records stay:
 //!

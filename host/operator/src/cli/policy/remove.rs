@@ -196,8 +196,8 @@ impl Going {
         Ok(())
     }
 
-    /// Returns lines that name the policies that will serve, for each namespace in which the package applies, or for
-    /// the cluster.
+    /// Returns lines that name the policies that will serve after the removal. For a package with namespaces, each
+    /// namespace gets its own lines.
     fn then(&self, standing: &PolicySet, sides: &Sides, home: &str) -> Vec<String> {
         let mut places: BTreeSet<Option<&str>> = BTreeSet::new();
         for shipped in standing.shipped.iter().filter(|shipped| self.serving.contains(&shipped.revision)) {
@@ -290,8 +290,8 @@ async fn delete(api: &Api<ConfigMap>, source: &PolicySource, parameters: DeleteP
     Ok(())
 }
 
-/// Waits until the records show that none of the removed revisions serves any more. Returns whether this happened in
-/// time. The caller must not delete the records before this.
+/// Waits until the records show that no removed revision serves any more. Returns whether this happened within
+/// `patience`. If not, the caller must keep the records.
 async fn until_noticed(revisions: &Revisions, going: &Going, patience: Duration) -> anyhow::Result<bool> {
     let begun = Instant::now();
     loop {
