@@ -51,7 +51,7 @@ impl Timing {
         }
     }
 
-    /// Returns the maximum time for one attempt to renew. It leaves time for a second attempt.
+    /// Returns the maximum time for one attempt to renew. This maximum leaves time for a second attempt.
     pub(super) fn attempt(&self) -> Duration {
         self.renew_deadline / 2
     }

@@ -14,7 +14,8 @@ pub type Wake = dyn Fn(ObjectKey, Urgency) + Send + Sync;
 pub struct WatchOptions {
     /// The namespaces to watch.
     pub scope: Scope,
-    /// The operator's own namespace. Needs by name in this namespace are followed in every scope.
+    /// The operator's own namespace. The watch follows needs by name in this namespace, even if the namespace is
+    /// outside the scope.
     pub home: String,
     /// Whether to watch Secrets: their existence, their key names and a digest of their content.
     pub secrets: bool,

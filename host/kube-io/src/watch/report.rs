@@ -130,7 +130,7 @@ fn is_outside(spec: &Spec, namespaces: &BTreeSet<String>) -> bool {
     spec.namespace.as_ref().is_none_or(|at| !namespaces.contains(at))
 }
 
-/// The types in the last report. With them, the next report can remove types that are no longer watched.
+/// The types in the last report. The next report removes the metrics of types that the operator no longer watches.
 #[derive(Debug, Default)]
 pub(super) struct Reported(Mutex<BTreeSet<ResourceType>>);
 

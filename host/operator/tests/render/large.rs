@@ -43,5 +43,8 @@ fn env_table_prints_a_long_value_in_full() {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(ran.stdout.contains(&long));
     let others = ran.stdout.lines().filter(|line| !line.contains("LONG"));
-    assert!(others.map(str::len).max().is_some_and(|longest| longest < 500), "other lines are not padded to the longest line");
+    assert!(
+        others.map(str::len).max().is_some_and(|longest| longest < 500),
+        "other lines are not padded to the longest line"
+    );
 }

@@ -162,8 +162,7 @@ fn incomplete(values: &Values) -> Vec<UpgradeFinding> {
         }
     }
     if values.text("security.userAuth.issuer").is_some() && !values.are_strict() {
-        let message =
-            "needs security.strictGatewayApi.enabled, because calls that bypass the Gateway carry no user: the chart stops";
+        let message = "needs security.strictGatewayApi.enabled, because calls that bypass the Gateway carry no user: the chart stops";
         missing(
             Sort::Breaks,
             "security.userAuth.issuer".to_owned(),
