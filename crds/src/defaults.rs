@@ -39,7 +39,7 @@ pub const EMBEDDING_DIMS: i32 = 1536;
 pub const EXTRACTION_CONCURRENCY: i32 = 4;
 /// The number of pods of a MemoryStore with external storage and without `replicas`.
 pub const EXTERNAL_STORE_REPLICAS: i32 = 2;
-/// `shortTerm.tokenBudget` of a MemoryStore. The memory service applies it, not the API server.
+/// `shortTerm.tokenBudget` of a MemoryStore. The memory service applies this default, not the API server.
 pub const TOKEN_BUDGET: i32 = 4096;
 
 pub(crate) const fn flag<const VALUE: bool>() -> bool {

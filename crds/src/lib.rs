@@ -7,7 +7,7 @@
 //! Kubernetes itself (`podSpec`, `resources`, `securityContext` …) stay raw JSON, so that no field of the user is lost.
 //!
 //! The policies decide how a field affects the workload. Some fields are older names of another field. Their
-//! descriptions start with `Deprecated`. Policies use the value of such a field and tell the user.
+//! descriptions start with `Deprecated`. Policies use the value of such a field, and warn the user.
 // `kubectl explain` prints descriptions as plain text, so URLs in them have no markup.
 #![allow(rustdoc::bare_urls, rustdoc::invalid_html_tags)]
 // `kubectl explain` prints doc comments as plain text, so names in them have no backticks.

@@ -65,7 +65,8 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A separate function, because the compiler generates a copy of `get` for each type.
+/// Creates the error for a missing field. This code is not in `get`, because the compiler generates a copy of `get` for
+/// each type.
 #[cold]
 #[inline(never)]
 fn missing(name: &str) -> Error {

@@ -1,4 +1,4 @@
-//! The instructions of an Agent and the way it works.
+//! The configuration of an Agent: its instructions, limits, memory and telemetry.
 
 use alloc::{string::String, vec::Vec};
 use kaos_decode::Decode;
@@ -42,10 +42,11 @@ pub struct Config {
     /// Limits of tasks that run in the background.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_config: Option<TaskConfig>,
-    /// Deprecated: use reasoningLoopMaxSteps for maxSteps. The switches have no successor and are still passed on.
+    /// Deprecated: use reasoningLoopMaxSteps instead of maxSteps. The other fields have no successor. The Agent still
+    /// gets their values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agentic_loop: Option<AgenticLoop>,
-    /// Deprecated: use container.env, and model for the variable MODEL_NAME.
+    /// Deprecated: use container.env. For the variable MODEL_NAME, use model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<EnvVar>,
 }
@@ -73,7 +74,7 @@ pub enum ToolCallMode {
 }
 
 impl ToolCallMode {
-    /// The value in a spec.
+    /// Returns the value in a spec.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Auto => "auto",

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::defaults;
 
-/// Memory of the Agent, and its place.
+/// Memory of the Agent, and its storage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -19,7 +19,7 @@ pub struct Memory {
         deserialize_with = "defaults::flag_or::<_, { defaults::MEMORY_ENABLED }>"
     )]
     pub enabled: bool,
-    /// The place of the memory. Not set: remote if memoryStore is set, local otherwise.
+    /// The storage of the memory. Not set: remote if memoryStore is set, local otherwise.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_: Option<MemoryType>,
     /// The maximum earlier messages that the model sees, 1 to 100. Local memory only.
@@ -52,7 +52,7 @@ pub struct Memory {
     /// How the Agent uses remote memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_params: Option<MemoryClientParams>,
-    /// The memory tools of the model. They need a memoryStore.
+    /// The memory tools of the model. The tools need a memoryStore.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<MemoryTools>,
     /// The handling of a request when memory is unavailable.
@@ -70,7 +70,7 @@ impl Memory {
     }
 }
 
-/// The place of the memory. Not set: remote if memoryStore is set, local otherwise.
+/// The storage of the memory. Not set: remote if memoryStore is set, local otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -94,7 +94,7 @@ pub enum ReadScope {
     User,
 }
 
-/// The memory tools of the model. They need a memoryStore.
+/// The memory tools of the model. The tools need a memoryStore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]

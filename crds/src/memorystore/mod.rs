@@ -94,7 +94,7 @@ pub struct MemoryStoreSpec {
 }
 
 impl MemoryStoreSpec {
-    /// Returns the number of pods that applies unless another client sets it.
+    /// Returns the number of pods, if no other client sets this number.
     pub fn pods(&self) -> i32 {
         self.replicas.unwrap_or(match self.storage.type_ {
             StorageType::Local => 1,
@@ -149,7 +149,7 @@ pub enum DefaultFailureMode {
 }
 
 impl DefaultFailureMode {
-    /// The value in a spec.
+    /// Returns the value in a spec.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Soft => "soft",

@@ -40,8 +40,8 @@ pub(crate) fn resources(_: &mut SchemaGenerator) -> Schema {
                 "type": "array",
                 "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
             },
-            "limits": quantities("The most that the container may use, for example memory: 512Mi."),
-            "requests": quantities("What is reserved for the container, for example cpu: 200m."),
+            "limits": quantities("The maximum amounts that the container may use, for example memory: 512Mi."),
+            "requests": quantities("The amounts that are reserved for the container, for example cpu: 200m."),
         },
         "x-kubernetes-preserve-unknown-fields": true,
     })
