@@ -25,7 +25,7 @@ use crate::Condition;
         category = "kaos",
         namespaced,
         status = "crate::PolicyRevisionStatus",
-        doc = "PolicyRevision records the state of one version of a policy package. Only the operator writes PolicyRevisions.",
+        doc = "PolicyRevision records the state of one version of a policy package. Only the operator writes it.",
         printcolumn(name = "Source", type_ = "string", json_path = ".spec.source.configMap"),
         printcolumn(name = "Policy", type_ = "string", json_path = ".status.policy"),
         printcolumn(name = "Version", type_ = "string", json_path = ".status.version"),

@@ -17,7 +17,7 @@ pub(super) struct NotBuiltIn {
 /// Returns an error with the remedy.
 pub(super) fn refuse() -> anyhow::Result<ExitCode> {
     bail!(
-        "this kaos-operator was built without the verbs for authors of policies; install one that has them: \
+        "this kaos-operator was built without the verbs for authors of policies: install it with these verbs: \
          cargo install --locked --path host/operator --features authoring"
     )
 }

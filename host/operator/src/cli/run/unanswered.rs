@@ -20,9 +20,9 @@ pub(super) async fn tell_unanswered(client: Client, answered: BTreeSet<String>) 
         Ok(served) => {
             for kind in unanswered(&served.resources, &answered) {
                 warn!(
-                    "the cluster serves {kind} of {API_VERSION}, and no policy of this operator answers for it: unless an \
-                     installed policy does, nothing acts on its objects, and their status says what an earlier operator \
-                     wrote"
+                    "the cluster serves {kind} of {API_VERSION}, and no policy of this operator answers for {kind}: unless \
+                     an installed policy answers, nothing acts on objects of this kind, and their status is what an \
+                     earlier operator wrote"
                 );
             }
         }
