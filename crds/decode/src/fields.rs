@@ -1,4 +1,4 @@
-//! The functions that derived code calls. They read the fields of a struct, and find the variant of an enum.
+//! The functions that derived code calls. These functions read the fields of a struct, and find the variant of an enum.
 
 use crate::{Decode, Error};
 use alloc::{borrow::ToOwned, string::String};

@@ -66,7 +66,7 @@ pub struct SubjectRef {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub enum SubjectKind {
-    /// A person with a token of the user's identity provider.
+    /// A person with a token of the identity provider for users.
     User,
     /// All persons of a group.
     Group,

@@ -23,7 +23,7 @@ pub struct Config {
     /// A system prompt that, unlike instructions, is retained in the conversation's history.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
-    /// The maximum steps of reasoning and tool use in a request, 1 to 20. Not set: 5.
+    /// The maximum number of steps of reasoning and tool use in a request, 1 to 20. Not set: 5.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 20)))]
     pub reasoning_loop_max_steps: Option<i32>,
@@ -107,7 +107,7 @@ pub struct Autonomous {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TaskConfig {
-    /// The maximum iterations of a task, 0 to 1000. 0 is no limit. Not set: 10.
+    /// The maximum number of iterations of a task, 0 to 1000. 0 is no limit. Not set: 10.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1000)))]
     pub max_iterations: Option<i32>,
@@ -115,7 +115,7 @@ pub struct TaskConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 86400)))]
     pub max_runtime_seconds: Option<i32>,
-    /// The maximum tool calls of a task, 0 to 10000. Not set: 50.
+    /// The maximum number of tool calls of a task, 0 to 10000. Not set: 50.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 10000)))]
     pub max_tool_calls: Option<i32>,

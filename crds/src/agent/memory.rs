@@ -22,21 +22,21 @@ pub struct Memory {
     /// The storage of the memory. Not set: remote if memoryStore is set, local otherwise.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_: Option<MemoryType>,
-    /// The maximum earlier messages that the model sees, 1 to 100. Local memory only.
+    /// The maximum number of earlier messages that the model sees, 1 to 100. Local memory only.
     #[serde(
         default = "defaults::number::<{ defaults::MEMORY_CONTEXT_LIMIT }>",
         deserialize_with = "defaults::number_or::<_, { defaults::MEMORY_CONTEXT_LIMIT }>"
     )]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 100)))]
     pub context_limit: i32,
-    /// The maximum sessions in memory, 1 to 100000. Local memory only.
+    /// The maximum number of sessions in memory, 1 to 100000. Local memory only.
     #[serde(
         default = "defaults::number::<{ defaults::MEMORY_MAX_SESSIONS }>",
         deserialize_with = "defaults::number_or::<_, { defaults::MEMORY_MAX_SESSIONS }>"
     )]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 100_000)))]
     pub max_sessions: i32,
-    /// The maximum events of a session in memory, 1 to 10000. Local memory only.
+    /// The maximum number of events of a session in memory, 1 to 10000. Local memory only.
     #[serde(
         default = "defaults::number::<{ defaults::MEMORY_MAX_SESSION_EVENTS }>",
         deserialize_with = "defaults::number_or::<_, { defaults::MEMORY_MAX_SESSION_EVENTS }>"
@@ -75,9 +75,9 @@ impl Memory {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum MemoryType {
-    /// In the pod. A restart of the pod deletes the memory.
+    /// The pod stores the memory. A restart of the pod deletes the memory.
     Local,
-    /// In a MemoryStore.
+    /// A MemoryStore stores the memory.
     Remote,
 }
 
@@ -123,7 +123,7 @@ pub enum FailureMode {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct MemoryClientParams {
-    /// The maximum tokens of short-term memory that the model sees.
+    /// The maximum number of tokens of short-term memory that the model sees.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub token_budget: Option<i32>,

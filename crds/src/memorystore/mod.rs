@@ -72,7 +72,7 @@ pub struct MemoryStoreSpec {
     /// Memory beyond a conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub long_term: Option<LongTerm>,
-    /// The maximum requests at the same time. Not set: the service's own default.
+    /// The maximum number of requests at the same time. Not set: the service's own default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub request_concurrency: Option<i32>,

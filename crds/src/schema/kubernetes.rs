@@ -1,6 +1,6 @@
 //! Schemas of Kubernetes' own sub-objects. The schemas are open, so that the API server keeps fields of newer
-//! Kubernetes versions, `null` and merge directives. They list the names and first sentences that `kubectl explain`
-//! shows.
+//! Kubernetes versions, `null` and merge directives. The schemas list the names and first sentences that `kubectl
+//! explain` shows.
 
 use k8s_openapi::api::core::v1::{PodSpec, SecurityContext, VolumeMount};
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, json_schema};

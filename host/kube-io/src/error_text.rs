@@ -19,7 +19,7 @@ pub fn told(error: &(dyn Error + 'static)) -> String {
         match cause.downcast_ref::<kube::Error>() {
             // The causes of this error repeat the server's message in technical terms, so leave them out.
             Some(kube::Error::Api(status)) => return with(text, &words(status.code, &status.message)),
-            // These errors only name a layer of the client and then repeat their cause, so leave them out.
+            // Leave out these errors, because they only name a layer of the client and repeat the cause.
             Some(kube::Error::Service(_) | kube::Error::HyperError(_)) => {}
             _ => text = with(text, &cause.to_string()),
         }

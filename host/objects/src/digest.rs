@@ -59,7 +59,7 @@ impl Digest {
     }
 }
 
-/// Hashes everything that is written to it.
+/// A writer that hashes all written bytes.
 struct Hasher(Sha256);
 
 impl io::Write for Hasher {

@@ -128,7 +128,7 @@ where
     }
 }
 
-/// Counts a request when it ends, whether it succeeds, fails or is cancelled.
+/// Counts a request at its end, also if the request fails or is cancelled.
 #[derive(Debug)]
 struct Record {
     metrics: Arc<dyn IoMetrics>,

@@ -61,8 +61,8 @@ impl LeaseGuard {
             Err(kube::Error::Api(status)) if status.is_conflict() => {}
             Err(error) => return Err(error.into()),
         }
-        // The possible causes of the conflict: another replica wrote the Lease, a user added a label, or this process's
-        // write succeeded although its answer was lost.
+        // The conflict has three possible causes. Another replica wrote the Lease, a user added a label, or this
+        // process's own write succeeded but the answer was lost.
         let current = api.get_opt(LEASE).await?.ok_or(Lost::Gone)?;
         match record::holder(&current) {
             Some(holder) if holder == self.seat.identity => self.lease = current,

@@ -148,8 +148,8 @@ impl QueueState {
         let found = found.or_else(|| self.pop(Urgency::Fresh)).or_else(|| self.pop_many(is_time));
         let Some((key, line)) = found else {
             let due = self.due.keys().next().map(|(time, _)| *time);
-            // If this time has passed, the paced keys wait only because their namespaces have reached their share. Then
-            // there is no time to wait for.
+            // If this time has passed, the paced keys wait only because their namespaces have reached their share. So
+            // ignore a time that has passed.
             let paced = self.next_paced.filter(|time| *time > now && !self.paced.is_empty());
             return Next::At(due.into_iter().chain(paced).min());
         };

@@ -319,7 +319,7 @@ async fn e1_a_wait_that_the_server_asked_for_is_kept_whatever_happens_meanwhile(
     fresh(&queue, &["a"]);
     let lease = queue.next().await.unwrap();
     assert_eq!(start.elapsed(), Duration::from_secs(30));
-    // The queue limits the requested wait, so that it still tries the key from time to time.
+    // The queue limits the requested wait, so that the key still gets a turn from time to time.
     assert_eq!(queue.retry(&key("a"), Some(Duration::from_hours(9))), Duration::from_mins(1));
     drop(lease);
 }

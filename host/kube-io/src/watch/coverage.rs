@@ -103,7 +103,7 @@ impl Coverage {
         self.primaries.values().any(|claimed| claimed.reads.contains(of))
     }
 
-    /// Returns whether every claim that contains the type also works without it.
+    /// Returns whether every claim that contains the type also works without the type.
     pub(super) fn is_optional(&self, of: &ResourceType) -> bool {
         let wished = |claimed: &Claimed| !claimed.mentions(of) || claimed.wishes.contains(of);
         (self.is_kept(of) || !self.is_primary(of)) && self.primaries.values().all(wished)

@@ -81,8 +81,8 @@ impl Watch {
     }
 
     /// Sets the claims of the active policies. The watches of types that stay claimed continue. This function wakes no
-    /// object: the caller knows which objects a change of policies concerns, and the watch reports objects of new types
-    /// as they arrive.
+    /// object. The caller knows which objects a change of policies concerns, and the watch reports each object of a new
+    /// type on arrival.
     pub fn cover(&self, mut coverage: Coverage) {
         if self.0.options.secrets {
             coverage.follow_references();
@@ -221,9 +221,9 @@ impl Watch {
         if missing.is_empty() { Ok(()) } else { Err(missing) }
     }
 
-    /// Checks that the operator's view follows the cluster. The error lists types with their reasons: types that were
-    /// never [seen], types whose watch lost its rights, and types that watches of other parts of the operator lack. An
-    /// API server that cannot be reached is not an error.
+    /// Checks that the operator's view follows the cluster. The error lists each type that was never [seen], each type
+    /// whose watch lost its rights, and each type that a [foreign watch](Self::beside) lacks. An API server that cannot
+    /// be reached is not an error.
     ///
     /// [seen]: Self::synced
     pub fn follows_all(&self) -> Result<(), Vec<String>> {
@@ -235,9 +235,9 @@ impl Watch {
         if missing.is_empty() { Ok(()) } else { Err(missing) }
     }
 
-    /// Returns the listed namespaces in which the operator may read nothing, while it may read in others. Usually such
-    /// a namespace was deleted together with its Roles. The operator regularly tries these namespaces again, but
-    /// readiness and passes do not wait for them.
+    /// Returns the listed namespaces in which the operator may read nothing, although it may read in other namespaces.
+    /// Usually such a namespace was deleted together with its Roles. The operator regularly tries these namespaces
+    /// again, but readiness and passes do not wait for them.
     pub fn barred(&self) -> BTreeSet<String> {
         self.0.with(|state| report::barred(state))
     }
@@ -247,8 +247,8 @@ impl Watch {
         self.0.with(|state| state.trouble(of))
     }
 
-    /// Returns why the operator does not follow objects of a type in this namespace now; `None` if it follows them.
-    /// Cached objects may be old, and a policy may see `forbidden` instead of them.
+    /// Returns why the operator does not follow objects of a type in this namespace now; `None` if it follows these
+    /// objects. Cached objects may be old, and a policy may see `forbidden` instead of them.
     pub fn trouble_in(&self, of: &ResourceType, namespace: &str) -> Option<String> {
         self.0.with(|state| state.trouble_in(of, namespace))
     }
@@ -293,8 +293,8 @@ impl Watch {
         self.0.tell(|state| if state.denied.remove(key) { denied::rights_are_back(state) } else { Wakes::new() });
     }
 
-    /// Replaces the contested names of an object: names that it wants for children, but that objects of other owners
-    /// have. The watch wakes the object when one of the names may be free.
+    /// Replaces the contested names of an object: names that the object wants for children, but that objects of other
+    /// owners have. The watch wakes the object when one of the names may be free.
     pub fn contest(&self, key: &ObjectKey, names: &BTreeSet<Reference>) {
         let names = names.iter().cloned().map(|name| (&Target::Named(name)).into()).collect();
         if self.0.with(|state| !state.name_conflicts.set(key, names).is_empty()) {

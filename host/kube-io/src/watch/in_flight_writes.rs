@@ -8,9 +8,9 @@ use crate::{
     queue::Urgency,
 };
 
-/// The owners that are writing a child now, each with the versions of the child that the watch reported during the
-/// write (0 for a deletion). Only the answer shows which version is the owner's own write. Until the answer arrives,
-/// the watch does not wake this owner. It wakes other owners at once.
+/// The owners that are writing a child now. For each owner, contains the versions of the child that the watch reported
+/// during the write (0 for a deletion). Only the answer shows which version is the owner's own write. Until the answer
+/// arrives, the watch does not wake this owner. The watch wakes other owners at once.
 #[derive(Debug, Default)]
 pub(super) struct InFlightWrites(pub(super) BTreeMap<(ChildPlace, ObjectKey), BTreeSet<u64>>);
 

@@ -11,7 +11,7 @@ use kaos_objects::{Fields, Followed, Reference, ResourceType, Selector, Target};
 use super::difference::Difference;
 use crate::object_key::ObjectKey;
 
-/// The objects that need a target, by the fields that they read.
+/// The objects that need a target, grouped by the fields that these objects read.
 type Readers = BTreeMap<Arc<Fields>, BTreeSet<Arc<ObjectKey>>>;
 
 /// A need of one object.
@@ -132,8 +132,8 @@ impl Needs {
         self.by_target.get(target).into_iter().flat_map(all_keys).map(AsRef::as_ref)
     }
 
-    /// Returns the objects that a change in a watch concerns: those that read a changed field, if the watch answers
-    /// their need (`is_answered`). Ignores a need's namespace for a cluster-scoped type.
+    /// Returns the objects that a change in a watch concerns. Such an object reads a changed field, and the watch
+    /// answers the object's need (`is_answered`). Ignores a need's namespace for a cluster-scoped type.
     pub(super) fn concerned(
         &self,
         of: &ResourceType,

@@ -1,7 +1,7 @@
 //! Follows one collection: lists it, watches it, and continues after every error.
 //!
 //! A [`Sink`] receives the objects. After every error, the reflector waits and retries. The reflector lists again only
-//! if the server has forgotten the version of the watch, or after a long time, in case an event was lost.
+//! if the server has forgotten the version of the watch. It also lists after a long time, in case an event was lost.
 
 use std::{pin::pin, time::Duration};
 
@@ -158,7 +158,7 @@ impl<S: Sink> Reflector<S> {
                     Err(WatchError::Gone) => {
                         // A server may forget the version once, whatever the reason. The reflector then lists at once,
                         // because the cache may still contain deleted objects. If the server forgets the version again
-                        // before any event, the reflector waits. Otherwise it would send nothing but lists.
+                        // before any event, the reflector waits. Otherwise the reflector would send nothing but lists.
                         if self.forgotten > 0 {
                             self.failed(&WatchError::Gone).await;
                         }

@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::{group_kind::GroupKind, left_out::LeftOut};
 
-/// The flag. `run` and `rbac` have it, because it decides which rights the operator needs.
+/// The `--without` flag of `run` and `rbac`. The flag decides which rights the operator needs.
 #[derive(Debug, Args)]
 pub(super) struct Without {
     /// Kinds that the operator leaves alone although a policy can use them, such as NetworkPolicy.networking.k8s.io;

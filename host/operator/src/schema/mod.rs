@@ -77,7 +77,7 @@ impl KnownCrds {
     }
 }
 
-/// Removes the fields of a status that its schema does not declare.
+/// Removes the fields of a status that `schema` does not declare.
 pub fn project(schema: &Value, status: &mut Value) {
     structural::prune_part(schema, status);
 }

@@ -192,7 +192,7 @@ impl Play<'_> {
         counts
     }
 
-    /// Checks that a package serves exactly if `render` prints no warning about it.
+    /// Checks that a package serves if, and only if, `render` prints no warning about the package.
     fn packages(&self, play: &str, stderr: &str) -> usize {
         let revisions = self.stage.cluster.objects("kaos.tools", "policyrevisions");
         let mut serving = 0;

@@ -112,7 +112,7 @@ async fn a_malformed_object_is_counted_and_the_others_are_followed() {
 async fn unreadable_objects_do_not_delay_readable_ones() {
     let bench = Bench::start().await;
     let map = of("v1 ConfigMap");
-    // These are too many for separate watches.
+    // A hundred needs are too many for separate watches.
     let mut targets: Vec<_> = (0..100).map(|number| named(&map, "t", &format!("c{number}"))).collect();
     for number in 0..=100 {
         bench.put(config_map(&format!("c{number}"), "1")).await;

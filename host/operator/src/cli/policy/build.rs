@@ -24,7 +24,7 @@ pub(super) struct Build {
 }
 
 impl Build {
-    /// Writes the component. `policy check` checks it.
+    /// Writes the component. Only `policy check` checks the component.
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         let Self { file, output } = self;
         let module = reading::bytes(&file, MODULE)?;

@@ -55,8 +55,8 @@ pub(super) async fn of_namespace(client: &Client, namespace: &str) -> anyhow::Re
     Ok(chunks)
 }
 
-/// Returns the chunks of a namespace that no index lists any more. If the user may not read an index, leaves out its
-/// chunks, because the index may still list them.
+/// Returns the chunks of a namespace that no index lists any more. If the user may not read an index, leaves out the
+/// index's chunks, because the index may still list these chunks.
 pub(super) async fn left_over(client: &Client, namespace: &str, now: Timestamp) -> anyhow::Result<Vec<String>> {
     let mut left = Vec::new();
     for (index, mut chunks) in of_namespace(client, namespace).await? {

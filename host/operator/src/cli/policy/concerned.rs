@@ -1,4 +1,4 @@
-//! Finds the objects for which a revision answers, and reads from their status whether their children match the plan.
+//! Finds the objects for which a revision answers. The status of each object shows whether the children match the plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -123,7 +123,7 @@ fn goes_without(object: &Value, revision: &str) -> Option<String> {
     message.contains(&format!("policy revision {revision} ")).then(|| message.to_owned())
 }
 
-/// Returns why the children of an object differ from the plan; `None` if they match it.
+/// Returns why the children of an object differ from the plan; `None` if the children match the plan.
 fn unapplied(object: &Value) -> Option<String> {
     let (reason, message) = condition(object, "Applied", "False")?;
     UNPLANNED.contains(&reason).then(|| format!("{reason}: {message}"))

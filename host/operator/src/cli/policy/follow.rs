@@ -26,7 +26,7 @@ const LOOK: Duration = Duration::from_millis(500);
 /// old refusal as the answer to the newly installed package.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// The maximum number of objects that a message names if their children differ from the plan.
+/// The maximum number of objects with wrong children that a message names.
 const NAMED: usize = 3;
 
 /// The condition to wait for.
@@ -196,8 +196,8 @@ fn says(before: Option<&PolicyRevisionStatus>, revision: &Revision, late: bool) 
     let status = status(revision);
     match status.state {
         RevisionState::Pending if is_one_too_many(revision) => Says::No,
-        // If a user installs a revision again that served earlier, its state stays `Superseded` until the operator sees
-        // the package.
+        // If a user installs an earlier package again, the state of its revision stays `Superseded` until the operator
+        // sees the package.
         RevisionState::Pending | RevisionState::Checking | RevisionState::Superseded => Says::Nothing,
         // The revision is active, but its component is still being loaded.
         RevisionState::Active if status.reason.as_deref() == Some(NOT_LOADED) => Says::Nothing,

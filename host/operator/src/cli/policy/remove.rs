@@ -73,7 +73,7 @@ struct Going {
     source: PolicySource,
     index: Option<ConfigMap>,
     chunks: Vec<Chunk>,
-    /// The revisions that serve, or that would serve if no other revision had their place.
+    /// The revisions that serve, and the revisions that would serve if no other revision served the same place.
     serving: BTreeSet<Arc<str>>,
     /// The records to delete. `kept` has the names of the records that stay because other revisions fall back to them.
     records: Vec<Revision>,
@@ -251,8 +251,8 @@ impl Going {
     }
 }
 
-/// Returns the revisions that serve as long as the source exists. These are the revisions of the source, and revisions
-/// of deleted sources that serve in place of a quarantined revision of this source.
+/// Returns the revisions that serve as long as the source exists. Some are revisions of the source. The others are
+/// revisions of deleted sources, and serve instead of a quarantined revision of this source.
 async fn serving_of(
     revisions: &Revisions,
     source: &PolicySource,

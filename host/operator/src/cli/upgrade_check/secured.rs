@@ -61,8 +61,8 @@ const PARTS: [Part; 5] = [
     },
 ];
 
-/// Security features that this operator also has: value, variable in `kaos-operator-config`, and the effect if the
-/// cluster has the feature and the values turn it off.
+/// Security features that both operators have: the chart's value, the variable in `kaos-operator-config`, and the
+/// effect of turning the feature off.
 const SERVED: [(&str, &str, &str); 4] = [
     (
         "security.agentAuth.extAuthzUrl",
@@ -178,7 +178,7 @@ fn incomplete(values: &Values) -> Vec<UpgradeFinding> {
     found
 }
 
-/// Returns the findings about a secured cluster that do not depend on its objects.
+/// Returns the findings about a secured cluster that are the same for all objects.
 fn posture(is_secured: bool, values: &Values, disabled: &str) -> Vec<UpgradeFinding> {
     let is_off = |text: Option<String>| text.as_deref() == Some("false");
     let mut found = Vec::new();

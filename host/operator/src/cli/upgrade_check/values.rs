@@ -1,4 +1,4 @@
-//! Reads the values of a Helm release, and derives the same settings from them as this operator's chart.
+//! Reads the values of a Helm release. Derives the same settings from these values as this operator's chart.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ const USUAL: &str = "kaos-0.8";
 /// The ConfigMaps with the runtimes of `MCPServer` objects and of harnesses.
 const REGISTRIES: [&str; 2] = ["kaos-mcp-runtimes", "kaos-harness-runtimes"];
 
-/// The variables of `kaos-operator-config`, and the values that the chart fills them with.
+/// The variables of `kaos-operator-config`, each with the chart's value that sets the variable.
 pub(super) const VARIABLES: [(&str, &str); 28] = [
     ("DEFAULT_AGENT_IMAGE", "defaultImages.agentRuntime"),
     ("DEFAULT_MCP_SERVER_IMAGE", "defaultImages.mcpServer"),
