@@ -31,8 +31,8 @@ const PARTS: [Part; 5] = [
         value: "security.pdp.enabled",
         variable: "SECURITY_PDP_ENABLED",
         on: &["true"],
-        message: "the upgrade removes the decision point kaos-pdp, and the SecurityPolicies that ask it fail closed: every \
-                  request through the gateway is denied",
+        message: "the upgrade removes the decision point kaos-pdp, and the SecurityPolicies that ask it fail closed: \
+                  every request through the gateway is denied",
     },
     Part {
         value: "security.agentAuth.identity.provider",
@@ -162,7 +162,8 @@ fn incomplete(values: &Values) -> Vec<UpgradeFinding> {
         }
     }
     if values.text("security.userAuth.issuer").is_some() && !values.are_strict() {
-        let message = "needs security.strictGatewayApi.enabled, because calls that bypass the Gateway carry no user: the chart stops";
+        let message = "needs security.strictGatewayApi.enabled, because calls that bypass the Gateway carry no user: \
+                       the chart stops";
         missing(
             Sort::Breaks,
             "security.userAuth.issuer".to_owned(),
