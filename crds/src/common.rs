@@ -6,7 +6,8 @@ use kaos_decode::Decode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The HTTPRoute through the cluster's Gateway. The operator creates it only if its Gateway API is enabled.
+/// The HTTPRoute through the cluster's Gateway. The operator creates the route only if its settings enable the Gateway
+/// API.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -23,7 +24,7 @@ pub struct GatewayRoute {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Telemetry {
-    /// Whether this workload exports telemetry. Not set: the cluster's setting applies, also if only endpoint is set.
+    /// Whether this workload exports telemetry. Not set: the cluster's setting applies, even if endpoint is set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
     /// The OTLP gRPC endpoint, for example "http://otel-collector.observability:4317". Not set: the cluster's endpoint.
@@ -39,7 +40,7 @@ pub struct KeySelector {
     /// The name of the Secret or ConfigMap.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// The key in it.
+    /// The key in the Secret or ConfigMap.
     pub key: String,
     /// Whether the pod may start without the key. Not set: false.
     #[serde(skip_serializing_if = "Option::is_none")]

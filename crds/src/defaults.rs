@@ -1,8 +1,8 @@
-//! The default values. The API server sets them in stored objects. Serde sets them when it decodes objects that no API
-//! server has processed.
+//! The default values. The API server sets them in stored objects. Serde sets the defaults when it decodes objects that
+//! no API server has processed.
 //!
 //! A field has a default here only if "unset" and "set to the default" mean the same. Some fields have no default,
-//! because an absent field has a meaning of its own: the value comes from an older alias, or from the cluster's
+//! because an absent field has a meaning of its own. The value then comes from an older alias, or from the cluster's
 //! settings. These fields are `config.reasoningLoopMaxSteps`, `config.memory.type` and `telemetry.enabled`.
 //!
 //! `replicas` has a default in the CRD only, because `kubectl scale` needs a number. The API server also sets this
@@ -15,31 +15,31 @@ use alloc::string::String;
 
 use serde::{Deserialize, Deserializer};
 
-/// `agentNetwork.expose`.
+/// Default of `agentNetwork.expose`.
 pub const EXPOSE: bool = true;
-/// `waitForDependencies`.
+/// Default of `waitForDependencies`.
 pub const WAIT_FOR_DEPENDENCIES: bool = true;
-/// `config.memory.enabled`.
+/// Default of `config.memory.enabled`.
 pub const MEMORY_ENABLED: bool = true;
-/// `config.memory.contextLimit`.
+/// Default of `config.memory.contextLimit`.
 pub const MEMORY_CONTEXT_LIMIT: i32 = 6;
-/// `config.memory.maxSessions`.
+/// Default of `config.memory.maxSessions`.
 pub const MEMORY_MAX_SESSIONS: i32 = 1000;
-/// `config.memory.maxSessionEvents`.
+/// Default of `config.memory.maxSessionEvents`.
 pub const MEMORY_MAX_SESSION_EVENTS: i32 = 500;
 /// The steps that apply if `config` sets neither `reasoningLoopMaxSteps` nor its older alias.
 pub const REASONING_LOOP_MAX_STEPS: i32 = 5;
-/// `replicas`, in the CRD but not in serde.
+/// Default of `replicas` in the CRD. Serde sets no default.
 pub const REPLICAS: i32 = 1;
-/// `storage.local.persistentVolume.size` of a MemoryStore.
+/// Default of `storage.local.persistentVolume.size` of a MemoryStore.
 pub const STORE_SIZE: &str = "5Gi";
-/// `storage.external.embeddingDims` of a MemoryStore.
+/// Default of `storage.external.embeddingDims` of a MemoryStore.
 pub const EMBEDDING_DIMS: i32 = 1536;
-/// `longTerm.extraction.concurrency` of a MemoryStore.
+/// Default of `longTerm.extraction.concurrency` of a MemoryStore.
 pub const EXTRACTION_CONCURRENCY: i32 = 4;
 /// The number of pods of a MemoryStore with external storage and without `replicas`.
 pub const EXTERNAL_STORE_REPLICAS: i32 = 2;
-/// `shortTerm.tokenBudget` of a MemoryStore. The memory service applies it, not the API server.
+/// Default of `shortTerm.tokenBudget` of a MemoryStore. The memory service applies this default, not the API server.
 pub const TOKEN_BUDGET: i32 = 4096;
 
 pub(crate) const fn flag<const VALUE: bool>() -> bool {

@@ -7,12 +7,12 @@
 //! Kubernetes itself (`podSpec`, `resources`, `securityContext` …) stay raw JSON, so that no field of the user is lost.
 //!
 //! The policies decide how a field affects the workload. Some fields are older names of another field. Their
-//! descriptions start with `Deprecated`. Policies use the value of such a field and tell the user.
+//! descriptions start with `Deprecated`. Policies use the value of such a field, and warn the user.
 // `kubectl explain` prints descriptions as plain text, so URLs in them have no markup.
 #![allow(rustdoc::bare_urls, rustdoc::invalid_html_tags)]
 // `kubectl explain` prints doc comments as plain text, so names in them have no backticks.
 #![allow(clippy::doc_markdown)]
-// False alarms: the first lint takes the columns for repeated attributes, and the second one does not see that a
+// False alarms: the first lint mistakes the columns for repeated attributes, and the second lint does not see that a
 // derived kind exports its spec.
 #![cfg_attr(feature = "schema", allow(clippy::duplicated_attributes, unreachable_pub))]
 #![cfg_attr(all(target_arch = "wasm32", target_os = "unknown"), no_std)]

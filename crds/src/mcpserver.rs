@@ -50,7 +50,7 @@ pub struct MCPServerSpec {
     /// python-string, or custom for the image in container. Required, unless an older form is used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runtime: Option<String>,
-    /// The input of the runtime, for python-string the Python source of the tools. The container gets it in the
+    /// The input of the runtime: for python-string, the Python source of the tools. The container gets the input in the
     /// environment variable that the runtime names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub params: Option<String>,
@@ -67,7 +67,7 @@ pub struct MCPServerSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<Container>,
     /// Changes to the generated pod spec, as a strategic merge patch. The generated container is named mcp-server.
-    /// Fields that are not listed here are kept. null removes a generated field, and $patch works as in kubectl patch.
+    /// Fields that are not listed here also work. null removes a generated field, and $patch works as in kubectl patch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::kubernetes::pod_spec"))]
     pub pod_spec: Option<Value>,

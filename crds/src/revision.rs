@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Condition;
 
-/// The identity of the package. Never changes.
+/// The identity of the package. The operator never changes the identity.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(CustomResource, KubeSchema))]
 #[cfg_attr(
@@ -25,7 +25,7 @@ use crate::Condition;
         category = "kaos",
         namespaced,
         status = "crate::PolicyRevisionStatus",
-        doc = "PolicyRevision tells what became of one content of a policy ConfigMap. The operator writes it.",
+        doc = "PolicyRevision records the state of one version of a policy package. Only the operator writes it.",
         printcolumn(name = "Source", type_ = "string", json_path = ".spec.source.configMap"),
         printcolumn(name = "Policy", type_ = "string", json_path = ".status.policy"),
         printcolumn(name = "Version", type_ = "string", json_path = ".status.version"),
@@ -113,7 +113,8 @@ pub struct PolicyRevisionStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("format" = "date-time")))]
     pub since: Option<String>,
-    /// The time since which the ConfigMap claims its place. If two claim one place, the earlier one serves.
+    /// The time since which the ConfigMap claims its place. If two ConfigMaps claim the same place, the ConfigMap with
+    /// the earlier time serves.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("format" = "date-time")))]
     pub claimed: Option<String>,
@@ -126,7 +127,7 @@ pub struct PolicyRevisionStatus {
     /// The generation that this status describes. -1 before the operator has seen the revision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// Reconciling while the operator checks the revision or waits, and Stalled while the revision needs a person.
+    /// Reconciling is present while the operator checks the revision or waits, and Stalled while a person must act.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(
         feature = "schema",
@@ -146,7 +147,7 @@ pub enum RevisionState {
     Checking,
     /// The revision serves.
     Active,
-    /// The revision served, and another one serves now.
+    /// The revision served earlier, and another revision serves now.
     Superseded,
     /// The package did not pass the gate.
     Refused,

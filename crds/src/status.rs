@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// that tools do not treat its status as current.
 pub const NOT_OBSERVED: i64 = -1;
 
-/// The observed state. Only the operator writes it.
+/// The observed state. Only the operator writes this state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -29,7 +29,7 @@ pub struct Status {
     /// The base URL inside the cluster. Absent when the workload is not exposed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
-    /// The objects that this one uses, by role: for an Agent its ModelAPI, its MCPServers and its peers.
+    /// The objects that this object uses, by role. For an Agent: its ModelAPI, its MCPServers and its peers.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub linked_resources: BTreeMap<String, String>,
     /// The tools that an MCPServer offers, if the operator knows them.
@@ -38,17 +38,17 @@ pub struct Status {
     /// The rollout of the Deployment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deployment: Option<DeploymentStatus>,
-    /// The number of pods that exist. The scale subresource reads it.
+    /// The number of pods that exist. The scale subresource reads this number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
-    /// The label selector of the pods, as text. The scale subresource and autoscalers read it.
+    /// The label selector of the pods, as text. The scale subresource and autoscalers read this selector.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selector: Option<String>,
     /// The generation of the object that this status describes. -1 before the first pass.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// The last generation with all children applied. After the first one, missing or unready dependencies are reported
-    /// and delay nothing.
+    /// The last generation of which the operator applied all children. Later, the operator reports missing or unready
+    /// dependencies, but no longer waits for them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub applied_generation: Option<i64>,
     /// The policy that made the plan.
@@ -56,7 +56,7 @@ pub struct Status {
     pub policy: Option<PolicyStatus>,
     /// The state in detail, one entry for each type: Accepted, Resolved, Applied, Ready, and types of the policy, such
     /// as DependenciesReady or Deprecated. Reconciling is present while the operator progresses or waits, and Stalled
-    /// while the object needs a person.
+    /// while a person must act.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(
         feature = "schema",
@@ -65,7 +65,7 @@ pub struct Status {
     pub conditions: Vec<Condition>,
 }
 
-/// Where an object stands, in one word.
+/// The state of the object, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub enum Phase {
@@ -75,12 +75,12 @@ pub enum Phase {
     Ready,
     /// The object cannot be translated or applied. The message names the remedy.
     Failed,
-    /// An object that this one refers to is missing or not ready.
+    /// An object that this object refers to is missing or not ready.
     Waiting,
 }
 
 impl Phase {
-    /// The value in a status.
+    /// Returns the value in a status.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "Pending",

@@ -1,4 +1,4 @@
-//! The functions that derived code calls. They read the fields of a struct, and find the variant of an enum.
+//! The functions that derived code calls. These functions read the fields of a struct, and find the variant of an enum.
 
 use crate::{Decode, Error};
 use alloc::{borrow::ToOwned, string::String};
@@ -65,7 +65,8 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A separate function, because the compiler generates a copy of `get` for each type.
+/// Creates the error for a missing field. This code is not in `get`, because the compiler generates a copy of `get` for
+/// each type.
 #[cold]
 #[inline(never)]
 fn missing(name: &str) -> Error {

@@ -3,7 +3,8 @@
 use alloc::string::String;
 use core::fmt::Write;
 
-/// The maximum characters of a user's text in a message. The text may have a megabyte, which is too large for a status.
+/// The maximum number of characters of a user's text in a message. Without this limit, a text of a megabyte would not
+/// fit into a status.
 pub const SHOWN: usize = 200;
 
 /// Returns at most `most` characters of `text` on one line. Escapes characters that control a terminal or are

@@ -110,7 +110,7 @@ fn numbers_out_of_range_are_refused_with_the_range() {
     assert!(decode::<i64>(&json!(u64::MAX)).is_err() && decode::<u64>(&json!(-1)).is_err());
 }
 
-/// Returns variants of an input with every possible value in one place.
+/// Returns variants of an input. In each variant, a different value replaces one value of the input.
 fn mutated(value: &Value) -> Vec<Value> {
     let other = json!([1, -1, 1.5, 70_000, true, "x", "HOSTED", {}, {"x": 1}, [], [1]]);
     let mut all = other.as_array().cloned().unwrap_or_default();

@@ -22,11 +22,11 @@ use serde_json::Value;
 use part::Part;
 pub use path::{FieldError, MOST_BYTES, MOST_FIELDS, PathError};
 
-/// The paths that are always selected: they identify the object, and show that somebody deletes it.
+/// The paths in every selection. They identify the object, and show whether a user has deleted it.
 const ALWAYS: [&str; 6] =
     ["apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.uid", "metadata.deletionTimestamp"];
 
-/// The fields of an object that somebody reads: all of them, or those at some paths.
+/// The fields of an object that a reader needs: all fields, or the fields at some paths.
 #[derive(Clone, Debug, Default)]
 pub struct Fields {
     /// The paths, sorted and without duplicates. Empty for the whole object.
@@ -35,13 +35,13 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// All fields.
+    /// Selects all fields.
     #[must_use]
     pub fn whole() -> Self {
         Self::default()
     }
 
-    /// The fields at these paths, and the fields that identify the object. No path means all fields.
+    /// Selects the fields at these paths, and the fields that identify the object. An empty list selects all fields.
     pub fn parse(paths: &[String]) -> Result<Self, FieldError> {
         if paths.len() > MOST_FIELDS {
             return Err(FieldError::TooMany(paths.len()));
@@ -60,19 +60,19 @@ impl Fields {
         Ok(all)
     }
 
-    /// Whether this means all fields.
+    /// Returns whether all fields are selected.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.paths.is_empty()
     }
 
-    /// The paths, sorted. Empty for the whole object.
+    /// Returns the sorted paths; empty for the whole object.
     #[must_use]
     pub fn paths(&self) -> &[String] {
         &self.paths
     }
 
-    /// The part of an object that these fields are.
+    /// Returns the part of an object that consists of these fields.
     #[must_use]
     pub fn of(&self, object: &Value) -> Value {
         if self.is_whole() { object.clone() } else { self.part.of(object).unwrap_or_default() }

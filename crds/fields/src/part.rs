@@ -1,4 +1,5 @@
-//! The part of an object that paths select. It has the form of the object: what is not selected is left out.
+//! The part of an object that paths select. The part has the structure of the object, without the values that are not
+//! selected.
 
 use alloc::{
     borrow::ToOwned,
@@ -14,12 +15,12 @@ use crate::path::Step;
 /// The selected part of one value. Paths with the same beginning share a part.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Part {
-    /// Whether all of the value is selected.
+    /// Whether the whole value is selected.
     whole: bool,
     /// Whether the presence of the value is selected.
     present: bool,
     members: BTreeMap<String, Part>,
-    /// The texts that are selected.
+    /// The selected texts.
     equal: BTreeSet<String>,
     /// The selected items of a list, by a member and its text.
     items: BTreeMap<(String, String), Part>,
@@ -42,8 +43,8 @@ impl Part {
         }
     }
 
-    /// The selected part of a value, if there is one. A value of a form that no path expects stays whole, so
-    /// that the reader sees the unexpected value. Selected texts of a list are a set: sorted, and each only once.
+    /// Returns the selected part of a value, if any. If no path expects the value's JSON type, returns the whole value,
+    /// so that the reader sees it. Sorts the selected texts of a list, and removes duplicates.
     pub(crate) fn of(&self, value: &Value) -> Option<Value> {
         match value {
             _ if self.whole => Some(value.clone()),
@@ -64,7 +65,7 @@ impl Part {
         }
     }
 
-    /// Whether only the presence of the value is selected.
+    /// Returns whether only the presence of the value is selected.
     fn is_presence(&self) -> bool {
         self.present && self.members.is_empty() && self.equal.is_empty() && self.items.is_empty()
     }
@@ -74,7 +75,7 @@ impl Part {
         self.members.iter().filter_map(part).collect()
     }
 
-    /// The selected part of a map in a list.
+    /// Returns the selected part of a map in a list.
     fn of_item(&self, item: &Value) -> Option<Value> {
         let map = item.as_object()?;
         let is_of = |(name, text): &(String, String)| map.get(name).and_then(Value::as_str) == Some(text);
@@ -90,7 +91,7 @@ impl Part {
         all.of(item)
     }
 
-    /// All of one member.
+    /// Selects one member as a whole.
     fn member(name: &str) -> Self {
         let whole = Self { whole: true, ..Self::default() };
         Self { members: BTreeMap::from([(name.to_owned(), whole)]), ..Self::default() }

@@ -10,11 +10,11 @@
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 
-/// The most paths of one need.
+/// Maximum number of paths of one need.
 pub const MOST_FIELDS: usize = 32;
-/// The most bytes of one path.
+/// Maximum number of bytes of one path.
 pub const MOST_BYTES: usize = 512;
-/// The most characters of a path in a message.
+/// Maximum number of characters of a path in a message.
 const MOST_SHOWN: usize = 128;
 
 /// One step of a path.
@@ -24,9 +24,9 @@ pub(crate) enum Step {
     Member(String),
     /// `[name="text"]`: the maps in a list whose member `name` is the text.
     Items(String, String),
-    /// `[="text"]`: the items of a list that are the text, or the value if it is the text.
+    /// `[="text"]`: the items of a list that equal the text, or a value that equals the text.
     Equal(String),
-    /// `?`: whether there is a value.
+    /// `?`: whether the value exists.
     Present,
 }
 
@@ -52,7 +52,7 @@ pub enum PathError {
     /// The text is too long.
     #[error("a path has at most {MOST_BYTES} bytes")]
     TooLong,
-    /// A name is missing, or has other characters.
+    /// A name is missing, or contains a character that needs quotes.
     #[error("write a name of letters, digits, `_` and `-` at byte {0}, and any other name as [\"name\"]")]
     Name(usize),
     /// A text in brackets is not a JSON string.
@@ -61,12 +61,12 @@ pub enum PathError {
     /// A bracket is not closed.
     #[error("close the bracket with `]` at byte {0}")]
     Open(usize),
-    /// Something follows the end of the path.
+    /// The path continues in an invalid way.
     #[error("`.` or `[` must follow at byte {0}, and nothing follows `?`; only `?` follows [=\"text\"]")]
     Rest(usize),
 }
 
-/// The beginning of a path, for messages.
+/// Returns the beginning of a path, for messages.
 fn shown(path: &str) -> String {
     match path.char_indices().nth(MOST_SHOWN) {
         Some((end, _)) => alloc::format!("{}…", path.get(..end).unwrap_or_default()),

@@ -10,7 +10,7 @@ fn fields(paths: &[&str]) -> Fields {
     Fields::parse(&paths).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The part of a spec, without the fields that are always there.
+/// Returns the selected part of a spec, without the fields that every selection contains.
 fn of_spec(paths: &[&str], spec: &Value) -> Value {
     let metadata = json!({"name": "a", "namespace": "n", "uid": "u", "labels": {"l": "1"}});
     let object = json!({"apiVersion": "x/v1", "kind": "K", "metadata": metadata, "spec": spec});
@@ -27,7 +27,7 @@ fn a_path_selects_a_member_and_all_below_it() {
     assert_eq!(of_spec(&["spec.a"], &spec), json!({"a": {"b": 1, "c": [1, 2]}}));
     assert_eq!(of_spec(&["spec.a", "spec.a.b", "spec.no"], &spec), json!({"a": {"b": 1, "c": [1, 2]}}));
     assert_eq!(of_spec(&[r#"spec["k.e/y"]"#, "spec.d"], &spec), json!({"k.e/y": "v", "d": null}));
-    assert_eq!(of_spec(&["status.x"], &spec), Value::Null, "the path has another beginning");
+    assert_eq!(of_spec(&["status.x"], &spec), Value::Null, "the spec is not selected");
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn path() -> impl Strategy<Value = String> {
         .prop_map(|(name, steps, equal, present)| format!("{name}{}{equal}{present}", steps.concat()))
 }
 
-/// All keys and scalars of a value.
+/// Collects all keys and scalars of a value.
 fn contents(value: &Value, into: &mut BTreeSet<String>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| contents(item, into)),

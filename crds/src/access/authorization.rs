@@ -35,7 +35,7 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "camelCase")]
 pub struct AuthorizationPolicySpec {
-    /// The namespaces whose Agents and AccessGrants count.
+    /// The namespaces whose Agents and AccessGrants the data includes.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 64)))]
     pub namespaces: Vec<String>,
     /// The ConfigMap of the decision point, in the same namespace, with the keys policy.rego and data.json.
@@ -45,7 +45,7 @@ pub struct AuthorizationPolicySpec {
     /// The author of data.json.
     #[serde(default)]
     pub data_source: DataSource,
-    /// Whether policy.rego is the user's own. The operator then leaves policy.rego as it is.
+    /// Whether the user writes policy.rego. If true, the operator leaves policy.rego as it is.
     #[serde(default)]
     pub rego_override: bool,
 }

@@ -66,7 +66,7 @@ pub struct SubjectRef {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub enum SubjectKind {
-    /// A person with a token of the user's identity provider.
+    /// A person with a token of the identity provider for users.
     User,
     /// All persons of a group.
     Group,
@@ -90,7 +90,7 @@ pub struct ResourceRef {
 }
 
 impl ResourceRef {
-    /// The name, unless it is empty.
+    /// Returns the name, unless it is empty.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref().filter(|name| !name.is_empty())
     }
@@ -111,7 +111,7 @@ pub enum GrantedKind {
 }
 
 impl GrantedKind {
-    /// The value in a spec.
+    /// Returns the value in a spec.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Agent => "Agent",
@@ -157,7 +157,7 @@ pub enum Operator {
     In,
     /// The label is missing, or has none of the values.
     NotIn,
-    /// The label is there.
+    /// The label exists.
     Exists,
     /// The label is missing.
     DoesNotExist,

@@ -1,4 +1,4 @@
-//! The instructions of an Agent and the way it works.
+//! The configuration of an Agent: its instructions, limits, memory and telemetry.
 
 use alloc::{string::String, vec::Vec};
 use kaos_decode::Decode;
@@ -23,7 +23,7 @@ pub struct Config {
     /// A system prompt that, unlike instructions, is retained in the conversation's history.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
-    /// The maximum steps of reasoning and tool use in a request, 1 to 20. Not set: 5.
+    /// The maximum number of steps of reasoning and tool use in a request, 1 to 20. Not set: 5.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 20)))]
     pub reasoning_loop_max_steps: Option<i32>,
@@ -42,10 +42,11 @@ pub struct Config {
     /// Limits of tasks that run in the background.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_config: Option<TaskConfig>,
-    /// Deprecated: use reasoningLoopMaxSteps for maxSteps. The switches have no successor and are still passed on.
+    /// Deprecated: use reasoningLoopMaxSteps instead of maxSteps. The other fields have no successor. The Agent still
+    /// gets their values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agentic_loop: Option<AgenticLoop>,
-    /// Deprecated: use container.env, and model for the variable MODEL_NAME.
+    /// Deprecated: use container.env. For the variable MODEL_NAME, use model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<EnvVar>,
 }
@@ -73,7 +74,7 @@ pub enum ToolCallMode {
 }
 
 impl ToolCallMode {
-    /// The value in a spec.
+    /// Returns the value in a spec.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -106,7 +107,7 @@ pub struct Autonomous {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TaskConfig {
-    /// The maximum iterations of a task, 0 to 1000. 0 is no limit. Not set: 10.
+    /// The maximum number of iterations of a task, 0 to 1000. 0 is no limit. Not set: 10.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1000)))]
     pub max_iterations: Option<i32>,
@@ -114,7 +115,7 @@ pub struct TaskConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 86400)))]
     pub max_runtime_seconds: Option<i32>,
-    /// The maximum tool calls of a task, 0 to 10000. Not set: 50.
+    /// The maximum number of tool calls of a task, 0 to 10000. Not set: 50.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 10000)))]
     pub max_tool_calls: Option<i32>,

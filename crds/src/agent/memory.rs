@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::defaults;
 
-/// Memory of the Agent, and its place.
+/// Memory of the Agent, and its storage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -19,24 +19,24 @@ pub struct Memory {
         deserialize_with = "defaults::flag_or::<_, { defaults::MEMORY_ENABLED }>"
     )]
     pub enabled: bool,
-    /// The place of the memory. Not set: remote if memoryStore is set, local otherwise.
+    /// The storage of the memory. Not set: remote if memoryStore is set, local otherwise.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_: Option<MemoryType>,
-    /// The maximum earlier messages that the model sees, 1 to 100. Local memory only.
+    /// The maximum number of earlier messages that the model sees, 1 to 100. Local memory only.
     #[serde(
         default = "defaults::number::<{ defaults::MEMORY_CONTEXT_LIMIT }>",
         deserialize_with = "defaults::number_or::<_, { defaults::MEMORY_CONTEXT_LIMIT }>"
     )]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 100)))]
     pub context_limit: i32,
-    /// The maximum sessions in memory, 1 to 100000. Local memory only.
+    /// The maximum number of sessions in memory, 1 to 100000. Local memory only.
     #[serde(
         default = "defaults::number::<{ defaults::MEMORY_MAX_SESSIONS }>",
         deserialize_with = "defaults::number_or::<_, { defaults::MEMORY_MAX_SESSIONS }>"
     )]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 100_000)))]
     pub max_sessions: i32,
-    /// The maximum events of a session in memory, 1 to 10000. Local memory only.
+    /// The maximum number of events of a session in memory, 1 to 10000. Local memory only.
     #[serde(
         default = "defaults::number::<{ defaults::MEMORY_MAX_SESSION_EVENTS }>",
         deserialize_with = "defaults::number_or::<_, { defaults::MEMORY_MAX_SESSION_EVENTS }>"
@@ -52,7 +52,7 @@ pub struct Memory {
     /// How the Agent uses remote memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_params: Option<MemoryClientParams>,
-    /// The memory tools of the model. They need a memoryStore.
+    /// The memory tools of the model. The tools need a memoryStore.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<MemoryTools>,
     /// The handling of a request when memory is unavailable.
@@ -70,14 +70,14 @@ impl Memory {
     }
 }
 
-/// The place of the memory. Not set: remote if memoryStore is set, local otherwise.
+/// The storage of the memory. Not set: remote if memoryStore is set, local otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum MemoryType {
-    /// In the pod. A restart of the pod deletes the memory.
+    /// The pod stores the memory. A restart of the pod deletes the memory.
     Local,
-    /// In a MemoryStore.
+    /// A MemoryStore stores the memory.
     Remote,
 }
 
@@ -94,7 +94,7 @@ pub enum ReadScope {
     User,
 }
 
-/// The memory tools of the model. They need a memoryStore.
+/// The memory tools of the model. The tools need a memoryStore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -123,7 +123,7 @@ pub enum FailureMode {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct MemoryClientParams {
-    /// The maximum tokens of short-term memory that the model sees.
+    /// The maximum number of tokens of short-term memory that the model sees.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub token_budget: Option<i32>,

@@ -55,7 +55,7 @@ pub struct AgentSpec {
     /// The ModelAPI in the same namespace that serves the model.
     #[serde(rename = "modelAPI")]
     pub model_api: String,
-    /// The model. The ModelAPI must offer it. Required, unless the older config.env has MODEL_NAME.
+    /// The model. The ModelAPI must offer this model. Required, unless the older config.env has MODEL_NAME.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The MCPServers in the same namespace whose tools the Agent may call.
@@ -84,7 +84,7 @@ pub struct AgentSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<Container>,
     /// Changes to the generated pod spec, as a strategic merge patch. The generated container is named agent. Fields
-    /// that are not listed here are kept. null removes a generated field, and $patch works as in kubectl patch.
+    /// that are not listed here also work. null removes a generated field, and $patch works as in kubectl patch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::kubernetes::pod_spec"))]
     pub pod_spec: Option<Value>,
@@ -114,8 +114,8 @@ impl AgentSpec {
         filled(self.model.as_deref())
     }
 
-    /// Returns the variable `MODEL_NAME` in `config.env`. Its value need not be in the object: for example, it may come
-    /// from a Secret.
+    /// Returns the variable `MODEL_NAME` in `config.env`. The value of this variable may be outside the object, for
+    /// example in a Secret.
     pub fn older_model(&self) -> Option<&EnvVar> {
         self.config.as_ref()?.env.iter().find(|variable| variable.name == "MODEL_NAME")
     }
@@ -131,14 +131,15 @@ fn filled(text: Option<&str>) -> Option<&str> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AgentNetwork {
-    /// Whether the Agent has a Service, and a route if the Gateway API is enabled, so that others can call it.
+    /// Whether the Agent has a Service, and a route if the Gateway API is enabled, so that other workloads can call the
+    /// Agent.
     #[serde(
         default = "defaults::flag::<{ defaults::EXPOSE }>",
         deserialize_with = "defaults::flag_or::<_, { defaults::EXPOSE }>"
     )]
     pub expose: bool,
-    /// The Agents in the same namespace that this one may delegate to. The operator adds an Agent once it exists and is
-    /// exposed.
+    /// The Agents in the same namespace that this Agent may delegate to. The operator adds such an Agent as soon as
+    /// that Agent exists and is exposed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub access: Vec<String>,
 }

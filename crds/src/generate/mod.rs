@@ -19,7 +19,7 @@ pub use crate::modelapi::ModelAPI;
 const HEADER: &str = "# Generated from the types in crds/src by:\n\
                       #   cargo run -p kaos-crds --features schema --bin crdgen\n";
 
-/// The definitions of the kinds that users write, as sent to the API server.
+/// Returns the definitions of the kinds that users write, as sent to the API server.
 pub fn definitions() -> serde_json::Result<[Value; 6]> {
     let made = |crd: CustomResourceDefinition| serde_json::to_value(crd).map(tidy::tidy).map(with_new_status);
     Ok([
@@ -32,7 +32,7 @@ pub fn definitions() -> serde_json::Result<[Value; 6]> {
     ])
 }
 
-/// The definition of PolicyRevision.
+/// Returns the definition of PolicyRevision.
 pub fn revision() -> serde_json::Result<Value> {
     serde_json::to_value(crate::PolicyRevision::crd()).map(tidy::tidy).map(with_new_status)
 }

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 /// Fields that accept `null`, each with its parent. These fields used to have a default, so the API server accepted
-/// `null`. They have no default now, because an absent field has a meaning. (The schema of an enum cannot accept
+/// `null`. The fields have no default now, because an absent field has a meaning. (The schema of an enum cannot accept
 /// `null`.)
 const NULLABLE: [(&str, &str); 2] = [("config", "reasoningLoopMaxSteps"), ("telemetry", "enabled")];
 

@@ -14,11 +14,11 @@ use crate::defaults;
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ShortTerm {
-    /// The maximum tokens of short-term memory in a request. Not set: the service's own default, 4096.
+    /// The maximum number of tokens of short-term memory in a request. Not set: the service's own default, 4096.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub token_budget: Option<i32>,
-    /// The maximum events of a session in memory. Not set: the service's own default, 2000.
+    /// The maximum number of events of a session in memory. Not set: the service's own default, 2000.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub hard_event_cap: Option<i32>,
@@ -40,7 +40,7 @@ pub struct MediumTerm {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub compaction_target: Option<i32>,
-    /// The maximum summaries of a session. Not set: the service's own default, 20.
+    /// The maximum number of summaries of a session. Not set: the service's own default, 20.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub digest_retention: Option<i32>,
@@ -57,7 +57,7 @@ pub struct LongTerm {
     /// Whether long-term memory is enabled. Not set: the service's own default, on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
-    /// The maximum results of a search. Not set: the service's own default, 10.
+    /// The maximum number of results of a search. Not set: the service's own default, 10.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub default_top_k: Option<i32>,
@@ -78,14 +78,14 @@ pub struct LongTerm {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Extraction {
-    /// The maximum extractions at the same time.
+    /// The maximum number of extractions at the same time.
     #[serde(
         default = "defaults::number::<{ defaults::EXTRACTION_CONCURRENCY }>",
         deserialize_with = "defaults::number_or::<_, { defaults::EXTRACTION_CONCURRENCY }>"
     )]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub concurrency: i32,
-    /// The maximum retries of a failed extraction. Not set: the service's own default, 2.
+    /// The maximum number of retries of a failed extraction. Not set: the service's own default, 2.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub max_retries: Option<i32>,

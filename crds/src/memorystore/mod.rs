@@ -72,7 +72,7 @@ pub struct MemoryStoreSpec {
     /// Memory beyond a conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub long_term: Option<LongTerm>,
-    /// The maximum requests at the same time. Not set: the service's own default.
+    /// The maximum number of requests at the same time. Not set: the service's own default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub request_concurrency: Option<i32>,
@@ -94,7 +94,7 @@ pub struct MemoryStoreSpec {
 }
 
 impl MemoryStoreSpec {
-    /// Returns the number of pods that applies unless another client sets it.
+    /// Returns the number of pods, if no other client sets this number.
     pub fn pods(&self) -> i32 {
         self.replicas.unwrap_or(match self.storage.type_ {
             StorageType::Local => 1,
@@ -149,7 +149,7 @@ pub enum DefaultFailureMode {
 }
 
 impl DefaultFailureMode {
-    /// The value in a spec.
+    /// Returns the value in a spec.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Soft => "soft",

@@ -67,7 +67,7 @@ pub enum LocalProvider {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PersistentVolume {
-    /// The size, for example 5Gi. It can grow if the StorageClass allows that, and never shrinks.
+    /// The size, for example 5Gi. The volume can grow if the StorageClass allows this, but never shrinks.
     #[serde(default = "defaults::store_size", deserialize_with = "defaults::store_size_or")]
     #[cfg_attr(feature = "schema", schemars(regex(pattern = crate::schema::kubernetes::QUANTITY)))]
     pub size: String,

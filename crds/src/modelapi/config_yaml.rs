@@ -33,7 +33,7 @@ pub struct ConfigSource {
     /// A key of a Secret in the same namespace that holds the text. Used if fromString is not set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_secret_key_ref: Option<KeySelector>,
-    /// The first unknown field. The API server keeps it, since the schema is open here.
+    /// The first unknown field. The API server keeps this field, because the schema is open here.
     #[serde(skip)]
     pub unknown: Option<String>,
 }

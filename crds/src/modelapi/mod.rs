@@ -70,7 +70,7 @@ pub struct ModelAPISpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<Container>,
     /// Changes to the generated pod spec, as a strategic merge patch. The generated container is named model-api.
-    /// Fields that are not listed here are kept. null removes a generated field, and $patch works as in kubectl patch.
+    /// Fields that are not listed here also work. null removes a generated field, and $patch works as in kubectl patch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::kubernetes::pod_spec"))]
     pub pod_spec: Option<Value>,
@@ -100,11 +100,11 @@ pub enum Mode {
 #[serde(rename_all = "camelCase")]
 pub struct ProxyConfig {
     /// The models to offer: a name, all models of a provider ("openai/*"), or all models ("*"). Not set: the older
-    /// field model, or all models if that is not set either.
+    /// field model applies. If neither field is set, the proxy offers all models.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub models: Option<Vec<String>>,
-    /// The provider of all models. The proxy puts it before each model's name.
+    /// The provider of all models. The proxy puts the provider before each model's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
     /// The base URL of the provider's API. Not set: the provider's own URL.
@@ -113,8 +113,9 @@ pub struct ProxyConfig {
     /// The API key of the provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_key: Option<ApiKey>,
-    /// A complete LiteLLM configuration instead of the generated one, in the field fromString or fromSecretKeyRef. Each
-    /// model in it must match an entry of models. Deprecated: a text instead of an object.
+    /// A complete LiteLLM configuration instead of the generated configuration, in the field fromString or
+    /// fromSecretKeyRef. Each model in this configuration must match an entry of models. Deprecated: a text instead of
+    /// an object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config_yaml: Option<ConfigYaml>,
     /// Deprecated: use models, which takes a list.
@@ -133,7 +134,7 @@ pub struct ApiKey {
     /// The key as plain text. Every user who may read the ModelAPI can read the key, so prefer a Secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// The source of the key, instead of value.
+    /// The source of the key, instead of the field value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value_from: Option<ApiKeySource>,
 }

@@ -1,6 +1,6 @@
 //! Schemas of Kubernetes' own sub-objects. The schemas are open, so that the API server keeps fields of newer
-//! Kubernetes versions, `null` and merge directives. They list the names and first sentences that `kubectl explain`
-//! shows.
+//! Kubernetes versions, `null` and merge directives. The schemas list the names and first sentences that `kubectl
+//! explain` shows.
 
 use k8s_openapi::api::core::v1::{PodSpec, SecurityContext, VolumeMount};
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, json_schema};
@@ -40,8 +40,8 @@ pub(crate) fn resources(_: &mut SchemaGenerator) -> Schema {
                 "type": "array",
                 "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
             },
-            "limits": quantities("The most that the container may use, for example memory: 512Mi."),
-            "requests": quantities("What is reserved for the container, for example cpu: 200m."),
+            "limits": quantities("The maximum amounts that the container may use, for example memory: 512Mi."),
+            "requests": quantities("The amounts that are reserved for the container, for example cpu: 200m."),
         },
         "x-kubernetes-preserve-unknown-fields": true,
     })

@@ -5,7 +5,7 @@ pub(crate) mod rules;
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 
-/// The schema of a fraction between 0 and 1.
+/// Returns the schema of a fraction between 0 and 1.
 pub(crate) fn share(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "number", "minimum": 0, "maximum": 1})
 }

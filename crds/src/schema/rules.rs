@@ -2,8 +2,8 @@
 //!
 //! A rule must not refuse an object that used to be valid. So each rule is about a field that used to be required and
 //! now has an older alias. Policies refuse all other errors, with path and remedy. If a stored object broke a rule, the
-//! API server would refuse every later edit of the object, scaling included. MemoryStore is newer: its rules are as old
-//! as the kind, so no stored object can break them.
+//! API server would refuse every later edit of the object, scaling included. The rules of MemoryStore are as old as the
+//! kind, so no stored object can break these rules.
 
 use kube::core::Rule;
 

@@ -27,8 +27,8 @@ impl Backoff {
         self.first.checked_mul(doubled).unwrap_or(self.max).min(self.max)
     }
 
-    /// Returns the wait after this number of failures in a row: a random time between half of the full wait and all of
-    /// it.
+    /// Returns the wait after this number of failures in a row: a random time between half of the full wait and the
+    /// full wait.
     pub fn after(&self, failures: u32, rng: &mut Rng) -> Duration {
         in_millis(self.full(failures).mul_f64(0.5 + rng.f64() / 2.0))
     }

@@ -3,11 +3,11 @@
 
 use std::{error::Error, iter::successors};
 
-/// The part of the server's message that shows that an applied manifest contains an unknown field or a value of a wrong
-/// type. The server answers 500, although the same manifest will fail again.
+/// Text in the server's message if an applied manifest contains an unknown field or a value of a wrong type. The server
+/// then answers 500, although the same manifest will fail again.
 const MISFIT: &str = "failed to create typed patch object";
 
-/// Whether the server's message says that an applied manifest does not fit the schema.
+/// Returns whether the server's message reports an applied manifest that does not fit the schema.
 pub fn is_misfit(message: &str) -> bool {
     message.contains(MISFIT)
 }
@@ -19,7 +19,7 @@ pub fn told(error: &(dyn Error + 'static)) -> String {
         match cause.downcast_ref::<kube::Error>() {
             // The causes of this error repeat the server's message in technical terms, so leave them out.
             Some(kube::Error::Api(status)) => return with(text, &words(status.code, &status.message)),
-            // These errors only name a layer of the client and then repeat their cause, so leave them out.
+            // Leave out these errors, because they only name a layer of the client and repeat the cause.
             Some(kube::Error::Service(_) | kube::Error::HyperError(_)) => {}
             _ => text = with(text, &cause.to_string()),
         }
@@ -27,7 +27,7 @@ pub fn told(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-/// Returns whether an API server did not answer. Returns false for an error that is an answer of the server.
+/// Returns whether an error means that an API server did not answer.
 pub fn is_unanswered(error: &(dyn Error + 'static)) -> bool {
     causes(error)
         .filter_map(|cause| cause.downcast_ref::<kube::Error>())
@@ -103,7 +103,7 @@ mod tests {
         let listed = anyhow::Error::new(refused()).context("Agents cannot be listed");
         assert_eq!(told(listed.as_ref()), "Agents cannot be listed: tcp connect error: Connection refused");
         assert!(is_unanswered(listed.as_ref()));
-        // Without a request around it, the same cause has nothing to do with the API server.
+        // Outside of an error of a request, the same cause does not concern the API server.
         assert!(!is_unanswered(&io::Error::from(io::ErrorKind::BrokenPipe)));
     }
 }

@@ -5,7 +5,7 @@
 //! | [`client`] | the client of the API server: deadline, fence and metrics of every request |
 //! | [`leader_election`] | leader election, and the fence that stops writes without the Lease |
 //! | [`watch`] | the objects in memory, the watches that keep them current, and the index of needs |
-//! | [`queue`] | which object is next |
+//! | [`queue`] | the work queue: which object gets the next pass |
 //! | [`events`] | writes Events, and recognizes repetitions |
 //! | [`backoff`] | waits that grow with each failure, with or without jitter |
 //! | [`object_key`], [`urgency`] | type, namespace and name of an object; how urgent its pass is |

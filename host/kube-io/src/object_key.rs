@@ -35,7 +35,7 @@ impl ObjectKey {
         Some(Self::new(of, text(&metadata["namespace"]).unwrap_or_default(), text(&metadata["name"])?))
     }
 
-    /// Converts the key to a reference. Needs have this form.
+    /// Converts the key to a reference, the form in which a need names an object.
     pub fn reference(&self) -> Reference {
         Reference {
             api_version: self.of.api_version.clone(),

@@ -17,25 +17,25 @@ pub struct Digest([u8; 32]);
 pub struct DigestError(String);
 
 impl Digest {
-    /// The digest of bytes.
+    /// Returns the digest of bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// The digest of a JSON value, independent of the order of its keys.
+    /// Returns the digest of a JSON value, independent of the order of its keys.
     pub fn of_json(value: &Value) -> Self {
         Self::of(canonical(value).as_bytes())
     }
 
-    /// The digest of a value's JSON text. The value's type must not contain unordered maps, because the order of the
-    /// text would vary.
+    /// Returns the digest of a value's JSON text. The value's type must not contain unordered maps, because equal
+    /// values would then have different texts.
     pub fn of_written(it: &impl Serialize) -> Self {
         let mut hasher = Hasher(Sha256::new());
         let _ = serde_json::to_writer(io::BufWriter::new(&mut hasher), it);
         hasher.0.into()
     }
 
-    /// The 64 hex digits.
+    /// Returns the 64 hex digits.
     pub fn hex(&self) -> String {
         let mut text = String::with_capacity(64);
         for byte in self.0 {
@@ -46,20 +46,20 @@ impl Digest {
         text
     }
 
-    /// The first 16 hex digits, for names and annotations.
+    /// Returns the first 16 hex digits, for names and annotations.
     pub fn short(&self) -> String {
         let mut hex = self.hex();
         hex.truncate(16);
         hex
     }
 
-    /// The 32 bytes.
+    /// Returns the 32 bytes.
     pub fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
 }
 
-/// Hashes everything that is written to it.
+/// A writer that hashes all written bytes.
 struct Hasher(Sha256);
 
 impl io::Write for Hasher {

@@ -2,7 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`resource_type`], [`target`] | a kind in its API version; an object by name, objects by labels, and the fields that are read |
+//! | [`resource_type`], [`target`] | a kind in its API version; an object by name, objects by labels, and the fields that a policy reads |
 //! | [`lookup`] | a view of the cluster, one target at a time |
 //! | [`metadata`] | reads an object's metadata, and names the labels and annotations that the host reads |
 //! | [`names`] | Kubernetes' rules for names |

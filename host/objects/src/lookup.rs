@@ -11,19 +11,18 @@ use crate::{resource_type::ResourceType, target::Target};
 /// The maximum size, as JSON, of all objects that one policy sees in a pass, in bytes. If the objects are larger, the
 /// pass waits until their size is below the limit.
 pub const MOST: usize = 4 << 20;
-/// The most bytes, as JSON, of all objects from which the policies of one pass see fields. The objects are read to find
-/// the fields.
+/// The maximum size, as JSON, of all objects that one pass reads to find fields for its policies, in bytes.
 pub const MOST_READ: usize = 64 << 20;
 
 /// The cluster as it is now, or as files describe it.
 pub trait Lookup {
-    /// Looks up a target. The target always contains a namespace; a cluster-scoped type ignores it. For a Secret, the
-    /// answer is always a [`Sighting::Secret`]. An implementation may stop when the objects exceed [`MOST`] bytes in
-    /// total, because the policy then does not see the remaining objects.
+    /// Looks up a target. The target always contains a namespace. Ignores the namespace for a cluster-scoped type. For
+    /// a Secret, the answer is always a [`Sighting::Secret`]. An implementation may stop when the objects exceed
+    /// [`MOST`] bytes in total, because the policy then does not see the remaining objects.
     fn look_up(&self, target: &Target) -> Sighting;
 
-    /// Looks up fields of a target, as in [`look_up`](Self::look_up). `room` is the number of bytes that may still be
-    /// read to find the fields, and becomes 0 if they do not suffice.
+    /// Looks up fields of a target, as in [`look_up`](Self::look_up). `room` is the number of bytes that the pass may
+    /// still read to find fields. If these bytes do not suffice, sets `room` to 0.
     fn look_up_fields(&self, target: &Target, fields: &Fields, room: &mut usize) -> Sighting {
         let _ = room;
         match self.look_up(target) {
@@ -34,8 +33,8 @@ pub trait Lookup {
         }
     }
 
-    /// Whether a target does not exist, for callers that do not need the objects. False if the type is not served or
-    /// may not be read.
+    /// Returns whether a target does not exist, for callers that do not need the objects. Returns false if the cluster
+    /// does not serve the type, or if the operator may not read the target.
     fn is_absent(&self, target: &Target) -> bool {
         match self.look_up(target) {
             Sighting::Objects(objects) => objects.is_empty(),

@@ -4,18 +4,18 @@ use serde_json::Value;
 
 /// The label that every child has.
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
-/// The value of [`MANAGED_BY`]. It is also the name of the operator as a field manager.
+/// The value of [`MANAGED_BY`]. The operator also has this name as a field manager.
 pub const MANAGER: &str = "kaos-operator";
 
 /// The annotation that `kubectl apply` writes. It contains a copy of the whole applied object.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// The owner references of an object.
+/// Returns the owner references of an object.
 pub fn owners(object: &Value) -> &[Value] {
     object["metadata"]["ownerReferences"].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The owner reference of an object's controller.
+/// Returns the owner reference of an object's controller.
 pub fn controller(object: &Value) -> Option<&Value> {
     owners(object).iter().find(|owner| owner["controller"] == true)
 }

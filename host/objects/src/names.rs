@@ -15,8 +15,8 @@ pub fn is_label_value(text: &str) -> bool {
     text.is_empty() || (text.len() <= 63 && is_word(text))
 }
 
-/// Returns whether a text is a valid key of a label or annotation: a word of at most 63 characters, optionally after a
-/// domain and a slash.
+/// Returns whether a text is a valid key of a label or annotation. A key is a word of at most 63 characters, and may
+/// begin with a domain and a slash.
 pub fn is_key(text: &str) -> bool {
     let (domain, name) = match text.split_once('/') {
         Some((domain, name)) => (Some(domain), name),

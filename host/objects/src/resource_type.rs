@@ -21,18 +21,18 @@ impl ResourceType {
         Self { api_version: api_version.into(), kind: kind.into() }
     }
 
-    /// The type of an object. Missing fields are empty.
+    /// Returns the type of an object. Missing fields become empty texts.
     pub fn of_object(object: &Value) -> Self {
         let text = |field: &str| object[field].as_str().unwrap_or_default();
         Self::new(text("apiVersion"), text("kind"))
     }
 
-    /// The API group; empty for the core group.
+    /// Returns the API group; empty for the core group.
     pub fn group(&self) -> &str {
         self.api_version.rsplit_once('/').map_or("", |(group, _)| group)
     }
 
-    /// Group and kind, which are equal in all versions of a type.
+    /// Returns group and kind, which are equal in all versions of a type.
     pub fn group_kind(&self) -> (&str, &str) {
         (self.group(), &self.kind)
     }

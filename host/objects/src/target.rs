@@ -31,7 +31,7 @@ impl Reference {
         Self { api_version, kind, namespace: text("namespace"), name: text("name").unwrap_or_default() }
     }
 
-    /// The type of the referenced object.
+    /// Returns the type of the referenced object.
     pub fn of(&self) -> ResourceType {
         ResourceType::new(&self.api_version, &self.kind)
     }
@@ -68,7 +68,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// The type of the target.
+    /// Returns the type of the target.
     pub fn of(&self) -> ResourceType {
         match self {
             Self::Named(reference) => reference.of(),
@@ -76,7 +76,7 @@ impl Target {
         }
     }
 
-    /// The namespace of the target, if it names one.
+    /// Returns the namespace that the target names, if any.
     pub fn namespace(&self) -> Option<&str> {
         match self {
             Self::Named(reference) => reference.namespace.as_deref(),
@@ -94,17 +94,17 @@ impl Target {
     }
 }
 
-/// A target, and the fields of its objects whose changes matter.
+/// A target, and the fields that a policy reads from the target's objects.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Followed {
     /// The objects.
     pub target: Target,
-    /// The fields that matter.
+    /// The fields that the policy reads.
     pub fields: Fields,
 }
 
 impl From<&Target> for Followed {
-    /// Every change matters.
+    /// Follows all fields of the target.
     fn from(target: &Target) -> Self {
         Self { target: target.clone(), fields: Fields::whole() }
     }

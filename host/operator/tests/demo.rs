@@ -1,5 +1,5 @@
-//! Drives `kaos-operator demo` with a stock kubectl, with the commands that the last lines of the demo's output
-//! suggest. If the machine has no kubectl, prints that nothing was tested.
+//! Runs `kaos-operator demo`, and then the kubectl commands that the demo suggests in its last lines. If the machine
+//! has no kubectl, prints that nothing was tested.
 #![cfg(feature = "demo")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -88,7 +88,7 @@ impl Demo {
             }
             std::thread::sleep(Duration::from_millis(100));
         }
-        panic!("{what}: this does not come about\n{}", self.kubectl("get kaos -o yaml"));
+        panic!("{what}: this did not happen in time\n{}", self.kubectl("get kaos -o yaml"));
     }
 
     /// Waits until an object with another UID exists.
@@ -100,7 +100,7 @@ impl Demo {
             }
             std::thread::sleep(Duration::from_millis(100));
         }
-        panic!("{at} does not come back");
+        panic!("no new {at} appeared in time");
     }
 
     /// Sends Ctrl-C. Returns the exit code and the rest of the output.

@@ -38,7 +38,7 @@ async fn plan_decides_conflicts_by_claim_time_not_by_config_map_age() {
         "{}",
         ran.stderr
     );
-    // New content of an active package keeps its claim, even if another package waits for the place.
+    // An active package keeps its claim when its content changes, even if another package waits for the place.
     let own = json!({"state": "Active", "policy": "agent", "claimed": "2026-01-01T00:00:00.000001Z"});
     stage.revision("own-1", &package("x:1"), 1, &own);
     let waits = json!({"state": "Conflict", "policy": "agent", "claimed": "2026-02-01T00:00:00.000001Z"});
@@ -264,7 +264,7 @@ async fn plan_reports_children_that_the_api_server_refuses() {
     assert!(ran.stdout.lines().any(|line| line.contains("agent-a") && line.contains("refused")), "{}", ran.stdout);
     let told = "Agent team/a: the API server refuses the planned Deployment team/agent-a: ";
     assert!(ran.stderr.contains(told) && ran.stderr.contains("field is immutable"), "{}", ran.stderr);
-    assert_eq!(looked().await, before, "it was only asked");
+    assert_eq!(looked().await, before, "a dry run changes nothing");
     // Without the right for a dry run, `plan` prints a note and still shows the changes.
     stage.cluster.authorise(|attempt| attempt.verb.name() != "patch");
     let ran = stage.policy(&plan).await;

@@ -1,5 +1,5 @@
-//! Tests an environment overlay on top of a default policy, in the same steps as its author: builds the overlay for
-//! Wasm, converts it to a component, checks the component, and passes it to `render`.
+//! Tests an environment overlay on top of a default policy. The steps are those of an author: build the overlay for
+//! Wasm, convert the module to a component, check the component, and pass the component to `render`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
@@ -84,7 +84,7 @@ fn overlay_changes_only_its_variable() {
     assert_eq!(checked.code, 0, "{}{}", checked.stdout, checked.stderr);
     let (mut below, mut above) = (entries(&[]), entries(&["--policy", &overlay, "--set", "log-level.level=DEBUG"]));
     assert_eq!((below.len(), above.len()), (2, 2));
-    assert_eq!(below[0], above[0], "an overlay is for its kind alone");
+    assert_eq!(below[0], above[0], "an overlay changes only objects of its kind");
 
     let (was, is) = (taken(&mut below[1], "LOG_LEVEL"), taken(&mut above[1], "LOG_LEVEL"));
     assert_eq!((&was["value"], &is["value"]), (&json!("INFO"), &json!("DEBUG")));

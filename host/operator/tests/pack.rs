@@ -41,7 +41,7 @@ fn a_component_becomes_a_config_map_and_the_rights_that_its_claims_take() {
     assert!(
         rules.iter().any(|rule| rule["apiGroups"][0] == "kaos.tools" && rule["verbs"].to_string().contains("watch"))
     );
-    assert!(!role["rules"].to_string().contains("leases"), "the operator's own rights are not the policy's");
+    assert!(!role["rules"].to_string().contains("leases"), "the policy's role has no rights for the operator itself");
     assert_eq!(
         of_kind(&self::objects(&run(["policy", "pack", &component(&folder), "--without-rights"], "")), "ClusterRole")
             .len(),

@@ -1,4 +1,4 @@
-//! Tests that the message and the position of a policy's panic reach its author and its users through every channel.
+//! Tests that every channel reports the message and the position of a policy's panic, to authors and to users.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::{

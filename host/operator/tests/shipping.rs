@@ -38,7 +38,7 @@ async fn unlisted_chunks_are_deleted_after_the_package_serves() {
     let there = |name: &str| stage.cluster.object("", "configmaps", HOME, name).is_some();
     stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Refused", "message": "not this one"}));
     assert_eq!(stage.policy(&push).await.code, 1);
-    assert!(there("old-1"), "what serves may still need it");
+    assert!(there("old-1"), "the serving revision may still need the chunk");
     stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Active", "policy": "agent", "outstanding": 0}));
     assert_eq!(stage.policy(&push).await.code, 0);
     assert!(!there("old-1") && there("other-1"));

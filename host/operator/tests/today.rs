@@ -15,7 +15,7 @@ pub(crate) fn sample(name: &str) -> String {
     samples().join(name).display().to_string()
 }
 
-/// The facts that KAOS's operator asks the API server for. Policies get them by settings.
+/// The facts that KAOS's operator asks the API server for. Policies get these facts from settings.
 const DISCOVERED: [&str; 6] = [
     "--set",
     "security.agents.issuer=https://cluster",
@@ -99,7 +99,7 @@ fn amounts(manifest: &Value) -> String {
     }
 }
 
-/// The items of a list, in words.
+/// Formats each item of a list.
 fn each(list: &Value, told: impl Fn(&Value) -> String) -> String {
     list.as_array().into_iter().flatten().map(told).collect::<Vec<_>>().join(" ")
 }
@@ -243,7 +243,7 @@ fn plan_between_the_presets_shows_what_would_roll() {
     assert_eq!((&told["objects"], &told["changed"], &told["rolls"]), (&4.into(), &3.into(), &3.into()));
     let ran = plan("kaos-0.1", &[]);
     assert_eq!((ran.code, &ran.json()["objects"]), (0, &4.into()), "{}", ran.stderr);
-    // If the files contain a preset, it is the preset of the cluster.
+    // A preset in the files is the preset of the cluster.
     let folder = crate::support::Folder::new("plan-preset");
     let preset = serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": "kaos-operator-compatibility", "namespace": "kaos-system"},

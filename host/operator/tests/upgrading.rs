@@ -113,7 +113,7 @@ fn values_decide_what_rolls() {
     let rolls = of(&with("defaultImages: {agentRuntime: 'axsauze/kaos-agent:0.8.4'}\n"), "rolls");
     assert_eq!(rolls, []);
     let ran = with("{}\n");
-    assert_eq!(of(&ran, "rolls").len(), 1, "its own image is 0.8.2: {}", ran.stdout);
+    assert_eq!(of(&ran, "rolls").len(), 1, "the image in these values is 0.8.2: {}", ran.stdout);
     let ran = with("policies: {mine: {policy: agent, settings: {image: 'axsauze/kaos-agent:0.8.4'}}}\n");
     assert_eq!(of(&ran, "rolls"), [], "{}", ran.stdout);
 }
@@ -165,7 +165,7 @@ fn security_objects_of_kaos_are_named_and_those_of_others_are_not() {
     assert!(about[0].contains("NetworkPolicy: 1 of KAOS objects") && about[1].contains("SecurityPolicy"), "{about:?}");
     assert_eq!(check(json!({})).code, 0);
     let ours = json!({"ownerReferences": owner, "annotations": {"kaos.tools/applied-digest": "d"}});
-    assert_eq!(check(ours).code, 0, "a policy of this operator made it");
+    assert_eq!(check(ours).code, 0, "a policy of this operator created the object");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,9 +1,9 @@
 //! Provides `#[derive(Decode)]`. For a struct, the generated code calls `kaos_decode::Fields` once for each field. For
-//! an enum, it contains a list of names.
+//! an enum, the generated code contains a list of names.
 //!
 //! The derive supports serde's `rename_all = "camelCase"`, `rename`, `default`, `default = "path"` and
-//! `deny_unknown_fields`. It ignores attributes that concern only serialization. Any other attribute of serde is a
-//! compile error.
+//! `deny_unknown_fields`. The derive ignores attributes that concern only serialization. Any other attribute of serde
+//! is a compile error.
 
 mod attributes;
 mod expand;

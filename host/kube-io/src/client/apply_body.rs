@@ -1,8 +1,8 @@
 //! Escapes the body of a server-side apply, so that the API server reads the intended text.
 //!
-//! The API server reads these bodies as YAML, even if they are JSON. Its YAML parser turns U+0085 into a space, and
-//! rejects other control characters without naming the place. The parser accepts JSON escapes and restores the
-//! characters. Characters beyond U+FFFF stay unescaped: JSON escapes them as pairs, which YAML does not support.
+//! The API server reads these bodies as YAML, even if they are JSON. The server's YAML parser turns U+0085 into a
+//! space, and rejects other control characters without naming the field. The parser accepts JSON escapes and restores
+//! the characters. Characters beyond U+FFFF stay unescaped: JSON escapes them as pairs, which YAML does not support.
 
 use bytes::Bytes;
 use futures_util::FutureExt;

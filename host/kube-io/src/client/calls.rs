@@ -49,7 +49,7 @@ pub enum CallError {
 pub struct CallLayer {
     /// Maximum time for a request and the body of its answer. For a watch, the maximum time until the watch is open.
     pub deadline: Duration,
-    /// Blocks writes while it is closed.
+    /// Blocks writes while the fence is closed.
     pub fence: Fence,
     /// Counts the requests.
     pub metrics: Arc<dyn IoMetrics>,
@@ -128,7 +128,7 @@ where
     }
 }
 
-/// Counts a request when it ends, whether it succeeds, fails or is cancelled.
+/// Counts a request at its end, also if the request fails or is cancelled.
 #[derive(Debug)]
 struct Record {
     metrics: Arc<dyn IoMetrics>,

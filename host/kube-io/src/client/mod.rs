@@ -1,6 +1,6 @@
 //! The client of the API server: its address, its credentials, and the limits and metrics of every request.
 //!
-//! The caller decides about retries. kube's own retries are off, so that one place decides about the backoff.
+//! The caller decides about retries. kube's own retries are off, so that no request has two backoffs.
 
 mod apply_body;
 mod calls;

@@ -7,7 +7,7 @@ use http::{Method, Uri};
 pub(super) struct Route {
     pub(super) verb: &'static str,
     pub(super) group: String,
-    /// The resource, including the subresource. Empty if the request has no resource, such as discovery.
+    /// The resource, including the subresource. Empty for a request without a resource, such as discovery.
     pub(super) resource: String,
 }
 
@@ -49,8 +49,8 @@ impl Route {
         self.verb == "watch"
     }
 
-    /// Whether the request may change the cluster. Access reviews do not change it, although they are sent as a
-    /// creation.
+    /// Returns whether the request may change the cluster. An access review changes nothing, although the client sends
+    /// it as a creation.
     pub(super) fn writes(&self) -> bool {
         !matches!(self.verb, "get" | "list" | "watch") && self.group != "authorization.k8s.io"
     }

@@ -18,7 +18,7 @@ pub(super) fn status_of(code: StatusCode, headers: &HeaderMap) -> Option<Bytes> 
     }
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let is_status = text(CONTENT_TYPE).starts_with("application/json");
-    // Ignore the other form, a date: Kubernetes servers do not use it.
+    // Ignore a date in this header: Kubernetes servers send only seconds.
     let seconds: u32 = text(RETRY_AFTER).trim().parse().ok()?;
     let reason = if code == StatusCode::TOO_MANY_REQUESTS { "TooManyRequests" } else { "ServiceUnavailable" };
     let status = json!({

@@ -13,7 +13,7 @@ pub(super) const API_SERVER_SILENT: &str = "the API server did not respond";
 pub enum Standing {
     /// The replica does not know the state of the Lease, for this reason.
     Unknown(String),
-    /// Another replica holds the Lease. Contains its identity.
+    /// Another replica holds the Lease. Contains the identity of this replica.
     Behind(String),
     /// This replica holds the Lease.
     Leading,

@@ -13,7 +13,7 @@ use crate::error_text::told;
 pub struct LeaseGuard {
     seat: Seat,
     lease: Lease,
-    /// The time immediately before the last successful renewal was sent.
+    /// The time immediately before this process sent the last successful renewal.
     renewed: Instant,
 }
 
@@ -22,7 +22,7 @@ impl LeaseGuard {
         Self { seat, lease, renewed }
     }
 
-    /// Renews the Lease until that is no longer possible. The fence is closed when this function returns.
+    /// Renews the Lease until the process loses the Lease. The fence is closed when this function returns.
     pub async fn keep(&mut self) -> Lost {
         let timing = self.seat.timing;
         let mut because = API_SERVER_SILENT.to_owned();
@@ -61,8 +61,8 @@ impl LeaseGuard {
             Err(kube::Error::Api(status)) if status.is_conflict() => {}
             Err(error) => return Err(error.into()),
         }
-        // The possible causes of the conflict: another replica wrote the Lease, a user added a label, or this process's
-        // write succeeded although its answer was lost.
+        // The conflict has three possible causes. Another replica wrote the Lease, a user added a label, or this
+        // process's own write succeeded but the answer was lost.
         let current = api.get_opt(LEASE).await?.ok_or(Lost::Gone)?;
         match record::holder(&current) {
             Some(holder) if holder == self.seat.identity => self.lease = current,

@@ -1,11 +1,11 @@
 //! Leader election: only one replica writes. The Lease has the format of Go's clients, so that this operator and the Go
 //! operator never write at the same time.
 //!
-//! There are never two writers. A replica takes the Lease of another one only after the Lease stayed unchanged for the
-//! holder's lease duration. The replica measures this time on its own clock. The takeover updates exactly the version
-//! that the replica saw, so only one of several replicas succeeds. The holder measures its time from the moment before
-//! its renewal request, and gives up before others may take over. From then on, its [`Fence`] stops all writes, and
-//! aborts writes in progress. No replica compares its clock with a time that another machine wrote.
+//! There are never two writers. A replica takes the Lease of another replica only after the Lease stayed unchanged for
+//! the holder's lease duration. The replica measures this time on its own clock. The takeover updates exactly the
+//! version that the replica saw, so only one of several replicas succeeds. The holder measures its time from the moment
+//! before its renewal request, and gives up before others may take over. From then on, its [`Fence`] stops all writes,
+//! and aborts writes in progress. No replica compares its clock with a time that another machine wrote.
 //!
 //! Losing the Lease is final: the caller must end the process. The process then starts again as a waiting replica.
 

@@ -57,7 +57,7 @@ pub(super) fn holder(lease: &Lease) -> Option<&str> {
     spec.holder_identity.as_deref().filter(|holder| !holder.is_empty())
 }
 
-/// Returns the time that the holder may pass without a renewal.
+/// Returns the time for which the Lease stays valid without a renewal.
 pub(super) fn duration(lease: &Lease, unless_said: Duration) -> Duration {
     let seconds = lease.spec.as_ref().and_then(|spec| spec.lease_duration_seconds);
     seconds.and_then(|seconds| u64::try_from(seconds).ok()).map_or(unless_said, Duration::from_secs)

@@ -60,7 +60,10 @@ async fn the_first_replica_gets_the_lease_at_once_and_the_second_waits() {
     let (second, second_fence) = replica(&cluster, "second");
     let mut standing = second.standing();
     let waiting = tokio::spawn(second.win());
-    standing.wait_for(|standing| *standing == Standing::Behind("first".to_owned())).await.expect("it is told");
+    standing
+        .wait_for(|standing| *standing == Standing::Behind("first".to_owned()))
+        .await
+        .expect("the standing is reported");
     assert!(!second_fence.is_open() && !waiting.is_finished());
     assert_eq!(lease(&cluster)["spec"]["holderIdentity"], "first");
     drop(held);
@@ -74,7 +77,7 @@ async fn a_lease_that_is_released_is_taken_at_the_next_look() {
     let (second, _) = replica(&cluster, "second");
     let waiting = tokio::spawn(second.win());
     let start = Instant::now();
-    held.release().await.expect("it is let go");
+    held.release().await.expect("the release succeeds");
     assert!(!first_fence.is_open());
     waiting.await.expect("it wins");
     assert!(start.elapsed() < Timing::default().duration);
@@ -200,7 +203,7 @@ async fn a_replica_that_may_not_read_the_lease_reports_this_and_keeps_asking() {
     let mut standing = first.standing();
     let waiting = tokio::spawn(first.win());
     let said = standing.wait_for(|standing| matches!(standing, Standing::Unknown(text) if text.contains("cannot")));
-    said.await.expect("it is told");
+    said.await.expect("the standing is reported");
     cluster.allow_everything();
     waiting.await.expect("it wins");
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// The three times of a Lease. The Go operator has the same defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timing {
-    /// If the holder did not renew the Lease for this time, another replica may take it.
+    /// If the holder did not renew the Lease for this time, another replica may take the Lease.
     pub duration: Duration,
     /// The holder stops writing if it could not renew for this time. Writes in progress may use the rest of `duration`.
     pub renew_deadline: Duration,
@@ -51,7 +51,7 @@ impl Timing {
         }
     }
 
-    /// Returns the maximum time for one attempt to renew. It leaves time for a second attempt.
+    /// Returns the maximum time for one attempt to renew. This maximum leaves time for a second attempt.
     pub(super) fn attempt(&self) -> Duration {
         self.renew_deadline / 2
     }

@@ -1,5 +1,5 @@
 //! One line of the work queue. Keys wait in one list for each namespace, and the namespaces take turns. So a busy
-//! namespace delays each other namespace by only one key per turn.
+//! namespace delays any other namespace by at most one key in each turn.
 
 use std::{
     collections::{BTreeMap, VecDeque},

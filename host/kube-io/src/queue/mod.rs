@@ -1,12 +1,12 @@
 //! The work queue decides which object is next. At any time, at most one pass works on an object.
 //!
-//! Keys wait in three lines. The first line contains keys with fresh events. These keys come first. The other two lines
-//! contain keys that were added for a cause that concerns many objects. After several fresh keys in a row, a key of the
+//! Keys wait in three lines. The first line contains keys with fresh events. These keys come first. In the other two
+//! lines, keys wait because of a change that concerns many objects. After several fresh keys in a row, a key of the
 //! second or third line comes next. The second line contains the keys of a start, or of a change of an object that many
-//! need. It runs at full speed. The third line contains the keys of a policy swap, and runs at a limited pace. A key
-//! that is added during its pass is added again after the pass. In each line, the namespaces take turns, and each
-//! namespace has a maximum number of passes at the same time. Each key has its own backoff. The callers of
-//! [`Queue::next`] decide how many passes run at the same time.
+//! objects need. This line has no limit on its pace. The third line contains the keys of a policy swap, and has a
+//! limited pace. If a key is added during its own pass, the queue adds the key again after the pass. In each line, the
+//! namespaces take turns, and each namespace has a maximum number of passes at the same time. Each key has its own
+//! backoff. The callers of [`Queue::next`] decide how many passes run at the same time.
 
 mod fair_queue;
 mod state;
@@ -71,14 +71,14 @@ impl Queue {
     }
 
     /// Adds a key after a time, unless the key is already due earlier. If the key gets a turn before that time, the
-    /// queue forgets the time, because that pass decides again.
+    /// queue forgets the time, because the earlier pass may set a new time.
     pub fn add_after(&self, key: &ObjectKey, wait: Duration) {
         self.state(|state| state.add_at(key, Instant::now() + wait));
         self.0.changed.notify_one();
     }
 
     /// Adds a key again after a failure. The wait is a backoff that grows with each failure in a row. An event shortens
-    /// the wait, but not below `at_least`, which is limited to the maximum backoff. Returns the wait.
+    /// the wait, but not below `at_least`. The queue limits `at_least` to the maximum backoff. Returns the wait.
     pub fn retry(&self, key: &ObjectKey, at_least: Option<Duration>) -> Duration {
         let failures = self.state(|state| state.failed(key));
         let wait = self.0.backoff.after(failures, &mut lock(&self.0.rng));
@@ -154,7 +154,7 @@ impl Queue {
     }
 }
 
-/// The exclusive right to work on a key. Dropping it ends the work.
+/// The exclusive right to work on a key. Dropping this lease ends the work.
 #[derive(Debug)]
 pub struct Lease {
     queue: Queue,

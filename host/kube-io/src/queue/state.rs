@@ -39,7 +39,7 @@ struct Entry {
 #[derive(Debug)]
 pub(super) struct QueueState {
     entries: BTreeMap<Arc<ObjectKey>, Entry>,
-    /// If a key moved to a faster line, its old place in the slower line remains and is skipped.
+    /// If a key moved to a faster line, the slower line still contains the key, and `pop` skips it there.
     fresh: FairQueue,
     bulk: FairQueue,
     paced: FairQueue,
@@ -148,8 +148,8 @@ impl QueueState {
         let found = found.or_else(|| self.pop(Urgency::Fresh)).or_else(|| self.pop_many(is_time));
         let Some((key, line)) = found else {
             let due = self.due.keys().next().map(|(time, _)| *time);
-            // If this time has passed, the paced keys wait only because their namespaces have reached their share. Then
-            // there is no time to wait for.
+            // If this time has passed, the paced keys wait only because their namespaces have reached their share. So
+            // ignore a time that has passed.
             let paced = self.next_paced.filter(|time| *time > now && !self.paced.is_empty());
             return Next::At(due.into_iter().chain(paced).min());
         };
@@ -260,7 +260,7 @@ impl QueueState {
 
     pub(super) fn oldest(&self, now: Instant) -> Duration {
         let queued = |key: &Arc<ObjectKey>| self.entries.get(key)?.queued;
-        // A paced key waits only since the time at which its line could have a turn.
+        // The wait of a paced key begins only when its line could have a turn.
         let turn = |line: Urgency| self.next_paced.filter(|_| line == Urgency::Paced);
         let first = |line: Urgency, keys: &FairQueue| {
             let counts = |key: &Arc<ObjectKey>| queued(key).is_some_and(|(waits, _)| waits == line);

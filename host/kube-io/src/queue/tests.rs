@@ -54,12 +54,12 @@ async fn a11_a_key_is_held_by_one_at_a_time_and_others_are_not_held_up() {
     fresh(&queue, &["a", "a"]);
     let second = queue.next().await.unwrap();
     assert_eq!((first.key().name.as_str(), second.key().name.as_str()), ("a", "b"));
-    assert!(timeout(Duration::from_mins(1), queue.next()).await.is_err(), "a is still worked on");
+    assert!(timeout(Duration::from_mins(1), queue.next()).await.is_err(), "a pass still works on a");
     drop(first);
     let again = timeout(Duration::ZERO, queue.next()).await.unwrap().unwrap();
     assert_eq!(again.key().name, "a");
     drop((again, second));
-    assert!(drain(&queue).await.is_empty(), "added twice while it was held, it came once more");
+    assert!(drain(&queue).await.is_empty(), "a key that was added twice during its pass comes once more");
 }
 
 #[tokio::test(start_paused = true)]
@@ -134,7 +134,7 @@ async fn objects_of_a_swap_are_paced_and_other_objects_do_not_wait_for_them() {
     for name in ["a", "b", "c"] {
         assert_eq!(queue.next().await.unwrap().key().name, name);
     }
-    assert_eq!(start.elapsed().as_millis(), 200, "fresh events and bulk are not");
+    assert_eq!(start.elapsed().as_millis(), 200, "only the paced keys wait");
     assert_eq!(queue.next().await.unwrap().key().name, "late");
     assert_eq!(start.elapsed().as_millis(), 300);
 }
@@ -243,7 +243,7 @@ async fn a_delay_that_is_set_while_a_key_is_held_counts_afterwards() {
     let lease = queue.next().await.unwrap();
     queue.add_after(lease.key(), Duration::from_secs(5));
     tokio::time::sleep(Duration::from_secs(9)).await;
-    assert!(timeout(Duration::from_secs(1), queue.next()).await.is_err(), "it is held");
+    assert!(timeout(Duration::from_secs(1), queue.next()).await.is_err(), "a pass still works on the key");
     drop(lease);
     assert_eq!(drain(&queue).await, ["a"]);
 }
@@ -258,7 +258,7 @@ async fn depth_and_age_describe_waiting_objects() {
     advance(Duration::from_secs(2)).await;
     assert_eq!((queue.depth(), queue.oldest_age()), (2, Duration::from_secs(5)));
     fresh(&queue, &["x"]);
-    assert_eq!(queue.oldest_age(), Duration::from_secs(2), "the first in line, near enough");
+    assert_eq!(queue.oldest_age(), Duration::from_secs(2), "only the first key of each line counts");
     assert_eq!(drain(&queue).await, ["a", "x"]);
     assert_eq!(queue.oldest_age(), Duration::ZERO);
 }
@@ -270,11 +270,11 @@ async fn the_age_of_a_paced_object_begins_at_its_turn() {
         queue.add(&key(name), Urgency::Paced);
     }
     advance(Duration::from_secs(2)).await;
-    assert_eq!(queue.oldest_age(), Duration::from_secs(2), "nobody has come for the first");
+    assert_eq!(queue.oldest_age(), Duration::from_secs(2), "the first key has been due since it was added");
     drop(queue.next().await);
-    assert_eq!(queue.oldest_age(), Duration::ZERO, "the next is not due yet");
+    assert_eq!(queue.oldest_age(), Duration::ZERO, "the next key is not due yet");
     advance(Duration::from_secs(4)).await;
-    assert_eq!(queue.oldest_age(), Duration::from_secs(3), "it has been for all but a second");
+    assert_eq!(queue.oldest_age(), Duration::from_secs(3), "the next key has been due for 3 of the 4 seconds");
 }
 
 #[tokio::test(start_paused = true)]
@@ -319,7 +319,7 @@ async fn e1_a_wait_that_the_server_asked_for_is_kept_whatever_happens_meanwhile(
     fresh(&queue, &["a"]);
     let lease = queue.next().await.unwrap();
     assert_eq!(start.elapsed(), Duration::from_secs(30));
-    // The queue limits the requested wait, so that it still tries the key from time to time.
+    // The queue limits the requested wait, so that the key still gets a turn from time to time.
     assert_eq!(queue.retry(&key("a"), Some(Duration::from_hours(9))), Duration::from_mins(1));
     drop(lease);
 }
@@ -347,7 +347,7 @@ async fn one_namespace_does_not_get_all_workers() {
     }
     let first = queue.next().await.unwrap();
     let _second = queue.next().await.unwrap();
-    assert!(timeout(Duration::from_mins(1), queue.next()).await.is_err(), "two are worked on");
+    assert!(timeout(Duration::from_mins(1), queue.next()).await.is_err(), "the namespace already has two passes");
     queue.add(&key_in("calm", "c0"), Urgency::Bulk);
     assert_eq!(timeout(Duration::ZERO, queue.next()).await.unwrap().unwrap().key().name, "c0");
     let waiting = tokio::spawn({
@@ -356,6 +356,6 @@ async fn one_namespace_does_not_get_all_workers() {
     });
     tokio::task::yield_now().await;
     drop(first);
-    assert_eq!(waiting.await.unwrap().unwrap(), "b2", "whoever waits is told that there is room");
+    assert_eq!(waiting.await.unwrap().unwrap(), "b2", "a waiting caller gets the key when a pass ends");
     assert_eq!(queue.oldest_age(), Duration::ZERO);
 }

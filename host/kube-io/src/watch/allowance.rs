@@ -2,8 +2,9 @@
 //!
 //! Policies name the needs, but the text may come from objects. Without a limit, a user who may create objects in one
 //! namespace could fill the operator's memory at the expense of all other namespaces. The operator follows the needs of
-//! objects that come first, and keeps following them. An object whose needs exceed the limit gets an error. When the
-//! needs of the other objects decrease, the operator wakes this object, and it asks again.
+//! the objects that come first, and keeps following these needs. An object whose needs exceed the limit gets an error.
+//! When the needs of the other objects decrease, the operator wakes this object, and the new pass asks for the needs
+//! again.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -143,7 +143,7 @@ pub(super) fn unreadable(state: &mut State, handle: &Handle, name: &Arc<str>, wh
     fetched(state, handle, name, 0, &Fetched::Forbidden(why.to_owned()))
 }
 
-/// Takes in a needed object that was read.
+/// Applies the answer to a read of a needed object.
 pub(super) fn fetched(state: &mut State, handle: &Handle, name: &Arc<str>, version: u64, answer: &Fetched) -> Wakes {
     if handle.extract.labels && handle.spec.by_metadata() {
         return selected::labelled_fetched(state, handle, name, version, answer);
@@ -180,8 +180,8 @@ pub(super) fn swept(state: &mut State, handle: &Handle, object: &Value) -> Wakes
 }
 
 /// Applies the answer to a write of the operator. The owner that wrote a child already knows the change. Other objects
-/// that need the child do not know it. If the object has a claimed kind, the answer may contain a change that a user
-/// made after the pass began. That pass did not know the change, so the answer is treated like an event.
+/// that need the child do not know the change. If the object has a claimed kind, the answer may contain a change that a
+/// user made after the pass began. That pass did not know the change, so the answer is treated like an event.
 pub(super) fn wrote(state: &mut State, object: &Value) -> Wakes {
     let mut wakes = Wakes::new();
     let Some(key) = ObjectKey::of_object(object) else { return wakes };
@@ -200,7 +200,7 @@ pub(super) fn wrote(state: &mut State, object: &Value) -> Wakes {
     wakes
 }
 
-/// Applies the answer to a deletion by the operator after which the object is gone.
+/// Applies the answer to a deletion by the operator, if the object no longer exists.
 pub(super) fn deleted(state: &mut State, of: &ResourceType, namespace: &str, name: &str, uid: &str) -> Wakes {
     let mut wakes = Wakes::new();
     let Some((spec, slot)) = state.store(of, namespace).map(|(spec, slot)| (spec.clone(), slot)) else {

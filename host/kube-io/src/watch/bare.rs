@@ -37,7 +37,7 @@ struct Metadata<'a> {
     labels: Option<&'a RawValue>,
 }
 
-/// Decodes an object's namespace, name and version, and the hashes of its labels if they are needed.
+/// Decodes an object's namespace, name and version. With `with_labels`, also decodes the hashes of the labels.
 pub(super) fn read(sent: &RawValue, with_labels: bool) -> serde_json::Result<Result<BareObject, Lacking>> {
     let Bare { metadata } = serde_json::from_str(sent.get())?;
     let labels = match metadata.labels {

@@ -10,9 +10,9 @@ use super::{
     known_labels::mark,
 };
 
-/// An index of objects by label. The index stores eight bytes for each label of an object. It lists objects only for
-/// the labels that a selector names. If two labels have the same hash, the operator needlessly reads an object; there
-/// is no other effect.
+/// An index of objects by label. The index stores eight bytes for each label of an object. The index lists objects only
+/// for the labels that a selector names. If two labels have the same hash, the operator needlessly reads an object;
+/// there is no other effect.
 #[derive(Debug, Default)]
 pub(super) struct ByLabel {
     pub(super) of_name: BTreeMap<Arc<str>, Labelled>,
@@ -91,7 +91,7 @@ impl ByLabel {
         self.names.append(&mut new);
     }
 
-    /// Returns the known objects that are missing in a list of this version.
+    /// Returns the known objects that are missing from a list of this version.
     pub(super) fn vanished(&self, listed: &[Arrived], version: u64) -> Vec<Arc<str>> {
         let listed: BTreeSet<&str> = listed.iter().map(|arrived| &*arrived.name).collect();
         let vanished = |(name, known): &(&Arc<str>, &Labelled)| known.version <= version && !listed.contains(&***name);

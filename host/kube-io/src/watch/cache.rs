@@ -2,10 +2,10 @@
 //! lists and answers to writes arrive.
 //!
 //! - Event versions rise within a watch, so an event at or below the reached version is old.
-//! - The cache keeps the answer to a write until the watch has passed its version.
+//! - The cache keeps the answer to a write until the watch has passed the version in the answer.
 //! - A list replaces everything up to its own version. Newer objects stay, because the following watch reports them
-//!   again. After a restored backup, the versions start lower. Then deleted objects disappear with the first list whose
-//!   version is above their versions.
+//!   again. After a restore from a backup, the server's versions are lower. Vanished objects then disappear only with
+//!   the first list whose version is above their versions.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,7 +20,7 @@ use super::{
     watch_error::WatchError,
 };
 
-/// Time during which the cache still answers after the API server begins to refuse reads. A server that starts does not
+/// Time during which the cache still answers after the API server begins to refuse reads. A starting server does not
 /// know all Roles yet. If the operator reacted at once, it would restart pods, and restart them again soon after.
 pub(super) const REFUSAL_GRACE: Duration = Duration::from_mins(1);
 
@@ -169,7 +169,7 @@ impl Cache {
         if arrived.item.version <= self.reached { None } else { self.put(arrived) }
     }
 
-    /// Applies the answer to a deletion after which the object with this UID is gone.
+    /// Applies the answer to a deletion, if the object with this UID no longer exists.
     pub(super) fn deleted(&mut self, namespace: &str, name: &str, uid: &str) -> Option<Change> {
         let known = self.get(namespace, name).filter(|known| *known.uid == *uid)?;
         self.deleted.insert(known.uid.clone());

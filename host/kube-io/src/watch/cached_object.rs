@@ -43,7 +43,7 @@ pub(super) struct CachedObject {
     pub(super) shared: bool,
 }
 
-/// An object's place and its cached form.
+/// An object in its cached form, with its namespace and name.
 #[derive(Debug, Clone)]
 pub(super) struct Arrived {
     pub(super) namespace: Arc<str>,
@@ -136,8 +136,8 @@ fn named(sent: &RawValue) -> NamedMetadata {
 }
 
 impl Arrived {
-    /// Converts an object from the server. Parses each object separately, so that one object that cannot be parsed,
-    /// such as a too deeply nested one, does not block the others.
+    /// Converts an object from the server. Parses each object separately, so that an unparsable object, for example
+    /// with too deep nesting, does not block the other objects.
     pub(super) fn read(sent: &RawValue, of: &ResourceType, extract: Extract) -> Result<Self, Unusable> {
         let arrived = if extract.form == Form::Bare {
             bare::read(sent, extract.labels).map(|read| read.map(Self::bare).map_err(Malformed::Field))
@@ -181,7 +181,7 @@ impl Arrived {
         Ok(Self { namespace, name, item })
     }
 
-    /// Converts an object. The cache then stores only its version and the hashes of its labels.
+    /// Converts an object of which the cache stores only the version and the hashes of the labels.
     fn bare(BareObject { namespace, name, uid, version, labels }: BareObject) -> Self {
         let (text, uid) = ("".into(), uid.into_boxed_str());
         let item = CachedObject { text, uid, version, owner: None, labels, content: 0, essence: 0, shared: false };
@@ -214,8 +214,8 @@ pub(super) fn parse(text: &str, version: u64) -> Value {
     object
 }
 
-/// Parses a resource version into a number. The watch compares versions. Kubernetes has always allowed this in
-/// practice, and now guarantees it.
+/// Parses a resource version into a number. The watch compares versions. Kubernetes has always supported such
+/// comparisons in practice, and now guarantees them.
 pub(super) fn version_of(value: Option<&Value>) -> Option<u64> {
     value.and_then(Value::as_str).and_then(|text| text.parse().ok())
 }

@@ -40,7 +40,7 @@ pub(super) enum Manner {
     Whole,
     /// The operator watches the objects with its own label.
     Own,
-    /// The operator watches single objects, while they are needed.
+    /// The operator watches single objects while other objects need them.
     AsNeeded,
 }
 
@@ -103,7 +103,7 @@ impl Coverage {
         self.primaries.values().any(|claimed| claimed.reads.contains(of))
     }
 
-    /// Returns whether every claim that contains the type also works without it.
+    /// Returns whether every claim that contains the type also works without the type.
     pub(super) fn is_optional(&self, of: &ResourceType) -> bool {
         let wished = |claimed: &Claimed| !claimed.mentions(of) || claimed.wishes.contains(of);
         (self.is_kept(of) || !self.is_primary(of)) && self.primaries.values().all(wished)
@@ -132,8 +132,8 @@ impl Coverage {
     }
 }
 
-/// Returns whether the operator never watches or lists a type in full to answer needs. Clusters contain too many
-/// objects of these types, or the objects are sensitive.
+/// Returns whether a type is guarded: to answer needs, the operator neither watches nor lists all its objects. A
+/// cluster has too many objects of a guarded type, or the objects are sensitive.
 pub fn is_guarded(of: &ResourceType) -> bool {
     of.is_secret() || (of.group().is_empty() && of.kind == "ConfigMap")
 }

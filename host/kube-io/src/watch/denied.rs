@@ -1,5 +1,5 @@
-//! Retries passes when rights return. If several passes lack a right, one of their objects retries at regular
-//! intervals, and all others wait longer and longer. As soon as one pass succeeds, all others retry at once.
+//! Retries passes when rights return. If passes over several objects lack rights, one object retries at regular
+//! intervals, and all other objects wait longer and longer. As soon as one pass succeeds, all others retry at once.
 
 use super::{slot::Handle, state::State};
 use crate::{object_key::Wakes, queue::Urgency};

@@ -1,4 +1,4 @@
-//! A change of one object, as seen by those who read only some of its fields.
+//! A change of one object, for readers that read only some of its fields.
 
 use std::{
     cell::{Cell, OnceCell, RefCell},
@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use super::{cached_object::CachedObject, fetched_objects::Fetched};
 
-/// The most bytes of JSON that one change may make the watch compare. Each distinct set of fields compares the object
-/// once. Beyond this limit, a change matters to everyone: a needless pass costs more than a comparison, but the
-/// comparisons of one change run without a pause.
+/// Maximum number of bytes of JSON that the watch compares for one change. The watch compares the object once for each
+/// distinct set of fields. Beyond this limit, the change concerns all readers. A needless pass costs more than a
+/// comparison, but the comparisons of one change run without a pause.
 const MOST_COMPARED: usize = 16 << 20;
 
 /// A change of one object.
@@ -21,7 +21,7 @@ pub(super) struct Difference<'a> {
     before: Option<&'a CachedObject>,
     after: Option<&'a CachedObject>,
     parsed: OnceCell<[Value; 2]>,
-    /// Whether the change matters to the readers of these fields.
+    /// The results of earlier comparisons: whether these fields changed.
     known: RefCell<BTreeMap<Arc<Fields>, bool>>,
     left: Cell<usize>,
 }
@@ -32,12 +32,12 @@ impl<'a> Difference<'a> {
         Self { before, after, parsed, known, left }
     }
 
-    /// A change that matters to everyone.
+    /// Creates a change that concerns all readers.
     pub(super) fn unknown() -> Self {
         Self::new(None, None)
     }
 
-    /// A change of an object that was read by name.
+    /// Creates the change of an object that the operator read by name.
     pub(super) fn fetched(before: Option<&'a Fetched>, after: &'a Fetched) -> Self {
         match (before, after) {
             (Some(Fetched::Object(before)), Fetched::Object(after)) => Self::new(Some(before), Some(after)),
@@ -45,12 +45,12 @@ impl<'a> Difference<'a> {
         }
     }
 
-    /// The object before and after the change, if it exists and is known.
+    /// Returns the object before and after the change, as far as the states exist and are known.
     pub(super) fn states(&self) -> impl Iterator<Item = &'a CachedObject> {
         [self.before, self.after].into_iter().flatten()
     }
 
-    /// Whether these fields of the object changed, or the object appeared or went.
+    /// Returns whether these fields changed, or the object appeared or disappeared.
     pub(super) fn is_in(&self, fields: &Arc<Fields>) -> bool {
         let (Some(before), Some(after)) = (self.before, self.after) else { return true };
         if fields.is_whole() {

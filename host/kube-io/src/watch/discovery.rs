@@ -1,7 +1,7 @@
 //! Discovery: asks the API server which types it serves, and at which addresses.
 //!
 //! Sends one request for each version of the API groups that the coverage contains. Every server supports these
-//! requests, and an error in one group does not hide the others.
+//! requests, and an error in one group does not hide the other groups.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,8 +63,8 @@ struct Resource {
     short: Vec<String>,
 }
 
-/// Asks for all versions of these types. Returns the types, and each failed version with the reason. The result does
-/// not contain the types of a failed version.
+/// Asks the API server about the API versions of these types. Returns the types, and the reason for each version whose
+/// request failed. The returned types do not include types of a failed version.
 pub async fn discover(client: &Client, types: &BTreeSet<ResourceType>) -> (Discovered, BTreeMap<String, String>) {
     let versions: BTreeSet<&str> = types.iter().map(|of| of.api_version.as_str()).collect();
     let mut discovered = Discovered::new();

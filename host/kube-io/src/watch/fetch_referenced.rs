@@ -30,7 +30,7 @@ struct Failed {
 }
 
 /// Reads needed objects until the future is dropped. Each failed read has its own backoff. Other reads do not wait for
-/// it.
+/// this backoff.
 pub(super) async fn run(shared: &Shared, handle: &Handle) {
     let mut rng = shared.rng(("read", &*handle.spec));
     let mut failed: BTreeMap<Arc<str>, Failed> = BTreeMap::new();
@@ -54,8 +54,8 @@ pub(super) async fn run(shared: &Shared, handle: &Handle) {
         }
         while let Some((name, version)) = next(shared, handle) {
             if let Some(failed) = failed.get_mut(&name) {
-                // The delay after a failure is not over, and changes do not shorten the delay. Version 0: an object
-                // began to need this one.
+                // The delay after a failure is not over, and changes do not shorten the delay. Version 0 means that
+                // another object began to need this object.
                 failed.seen = if version == 0 { 0 } else { version.max(failed.seen) };
                 continue;
             }
@@ -87,8 +87,8 @@ fn next(shared: &Shared, handle: &Handle) -> Option<(Arc<str>, u64)> {
     shared.with(|state| apply_event::next_to_read(state, handle))
 }
 
-/// Reads an object that the watch reported at a version. If the answer is older, the operator uses the answer for now,
-/// and reads the object again.
+/// Reads an object that the watch reported at a version. If the read returns an older version, the operator uses this
+/// version for now, and reads the object again.
 async fn read(shared: &Shared, handle: &Handle, name: &Arc<str>, seen: u64) -> Result<(), WatchError> {
     let as_seen = |version: u64| {
         if version < seen {

@@ -1,6 +1,6 @@
 //! Needed objects that the operator watches by metadata and reads one by one: all Secrets, and the ConfigMaps of a
-//! namespace with too many needs. The operator stores nothing about objects that are not needed. Of a Secret, it stores
-//! only the names of the keys and a digest.
+//! namespace with too many needs. The operator stores nothing about objects that no object needs. Of a Secret, the
+//! operator stores only the names of the keys and a digest.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

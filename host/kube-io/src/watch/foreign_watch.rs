@@ -8,7 +8,8 @@ use kaos_objects::ResourceType;
 use super::{foreign_state::ForeignState, shared::Shared};
 use crate::metrics::WatchState;
 
-/// A watch that another part of the operator runs. It is reported until this handle is dropped.
+/// A watch that another part of the operator runs. Metrics and readiness show the watch until the caller drops this
+/// handle.
 pub struct ForeignWatch {
     shared: Arc<Shared>,
     id: u64,

@@ -46,7 +46,8 @@ impl fmt::Debug for Watch {
 }
 
 impl Watch {
-    /// Creates a watch. It does nothing before [`run`](Self::run). It calls `wake` for each object that needs a pass.
+    /// Creates a watch. The watch does nothing before [`run`](Self::run). It then calls `wake` for each object that
+    /// needs a pass.
     pub fn new(
         client: Client,
         options: WatchOptions,
@@ -79,9 +80,9 @@ impl Watch {
         }
     }
 
-    /// Sets the claims of the active policies. Types that stay claimed stay watched. This function wakes no object: the
-    /// caller knows which objects a change of policies concerns, and the watch reports objects of new types as they
-    /// arrive.
+    /// Sets the claims of the active policies. The watches of types that stay claimed continue. This function wakes no
+    /// object. The caller knows which objects a change of policies concerns, and the watch reports each object of a new
+    /// type on arrival.
     pub fn cover(&self, mut coverage: Coverage) {
         if self.0.options.secrets {
             coverage.follow_references();
@@ -134,9 +135,10 @@ impl Watch {
         PassLookup::new(Arc::clone(&self.0))
     }
 
-    /// Replaces the needs of an object. From now on, a change of the fields of any need wakes the object. Returns whether all needs
-    /// are known. If not, the object is woken as soon as they are. If so, the pass may look up pending needs again at
-    /// once. After an error the old needs stay in force, and the object is woken when there may be room.
+    /// Replaces the needs of an object. From now on, a change of the fields of any need wakes the object. Returns
+    /// whether the state of all needs is known. If true, the pass may look up pending needs again at once. If false,
+    /// the watch wakes the object as soon as the state is known. After an error, the old needs stay in force, and the
+    /// watch wakes the object when the namespace may have room.
     pub fn set_needs<N: Into<Followed>>(
         &self,
         key: &ObjectKey,
@@ -186,7 +188,7 @@ impl Watch {
         self.0.tell(|state| apply_event::wrote(state, object));
     }
 
-    /// Applies the answer to a deletion by the operator after which the object is gone. For an object that waits for
+    /// Applies the answer to a deletion by the operator, if the object no longer exists. For an object that waits for
     /// finalizers, call [`wrote`] instead.
     ///
     /// [`wrote`]: Self::wrote
@@ -219,9 +221,9 @@ impl Watch {
         if missing.is_empty() { Ok(()) } else { Err(missing) }
     }
 
-    /// Checks that the operator's view follows the cluster. The error lists types that were never [seen], types whose
-    /// watch lost its rights, and types that the watches of other parts miss, each with the reason. An API server that
-    /// cannot be reached is not an error.
+    /// Checks that the operator's view follows the cluster. The error lists each type that was never [seen], each type
+    /// whose watch lost its rights, and each type that a [foreign watch](Self::beside) lacks. An API server that cannot
+    /// be reached is not an error.
     ///
     /// [seen]: Self::synced
     pub fn follows_all(&self) -> Result<(), Vec<String>> {
@@ -233,9 +235,9 @@ impl Watch {
         if missing.is_empty() { Ok(()) } else { Err(missing) }
     }
 
-    /// Returns the listed namespaces in which the operator may read nothing, while it may read in others. Usually such
-    /// a namespace was deleted together with its Roles. The operator regularly tries these namespaces again, but
-    /// readiness and passes do not wait for them.
+    /// Returns the listed namespaces in which the operator may read nothing, although it may read in other namespaces.
+    /// Usually such a namespace was deleted together with its Roles. The operator regularly tries these namespaces
+    /// again, but readiness and passes do not wait for them.
     pub fn barred(&self) -> BTreeSet<String> {
         self.0.with(|state| report::barred(state))
     }
@@ -245,8 +247,8 @@ impl Watch {
         self.0.with(|state| state.trouble(of))
     }
 
-    /// Returns why the operator does not follow objects of a type in this namespace now; `None` if it follows them.
-    /// Cached objects may be old, and a policy may see `forbidden` in their place.
+    /// Returns why the operator does not follow objects of a type in this namespace now; `None` if it follows these
+    /// objects. Cached objects may be old, and a policy may see `forbidden` instead of them.
     pub fn trouble_in(&self, of: &ResourceType, namespace: &str) -> Option<String> {
         self.0.with(|state| state.trouble_in(of, namespace))
     }
@@ -264,9 +266,9 @@ impl Watch {
         self.0.with(|state| *state.rights.borrow())
     }
 
-    /// Records that a pass lacked a right. `began` is the value of [`rights`](Self::rights) at its start. The watch
-    /// wakes the object when rights return, or at once if rights returned during the pass. Returns whether this object
-    /// is the one that retries regularly.
+    /// Records that a pass lacked a right. `began` is the value of [`rights`](Self::rights) at the start of the pass.
+    /// The watch wakes the object when rights return, or at once if rights returned during the pass. Returns whether
+    /// this object is the one that retries regularly.
     pub fn was_denied(&self, key: &ObjectKey, began: u64) -> bool {
         let mut goes_on = false;
         self.0.tell(|state| {
@@ -285,14 +287,14 @@ impl Watch {
         self.0.with(|state| state.denied.len())
     }
 
-    /// Records that a pass ran to its end. If the object's last pass lacked a right, the watch treats this as the
-    /// return of rights.
+    /// Records that a pass ran to its end. If the object's last pass lacked a right, the watch treats this success as
+    /// the return of rights.
     pub fn was_let_in(&self, key: &ObjectKey) {
         self.0.tell(|state| if state.denied.remove(key) { denied::rights_are_back(state) } else { Wakes::new() });
     }
 
-    /// Replaces the names that an object wants for children although objects of other owners have them. The watch wakes
-    /// the object when one of the names may be free.
+    /// Replaces the contested names of an object: names that the object wants for children, but that objects of other
+    /// owners have. The watch wakes the object when one of the names may be free.
     pub fn contest(&self, key: &ObjectKey, names: &BTreeSet<Reference>) {
         let names = names.iter().cloned().map(|name| (&Target::Named(name)).into()).collect();
         if self.0.with(|state| !state.name_conflicts.set(key, names).is_empty()) {

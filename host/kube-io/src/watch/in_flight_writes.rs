@@ -8,9 +8,9 @@ use crate::{
     queue::Urgency,
 };
 
-/// The owners that are writing a child now, each with the versions of the child that the watch reported during the
-/// write (0 for a deletion). Only the answer shows which version is the owner's own write. Until the answer arrives,
-/// the watch does not wake this owner. It wakes other owners at once.
+/// The owners that are writing a child now. For each owner, contains the versions of the child that the watch reported
+/// during the write (0 for a deletion). Only the answer shows which version is the owner's own write. Until the answer
+/// arrives, the watch does not wake this owner. The watch wakes other owners at once.
 #[derive(Debug, Default)]
 pub(super) struct InFlightWrites(pub(super) BTreeMap<(ChildPlace, ObjectKey), BTreeSet<u64>>);
 
@@ -60,16 +60,20 @@ mod tests {
     fn the_echo_of_a_write_wakes_no_object_and_writes_of_others_do() {
         let writer = (place("a"), owner("w"));
         let mut now = in_flight(std::slice::from_ref(&writer));
-        assert_eq!(now.hold(&place("b"), 4, wakes(&["w"])), wakes(&["w"]), "nobody writes this one");
+        assert_eq!(now.hold(&place("b"), 4, wakes(&["w"])), wakes(&["w"]), "no owner writes this child");
         assert_eq!(now.hold(&place("a"), 5, wakes(&["w"])), []);
         assert_eq!(now.end(writer.clone(), Some(5)), []);
-        assert_eq!(now.hold(&place("a"), 6, wakes(&["w"])), wakes(&["w"]), "it is written no more");
+        assert_eq!(now.hold(&place("a"), 6, wakes(&["w"])), wakes(&["w"]), "the write has ended");
         for (told, answered) in [([7, 8], 7), ([6, 7], 7), ([7, 0], 7)] {
             let mut now = in_flight(std::slice::from_ref(&writer));
             for version in told {
                 assert_eq!(now.hold(&place("a"), version, wakes(&["w"])), []);
             }
-            assert_eq!(now.end(writer.clone(), Some(answered)), wakes(&["w"]), "{told:?}: one is somebody else's");
+            assert_eq!(
+                now.end(writer.clone(), Some(answered)),
+                wakes(&["w"]),
+                "{told:?}: another client wrote one version"
+            );
         }
     }
 
@@ -90,6 +94,6 @@ mod tests {
         let mut now = in_flight(std::slice::from_ref(&writer));
         now.hold(&place("a"), 5, wakes(&["w"]));
         assert_eq!(now.end(writer.clone(), None), wakes(&["w"]));
-        assert_eq!(in_flight(std::slice::from_ref(&writer)).end(writer, None), [], "and the watch told of none");
+        assert_eq!(in_flight(std::slice::from_ref(&writer)).end(writer, None), [], "and the watch reported no version");
     }
 }

@@ -22,7 +22,7 @@ pub(super) enum KnownLabels {
     Pairs(Box<[(Box<str>, Box<str>)]>),
     /// A hash of each label, sorted.
     Marks(Box<[u64]>),
-    /// The object has more than [`MOST_LABELS`] labels. No selector finds it.
+    /// The object has more than [`MOST_LABELS`] labels. No selector finds such an object.
     TooMany,
 }
 

@@ -98,8 +98,8 @@ fn sighting(look: Look) -> Sighting {
     }
 }
 
-/// Parses objects one after the other, and keeps only these fields, without the version. Ends when the fields exceed
-/// the size limit of a pass, or when there is no room to read more.
+/// Parses objects one after the other, and keeps only these fields, without the version. Stops when the fields exceed
+/// the size limit of a pass. Also stops, and sets `room` to 0, if the next object has more than `room` bytes.
 fn parsed_fields(texts: &[(Arc<str>, u64)], fields: &Fields, room: &mut usize) -> Vec<Arc<Value>> {
     let (mut found, mut bytes) = (Vec::new(), 0);
     for (text, _) in texts {
@@ -118,7 +118,7 @@ fn parsed_fields(texts: &[(Arc<str>, u64)], fields: &Fields, room: &mut usize) -
     found
 }
 
-/// Parses objects up to the size limit of a pass, which ignores the rest.
+/// Parses objects up to the size limit of a pass. The pass ignores all further objects.
 fn parsed(texts: &[(Arc<str>, u64)]) -> Vec<Arc<Value>> {
     let mut bytes = 0;
     let looked_at = texts.iter().take_while(|(text, _)| {

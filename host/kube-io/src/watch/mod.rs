@@ -18,10 +18,10 @@
 //! | `fetch_referenced`, `adoption_sweep` | further requests: needed objects, children without the operator's label |
 //!
 //! All readers of a type share one store. The operator watches claimed kinds and read types in full, and emitted types
-//! by the label that every child carries. It never watches all ConfigMaps or all Secrets in full. While an object needs
-//! some of them, it watches these by name or by labels. Of Secrets, it watches only metadata. An event wakes the
-//! objects that it concerns, through the callback of [`Watch::new`]. The queue and `reconcile` decide when a pass runs
-//! and what it does.
+//! by the label that every child carries. The operator never watches all ConfigMaps or all Secrets in full. While an
+//! object needs some of these objects, the operator watches them by name or by labels. Of Secrets, the operator watches
+//! only metadata. An event wakes the objects that it concerns, through the callback of [`Watch::new`]. The queue and
+//! `reconcile` decide when a pass runs and what it does.
 
 mod adoption_sweep;
 mod allowance;

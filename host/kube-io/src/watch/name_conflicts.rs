@@ -16,10 +16,11 @@ use super::{
 };
 use crate::{object_key::Wakes, queue::Urgency};
 
-/// Maximum number of names that are followed in one namespace. For further names, the pass checks from time to time.
+/// Maximum number of contested names that the operator follows in one namespace. For further names, the pass checks
+/// from time to time.
 const FOLLOWED_NAMES_PER_NAMESPACE: usize = 64;
-/// Maximum number of names that are followed in all namespaces. If more names are contested, the namespaces share this
-/// number.
+/// Maximum number of contested names that the operator follows in all namespaces. If more names are contested, the
+/// namespaces share this number.
 const FOLLOWED_NAMES_LIMIT: usize = 256;
 
 /// Returns the watch that follows a contested name, if the watch works.
@@ -28,7 +29,7 @@ pub(super) fn rivals<'a>(state: &'a State, name: &Reference) -> Option<&'a Slot>
     state.slots.get(&spec).filter(|slot| slot.cache.synced && slot.cache.trouble.is_none())
 }
 
-/// Returns the watches for all contested names that are followed.
+/// Returns a description of the watch for each contested name, within the limits.
 pub(super) fn contested_specs(state: &State) -> Vec<Spec> {
     let within = |name: &&Reference| name.namespace.as_deref().is_some_and(|at| state.scope.holds(at));
     let names = state.name_conflicts.all().filter_map(|target| match target {

@@ -11,7 +11,7 @@ use kaos_objects::{Fields, Followed, Reference, ResourceType, Selector, Target};
 use super::difference::Difference;
 use crate::object_key::ObjectKey;
 
-/// The objects that need a target, by the fields that they read.
+/// The objects that need a target, grouped by the fields that these objects read.
 type Readers = BTreeMap<Arc<Fields>, BTreeSet<Arc<ObjectKey>>>;
 
 /// A need of one object.
@@ -22,7 +22,7 @@ type Need = (Arc<Target>, Arc<Fields>);
 pub(super) struct Needs {
     of_key: BTreeMap<Arc<ObjectKey>, Vec<Need>>,
     by_target: BTreeMap<Arc<Target>, Readers>,
-    /// All sets of fields, because most objects of a kind read the same ones.
+    /// All distinct sets of fields. Most objects of a kind read the same fields, so they share one set.
     fields: BTreeSet<Arc<Fields>>,
 }
 
@@ -74,7 +74,7 @@ impl Needs {
         shared
     }
 
-    /// Returns whether nobody needs the target any more.
+    /// Removes a need of an object. Returns whether no object needs the target any more.
     fn release(&mut self, (target, fields): &Need, key: &Arc<ObjectKey>) -> bool {
         let Some(readers) = self.by_target.get_mut(target) else { return false };
         if let Some(keys) = readers.get_mut(fields) {
@@ -87,7 +87,7 @@ impl Needs {
         if free {
             self.by_target.remove(target);
         }
-        // The index, and the need that is released.
+        // Two references are left: one in this index, and one in the removed need.
         if Arc::strong_count(fields) <= 2 {
             self.fields.remove(fields);
         }
@@ -132,8 +132,8 @@ impl Needs {
         self.by_target.get(target).into_iter().flat_map(all_keys).map(AsRef::as_ref)
     }
 
-    /// Returns the objects that a change in a watch concerns: those that read a changed field, if the watch answers
-    /// their need (`is_answered`). For a cluster-scoped type, a need's namespace is ignored.
+    /// Returns the objects that a change in a watch concerns. Such an object reads a changed field, and the watch
+    /// answers the object's need (`is_answered`). Ignores a need's namespace for a cluster-scoped type.
     pub(super) fn concerned(
         &self,
         of: &ResourceType,
@@ -157,7 +157,7 @@ impl Needs {
             let Target::Labelled(selector) = target else { continue };
             let mut selected = difference.states().map(|item| item.carries(&selector.labels));
             match (selected.next(), selected.next()) {
-                // The object stays in the answer.
+                // The selector selects the object before and after the change.
                 (Some(true), Some(true)) => keys.extend(concerned_keys(readers, difference)),
                 (Some(true), _) | (_, Some(true)) => keys.extend(all_keys(readers)),
                 _ => {}
@@ -210,7 +210,7 @@ pub(super) fn concerned_keys<'a>(
     readers.iter().filter(|(fields, _)| difference.is_in(fields)).flat_map(|(_, keys)| keys)
 }
 
-/// Whether a target is of a type.
+/// Returns whether a target has this type.
 pub(super) fn is_of(target: &Target, of: &ResourceType) -> bool {
     match target {
         Target::Named(reference) => reference.api_version == of.api_version && reference.kind == of.kind,
@@ -297,9 +297,9 @@ mod tests {
             .map(Followed::from)
             .collect::<BTreeSet<_>>();
         assert!(!needs.set(&key("a"), both.clone()).is_empty());
-        assert!(needs.set(&key("a"), both.clone()).is_empty(), "the same again");
-        assert!(needs.set(&key("b"), both).is_empty(), "another key, nothing new");
-        assert!(needs.set(&key("a"), BTreeSet::new()).is_empty(), "still needed by the other");
+        assert!(needs.set(&key("a"), both.clone()).is_empty(), "the same needs again");
+        assert!(needs.set(&key("b"), both).is_empty(), "another object with the same needs");
+        assert!(needs.set(&key("a"), BTreeSet::new()).is_empty(), "the other object still needs both");
         assert!(!needs.set(&key("b"), BTreeSet::new()).is_empty());
         assert_eq!(needs.of_type(&of()).count(), 0);
         assert!(!needs.is_needed(&of(), "t", "g"));
@@ -329,7 +329,7 @@ mod tests {
         assert_eq!(concerned(&with("1", 1), &with("1", 2)), ["both", "whole", "x", "x by label"]);
         assert_eq!(concerned(&with("2", 1), &with("2", 2)), ["whole", "x"]);
         let moved = concerned(&with("1", 1), &with("2", 1));
-        assert_eq!(moved, ["both", "whole", "x by label", "y by label"], "it leaves the answer");
+        assert_eq!(moved, ["both", "whole", "x by label", "y by label"], "the selector selects the object no longer");
         let gone = needs.concerned(&of(), "t", "g", &Difference::new(Some(&with("1", 1)), None), |_| true);
         assert_eq!(names(gone), ["both", "whole", "x", "x by label", "y", "y by label"]);
     }

@@ -14,11 +14,12 @@ pub type Wake = dyn Fn(ObjectKey, Urgency) + Send + Sync;
 pub struct WatchOptions {
     /// The namespaces to watch.
     pub scope: Scope,
-    /// The operator's own namespace. Needs by name in this namespace are followed in every scope.
+    /// The operator's own namespace. The watch follows needs by name in this namespace, even if the namespace is
+    /// outside the scope.
     pub home: String,
     /// Whether to watch Secrets: their existence, their key names and a digest of their content.
     pub secrets: bool,
-    /// The key of those digests. Only this operator knows the key.
+    /// The key of the digests. Only this operator knows the key.
     pub digest_key: Vec<u8>,
     /// Whether the watch requests streaming lists, if the server supports them.
     pub streaming_lists: bool,
@@ -36,7 +37,7 @@ pub struct WatchOptions {
     /// Maximum number of bytes of a page. A longer page is read again as several smaller pages.
     pub page_bytes: usize,
     /// Maximum number of separate watches in a namespace for needed ConfigMaps, for ConfigMap selectors, and for needed
-    /// Secrets. Above this number, one watch on metadata replaces them.
+    /// Secrets. Above this number, one watch on metadata replaces the separate watches.
     pub most_named: usize,
     /// The limit for the needs of all objects in a namespace.
     pub allowance: Allowance,

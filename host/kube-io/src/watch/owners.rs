@@ -58,7 +58,7 @@ impl Owners {
         }
     }
 
-    /// Returns the child at a place, if the sweep found it.
+    /// Returns the child with this type, namespace and name, if the sweep found it.
     pub(super) fn stray_at(&self, place: &ChildPlace) -> Option<&Stray> {
         self.strays.get(place)
     }

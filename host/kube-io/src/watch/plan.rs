@@ -144,9 +144,9 @@ struct Needed<'a> {
 }
 
 /// Returns the watches for the needs of a guarded type, with the facts to extract. Usually each name and each selector
-/// has its own watch. A namespace with more than `most` names or selectors gets one watch on its metadata instead. It
-/// gets separate watches again at half that number, so that it does not switch with every object. `wide` returns the
-/// facts that the current metadata watch of a namespace extracts.
+/// has its own watch. A namespace with more than `most` names or selectors gets one metadata watch instead. The
+/// namespace gets separate watches again at half that number, so that single objects do not make it switch back and
+/// forth. `wide` returns the facts that the current metadata watch of a namespace extracts.
 pub(super) fn as_needed<'a>(
     of: &ResourceType,
     targets: impl Iterator<Item = &'a Target>,

@@ -36,7 +36,7 @@ pub(super) fn discovered(state: &mut State, found: Discovered, failed: BTreeMap<
         state.served.insert(of.clone(), served);
         changed.push(of);
     }
-    // Objects of a newly served type are not woken here, because the first list reports them.
+    // Do not wake objects of a newly served type here, because the first list reports them.
     plan(state);
     for of in changed {
         wakes.extend(state.claimers(&of));

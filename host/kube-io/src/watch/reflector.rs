@@ -1,7 +1,7 @@
 //! Follows one collection: lists it, watches it, and continues after every error.
 //!
-//! A [`Sink`] receives the objects. After every error, the reflector waits and retries. It lists again only if the
-//! server has forgotten the version of the watch, or after a long time, in case an event was lost.
+//! A [`Sink`] receives the objects. After every error, the reflector waits and retries. The reflector lists again only
+//! if the server has forgotten the version of the watch. It also lists after a long time, in case an event was lost.
 
 use std::{pin::pin, time::Duration};
 
@@ -31,15 +31,15 @@ use crate::backoff::{Backoff, in_millis};
 
 /// The annotation that marks the end of the initial events of a streaming list.
 const INITIAL_END: &str = "k8s.io/initial-events-end";
-/// Time by which a watch may exceed the end that the request asked for.
+/// Time by which a watch may outlast the timeout in its request.
 const WATCH_END_GRACE: Duration = Duration::from_secs(15);
 /// A watch that lived this long is treated as successful, even without events.
 const WATCH_SUCCESS_AGE: Duration = Duration::from_secs(5);
 /// Time within which a server must send all initial events. If a server needs longer, the reflector assumes that the
 /// server has no streaming lists.
 const INITIAL_EVENTS_TIMEOUT: Duration = Duration::from_mins(1);
-/// Number of failures in a row after which the reflector stops using streaming lists. It uses them again after a watch
-/// has worked.
+/// Number of failures in a row after which the reflector stops using streaming lists. The reflector uses streaming
+/// lists again after a watch has worked.
 const STREAMING_FAILURE_LIMIT: u32 = 3;
 
 /// The receiver of a collection's objects.
@@ -157,8 +157,8 @@ impl<S: Sink> Reflector<S> {
                     Ok(()) => {}
                     Err(WatchError::Gone) => {
                         // A server may forget the version once, whatever the reason. The reflector then lists at once,
-                        // because deleted objects still look alive. If the server forgets the version again before any
-                        // event, the reflector waits. Otherwise it would send nothing but lists.
+                        // because the cache may still contain deleted objects. If the server forgets the version again
+                        // before any event, the reflector waits. Otherwise the reflector would send nothing but lists.
                         if self.forgotten > 0 {
                             self.failed(&WatchError::Gone).await;
                         }

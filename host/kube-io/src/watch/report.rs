@@ -42,14 +42,14 @@ fn own_doing(state: &State, of: &ResourceType, barred: &BTreeSet<String>) -> Wat
         None if slot.cache.synced => WatchState::Synced,
         None => WatchState::Listing,
     });
-    // If no object needs the type now, it has no watches and is reported as synced.
+    // A type that no object needs now has no watches, and its state is synced.
     states.max_by_key(|state| rank(*state)).unwrap_or(WatchState::Synced)
 }
 
-/// Returns the listed namespaces in which the operator may read nothing while it may read in others. Usually such a
-/// namespace was deleted together with its Roles. If the operator may read in no namespace now but could read before,
-/// only namespaces that were never listed are barred. Readiness then waits for the rights in the other namespaces,
-/// because a server that starts may refuse everything.
+/// Returns the listed namespaces in which the operator may read nothing, although it may read in other namespaces.
+/// Usually such a namespace was deleted together with its Roles. If the operator may read in no namespace now but could
+/// read before, only namespaces that were never listed are barred. Readiness then waits for the rights in the other
+/// namespaces, because a starting server may refuse everything.
 pub(super) fn barred(state: &State) -> BTreeSet<String> {
     let mut sights: BTreeMap<&str, Sight> = BTreeMap::new();
     for (namespace, slot) in listed_stores(state) {
@@ -70,7 +70,7 @@ pub(super) fn is_barred(state: &State, namespace: &str) -> bool {
     here.peek().is_some() && here.all(|(_, slot)| slot.cache.is_refused())
 }
 
-/// Returns the stores of single namespaces. They exist only if the scope lists namespaces.
+/// Returns the stores of single namespaces. Such stores exist only if the scope lists namespaces.
 fn listed_stores(state: &State) -> impl Iterator<Item = (&str, &Slot)> {
     let stores = state.slots.iter().filter(|(spec, _)| spec.is_store());
     stores.filter_map(|(spec, slot)| Some((spec.namespace.as_deref()?, slot)))
@@ -130,7 +130,7 @@ fn is_outside(spec: &Spec, namespaces: &BTreeSet<String>) -> bool {
     spec.namespace.as_ref().is_none_or(|at| !namespaces.contains(at))
 }
 
-/// The types in the last report. With them, the next report can remove types that are no longer watched.
+/// The types in the last report. The next report removes the metrics of types that the operator no longer watches.
 #[derive(Debug, Default)]
 pub(super) struct Reported(Mutex<BTreeSet<ResourceType>>);
 

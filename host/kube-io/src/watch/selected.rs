@@ -1,6 +1,6 @@
-//! Needed ConfigMaps in a namespace with many label selectors. One watch on the metadata in the namespace replaces one
-//! watch for each selector. The watch stores hashes of the labels, and the operator reads each selected object
-//! separately.
+//! Needed ConfigMaps in a namespace with many label selectors. One watch on the metadata in the namespace replaces the
+//! separate watches of the selectors. The watch stores hashes of the labels, and the operator reads each selected
+//! object separately.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -40,7 +40,7 @@ pub(super) fn with_labels(slot: &Slot, labels: &Labels) -> Look {
     Look::Objects(found)
 }
 
-/// Returns the objects that need an object by its current labels, and that a change concerns.
+/// Returns the objects that need an object by its current labels and that a change of this object concerns.
 fn selecting(state: &State, spec: &Spec, name: &str, difference: &Difference<'_>) -> BTreeSet<ObjectKey> {
     let Some(slot) = state.slots.get(spec) else { return BTreeSet::new() };
     let selectors = state.needs.selectors(&spec.of, spec.namespace.as_deref());
@@ -82,9 +82,9 @@ pub(super) fn labelled_event(state: &mut State, handle: &Handle, event: &Event) 
     relabelled(state, handle, name, version, item)
 }
 
-/// Applies new labels of an object, or its deletion (`None`). If an object's selectors no longer select it, wakes that
-/// object at once. If an object's selectors select it now, wakes that object after the operator has read the selected
-/// one.
+/// Applies new labels of an object, or its deletion (`None`). Wakes each reader whose selectors no longer select the
+/// object at once. Wakes each reader whose selectors select the object now, but only after the operator has read the
+/// object.
 fn relabelled(state: &mut State, handle: &Handle, name: &Arc<str>, version: u64, item: Option<&CachedObject>) -> Wakes {
     let spec = &*handle.spec;
     let (before, is_named) = (all_selecting(state, spec, name), is_named(state, spec, name));
@@ -169,7 +169,7 @@ pub(super) fn labelled_fetched(
     let spec = &*handle.spec;
     let (selected_before, is_named) = (all_selecting(state, spec, name), is_named(state, spec, name));
     let Some(slot) = state.slot(handle) else { return Wakes::new() };
-    // An object that the watch does not know is deleted or about to be reported.
+    // If the watch does not know the object, the object was deleted, or an event will soon report it.
     if let Fetched::Object(item) = answer
         && slot.labels.of_name.contains_key(name)
     {

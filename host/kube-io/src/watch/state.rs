@@ -66,8 +66,8 @@ impl State {
         types
     }
 
-    /// Returns whether the operator can follow a target: every target in its scope, and needs by name in its own
-    /// namespace, where it has separate rights.
+    /// Returns whether the operator can follow a target. It can follow every target in its scope, and needs by name in
+    /// its own namespace, for which it has separate rights.
     pub(super) fn reaches(&self, target: &Target) -> bool {
         let at = target.namespace().unwrap_or_default();
         self.scope.holds(at) || (at == self.home && is_guarded(&target.of()) && matches!(target, Target::Named(_)))
@@ -184,7 +184,7 @@ impl State {
         self.slots.get_mut(&*handle.spec).filter(|slot| slot.id == handle.id)
     }
 
-    /// Returns the objects that need an object of a guarded type, and that its change concerns.
+    /// Returns the objects that need an object of a guarded type, and that a change of the needed object concerns.
     pub(super) fn concerned(&self, spec: &Spec, name: &str, difference: &Difference<'_>) -> Wakes {
         let namespace = spec.namespace.as_deref().unwrap_or_default();
         let keys = self.needs.concerned(&spec.of, namespace, name, difference, |target| spec.answers(target));

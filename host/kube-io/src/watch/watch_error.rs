@@ -99,7 +99,7 @@ impl WatchError {
     }
 
     /// Returns whether no server handled the request: the server shuts down, starts or is overloaded, or a proxy in
-    /// front of it answered.
+    /// front of the server answered.
     pub(super) fn is_outage(&self) -> bool {
         matches!(self, Self::Silent | Self::Connection(_) | Self::Answered { code: 429 | 502..=504, .. })
     }
@@ -128,7 +128,7 @@ impl WatchError {
     }
 }
 
-/// Returns the text after a colon. Returns an empty text if the text is empty.
+/// Puts a colon before a text. Returns an empty text unchanged.
 fn behind(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!(": {text}") }
 }

@@ -1,5 +1,5 @@
-//! Children that an owner is writing now. The watch may report a write before its answer arrives. The writer must not
-//! be woken by its own write.
+//! Children that an owner is writing now. The watch may report a write before the answer to the write arrives. The
+//! watch must not wake the writer for its own write.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::object_key::ObjectKey;
 
-/// Returns the owner in a manifest, and the place of the child.
+/// Returns the owner in a manifest, and the type, namespace and name of the child.
 fn writer(state: &State, child: &Value) -> Option<(ChildPlace, ObjectKey)> {
     let owner = owner_of(child)?;
     let primary = state.coverage.primary_of(&owner.of)?;

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use kaos_policy::names::{is_label, is_subdomain};
 
-/// The output format of an answer.
+/// Output format of a verb.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Form {
     /// For people
@@ -19,7 +19,7 @@ pub(super) fn namespace(text: &str) -> Result<String, String> {
     if is_label(text) { Ok(text.to_owned()) } else { Err(format!("not the name of a namespace: {remedy}")) }
 }
 
-/// Parses one namespace of a list. The list may have spaces between its entries.
+/// Parses one entry of a list of namespaces, with or without spaces around the entry.
 pub(super) fn one_namespace(text: &str) -> Result<String, String> {
     namespace(text.trim())
 }

@@ -5,7 +5,7 @@ use kaos_policy::settings::{Layer, Origin};
 
 use crate::presets::{Preset, PresetError};
 
-/// The preset to start from.
+/// The `--compatibility` flag.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Compatibility {
     /// Preset whose defaults apply if no other setting is given: kaos-0.1, kaos-0.8, or a file; without a preset, the
@@ -15,17 +15,18 @@ pub(super) struct Compatibility {
 }
 
 impl Compatibility {
-    /// Returns the value for a preset of this name.
+    /// Creates the flag from the name of a preset.
     pub(super) fn of(compatibility: Option<String>) -> Self {
         Self { compatibility }
     }
 
-    /// Returns the name from the flag.
+    /// Returns the preset that the user named.
     pub(super) fn name(&self) -> Option<&str> {
         self.compatibility.as_deref()
     }
 
-    /// Replaces a preset in `layers` by this preset. Without the flag, returns the layers unchanged.
+    /// Replaces the preset in `layers` by the preset that the user named. Without the flag, returns the layers
+    /// unchanged.
     pub(super) fn over(&self, mut layers: Vec<Layer>) -> Result<Vec<Layer>, PresetError> {
         if let Some(name) = &self.compatibility {
             layers.retain(|layer| !matches!(layer.origin, Origin::Preset(_)));

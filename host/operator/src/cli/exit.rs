@@ -8,10 +8,10 @@ use crate::error_text::told;
 /// The input is unusable, or the verb could not answer.
 pub(super) const UNUSABLE: u8 = 2;
 
-/// The verb worked, and its answer is no, or not yet.
+/// The verb worked, and its answer is "no" or "not yet".
 pub(super) const HELD_BACK: u8 = 1;
 
-/// Ends a verb that uses exit code 2 for changes or findings: prints an error, if any, and exits with code 1.
+/// Ends a verb for which exit code 2 means changes or findings. After an error, prints the error and exits with code 1.
 pub(super) fn or_held_back(done: anyhow::Result<ExitCode>) -> ExitCode {
     done.unwrap_or_else(|error| {
         complain("error", told(error.as_ref()));

@@ -3,7 +3,7 @@
 use clap::Args;
 use kaos_policy::contract::Cluster;
 
-/// The namespace of the operator that a verb is about.
+/// The flag for the operator's namespace.
 #[derive(Debug, Args)]
 pub(super) struct Home {
     /// Namespace that the operator runs in

@@ -27,9 +27,9 @@ pub(super) struct GrantableFlags {
     #[arg(long, env = "GRANTABLE_EMITS", value_delimiter = ',', value_name = "A,B", value_parser = kind)]
     grantable_emits: Option<Vec<GrantableEntry<GroupKind>>>,
     /// Kinds that installed policies may read, by their claims or by grants in their policy.yaml, in addition to the
-    /// objects that they answer for; `none` allows no kinds; default: all kinds that the operator has rights for, but
-    /// policies of other namespaces may read only these kinds of Kubernetes: ConfigMap, Secret, and the kinds that the
-    /// default policies read
+    /// objects that they answer for; `none` allows no kinds; default: all kinds that the operator has rights for; of
+    /// Kubernetes' own kinds, policies outside the operator's namespace may read only ConfigMap, Secret, and the kinds
+    /// that the default policies read
     #[arg(long, env = "GRANTABLE_READS", value_delimiter = ',', value_name = "A,B", value_parser = kind)]
     grantable_reads: Option<Vec<GrantableEntry<GroupKind>>>,
 }

@@ -4,17 +4,17 @@ use clap::Args;
 
 use crate::{group_kind::GroupKind, left_out::LeftOut};
 
-/// The flag. `run` and `rbac` have it, because it decides which rights the operator needs.
+/// The `--without` flag of `run` and `rbac`. The flag decides which rights the operator needs.
 #[derive(Debug, Args)]
 pub(super) struct Without {
-    /// Kinds that the operator leaves alone although a policy can use them, such as NetworkPolicy.networking.k8s.io; it
-    /// needs no rights for them, and policies count them as not served
+    /// Kinds that the operator leaves alone although a policy can use them, such as NetworkPolicy.networking.k8s.io;
+    /// the operator needs no rights for these kinds, and policies treat them as not served
     #[arg(long, env = "WITHOUT_KINDS", value_delimiter = ',', value_name = "A,B")]
     without: Vec<GroupKind>,
 }
 
 impl Without {
-    /// Returns the types.
+    /// Returns the types that the operator leaves alone.
     pub(super) fn left_out(&self) -> LeftOut {
         LeftOut::new(self.without.iter().cloned())
     }

@@ -55,9 +55,9 @@ enum Verb {
     /// Print the minimal rights that the operator needs, ready for `kubectl apply -f -`
     Rbac(rbac::Rbac),
     /// Print which pods an upgrade from KAOS's own operator would replace, which features would be lost, and which
-    /// values to set before
+    /// values to set before the upgrade
     UpgradeCheck(upgrade_check::UpgradeCheck),
-    /// Remove the operator's finalizers from all objects, so that they can be deleted without the operator
+    /// Remove the operator's finalizers from all objects, so that users can delete the objects without the operator
     Release(release::Release),
     /// Compile a component, within the limits in the arguments
     #[command(name = COMPILE_CHILD, hide = true)]

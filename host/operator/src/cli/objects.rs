@@ -46,7 +46,8 @@ pub(super) fn documents(sources: InputPaths<'_>, catalogue: &KnownCrds) -> Optio
     usable.then_some(documents)
 }
 
-/// Warns of objects if their group is known but does not have their kind. An API server would refuse such objects.
+/// Warns of each object whose kind does not exist in its group, if the group is known. An API server would refuse such
+/// an object.
 pub(super) fn warn_of_strangers(documents: &[Document], catalogue: &KnownCrds, claimed: &[&ResourceType]) {
     for Document { origin, identity, .. } in documents {
         let claimed = claimed.iter().filter(|of| of.group() == identity.group).map(|of| of.kind.as_str());

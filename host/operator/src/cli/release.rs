@@ -37,11 +37,12 @@ const HOLDER: &str = "kaos-operator-release";
 /// Arguments of `release`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Deletes also the records of policies whose ConfigMap was deleted; with --namespaces and without \
-        --for-good, only those of policies from these namespaces. Keeps the records with --keep-lease, and if an \
-        object was not released. If the user may read no object of a namespace, for example of a deleted one, the verb \
-        prints a warning and skips it; this is not a failure. Exit codes: 0 no object that the user may read has the \
-        finalizers any more; 1 some objects could not be released; 2 the cluster cannot be reached."
+    after_help = "Also deletes the records of policies whose ConfigMap was deleted. With --namespaces and without \
+        --for-good, the verb deletes only the records of policies from these namespaces. With --keep-lease, or if an \
+        object was not released, the verb keeps all records. If the user may read no object of a namespace, for \
+        example because the namespace was deleted, the verb prints a warning and skips the namespace; this is not a \
+        failure. Exit codes: 0 no object that the user may read has the finalizers any more; 1 some objects could not \
+        be released; 2 the cluster cannot be reached."
 )]
 pub(super) struct Release {
     #[command(flatten)]
@@ -55,8 +56,8 @@ pub(super) struct Release {
     /// Namespaces to release objects in; all namespaces if none is given
     #[arg(long, env = "WATCH_NAMESPACES", value_delimiter = ',', value_name = "A,B", value_parser = super::one_namespace)]
     namespaces: Vec<String>,
-    /// Also delete the objects that the operator stored for itself, as the verb does without --namespaces; for an
-    /// operator that works only in the listed namespaces and is uninstalled for good
+    /// Also delete the objects that the operator stored for itself; needed only with --namespaces, before the operator
+    /// is uninstalled for good
     #[arg(long, conflicts_with = "keep_lease")]
     for_good: bool,
     /// Component of another policy; also releases the objects of the kinds that it claims
@@ -109,8 +110,8 @@ impl Release {
                     Err(error) => events.push(unlisted(&error)),
                 }
                 release(&client, &finalizers, &scope, dry_run, |event| events.push(event)).await?;
-                // If an object may still have a finalizer, keep the records: the next run, possibly with more rights,
-                // reads from them which kinds to release.
+                // If an object may still have a finalizer, keep the records. The next run, possibly with more rights,
+                // reads the kinds to release from these records.
                 if !keep_lease && !events.iter().any(is_left) {
                     events.extend(forget_records(&client, &operator_namespace, &goes, dry_run).await);
                 }
@@ -265,8 +266,8 @@ fn say(event: &Event, dry_run: bool, out: &mut Output) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the warning about a namespace (or the cluster) whose objects the user may not read, with a remedy in case
-/// such objects still have finalizers.
+/// Returns the warning about a namespace (or the cluster) whose objects the user may not read. The warning contains a
+/// remedy, because such objects may still have finalizers.
 fn barred(namespace: Option<&str>, because: &str) -> String {
     let (place, flag) = match namespace {
         Some(namespace) => (format!("in namespace {namespace}"), format!(" --namespaces {namespace}")),

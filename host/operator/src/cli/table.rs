@@ -126,7 +126,11 @@ mod tests {
         let narrow = shown(&[["a", &long, "spec.a"]], Some(40));
         let lines: Vec<_> = narrow.lines().map(|line| line.chars().count()).collect();
         assert!(lines.iter().all(|length| *length <= 40) && narrow.contains("xx…   spec.a"), "{narrow}");
-        assert_eq!(shown(&[["a", "b", "c"]], Some(3)).lines().count(), 2, "nothing is cut to nothing");
+        assert_eq!(
+            shown(&[["a", "b", "c"]], Some(3)).lines().count(),
+            2,
+            "a heading and one row, even if no column fits"
+        );
     }
 
     #[test]

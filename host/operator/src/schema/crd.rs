@@ -9,7 +9,7 @@ use super::{Finding, Segment, json_schema, path, structural};
 /// Why a CRD cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CrdError {
-    /// The document has another kind.
+    /// The document is not a CRD.
     #[error("not a CustomResourceDefinition of apiextensions.k8s.io/v1")]
     OtherKind,
     /// A required field is missing.

@@ -1,7 +1,7 @@
 //! Checks an object offline against the schema of its CRD, as an API server does.
 //!
 //! Admission drops and reports unknown fields, sets defaults, drops nulls that have no meaning, and validates all other
-//! fields. It does not evaluate CEL rules, because policies refuse the same objects.
+//! fields. Admission does not evaluate CEL rules, because policies refuse the same objects.
 
 mod crd;
 mod json_schema;
@@ -55,7 +55,7 @@ impl KnownCrds {
     }
 
     /// Changes and checks an object as an API server does before the server stores the object. Leaves an object without
-    /// a CRD unchanged. Ignores `status`, because the server does not accept it from users.
+    /// a CRD unchanged. Ignores `status`, because the server does not accept a status from users.
     pub fn admit(&self, group: &str, kind: &str, object: &mut Value) -> Admission {
         let Some(crd) = self.by_type.get(&(group.to_owned(), kind.to_owned())) else { return Admission::default() };
         let api_version = object["apiVersion"].as_str().unwrap_or_default();
@@ -77,7 +77,7 @@ impl KnownCrds {
     }
 }
 
-/// Removes the fields of a status that its schema does not declare.
+/// Removes the fields of a status that `schema` does not declare.
 pub fn project(schema: &Value, status: &mut Value) {
     structural::prune_part(schema, status);
 }

@@ -15,7 +15,7 @@ pub(super) fn prune(schema: &Value, object: &mut Value) -> Vec<Finding> {
     findings
 }
 
-/// Removes the fields of a part of an object that are not in its schema.
+/// Removes the undeclared fields of one part of an object, such as its status. `schema` is the schema of this part.
 pub(super) fn prune_part(schema: &Value, part: &mut Value) {
     prune_at(schema, part, false, &mut Vec::new(), &mut Vec::new());
 }

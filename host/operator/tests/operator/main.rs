@@ -51,7 +51,7 @@ async fn stalled_policy_is_asked_again_and_not_blamed() {
     stage.apply(&kite::object("stalls", &json!({"image": "x"}))).await;
     let object = stage.until_ready("stalls").await;
     assert_eq!(object["status"]["phase"], "Ready");
-    assert_eq!(stage.events("stalls"), ["Ready"], "nothing was told of it");
+    assert_eq!(stage.events("stalls"), ["Ready"], "a stall causes no Event");
 }
 
 #[tokio::test(start_paused = true)]

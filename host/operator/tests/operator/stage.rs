@@ -192,8 +192,8 @@ impl Stage {
         of_operator.map(text).collect()
     }
 
-    /// Makes the children look like children of the Go operator: without this operator's labels and annotations, with
-    /// the Go operator's hash and field manager, and with a field that is no longer planned.
+    /// Makes the children look like children of the Go operator. Removes this operator's labels and annotations. Adds
+    /// the Go operator's hash and field manager, and a field that is not in the plan.
     pub(crate) async fn make_it_look_earlier(&self, name: &str) {
         for (group, plural) in [("", "configmaps"), ("", "services"), ("apps", "deployments")] {
             let api = self.child_api(group, plural);

@@ -1,6 +1,6 @@
 //! Checks that `render` predicts the behaviour of a running operator. A seed draws objects, pins, namespaces, packages
 //! and settings of every layer. The test compares the operator's children and statuses with `render` on a dump of the
-//! cluster. It also compares a plan on the dump with a plan on the cluster.
+//! cluster. The test also compares a plan on the dump with a plan on the cluster.
 //!
 //! `KAOS_SEED` selects a single seed, and `KAOS_ROUNDS` sets the number of seeds.
 
@@ -135,7 +135,7 @@ impl Play<'_> {
             before = now;
         }
         let revisions = self.stage.cluster.objects("kaos.tools", "policyrevisions");
-        panic!("seed {}: it does not settle: {:#?}\n{revisions:#?}", self.seed, self.objects());
+        panic!("seed {}: the cluster does not settle: {:#?}\n{revisions:#?}", self.seed, self.objects());
     }
 
     fn run(&self, arguments: &[&str], with_settings: bool) -> Ran {
@@ -192,7 +192,7 @@ impl Play<'_> {
         counts
     }
 
-    /// Checks that a package serves exactly if `render` prints no warning about it.
+    /// Checks that a package serves if, and only if, `render` prints no warning about the package.
     fn packages(&self, play: &str, stderr: &str) -> usize {
         let revisions = self.stage.cluster.objects("kaos.tools", "policyrevisions");
         let mut serving = 0;
@@ -216,7 +216,7 @@ impl Play<'_> {
 
     /// Checks that a plan on the dump equals a plan on the cluster.
     async fn plans_alike(&self, play: &str, file: &str) {
-        // Skip other operators: a plan knows neither the flags of the operator nor the settings in its environment.
+        // Skip an operator that started with settings: a plan knows neither the operator's flags nor its environment.
         if !self.drawn.is_plain() {
             return;
         }

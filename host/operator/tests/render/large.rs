@@ -12,7 +12,7 @@ fn an_oversized_peer_is_refused_and_an_object_that_reads_only_its_address_is_not
     assert_eq!(ran.code, 1, "{}", ran.stderr);
     let list = ran.json();
     assert!(list[1]["refused"].is_null(), "{}", list[1]["refused"]);
-    assert_eq!(list[2]["refused"]["reason"], "Invalid", "the peer itself says too much");
+    assert_eq!(list[2]["refused"]["reason"], "Invalid", "the peer itself is too large");
     let message = list[2]["refused"]["messages"][0]["message"].as_str().expect("a text");
     assert!(message.contains("80,000 fields are too many, at most 10,000"), "{message}");
 }
@@ -43,5 +43,8 @@ fn env_table_prints_a_long_value_in_full() {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(ran.stdout.contains(&long));
     let others = ran.stdout.lines().filter(|line| !line.contains("LONG"));
-    assert!(others.map(str::len).max().is_some_and(|longest| longest < 500), "the others are as long as they are");
+    assert!(
+        others.map(str::len).max().is_some_and(|longest| longest < 500),
+        "other lines are not padded to the longest line"
+    );
 }

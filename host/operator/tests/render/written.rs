@@ -32,11 +32,11 @@ fn yes_and_no_are_booleans_and_2_0_is_an_integer() {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let list = ran.json();
     let manifests = list[1]["manifests"].as_array().expect("a list");
-    assert!(manifests.iter().all(|manifest| manifest["kind"] != "Service"), "it is not exposed");
+    assert!(manifests.iter().all(|manifest| manifest["kind"] != "Service"), "the Agent is not exposed");
     let deployment = manifests.iter().find(|manifest| manifest["kind"] == "Deployment").expect("one");
     assert_eq!(deployment["spec"]["replicas"], 2);
     let refused = written("container: {env: [{name: A, value: yes}]}");
-    assert_eq!(refused.code, 2, "a value that is no text is refused by the API server, too");
+    assert_eq!(refused.code, 2, "the API server also refuses a value that is not a text");
     assert!(refused.stderr.contains("spec.container.env[0].value: "), "{}", refused.stderr);
 }
 
@@ -48,7 +48,7 @@ fn object_under_deletion_gets_no_manifests() {
     let list = ran.json();
     let entry = &list[0];
     assert_eq!((&entry["manifests"], &entry["notes"][0]["reason"]), (&serde_json::json!([]), &"BeingDeleted".into()));
-    assert!(render(&going, &[]).stderr.contains("note: "), "it is said");
+    assert!(render(&going, &[]).stderr.contains("note: "), "a note names the deletion");
 }
 
 #[test]

@@ -31,8 +31,8 @@ const PACE: Duration = Duration::from_millis(100);
 const SWAPS: (u32, u32) = (20, 8);
 /// The number of measurements.
 const POINTS: u32 = 40;
-/// The allowed growth of the memory from the second to the last quarter of the time: this share, plus this many MiB.
-/// Histories fill up in the first minutes, so a run of less than ten minutes proves little.
+/// The allowed growth of the memory from the second to the last quarter of the run: a share of the memory, plus some
+/// MiB. Histories fill up in the first minutes, so a run of less than ten minutes proves little.
 const BOUND: (f64, f64) = (0.10, 8.0);
 
 /// A running demo.
@@ -154,5 +154,5 @@ async fn the_demo_takes_no_more_memory_in_the_second_half_of_swaps_and_edits() {
     let (middle, end) = (median(&curve[quarter..2 * quarter]), median(&curve[3 * quarter..]));
     let allowed = middle * (1.0 + BOUND.0) + BOUND.1;
     println!("{middle:.1} MiB before the middle, {end:.1} MiB at the end, {allowed:.1} MiB allowed");
-    assert!(end <= allowed, "it grows: {middle:.1} MiB before the middle, {end:.1} MiB at the end");
+    assert!(end <= allowed, "the memory grows: {middle:.1} MiB before the middle, {end:.1} MiB at the end");
 }

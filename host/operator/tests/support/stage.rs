@@ -13,7 +13,7 @@ use crate::support::{Folder, PROGRAM, Ran, binary, isolated, run};
 /// The operator's namespace.
 pub(crate) const HOME: &str = "kaos-system";
 
-/// A cluster without an operator, and the access to it.
+/// A cluster without an operator, with the kubeconfig and the client for it.
 pub(crate) struct Stage {
     pub(crate) cluster: Cluster,
     _server: Server,
@@ -115,7 +115,7 @@ impl Process {
         let program = format!("{}/operator", stage.folder.path());
         std::fs::copy(PROGRAM, &program).unwrap();
         let mut command = isolated(&program);
-        // As in a container, it finds no compiled code.
+        // The operator finds no compiled code, as in a container.
         command.env_remove("XDG_CACHE_HOME");
         (Self::start(command, stage), program)
     }

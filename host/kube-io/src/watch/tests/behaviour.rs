@@ -41,7 +41,7 @@ async fn a_needed_object_that_does_not_exist_wakes_when_it_appears() {
     let target = named(&gadget(), "t", "g");
     let lookup = bench.watch.lookup();
     assert_eq!(lookup.look_up(&target), Sighting::Objects(vec![]));
-    assert!(lookup.pending().is_empty(), "it is known not to be there");
+    assert!(lookup.pending().is_empty(), "the absence is known");
     bench.watch.set_needs(&Bench::key("a"), [&target]).unwrap();
     bench.put(object(&gadget(), "g", json!({}))).await;
     bench.put(object(&gadget(), "other", json!({}))).await;
@@ -150,7 +150,7 @@ async fn needed_config_maps_are_watched_by_name_while_an_object_needs_them() {
         found.first().map(|found| found["data"]["x"].as_str().unwrap().to_owned())
     };
     assert_eq!(value(&bench).as_deref(), Some("1"));
-    assert!(bench.watch.set_needs(&Bench::key("b"), [&target]).unwrap(), "it is known already");
+    assert!(bench.watch.set_needs(&Bench::key("b"), [&target]).unwrap(), "the state of the need is already known");
     bench.put(config_map("c", "2")).await;
     bench.wakes(&["t/a", "t/b"]).await;
     assert_eq!(value(&bench).as_deref(), Some("2"));
@@ -159,13 +159,13 @@ async fn needed_config_maps_are_watched_by_name_while_an_object_needs_them() {
     assert_eq!(value(&bench), None);
     let is_read = |entry: &Entry| entry.attempt.resource == "configmaps" && entry.attempt.verb == Verb::Get;
     let reads = bench.requests().iter().filter(|entry| is_read(entry)).count();
-    assert_eq!(reads, 0, "the watch says all of it");
+    assert_eq!(reads, 0, "the watch contains the whole object");
     bench.watch.forget(&Bench::key("a"));
     bench.watch.forget(&Bench::key("b"));
     bench.quiet().await;
     let lookup = bench.watch.lookup();
     lookup.look_up(&target);
-    assert_eq!(lookup.pending().len(), 1, "nobody needed it any more");
+    assert_eq!(lookup.pending().len(), 1, "no object needs the ConfigMap any more");
 }
 
 #[tokio::test(start_paused = true)]

@@ -89,7 +89,7 @@ async fn run(seed: u64, streaming_lists: bool, dropped: f64) {
         })
         .collect();
     targets.extend(MANAGERS.map(|manager| labelled(&of("v1 ConfigMap"), MANAGED_BY, manager)));
-    // In every second run, there are so many needs that one watch replaces the separate ones.
+    // In every second run, there are so many needs that one watch replaces the separate watches.
     let more = if seed.is_multiple_of(2) { 0..0 } else { 0..10 };
     targets.extend(more.map(|i| labelled(&of("v1 ConfigMap"), "nobody-has", &i.to_string())));
     bench.watch.set_needs(&Bench::key("needy"), &targets).unwrap();

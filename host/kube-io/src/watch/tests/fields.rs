@@ -1,4 +1,4 @@
-//! Needs of some fields: a change wakes exactly the objects whose answer changes, and no wake is lost.
+//! Tests needs with paths of fields: a change wakes exactly the objects whose fields change, and no wake is lost.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -33,8 +33,8 @@ fn word(rng: &mut Rng) -> &'static str {
     WORDS[rng.usize(..WORDS.len())]
 }
 
-/// The targets: Gadgets and ConfigMaps, by name and by label. Many selectors make one watch on metadata replace the
-/// watches on ConfigMaps.
+/// The targets: Gadgets and ConfigMaps, by name and by label. With `is_wide`, there are so many selectors that one
+/// watch on metadata replaces the watches on ConfigMaps.
 fn targets(is_wide: bool) -> Vec<Target> {
     let maps = of("v1 ConfigMap");
     let mut all = vec![
@@ -58,12 +58,12 @@ fn needs(rng: &mut Rng, targets: &[Target]) -> Vec<Followed> {
     some.into_iter().map(|target| need(target, rng)).collect()
 }
 
-/// Whether a target is there only to make the selectors many.
+/// Returns whether a target only increases the number of selectors.
 fn is_unused(target: &Target) -> bool {
     matches!(target, Target::Labelled(selector) if selector.labels[0].0 == "nobody-has")
 }
 
-/// The answers to needs. The version of an object is not part of an answer.
+/// Returns the answers to needs, without the versions of objects.
 fn answers(bench: &Bench, needs: &[Followed]) -> Option<Vec<String>> {
     let (lookup, mut room) = (bench.watch.lookup(), 1 << 30);
     let mut answer = |need: &Followed| match lookup.look_up_fields(&need.target, &need.fields, &mut room) {
@@ -156,8 +156,8 @@ async fn a_change_wakes_exactly_the_objects_whose_answer_it_changes() {
     }
 }
 
-/// Passes that look, wait and look again, while objects change and watches break. A pass whose answer is no longer
-/// current must have been woken since it looked.
+/// Runs passes that look, wait and look again, while objects change and watches break. If the answer changed after a
+/// pass looked, the watch must have woken the object of the pass.
 async fn no_wake_is_lost(seed: u64) {
     let backoff = crate::backoff::Backoff { first: Duration::from_millis(100), max: Duration::from_secs(5) };
     let bench = Bench::start_with(WatchOptions { backoff, seed, ..options() }).await;

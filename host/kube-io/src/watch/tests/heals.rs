@@ -112,7 +112,7 @@ async fn a_malformed_object_is_counted_and_the_others_are_followed() {
 async fn unreadable_objects_do_not_delay_readable_ones() {
     let bench = Bench::start().await;
     let map = of("v1 ConfigMap");
-    // These are too many for separate watches.
+    // A hundred needs are too many for separate watches.
     let mut targets: Vec<_> = (0..100).map(|number| named(&map, "t", &format!("c{number}"))).collect();
     for number in 0..=100 {
         bench.put(config_map(&format!("c{number}"), "1")).await;
@@ -124,13 +124,13 @@ async fn unreadable_objects_do_not_delay_readable_ones() {
     bench.watch.set_needs(&Bench::key("a"), &targets).unwrap();
     // After this time, the retries are rare.
     tokio::time::sleep(Duration::from_mins(10)).await;
-    assert!(bench.requests().iter().any(|entry| entry.attempt.name == "c7"), "it was asked for");
+    assert!(bench.requests().iter().any(|entry| entry.attempt.name == "c7"), "the operator tried to read the object");
     targets.push(named(&map, "t", "c100"));
     bench.watch.set_needs(&Bench::key("a"), &targets).unwrap();
     let is_seen = |bench: &Bench| matches!(bench.watch.lookup().look_up(&targets[100]), Sighting::Objects(found) if found.len() == 1);
     bench.until("seen", is_seen).await;
     let again = bench.requests().into_iter().filter(|entry| entry.attempt.name == "c7").count();
-    assert_eq!(again, 0, "it did not have to wait for the one that cannot be read");
+    assert_eq!(again, 0, "the readable object did not wait for the unreadable object");
     bench.cluster.set_faults(NoFaults);
     let is_read = |bench: &Bench| matches!(bench.watch.lookup().look_up(&targets[7]), Sighting::Objects(found) if found.len() == 1);
     bench.until("read at last", is_read).await;
@@ -249,8 +249,8 @@ async fn a_server_that_forgets_at_once_where_we_were_is_not_asked_without_a_paus
     bench.wakes(&["t/b"]).await;
 }
 
-/// Refuses watches for a while, and then has forgotten their version. Records the time of this answer, and the time of
-/// the next list.
+/// Refuses watches for a while, and then answers that it forgot their version. Records the time of this answer, and the
+/// time of the next list.
 struct Restored {
     refused: usize,
     forgot: Arc<Mutex<Option<Instant>>>,

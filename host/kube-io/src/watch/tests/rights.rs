@@ -35,7 +35,7 @@ async fn rights_that_are_taken_away_are_told_and_heal_by_themselves() {
     bench.cluster.cut_watches();
     bench.until("refused", |bench| bench.watch.forbidden(&gadget()).is_some()).await;
     assert!(bench.watch.trouble(&gadget()).unwrap().contains("cannot watch resource \"gadgets\""));
-    assert!(bench.watch.waiting_for(&widget()).is_empty(), "what is refused is not waited for");
+    assert!(bench.watch.waiting_for(&widget()).is_empty(), "passes do not wait for a refused type");
     let text = bench.metrics.text();
     assert!(text.contains(r#"watch_errors_total{group="test.io",kind="Gadget",reason="forbidden"}"#), "{text}");
     assert!(text.contains(r#"watch_state{group="test.io",kind="Gadget",state="forbidden"} 1"#), "{text}");
@@ -77,7 +77,7 @@ async fn a_server_that_refuses_for_some_seconds_takes_nothing_back_that_was_seen
     bench.cluster.allow_everything();
     bench.until("given back", |bench| bench.watch.trouble(&gadget()).is_none()).await;
     assert!(!is_withheld(&bench, &target));
-    assert_eq!(bench.woken(), BTreeSet::new(), "nobody has anything to look at");
+    assert_eq!(bench.woken(), BTreeSet::new(), "no object needs a pass");
 }
 
 #[tokio::test(start_paused = true)]
@@ -91,7 +91,7 @@ async fn failed_authentication_withholds_no_known_object() {
     bench.until("the watch reports it", |bench| bench.watch.forbidden(&gadget()).is_some()).await;
     tokio::time::sleep(Duration::from_mins(10)).await;
     assert!(bench.watch.forbidden(&gadget()).is_some() && !is_withheld(&bench, &target));
-    assert_eq!(bench.woken(), BTreeSet::new(), "nobody has anything to look at");
+    assert_eq!(bench.woken(), BTreeSet::new(), "no object needs a pass");
 }
 
 #[tokio::test(start_paused = true)]
@@ -174,7 +174,7 @@ async fn a_listed_namespace_in_which_nothing_may_be_read_is_not_waited_for_while
     bench.until("synced", |bench| bench.watch.synced().is_ok()).await;
     assert_eq!(bench.watch.barred(), BTreeSet::from(["u".to_owned()]));
     assert_eq!(bench.woken(), BTreeSet::from(["t/a".to_owned()]));
-    // A separate metric reports the namespace. The watch does not look broken while the scope lists the namespace.
+    // A separate metric reports the namespace. The metric of the watch's state ignores the namespace.
     let text = bench.metrics.text();
     assert!(text.contains(r#"watch_state{group="test.io",kind="Widget",state="synced"} 1"#), "{text}");
     assert!(text.contains("namespaces_barred 1"), "{text}");
@@ -200,7 +200,7 @@ async fn u_is_not_waited_for(bench: &Bench) {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     let tried = bench.requests().into_iter().filter(|entry| entry.attempt.namespace == "u").count();
-    assert!(tried > 0, "nothing was asked for");
+    assert!(tried > 0, "the operator sent no requests");
 }
 
 #[tokio::test(start_paused = true)]
@@ -223,7 +223,7 @@ async fn a_listed_namespace_in_which_nothing_may_be_read_is_not_waited_for_while
         u_is_not_waited_for(&bench).await;
         bench.cluster.set_faults(NoFaults);
         u_is_not_waited_for(&bench).await;
-        assert_eq!(bench.woken(), BTreeSet::new(), "nobody has anything to look at");
+        assert_eq!(bench.woken(), BTreeSet::new(), "no object needs a pass");
     }
     // A server that starts may not know the Roles yet.
     bench.cluster.authorise(|attempt| attempt.user != "operator");

@@ -99,7 +99,7 @@ const CHANGE: (&str, &str) = (
 /// Interval at which the demo reads the cluster.
 const FRAME: Duration = Duration::from_millis(100);
 
-/// The cluster is treated as settled after this time without a change.
+/// Time without a change after which the demo treats the cluster as settled.
 const QUIET: Duration = Duration::from_secs(2);
 
 impl Demo {

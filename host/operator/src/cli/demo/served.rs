@@ -1,6 +1,6 @@
 //! The kinds that the cluster of the demo serves.
 
-/// Returns a clause that lists these kinds, for help texts and errors.
+/// Returns a clause that lists the kinds of the demo's cluster, for help texts and errors.
 pub(super) fn served() -> String {
     let of_group =
         |(group, kind): (&str, &str)| if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };

@@ -1,5 +1,5 @@
-//! The packages that the demo installs while it runs: settings, and another component. Users install the same kind of
-//! ConfigMaps.
+//! The packages that the demo installs while it runs: settings, and another component. Users install packages in the
+//! same way, as ConfigMaps.
 
 use std::collections::BTreeMap;
 
@@ -35,8 +35,7 @@ pub(super) fn settings(layers: Vec<Layer>) -> anyhow::Result<Vec<Packed>> {
     packed.collect()
 }
 
-/// Packs another component. The component represents another build of a default policy: it has other bytes and another
-/// `policy.yaml`.
+/// Packs a default policy as if it came from another build, with other bytes and another `policy.yaml`.
 pub(super) fn component() -> anyhow::Result<Packed> {
     let (name, text) = FILE;
     let file = PolicyFile::parse(text).context(name)?;
@@ -47,7 +46,8 @@ pub(super) fn component() -> anyhow::Result<Packed> {
     Ok(pack(&format!("policy-{policy}"), HOME, &file, Some(&[component, BUILD].concat()))?)
 }
 
-/// A custom section of a Wasm file: id, length, length of the name, name, content. This section makes the bytes differ.
+/// A custom section of a Wasm file: id, length, length of the name, name, content. The demo appends this section to a
+/// component, so that the component's digest changes.
 const BUILD: &[u8] = b"\x00\x08\x05build2\x0a";
 
 #[cfg(test)]

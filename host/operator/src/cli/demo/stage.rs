@@ -27,10 +27,10 @@ use serde_json::{Value, json};
 use super::{changes::Children, row::Row};
 use crate::input::Document;
 
-/// Time that a pod takes to become ready: long enough to watch it.
+/// Time until a simulated pod becomes ready: long enough for a user to see the pod start.
 const POD_STARTS: Duration = Duration::from_millis(1500);
 
-/// The number of changes of each type that the cluster keeps for watches. The limit is low because each change of a
+/// The number of changes that the cluster keeps for watches of one type. The limit is low because each change of a
 /// policy's ConfigMap contains the whole component.
 const CHANGES: usize = 128;
 /// The number of requests that the journal of the cluster keeps.
@@ -91,7 +91,7 @@ impl Stage {
         self.folder.kubeconfig()
     }
 
-    /// Returns the namespaces of the sample.
+    /// Returns the namespaces of the applied objects.
     pub(super) fn namespaces(&self) -> &[String] {
         &self.namespaces
     }
@@ -144,7 +144,7 @@ impl Stage {
         let name = object.metadata.name.clone().unwrap_or_default();
         match api.patch(&name, &PatchParams::apply(MANAGER_OF_THE_SAMPLE).force(), &Patch::Apply(&object)).await {
             Ok(_) => Ok(()),
-            // The server's message explains the error without any context.
+            // Adds no context, because the server's message explains the error.
             Err(kube::Error::Api(status)) => Err(anyhow!("{}", status.message)),
             Err(error) => Err(error.into()),
         }

@@ -1,4 +1,4 @@
-//! Simulates for the verbs how the operator chooses policies: which policy would answer for which object.
+//! Simulates how the operator chooses the policy for each object. The verbs predict the operator's choice with this.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -54,7 +54,7 @@ pub(in crate::cli) struct Shipped {
     pub(super) predecessor: Option<String>,
 }
 
-/// All policies and settings at one time.
+/// The policies and settings that serve in a cluster at one moment.
 #[derive(Debug, Clone)]
 pub(in crate::cli) struct PolicySet {
     /// The default policies.
@@ -119,8 +119,8 @@ impl PolicySet {
         }
     }
 
-    /// Tries a package of this set, as the operator does before the package serves. Fails if policies' plans for their
-    /// own samples become invalid.
+    /// Tries a package of this set, as the operator does before the package serves. Fails if the package makes a
+    /// policy's plan for its own sample invalid.
     pub(super) fn try_package(&self, revision: &str, loader: &Loader) -> anyhow::Result<()> {
         let (mut revisions, serving) = self.revisions();
         let Some(content) = revisions.entries.get(revision).map(|entry| entry.content.clone()) else { return Ok(()) };
@@ -130,12 +130,12 @@ impl PolicySet {
         };
         match try_all(&cases, is_valid).now_or_never() {
             Some(Err(misfit)) => bail!("{}", misfit.told_of(&content).1),
-            // `None` never happens, because the trial above never has to wait.
+            // The trial never waits, so it never returns `None`.
             Some(Ok(())) | None => Ok(()),
         }
     }
 
-    /// Fails if settings from a file do not fit the schema of any policy of their name. The message names the file.
+    /// Fails if no policy of this name accepts the settings from a file. The message names the file.
     pub(super) fn accepts(&self, new: &Shipped) -> Result<(), SettingsErrors> {
         let (Some(name), Some(origin), None) = (&new.file.name, &new.written_in, &new.policy) else { return Ok(()) };
         let layer = [Layer::tree(origin.clone(), name, new.file.settings.clone())];
@@ -180,7 +180,7 @@ impl PolicySet {
         Some(unfit.told_of(&new.entry(&self.home).content).1)
     }
 
-    /// Returns all revisions in the operator's own type, and the names of the revisions that serve.
+    /// Returns all revisions as the type that the operator uses, and the names of the revisions that serve.
     fn revisions(&self) -> (RevisionSet, BTreeSet<String>) {
         let entry = |shipped: &Shipped| (shipped.revision.to_string(), shipped.entry(&self.home));
         let entries: BTreeMap<String, AdmittedRevision> = self.shipped.iter().chain(&self.before).map(entry).collect();
@@ -196,13 +196,13 @@ impl PolicySet {
             let (earlier, waiting) = (revisions.claimed(&replaces), revisions.kept_waiting(&before));
             revisions.claim(PLANNED, earlier, &serving, &waiting, Timestamp::MAX);
         }
-        // This call is the same as when the operator activates a package: if a tenant's policy does not fit together
-        // with the other policies, the tenant's policy does not serve.
+        // The operator makes the same call when it activates a package. If a tenant's policy does not fit together with
+        // the other policies, the tenant's policy does not serve.
         revisions.arrange_with(Some(PLANNED), &serving, &self.shared)
     }
 
-    /// Installs the resulting policy table into a catalogue. Fails if the planned package would not serve. Conflicts
-    /// between other packages are not an error: the result contains them.
+    /// Builds the policy table from this set, and installs the table into a catalogue. Fails if the planned package
+    /// would not serve. Conflicts between other packages are not an error: the result contains them.
     pub(in crate::cli) fn install(&self, catalogue: &Catalogue) -> anyhow::Result<Installed> {
         if let Some(why) = self.misfit_with(PLANNED) {
             bail!("{why}");

@@ -24,7 +24,7 @@ pub(super) struct Build {
 }
 
 impl Build {
-    /// Writes the component. `policy check` checks it.
+    /// Writes the component. Only `policy check` checks the component.
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         let Self { file, output } = self;
         let module = reading::bytes(&file, MODULE)?;
@@ -34,8 +34,8 @@ impl Build {
         if !wasm::is_core(&module) {
             bail!("{}: not a core module: build it with --target wasm32-unknown-unknown", file.display());
         }
-        // wit-bindgen writes the types of the exports into sections of this name. Without these sections, a module
-        // cannot become a component.
+        // wit-bindgen writes the types of the exports into sections whose names begin with `component-type`. A module
+        // without such a section cannot become a component.
         if !wasm::has_custom_section(&module, "component-type") {
             bail!(
                 "{}: exports no contract: name your type in kaos_policy_sdk::export_policy! or export_overlay!",

@@ -1,5 +1,5 @@
-//! Lists and deletes the chunks of packages. Also finds chunks that no index lists any more. The index is the ConfigMap
-//! of the package that lists its chunks.
+//! Lists and deletes the chunks of packages. Also finds chunks that no index lists any more. A package's index is the
+//! ConfigMap that lists the package's chunks.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -13,10 +13,10 @@ use kube::{
 
 use crate::package::{CHUNK, INDEX_ANNOTATION, LABEL, chunk_names};
 
-/// A chunk that is younger than this may belong to a push that is still running, because a push writes the index last.
+/// Age below which a chunk may belong to a running push. A push writes the chunks first and the index last.
 const PUSHED: Duration = Duration::from_mins(10);
 
-/// The version of a chunk that the verb read.
+/// A chunk in the version that the verb read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Chunk {
     pub(super) name: String,
@@ -55,8 +55,8 @@ pub(super) async fn of_namespace(client: &Client, namespace: &str) -> anyhow::Re
     Ok(chunks)
 }
 
-/// Returns the chunks of a namespace that no index lists any more. If the user may not read an index, leaves out its
-/// chunks, because the index may still list them.
+/// Returns the chunks of a namespace that no index lists any more. If the user may not read an index, leaves out the
+/// index's chunks, because the index may still list these chunks.
 pub(super) async fn left_over(client: &Client, namespace: &str, now: Timestamp) -> anyhow::Result<Vec<String>> {
     let mut left = Vec::new();
     for (index, mut chunks) in of_namespace(client, namespace).await? {
@@ -76,8 +76,9 @@ pub(super) async fn left_over(client: &Client, namespace: &str, now: Timestamp) 
     Ok(left)
 }
 
-/// Deletes a chunk, unless it changed after the verb read it, or its index lists it again. The index may list it again
-/// because another push of the same component gives its chunks the same names. Other indexes cannot use the chunk.
+/// Deletes a chunk, unless the chunk changed after the verb read it, or the index lists the chunk again. The index
+/// lists the chunk again after a new push of the same component, because the chunks then get the same names. Other
+/// indexes cannot use the chunk.
 pub(super) async fn remove(client: &Client, namespace: &str, index: &str, chunk: &Chunk) -> anyhow::Result<Fate> {
     let Chunk { name, uid, resource_version, .. } = chunk;
     let place = |name: &str| format!("ConfigMap {namespace}/{name}");

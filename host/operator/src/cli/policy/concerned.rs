@@ -1,4 +1,4 @@
-//! Finds the objects for which a revision answers, and reads from their status whether their children match the plan.
+//! Finds the objects for which a revision answers. The status of each object shows whether the children match the plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,8 +35,8 @@ pub(super) struct Concerned {
 }
 
 impl Concerned {
-    /// Reads the objects. Call this before the package is installed. `home` is the operator's namespace, and `all` are
-    /// the revisions in it.
+    /// Reads the objects. Call this before the verb installs the package. `home` is the operator's namespace, and `all`
+    /// contains the revisions of this operator.
     pub(super) async fn of(client: Client, package: &Package, home: &str, all: &[Revision]) -> anyhow::Result<Self> {
         let namespaces = match package.namespace.as_str() {
             namespace if namespace == home => package.file.scope.namespaces.clone(),
@@ -47,8 +47,8 @@ impl Concerned {
         Ok(concerned)
     }
 
-    /// Returns the objects for which another policy answers instead of this revision. Adds the objects whose children
-    /// differ from the plan now and did not differ before.
+    /// Returns the objects for which another policy answers instead of this revision. Also returns the objects whose
+    /// children differ from the plan now, but did not differ before the installation.
     pub(super) async fn left(&self, revision: &Revision, all: &[Revision]) -> anyhow::Result<Unplanned> {
         let without = self.unplanned(|object| goes_without(object, name(revision)), all).await?;
         let mut left = self.unplanned(unapplied, all).await?;
@@ -123,7 +123,7 @@ fn goes_without(object: &Value, revision: &str) -> Option<String> {
     message.contains(&format!("policy revision {revision} ")).then(|| message.to_owned())
 }
 
-/// Returns why the children of an object differ from the plan; `None` if they match it.
+/// Returns why the children of an object differ from the plan; `None` if the children match the plan.
 fn unapplied(object: &Value) -> Option<String> {
     let (reason, message) = condition(object, "Applied", "False")?;
     UNPLANNED.contains(&reason).then(|| format!("{reason}: {message}"))

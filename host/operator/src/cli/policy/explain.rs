@@ -121,8 +121,7 @@ impl Explain {
     }
 }
 
-/// Asks the chosen policy. If the policy fails on the object, or asks for a fallback, then asks the predecessor, as the
-/// operator does.
+/// Asks the chosen policy for a plan. As in the operator, the predecessor answers if the policy fails on the object.
 fn decide(
     kind: Arc<Kind>,
     asking: impl Fn(&Kind) -> anyhow::Result<Arc<Entry>>,
@@ -136,7 +135,7 @@ fn decide(
     }
 }
 
-/// Returns the reasons why these policies and settings answer, one sentence each.
+/// Returns one sentence for each policy and each settings package that determines the answer.
 fn because(standing: &PolicySet, snapshot: &Snapshot, kind: &Kind, object: &Value) -> Vec<String> {
     let mut told = Vec::new();
     let revisions: Vec<&str> = kind.revisions().map(|revision| &**revision).collect();
@@ -241,7 +240,7 @@ impl Told {
                 })
                 .collect::<Vec<_>>()
         };
-        // The lowest policy comes first, as in the list of settings.
+        // List the policy before its overlays, because the list of settings has the same order.
         let policies = std::iter::once(&rendered.policy).chain(&rendered.overlays);
         policies.zip(&rendered.settings).flat_map(of).collect()
     }

@@ -26,7 +26,7 @@ const LOOK: Duration = Duration::from_millis(500);
 /// old refusal as the answer to the newly installed package.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// The maximum number of objects that a message names if their children differ from the plan.
+/// The maximum number of objects with wrong children that a message names.
 const NAMED: usize = 3;
 
 /// The condition to wait for.
@@ -144,8 +144,8 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// Returns why the objects do not match the plan yet, or why the follower does not know this. Returns `None` if the
-    /// objects match.
+    /// Returns why the children do not match the plan yet, or why the follower cannot check the children. Returns
+    /// `None` if they match.
     async fn open(&self, revision: &Revision) -> anyhow::Result<Option<String>> {
         let Some(concerned) = &self.concerned else { return Ok(None) };
         match status(revision).outstanding {
@@ -196,8 +196,8 @@ fn says(before: Option<&PolicyRevisionStatus>, revision: &Revision, late: bool) 
     let status = status(revision);
     match status.state {
         RevisionState::Pending if is_one_too_many(revision) => Says::No,
-        // If a user installs a revision again that served earlier, its state stays `Superseded` until the operator sees
-        // the package.
+        // If a user installs an earlier package again, the state of its revision stays `Superseded` until the operator
+        // sees the package.
         RevisionState::Pending | RevisionState::Checking | RevisionState::Superseded => Says::Nothing,
         // The revision is active, but its component is still being loaded.
         RevisionState::Active if status.reason.as_deref() == Some(NOT_LOADED) => Says::Nothing,
@@ -277,13 +277,13 @@ mod tests {
         let before = status(&old);
         assert_eq!(says(Some(&before), &old, false), Says::Nothing);
         assert_eq!(says(Some(&before), &old, true), Says::NoAsBefore);
-        assert_eq!(says(None, &old, false), Says::No, "it is said of what was shipped now");
+        assert_eq!(says(None, &old, false), Says::No, "the status belongs to the new package");
         let again = json!({"state": "Quarantined", "since": "2026-01-01T00:00:09Z", "retried": "1"});
         assert_eq!(says(Some(&before), &revision(&json!({}), &again), false), Says::No);
         assert_eq!(says(Some(&before), &revision(&json!({}), &json!({"state": "Checking"})), true), Says::Nothing);
         assert_eq!(says(Some(&before), &revision(&json!({}), &json!({"state": "Active"})), false), Says::Serves);
         let withheld = revision(&json!({}), &json!({"state": "Active", "reason": "NotLoaded", "policy": "agent"}));
-        assert_eq!(says(Some(&before), &withheld, true), Says::Nothing, "it is about to be loaded");
+        assert_eq!(says(Some(&before), &withheld, true), Says::Nothing, "the operator still loads the component");
         assert!(describe(&withheld).contains("(NotLoaded)"), "{}", describe(&withheld));
     }
 

@@ -1,10 +1,10 @@
-//! Deletes the records of removed policies before the operator is uninstalled for good.
+//! Deletes the records of removed policies before a user uninstalls the operator for good.
 //!
 //! These records stay:
 //!
 //! - Revisions whose ConfigMaps exist, and their predecessors: a later operator uses these records to serve the same
 //!   policies.
-//! - Quarantined revisions: their content stays in quarantine if a user installs it again.
+//! - Quarantined revisions: if a user installs the same content again, the content stays in quarantine.
 //! - Revisions from namespaces outside the given scope.
 
 use std::collections::BTreeSet;
@@ -28,7 +28,8 @@ pub(in crate::cli) async fn forget_gone(
     let sources: BTreeSet<&PolicySource> = all.iter().map(|revision| &revision.spec.source).collect();
     let mut there = BTreeSet::new();
     for source in sources {
-        // Treat sources outside the scope as existing, so that their revisions and predecessors stay.
+        // Treat sources outside the scope as existing, so that the verb keeps the revisions of these sources, and the
+        // predecessors.
         if !meant.holds(&source.namespace) || revisions.is_there(source).await? {
             there.insert(source);
         }

@@ -20,7 +20,7 @@ use crate::package::{CHUNK, CHUNKS, COMPONENT, GZIPPED, INDEX_ANNOTATION, LABEL,
 /// Field manager of the writes: the default of `kubectl apply --server-side`.
 const MANAGER: &str = "kubectl";
 /// The field manager that earlier versions used. If this manager applied fields of a ConfigMap, later writes of this
-/// ConfigMap also use it.
+/// ConfigMap keep the manager.
 const FORMER: &str = "kaos-operator-policy";
 
 /// Writes ConfigMaps into one namespace.
@@ -53,7 +53,7 @@ impl Installer {
     /// Fails if the package in the existing ConfigMap of this name applies in other namespaces than the new package.
     pub(super) async fn refuse_move(&self, packed: &Packed) -> anyhow::Result<()> {
         let name = name(&packed.index);
-        // If the existing ConfigMap is unreadable, it contains no policy that would stop serving.
+        // An unreadable ConfigMap contains no policy that serves, so the write cannot stop a policy.
         let Some(there) = self.there(name).await?.and_then(|there| policy_file(&there).ok()) else { return Ok(()) };
         let Some((from, to)) = moved(&there.scope, &policy_file(&packed.index)?.scope) else { return Ok(()) };
         bail!(

@@ -1,5 +1,5 @@
-//! Finds the package that the user names, among the packages in the cluster and the packages of which only records
-//! exist.
+//! Finds the package that the user names. Searches the packages in the cluster, and the packages of which only records
+//! are left.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -68,9 +68,9 @@ impl Only {
         name.split_once('/').map(|(namespace, _)| namespace).or(self.namespace.as_deref())
     }
 
-    /// Returns the package with the given name: of its ConfigMap, with or without the namespace, or of its policy. If
-    /// several packages have this name, prefers packages in the operator's namespace `home`. Fails if no package or
-    /// more than one package remains.
+    /// Returns the package with the given name. The name may be `NAME` or `NAMESPACE/NAME` of its ConfigMap, or the
+    /// name of its policy. If several packages have this name, prefers packages in the operator's namespace `home`.
+    /// Fails if no package or more than one package remains.
     pub(super) fn meant(&self, name: &str, home: &str, known: &Packages) -> anyhow::Result<PolicySource> {
         let scope: BTreeSet<String> = self.scope.iter().cloned().collect();
         let fits = |(source, known): &(&PolicySource, &NamedPackage)| {

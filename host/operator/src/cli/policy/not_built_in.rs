@@ -1,5 +1,5 @@
-//! Replaces the authors' verbs in a program that was built without them. Instead of running such a verb, the program
-//! prints an error message that explains how to get these verbs.
+//! Replaces the authors' verbs in a program that was built without these verbs. Instead of running such a verb, the
+//! program prints an error message that explains how to get these verbs.
 
 use std::{ffi::OsString, process::ExitCode};
 
@@ -17,7 +17,7 @@ pub(super) struct NotBuiltIn {
 /// Returns an error with the remedy.
 pub(super) fn refuse() -> anyhow::Result<ExitCode> {
     bail!(
-        "this kaos-operator was built without the verbs for authors of policies; install one that has them: \
+        "this kaos-operator was built without the verbs for authors of policies: install it with these verbs: \
          cargo install --locked --path host/operator --features authoring"
     )
 }

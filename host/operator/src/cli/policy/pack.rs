@@ -21,8 +21,8 @@ use crate::{
 /// Arguments of `policy pack`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A user who applies ClusterRoles and Roles must hold the rights in them. --without-rights leaves \
-                  them out."
+    after_help = "A user who applies ClusterRoles and Roles must hold the rights in them. --without-rights omits \
+                  these roles."
 )]
 pub(super) struct Pack {
     #[command(flatten)]
@@ -83,8 +83,8 @@ impl Pack {
                 complain(
                     "note",
                     format_args!(
-                        "the rights are for an operator in namespace {operator_namespace}: if it runs in {elsewhere}, \
-                         add --operator-namespace {elsewhere}"
+                        "the rights are for an operator in namespace {operator_namespace}: if the operator runs \
+                         in {elsewhere}, add --operator-namespace {elsewhere}"
                     ),
                 );
             }

@@ -73,7 +73,7 @@ struct Going {
     source: PolicySource,
     index: Option<ConfigMap>,
     chunks: Vec<Chunk>,
-    /// The revisions that serve, or that would serve if no other revision had their place.
+    /// The revisions that serve, and the revisions that would serve if no other revision served the same place.
     serving: BTreeSet<Arc<str>>,
     /// The records to delete. `kept` has the names of the records that stay because other revisions fall back to them.
     records: Vec<Revision>,
@@ -196,8 +196,8 @@ impl Going {
         Ok(())
     }
 
-    /// Returns lines that name the policies that will serve, for each namespace in which the package applies, or for
-    /// the cluster.
+    /// Returns lines that name the policies that will serve after the removal. For a package with namespaces, each
+    /// namespace gets its own lines.
     fn then(&self, standing: &PolicySet, sides: &Sides, home: &str) -> Vec<String> {
         let mut places: BTreeSet<Option<&str>> = BTreeSet::new();
         for shipped in standing.shipped.iter().filter(|shipped| self.serving.contains(&shipped.revision)) {
@@ -251,8 +251,8 @@ impl Going {
     }
 }
 
-/// Returns the revisions that serve as long as the source exists. These are the revisions of the source, and revisions
-/// of deleted sources that serve in place of a quarantined revision of this source.
+/// Returns the revisions that serve as long as the source exists. Some are revisions of the source. The others are
+/// revisions of deleted sources, and serve instead of a quarantined revision of this source.
 async fn serving_of(
     revisions: &Revisions,
     source: &PolicySource,
@@ -290,8 +290,8 @@ async fn delete(api: &Api<ConfigMap>, source: &PolicySource, parameters: DeleteP
     Ok(())
 }
 
-/// Waits until the records show that none of the removed revisions serves any more. Returns whether this happened in
-/// time. The caller must not delete the records before this.
+/// Waits until the records show that no removed revision serves any more. Returns whether this happened within
+/// `patience`. If not, the caller must keep the records.
 async fn until_noticed(revisions: &Revisions, going: &Going, patience: Duration) -> anyhow::Result<bool> {
     let begun = Instant::now();
     loop {

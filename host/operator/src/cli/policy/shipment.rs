@@ -31,8 +31,8 @@ use crate::{
     reading::{self, OBJECTS},
 };
 
-/// The maximum length of a name that lists every namespace, in bytes. Such a name plus a suffix fits into the name of a
-/// revision.
+/// Maximum length in bytes of a ConfigMap name that lists all its namespaces. With this limit, the name and a suffix
+/// fit into the name of a revision.
 const LONGEST: usize = 160;
 
 /// Arguments that name the package and its contents.
@@ -73,7 +73,7 @@ pub(super) struct Ready {
 
 impl Ready {
     /// Converts the package for the simulation of an operator in namespace `home` that started with the policies `own`.
-    /// Fails if the package's grants or claims exceed `grantable`, or if a package in its namespace may not have such a
+    /// Fails if the package's grants or claims exceed `grantable`, or if the package's namespace does not permit its
     /// scope.
     pub(super) fn shipped(self, home: &str, grantable: &Grantable, own: &[Loaded]) -> anyhow::Result<Shipped> {
         let Self { file, policy, written_in, packed, is_placed: _ } = self;
@@ -92,7 +92,7 @@ impl Ready {
 }
 
 /// Chooses the namespace of the ConfigMaps: from the flag, else from the packed file, else the usual namespace. Fails
-/// if the flag and the file differ, because this is more likely a mistake than intended.
+/// if the flag and the file differ, because the user then probably made a mistake.
 pub(super) fn agreed(flag: &str, said: Option<String>, packed: Option<&str>, usual: &str) -> anyhow::Result<String> {
     match (said, packed) {
         (Some(said), Some(packed)) if said != packed => {
@@ -118,7 +118,7 @@ struct Raw {
 
 impl Shipment {
     /// Reads and checks the package. `place` chooses the namespace of the ConfigMaps, given the namespace of a packed
-    /// file. Only checks settings if they are for a default policy: the operator in the cluster checks settings for any
+    /// file. Checks settings only if they are for a default policy: the operator in the cluster checks settings for any
     /// other policy.
     pub(super) fn ready(
         self,
@@ -134,8 +134,8 @@ impl Shipment {
         })
     }
 
-    /// Like [`Self::ready`], but does not check settings: the caller tries them on the policies that answer in their
-    /// scope.
+    /// Like [`Self::ready`], but does not check settings. The caller tries the settings on the policies that answer in
+    /// the package's scope.
     pub(super) fn ready_untried(
         self,
         loader: &Loader,
@@ -144,7 +144,8 @@ impl Shipment {
         self.checked(loader, place, |_, _| Ok(()))
     }
 
-    /// Like [`Self::ready`], but calls `check` with settings without a component and the name of their policy.
+    /// Like [`Self::ready`], but if the package contains only settings, calls `check` with the name of their policy and
+    /// the settings.
     fn checked(
         self,
         loader: &Loader,

@@ -26,8 +26,7 @@ pub(super) fn has_custom_section(module: &[u8], prefix: &str) -> bool {
     sections(module).any(|section| section.custom().is_some_and(|name| name.starts_with(prefix.as_bytes())))
 }
 
-/// Returns the module and the name of the first function that a core module imports and its own component does not
-/// provide.
+/// Returns the first imported function of a core module that the component does not provide: its module and its name.
 pub(super) fn first_import(module: &[u8]) -> Option<[String; 2]> {
     let sections: Vec<_> = sections(module).collect();
     let imports = sections.iter().flat_map(|section| section.imports());

@@ -48,7 +48,7 @@ pub(super) struct Render {
     /// Read the subdirectories of a directory too
     #[arg(short = 'R', long)]
     recursive: bool,
-    /// Namespace of objects that name none
+    /// Namespace of objects that name no namespace
     #[arg(short = 'n', long, default_value = "default", value_parser = super::namespace)]
     namespace: String,
     /// Component of a policy, which replaces the default policy for the kinds that it claims; an overlay is added to

@@ -112,7 +112,7 @@ pub(in crate::cli) struct Run {
     grantable: GrantableFlags,
     #[command(flatten)]
     without: Without,
-    /// Stream lists if the API server supports that, which saves memory on the API server
+    /// Read lists as streams if the API server supports this; streams save memory on the API server
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true", action = ArgAction::Set)]
     streaming_lists: bool,
     /// Format of the logs on standard error

@@ -1,4 +1,5 @@
-//! Sets up the destination and the format of log lines. The caller passes other consumers of spans as a layer.
+//! Sets up the destination and the format of log lines. The caller may pass a layer that also receives the spans, such
+//! as the exporter of traces.
 
 use std::{
     borrow::Cow,
@@ -50,8 +51,8 @@ fn lines<S: Subscriber + for<'a> LookupSpan<'a>>(format: LogFormat) -> Box<dyn L
     }
 }
 
-/// Writes log lines, and escapes control characters: an error may contain text of a policy or a server, and such text
-/// could forge a line or control the terminal.
+/// Writes log lines, and escapes control characters. An error may contain text of a policy or a server, and unescaped
+/// text could forge a line or control the terminal.
 struct EscapedLines<W> {
     inner: W,
     /// Escapes a line. The line does not include its line break.
@@ -72,7 +73,7 @@ impl<W: Write> Write for EscapedLines<W> {
     }
 }
 
-/// Escapes a line but keeps the layer's own colours. The layer already escaped such sequences in values.
+/// Escapes a line but keeps the layer's own colours. The layer already escaped the colour sequences in values.
 fn coloured(line: &str) -> Cow<'_, str> {
     let mut shown = String::with_capacity(line.len());
     let mut rest = line;

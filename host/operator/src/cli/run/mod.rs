@@ -46,7 +46,7 @@ pub(super) use flags::Run;
 
 /// Pauses between attempts to reach the API server.
 const REACHING: Backoff = Backoff { first: Duration::from_millis(250), max: Duration::from_secs(10) };
-/// Pause before the operator's own ConfigMap is read again after an error.
+/// Pause after an error before the process reads the operator's own ConfigMap again.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 /// Time limit for releasing the Lease. If the release fails, the next replica waits until the Lease expires.
 const RELEASE: Duration = Duration::from_secs(2);
@@ -241,7 +241,7 @@ async fn tell_apart(client: &Client, namespace: &str, settings: Vec<Layer>) -> V
                 return settings;
             }
             // Try again: without an answer, the process would treat the ConfigMap's values as ordinary environment
-            // variables until it ends.
+            // variables for its whole life.
             Err(error) => warn!("could not read ConfigMap {OPERATOR_CONFIG}; trying again: {}", told(&error)),
         }
         tokio::time::sleep(ASK_AGAIN).await;

@@ -1,7 +1,7 @@
 //! Traces: sends a span for each pass to a collector over OTLP (protobuf over HTTP).
 //!
 //! The standard environment variables of OpenTelemetry configure the traces. Unlike most programs, the operator sends
-//! nothing unless these variables name a collector.
+//! traces only if these variables name a collector.
 
 use std::{env, time::Duration};
 

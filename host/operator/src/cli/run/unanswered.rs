@@ -1,5 +1,5 @@
-//! Logs at the start which kinds of KAOS have no policy in this process although the cluster serves them. The log is
-//! needed because an object of such a kind looks managed if an earlier operator wrote its status.
+//! Logs at the start which kinds of KAOS have no policy in this process although the cluster serves them. Without this
+//! log, an object of such a kind would look managed if an earlier operator wrote the object's status.
 
 use std::collections::BTreeSet;
 
@@ -13,16 +13,16 @@ use crate::error_text::told;
 /// The operator's own kind. The operator writes objects of this kind without a policy.
 const OWN: &str = "PolicyRevision";
 
-/// Logs a warning for each served kind that is not in `answered`. This request needs no rights: every user may list the
-/// kinds that a cluster serves.
+/// Logs a warning for each served kind that is not in `answered`. The request for the served kinds needs no rights:
+/// every user may list these kinds.
 pub(super) async fn tell_unanswered(client: Client, answered: BTreeSet<String>) {
     match client.list_api_group_resources(API_VERSION).await {
         Ok(served) => {
             for kind in unanswered(&served.resources, &answered) {
                 warn!(
-                    "the cluster serves {kind} of {API_VERSION}, and no policy of this operator answers for it: unless an \
-                     installed policy does, nothing acts on its objects, and their status says what an earlier operator \
-                     wrote"
+                    "the cluster serves {kind} of {API_VERSION}, and no policy of this operator answers for {kind}: unless \
+                     an installed policy answers, nothing acts on objects of this kind, and their status is what an \
+                     earlier operator wrote"
                 );
             }
         }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{config_maps::OPERATOR_CONFIG, error_text::told, live::Gathered};
 
-/// Types that the check reads only to report the effect of the upgrade on their objects.
+/// Types that the check reads only to report how the upgrade affects objects of these types.
 const BESIDE: [(&str, &str); 6] = [
     (API_VERSION, "AccessGrant"),
     ("networking.k8s.io/v1", "NetworkPolicy"),

@@ -44,14 +44,14 @@ pub(super) struct UpgradeCheck {
     /// Values of the Helm release that will be upgraded, as `helm get values NAME -o yaml` prints them; the last file wins
     #[arg(long, value_name = "FILE")]
     values: Vec<String>,
-    /// File or directory with the objects of the cluster, or - for standard input; without it, the objects of a running
+    /// File or directory with the objects of the cluster, or - for standard input; default: read them from a running
     /// cluster
     #[arg(short = 'f', long = "filename", value_name = "FILE|DIR|-")]
     filenames: Vec<String>,
     /// Read the subdirectories of a directory too
     #[arg(short = 'R', long, requires = "filenames")]
     recursive: bool,
-    /// In files, the namespace of objects that name none
+    /// With -f, the namespace of objects that name no namespace
     #[arg(short = 'n', long, default_value = "default", value_parser = super::namespace)]
     namespace: String,
     #[command(flatten)]

@@ -14,7 +14,7 @@ use crate::{config_maps::OPERATOR_CONFIG, input::Document};
 const NEVER_OPEN: &str = "replace it first, as docs/guide/upgrade-from-kaos.md says; the chart stops unless \
                           security.acceptUnserved is true";
 
-/// A security feature of KAOS's operator that this operator does not have.
+/// A security feature that KAOS's operator has and this operator lacks.
 struct Part {
     /// The name of the feature's value in the chart.
     value: &'static str,
@@ -31,8 +31,8 @@ const PARTS: [Part; 5] = [
         value: "security.pdp.enabled",
         variable: "SECURITY_PDP_ENABLED",
         on: &["true"],
-        message: "the decision point kaos-pdp goes with the release, and the SecurityPolicies that ask it fail closed: every \
-                  request through the gateway is denied",
+        message: "the upgrade removes the decision point kaos-pdp, and the SecurityPolicies that ask it fail closed: \
+                  every request through the gateway is denied",
     },
     Part {
         value: "security.agentAuth.identity.provider",
@@ -61,13 +61,13 @@ const PARTS: [Part; 5] = [
     },
 ];
 
-/// The values that this operator serves, as [`PARTS`]: if the values turn off what the cluster has, objects open, or calls
-/// take another way.
+/// Security features that both operators have: the chart's value, the variable in `kaos-operator-config`, and the
+/// effect of turning the feature off.
 const SERVED: [(&str, &str, &str); 4] = [
     (
         "security.agentAuth.extAuthzUrl",
         "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL",
-        "objects that are made later get no SecurityPolicy and no NetworkPolicy, and are open",
+        "objects that are created later get no SecurityPolicy and no NetworkPolicy, so every client can call them",
     ),
     (
         "security.userAuth.issuer",
@@ -86,7 +86,8 @@ const SERVED: [(&str, &str, &str); 4] = [
     ),
 ];
 
-/// Types of children that KAOS's operator creates and this one does not, with the consequence.
+/// Types of children that KAOS's operator creates and this operator does not, with the effect of the upgrade on each
+/// type.
 const CHILDREN: [(&str, &str); 5] = [
     (
         "SecurityPolicy",
@@ -139,7 +140,7 @@ pub(super) fn findings(documents: &[Document], values: &Values, home: &str) -> V
     found
 }
 
-/// Values that belong together and are not complete. The chart stops.
+/// Returns a finding for each value that is missing although other values need it.
 fn incomplete(values: &Values) -> Vec<UpgradeFinding> {
     const ACCOUNT: &str = "security.agentAuth.identity.serviceAccount";
     const VARIABLE: &str = "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT";
@@ -161,8 +162,8 @@ fn incomplete(values: &Values) -> Vec<UpgradeFinding> {
         }
     }
     if values.text("security.userAuth.issuer").is_some() && !values.are_strict() {
-        let message =
-            "needs security.strictGatewayApi.enabled, because calls past the Gateway carry no user: the chart stops";
+        let message = "needs security.strictGatewayApi.enabled, because calls that bypass the Gateway carry no user: \
+                       the chart stops";
         missing(
             Sort::Breaks,
             "security.userAuth.issuer".to_owned(),
@@ -171,14 +172,14 @@ fn incomplete(values: &Values) -> Vec<UpgradeFinding> {
         );
     }
     if values.route() && values.given("security.gatewayHost", "SECURITY_GATEWAY_HOST").is_none() {
-        let message = "is not set: the chart takes the first address of the Gateway, and this check does not know it";
+        let message = "is not set: the chart takes the first address of the Gateway, which this check does not know";
         let remedy = "set it to the host in the addresses of the pods that run now, so that no pod is replaced";
         missing(Sort::Open, "security.gatewayHost".to_owned(), message, remedy);
     }
     found
 }
 
-/// Returns the findings about a secured cluster that do not depend on its objects.
+/// Returns the findings about a secured cluster that are the same for all objects.
 fn posture(is_secured: bool, values: &Values, disabled: &str) -> Vec<UpgradeFinding> {
     let is_off = |text: Option<String>| text.as_deref() == Some("false");
     let mut found = Vec::new();
@@ -202,8 +203,8 @@ fn posture(is_secured: bool, values: &Values, disabled: &str) -> Vec<UpgradeFind
     found
 }
 
-/// Children of KAOS objects that nobody looks after any more, one finding a type. An operator that protects objects takes
-/// over the first two types.
+/// Returns a finding for each type of children that no operator updates after the upgrade. If this operator protects
+/// objects, it takes over the first two types.
 fn left(documents: &[Document], is_protected: bool) -> Vec<UpgradeFinding> {
     let is_of_kaos = |object: &Value| {
         let is_ours = object["metadata"]["annotations"]["kaos.tools/applied-digest"].is_string();

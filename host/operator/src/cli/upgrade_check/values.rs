@@ -1,4 +1,4 @@
-//! Reads the values of a Helm release, and derives the same settings from them as this operator's chart.
+//! Reads the values of a Helm release. Derives the same settings from these values as this operator's chart.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ const USUAL: &str = "kaos-0.8";
 /// The ConfigMaps with the runtimes of `MCPServer` objects and of harnesses.
 const REGISTRIES: [&str; 2] = ["kaos-mcp-runtimes", "kaos-harness-runtimes"];
 
-/// The variables of `kaos-operator-config`, and the values that the chart fills them with.
+/// The variables of `kaos-operator-config`, each with the chart's value that sets the variable.
 pub(super) const VARIABLES: [(&str, &str); 28] = [
     ("DEFAULT_AGENT_IMAGE", "defaultImages.agentRuntime"),
     ("DEFAULT_MCP_SERVER_IMAGE", "defaultImages.mcpServer"),
@@ -109,19 +109,19 @@ impl Values {
         self.text(path).or_else(|| extra.filter(|text| !text.is_empty()).map(str::to_owned))
     }
 
-    /// Whether a decision point protects objects.
+    /// Returns whether a decision point protects objects.
     pub(super) fn decide(&self) -> bool {
         self.given("security.pdp.enabled", "SECURITY_PDP_ENABLED").as_deref() == Some("true")
             || self.given("security.agentAuth.extAuthzUrl", "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL").is_some()
     }
 
-    /// Whether all calls take the Gateway, so that objects are protected without a decision point, too.
+    /// Returns whether all calls go through the Gateway. Objects are then protected even without a decision point.
     pub(super) fn are_strict(&self) -> bool {
         let strict = self.given("security.strictGatewayApi.enabled", "SECURITY_STRICT_GATEWAY_API_ENABLED");
         strict.as_deref() == Some("true")
     }
 
-    /// Whether Agents call through the Gateway.
+    /// Returns whether Agents call each other through the Gateway.
     pub(super) fn route(&self) -> bool {
         self.are_strict() || self.is_on("security.gatewayRouting.enabled")
     }
@@ -148,7 +148,7 @@ impl Values {
         let mut layers = preset.layers();
         let is_secured = self.decide() || self.route();
         let is_given = |name: &str, text: &str| {
-            // The chart writes these variables only for a cluster that is secured, and no switch that is off.
+            // The chart writes these variables only for a secured cluster, and leaves out each switch that is off.
             !is_about_security(name) || (is_secured && text != "false")
         };
         let given = VARIABLES.iter().filter_map(|(name, path)| Some(((*name).to_owned(), self.text(path)?)));
@@ -232,14 +232,15 @@ impl Values {
     }
 }
 
-/// Whether a variable is about protection. Those of the Agents' own tokens are not.
+/// Returns whether a variable concerns protection. The variables for the Agents' own tokens do not.
 fn is_about_security(variable: &str) -> bool {
     const TOKENS: [&str; 3] = ["_AUDIENCE", "_EXPIRATION_SECONDS", "_TOKEN_PATH"];
     let account = variable.strip_prefix("SECURITY_AGENT_AUTH_SERVICE_ACCOUNT");
     variable.starts_with("SECURITY_") && !account.is_some_and(|rest| TOKENS.contains(&rest))
 }
 
-/// Merges values as Helm does: maps key by key, everything else as a whole, and null removes.
+/// Merges values as Helm does. Maps are merged key by key, a null removes a value, and any other value replaces the
+/// earlier value.
 fn merge(into: &mut Value, from: Value) {
     match (into, from) {
         (Value::Object(into), Value::Object(from)) => {

@@ -82,8 +82,8 @@ fn definition(names: &Names<'_>) -> Option<String> {
     Some(replace(template!("crd.yaml"), &replaced))
 }
 
-/// Replaces the names of the template in a text. The Rust type of the policy gets the suffix `Policy`, because the name
-/// of the kind may already be a Rust name.
+/// Replaces the names of the template in a text. The Rust type of the policy gets the suffix `Policy`, because Rust may
+/// already have a type with the name of the kind.
 fn named(text: &str, names: &Names<'_>) -> String {
     let Names { name, kind, api_version } = names;
     let word = name.replace('-', "_");

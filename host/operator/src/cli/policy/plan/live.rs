@@ -44,7 +44,7 @@ pub(super) async fn planned(
     compared(client, &sides, &Place { started, namespace: place.namespace.clone() }).await
 }
 
-/// Compares the objects of a cluster between two sides.
+/// Compares the plans for the objects of a cluster before and after a change.
 pub(in crate::cli::policy) async fn compared(
     client: Client,
     sides: &Sides,
@@ -67,7 +67,7 @@ pub(in crate::cli::policy) async fn compared(
         let hidden = |of: &ResourceType| gathered.hidden(of);
         let mut documents = gathered.documents();
         let mut comparison = sides.compare(&documents, started, &hidden)?;
-        // Repeat, because the objects that were read now may have needs too.
+        // Repeat, because the objects from this round may have needs too.
         if !gathered.read(comparison.needs).await? {
             documents.retain(|document| is_meant(document.identity.namespace.as_deref()));
             sides.tell_held(&documents);

@@ -63,7 +63,7 @@ pub(super) struct Plan {
     /// CRDs of further kinds
     #[arg(long, value_name = "FILE|DIR|-", requires = "filenames")]
     crds: Vec<String>,
-    /// In files, the namespace of objects that name none; in a running cluster, the only namespace to plan for
+    /// With -f, the namespace of objects that name no namespace; otherwise, the only namespace to plan for
     #[arg(short = 'n', long, value_parser = super::namespace)]
     namespace: Option<String>,
     /// Namespace to install the package in; default: the namespace in a packed file, or else the operator's namespace

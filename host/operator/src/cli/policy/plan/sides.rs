@@ -76,8 +76,8 @@ impl Sides {
         Ok(Self { before: before.snapshot, after: after.snapshot, meant: None, at })
     }
 
-    /// Returns a line for each kind for which one of the removed revisions answers now, in a namespace or in the
-    /// cluster. The line names the policy that will answer.
+    /// Returns a line for each kind for which one of the removed revisions answers now. The line names the policy that
+    /// will answer after the removal. `place` is a namespace, or `None` for the whole cluster.
     pub(in crate::cli::policy) fn then_answers(&self, place: Option<&str>) -> Vec<String> {
         let namespace = place.unwrap_or_default();
         let is_concerned = |kind: &Arc<Kind>| self.is_meant(kind);
@@ -152,8 +152,8 @@ impl Sides {
         self.meant.as_ref().is_none_or(|meant| kind.revisions().any(|revision| meant.contains(revision)))
     }
 
-    /// Prints a note for each object whose pin would name a policy that no longer exists. The operator would leave
-    /// these objects and their children unchanged.
+    /// Prints a note for each object that pins a policy that the change would remove. The operator would leave these
+    /// objects and their children unchanged.
     pub(super) fn tell_held(&self, documents: &[Document]) {
         for Document { identity, object, .. } in documents {
             if named_in_vain(&self.before, object).is_none() && named_in_vain(&self.after, object).is_some() {

@@ -1,5 +1,5 @@
-//! Prints the changes for people, with a line for each field. If many objects have the same change, they share one
-//! line.
+//! Prints the changes for people, with a line for each field. Objects with the same change share one line, if there are
+//! many of them.
 
 use std::collections::BTreeMap;
 
