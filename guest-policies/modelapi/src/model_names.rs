@@ -1,7 +1,7 @@
 //! Checks the names of models and of the provider.
 //!
-//! The policy refuses names that cannot work. For a doubtful name it only adds a note, because a server may have models
-//! of any name, and may ignore the name.
+//! The policy refuses names that cannot work. For a doubtful name, the policy only adds a note, because a server may
+//! have a model of this name, or may ignore the name.
 
 use alloc::string::String;
 use alloc::vec::Vec;
