@@ -52,8 +52,8 @@ fn doubt(model: &str) -> Option<String> {
     let is_plain =
         !before.bytes().any(|byte| byte == b'*') && (!is_pattern || before.is_empty() || before.ends_with('/'));
     (!is_plain).then(|| {
-        let message = "offers only a model of exactly this name: `*` is a pattern only alone, for all models, or \
-                       after a provider, as in openai/*; otherwise, name each model";
+        let message = "offers only a model of exactly this name: `*` is a pattern only if it stands alone, for \
+                       all models, or after a provider, as in openai/*; otherwise, name each model";
         format!("`{}` {message}", name())
     })
 }
