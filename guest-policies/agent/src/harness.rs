@@ -56,7 +56,7 @@ pub(crate) fn check(harness: &Harness, wrong: &mut Violations) {
     } else if authority.contains('@') {
         wrong.add(
             path,
-            "must not contain a user or a token: put the token into a Secret and name it in credentialsSecretRef",
+            "must not contain a user or a token: put the token into a Secret, named in credentialsSecretRef",
         );
     }
     if branch(workspace).is_some_and(has_gap) {

@@ -1,8 +1,7 @@
 //! Tells the user if the Agent's image is known to ignore a variable that the object asks for.
 //!
-//! `KAOS_IMAGE` and the setting `imageVariables` list, for each known image, the versions that read a variable. The
-//! policy knows nothing about other images, or about a tag without a version, such as `latest`. Their variables get no
-//! note.
+//! `KAOS_IMAGE` and the setting `imageVariables` list, for each known image, the versions that read a variable. An
+//! Agent gets no note if its image has another name, or a tag without a version, such as `latest`.
 
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
 use core::iter::zip;
@@ -17,9 +16,9 @@ use crate::request::KIND;
 /// The reason code of the notes.
 const IGNORED: &str = "VariableIgnored";
 
-/// KAOS's image, with its variables that fields of an Agent can set. The versions are for the package
-/// `pydantic-ai-server` of 0.3.0 to 0.8.4, and for the image of 0.1. The list is not in the default of the setting,
-/// because each pass decodes all settings.
+/// KAOS's image, and those of its variables that fields of an Agent can set. The versions come from the package
+/// `pydantic-ai-server` of KAOS 0.3.0 to 0.8.4, and from the image of KAOS 0.1. The default of the setting does not
+/// contain this list, because each pass decodes all settings.
 pub const KAOS_IMAGE: (&str, [(&str, &str); 11]) = (
     "axsauze/kaos-agent",
     [
@@ -49,8 +48,8 @@ struct Known {
 /// `AUTONOMOUS_* 0.4, OLD <0.3`.
 type Images = BTreeMap<String, String>;
 
-/// Returns a note for each variable in the final mapping `env` that the object asks for and that the image of
-/// `deployment` ignores.
+/// Returns a note for each variable that the object asks for but the image of `deployment` ignores. `env` is the final
+/// mapping.
 pub(crate) fn notes(subject: &Subject, object: &Object, deployment: &Value, env: &[EnvVar]) -> Vec<Note> {
     let mut candidates = env.iter().filter(|var| may_be_asked(&var.origin)).peekable();
     if candidates.peek().is_none() {
@@ -140,9 +139,9 @@ fn numbers(version: &str) -> Vec<u32> {
 
 /// The versions of an image that read a variable.
 enum Versions<'a> {
-    /// This version and newer ones.
+    /// The given version and all newer versions.
     Since(&'a str),
-    /// Versions older than this one.
+    /// All versions older than the given version.
     Before(&'a str),
     /// No version.
     Never,
@@ -180,7 +179,7 @@ impl<'a> Versions<'a> {
 }
 
 /// Returns whether `version` is older than `other`. A tag such as `0.4` may stand for any version with this prefix, so
-/// it is not older than `0.4.2`.
+/// `0.4` is not older than `0.4.2`.
 fn is_older(version: &[u32], other: &str) -> bool {
     let first_difference = zip(version, numbers(other)).find(|(own, other)| *own != other);
     first_difference.is_some_and(|(own, other)| *own < other)

@@ -1,8 +1,8 @@
 //! The objects that an Agent refers to: its ModelAPI, its MCP servers and its peers.
 //!
 //! Without the address of its ModelAPI and of each MCP server, an Agent has no correct manifest, so it waits. If one of
-//! them has an address but is not ready, the plan gets a plan gate. A peer delays nothing: the Agent includes a peer
-//! once the peer has an address.
+//! these objects has an address but is not ready, the plan gets a plan gate. A peer delays nothing: the plan includes a
+//! peer once the peer has an address.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_crds::API_VERSION;
@@ -49,7 +49,8 @@ pub(crate) fn needs(subject: &Subject, model_api: &str, model: Option<&str>, lin
     if is_dns1123_subdomain(model_api) {
         let (all, brief) = model.map(|model| (models::offer(), models::offer_of([model]))).unwrap_or_default();
         let api = Dependency { on: to(MODEL_API, model_api), all, brief };
-        // The message about a model that is not offered names all models.
+        // If the ModelAPI does not offer the model, the policy reads all models of the ModelAPI, because its message
+        // lists them.
         needs.extend(api.needs(subject, |found| offers(found, model).is_ok()));
     }
     for server in links.servers.iter().filter(|name| is_dns1123_subdomain(name)) {
@@ -62,8 +63,8 @@ pub(crate) fn needs(subject: &Subject, model_api: &str, model: Option<&str>, lin
     needs
 }
 
-/// Checks that a ModelAPI offers a model. The error lists the models that it offers. The models of an invalid ModelAPI
-/// are unknown.
+/// Checks that a ModelAPI offers a model. The error lists the offered models. Accepts every model for an invalid
+/// ModelAPI, because the models of this ModelAPI are unknown.
 fn offers(api: &Object, model: Option<&str>) -> Result<(), Vec<String>> {
     let (Some(offered), Some(model)) = (api.at(&["spec"]).and_then(offered), model) else { return Ok(()) };
     if models::allowed(&offered, model) { Ok(()) } else { Err(offered) }
@@ -115,7 +116,7 @@ impl Linked {
         }
     }
 
-    /// Returns the link to an object, if the object has an address. Records its problems.
+    /// Returns the link to an object, if the object has an address. Records the object's problems.
     fn depend(&mut self, kind: &str, name: &str, unready: &str, found: &Object) -> Option<Link> {
         let endpoint = self.depends.endpoint(&to(kind, name), unready, found)?;
         Some(link(kind, name, endpoint))

@@ -212,7 +212,7 @@ fn number(env: &mut ContainerEnv<'_>, name: &str, value: Option<i32>, origin: &s
 }
 
 /// Sets the names of the MCP servers, and the address of each server. The name of an address variable contains the
-/// unchanged name of the server, because the runtime expects this.
+/// unchanged name of the server, because the runtime expects the unchanged name.
 fn tools(env: &mut ContainerEnv<'_>, servers: &[Link]) {
     env.set_some("MCP_SERVERS", Some(&names(servers)), "spec.mcpServers");
     for server in servers {

@@ -44,7 +44,8 @@ pub(crate) struct Remembering {
     pub(crate) scope: Option<(ReadScope, String)>,
     /// The blocker that delays the first creation.
     pub(crate) gate: Option<Blocker>,
-    /// Whether the plan lacks an address that the store will have. Running pods then keep their old address.
+    /// Whether the plan lacks the store's address, because the store is missing or has no address yet. Running pods
+    /// then keep their old address.
     pub(crate) lacks_address: bool,
     /// Why the policy may not read the store.
     pub(crate) unreadable: Option<Blocker>,
@@ -97,7 +98,7 @@ pub(crate) const fn word(scope: ReadScope) -> &'static str {
 }
 
 impl Remembering {
-    /// Reads the store. Collects violations of the scope.
+    /// Reads the store. Collects a violation if the Agent's scope is not allowed.
     pub(crate) fn of(subject: &Subject, spec: &AgentSpec, settings: &MemorySettings, wrong: &mut Violations) -> Self {
         let mut known = Self::default();
         let Some(memory) = block(spec) else { return known };
@@ -113,7 +114,7 @@ impl Remembering {
         known
     }
 
-    /// Reads the store `name`: its address, and the widest scope that it allows.
+    /// Reads the store `name`: its address, and the widest scope that the store allows.
     fn find(&mut self, subject: &Subject, name: &str) -> Option<(ReadScope, String)> {
         let unready = format!("{KIND} {} is not ready", shown(name, 253));
         let found = match dependencies::found(subject, &to(name)) {
@@ -183,7 +184,7 @@ fn invalid(
         let why = format!(
             "MemoryStore \"{store}\" allows user scope, but cluster security posture has no user identity: set \
              config.memory.maxReadScope to session or agent, change spec.maxReadScope of the store, or set the policy \
-             setting memory.userIdentity if requests carry one"
+             setting memory.userIdentity if requests carry the identity of a user"
         );
         return Some(Invalid { path: STORE, why });
     };
@@ -192,14 +193,15 @@ fn invalid(
     {
         let (scope, most) = (word(*scope), word(*most));
         let why = format!(
-            "config.memory.maxReadScope \"{scope}\" exceeds MemoryStore \"{store}\" maxReadScope \"{most}\": name {most}, \
-             or allow more in the store"
+            "config.memory.maxReadScope \"{scope}\" exceeds MemoryStore \"{store}\" maxReadScope \"{most}\": set it \
+             to {most}, or raise maxReadScope of the store"
         );
         return Some(Invalid { path: SCOPE, why });
     }
     is_beyond_cluster(*scope).then(|| {
         let why = "config.memory.maxReadScope references user scope, but cluster security posture has no user \
-                   identity: use session or agent, or set the policy setting memory.userIdentity if requests carry one";
+                   identity: use session or agent, or set the policy setting memory.userIdentity if requests carry the \
+                   identity of a user";
         Invalid { path: SCOPE, why: why.to_owned() }
     })
 }

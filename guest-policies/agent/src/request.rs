@@ -19,8 +19,8 @@ use crate::wanted::{self, Links};
 /// The fixed names of the kind.
 pub(crate) static KIND: Kind = Kind { app: "agent", prefix: "agent", container: "agent", route: "agent" };
 
-/// The limits for the lists of MCP servers and peers. Every entry needs an object. The ModelAPI and the registry of
-/// harness runtimes need two more. The host's limit is 256 needs.
+/// The limits for the lists of MCP servers and peers. Each entry needs an object. The ModelAPI and the registry of
+/// harness runtimes are two more objects. The host allows 256 needs.
 const LINKS: [bounds::List; 2] = [(&["spec", "mcpServers"], 90), (&["spec", "agentNetwork", "access"], 160)];
 
 /// The object, its settings, and the referenced objects.
@@ -33,7 +33,7 @@ pub(crate) struct Request {
     pub(crate) harness: Option<Entry>,
 }
 
-/// Returns the needs of an Agent. An Agent that cannot be decoded has no needs, because the policy refuses it.
+/// Returns the needs of an Agent. An Agent that cannot be decoded has no needs, because the policy refuses this Agent.
 pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
     let object = subject.object();
     let (Ok(spec), Ok(settings)) = (spec(subject), settings(subject)) else { return Vec::new() };
@@ -66,7 +66,7 @@ pub(crate) fn settings(subject: &Subject) -> Result<Rc<Settings>, Refusal> {
 }
 
 impl Request {
-    /// Decodes the subject. Refuses it with all violations at once. Waits for missing objects.
+    /// Decodes the subject. Refuses the object with all violations at once. Waits for missing objects.
     pub(crate) fn of(subject: &Subject) -> Result<&Self, Refusal> {
         subject.once(Self::read)
     }
@@ -122,7 +122,7 @@ impl Request {
             protection: Protection {
                 settings: security,
                 audience: self.settings.audience(),
-                // KAOS's operator gave Agents none without a decision point.
+                // Without a decision point, the Go operator of KAOS gave Agents no NetworkPolicy.
                 network: security.network(Egress::Inside).filter(|_| security.is_on()),
             },
             extra: self.settings.extra(),

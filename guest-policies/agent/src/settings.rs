@@ -74,17 +74,17 @@ pub struct Settings {
     pub memory: MemorySettings,
     /// The agents that get their identity in the variable `AGENT_IDENTITY`.
     pub agent_identity: AgentIdentity,
-    /// The places of users' variables among the policy's variables.
+    /// The positions of users' variables among the policy's variables.
     pub user_variables: UserVariables,
-    /// For each known image, the variables that not all of its versions read, each with the versions that read it: `0.4`
-    /// for this version and newer ones, `<0.3` for older ones, or `never`. The policy tells an Agent that asks for a
-    /// variable which its image ignores. A name that ends in `*` stands for all names that begin with this text. The
-    /// name of an image may lack the registry. An entry for KAOS's image replaces the policy's own list for this image;
-    /// an empty text turns these notes off.
+    /// For each known image, the variables that some versions of the image ignore. Each variable has the versions that
+    /// read it: `0.4` for this version and newer ones, `<0.3` for older ones, or `never`. If an Agent asks for a
+    /// variable that its image ignores, the policy adds a note. A name that ends in `*` stands for all names that begin
+    /// with this text. The name of an image may lack the registry. An entry for KAOS's image replaces the policy's own
+    /// list for this image; an empty text turns these notes off.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::image_variables"))]
     pub image_variables: ImageVariables,
-    /// Finalizer for cleanup in order, for example `kaos.tools/agent-finalizer`; empty leaves cleanup to owner
-    /// references.
+    /// Finalizer with which the operator deletes the children in order, for example `kaos.tools/agent-finalizer`. If
+    /// empty, Kubernetes' garbage collector deletes the children.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::any_finalizer"))]
     pub finalizer: String,
 }
@@ -117,7 +117,7 @@ pub struct HarnessSettings {
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AccountSettings {
-    /// Whether each agent gets a ServiceAccount, with a token for its audience and no other token.
+    /// Whether each agent gets a ServiceAccount of its own, and a token for `audience` as its only token.
     pub enabled: bool,
     /// Audience of the token. Required if `enabled` is true. Only settings for the cluster may set it, because the
     /// settings of a namespace must not raise privileges.
@@ -125,12 +125,12 @@ pub struct AccountSettings {
     /// Lifetime of a token in seconds.
     #[cfg_attr(feature = "schema", schemars(range(min = 600, max = 4_294_967_295_u32)))]
     pub expiration_seconds: u32,
-    /// File of the token. Its directory is a separate mount.
+    /// Path of the token's file. The directory of this file is a separate mount.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^/[^:]+/[-_a-zA-Z0-9][-._a-zA-Z0-9]*$")))]
     pub token_path: String,
 }
 
-/// Agents call directly.
+/// The settings for direct calls, without the Gateway.
 static DIRECT: RoutingSettings = RoutingSettings { enabled: false, host: String::new() };
 
 impl LeftOut for RoutingSettings {
@@ -148,8 +148,8 @@ pub struct RoutingSettings {
     /// restarts the pods of all agents.
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_GATEWAY_ROUTING_ENABLED")))]
     pub enabled: bool,
-    /// Host of the Gateway, with a port if it is not 80. Required if agents call through the Gateway: the policy cannot
-    /// read the status of the Gateway.
+    /// Host of the Gateway, with its port unless the port is 80. Required if agents call through the Gateway: the
+    /// policy cannot read the status of the Gateway.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::any_host", extend("x-env" = "SECURITY_GATEWAY_HOST")))]
     pub host: String,
 }
@@ -181,8 +181,8 @@ pub struct LocalMemorySettings {
     pub scope: bool,
 }
 
-/// The setting `imageVariables`. The module `ignored` reads it from the settings of a pass, and only for an Agent that asks
-/// for a variable, because each value that a pass decodes costs fuel.
+/// The setting `imageVariables`. The module `ignored` reads this setting from the settings of a pass, and only for an
+/// Agent that asks for a variable, because each value that a pass decodes costs fuel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImageVariables;
 
@@ -212,14 +212,15 @@ pub enum AgentIdentity {
     Always,
 }
 
-/// The places of users' variables among the policy's variables.
+/// The positions of users' variables among the policy's variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum UserVariables {
-    /// After the instructions.
+    /// Users' variables come after the instructions.
     Instructions,
-    /// As in Kubernetes' strategic merge patch: a variable of the policy keeps its place, and new variables come first.
+    /// As in a strategic merge patch of Kubernetes: the policy's variables keep their order, and users' new variables
+    /// come as early as possible.
     Merged,
 }
 
@@ -323,7 +324,8 @@ impl Settings {
                 ("security", kaos_workload::schema::defaults::<SecuritySettings>()),
                 ("gatewayRouting", kaos_workload::schema::defaults::<RoutingSettings>()),
             ],
-            // No setting that gives a pod more rights: users who may write an object must not be able to grant them.
+            // Do not list a setting that gives pods more rights: users who may write an object must not be able to
+            // grant such rights.
             annotations: &[
                 "image",
                 "logLevel",

@@ -165,7 +165,7 @@ pub(crate) fn older_fields(spec: &AgentSpec) -> Vec<Note> {
 pub(crate) fn unlikely(spec: &AgentSpec) -> Option<Note> {
     let model = spec.own_model().filter(|model| model.ends_with('*') || model.ends_with('/'))?;
     let message = format!(
-        "`{}` is a pattern or a provider and probably no model: name one model that the ModelAPI offers",
+        "`{}` is a pattern or a provider, and probably not a model: name one model that the ModelAPI offers",
         shown(model, 100)
     );
     Some(note::at("spec.model", note::warning(models::UNLIKELY, message)))

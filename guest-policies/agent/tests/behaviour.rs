@@ -63,7 +63,7 @@ fn older_fields_work_and_each_gets_a_note() {
     }, "container": {"env": [{"name": "X", "value": "2"}]}});
     let plan = plan(&older);
     assert_eq!(env(&plan, "MODEL_NAME"), Some("old"));
-    assert_eq!(env(&plan, "X"), Some("2"), "the newer place wins");
+    assert_eq!(env(&plan, "X"), Some("2"), "the newer field wins");
     assert_eq!(env(&plan, "AGENTIC_LOOP_MAX_STEPS"), Some("7"));
     assert_eq!(env(&plan, "AGENTIC_LOOP_ENABLE_TOOLS"), Some("false"));
     assert_eq!(env(&plan, "AGENTIC_LOOP_ENABLE_DELEGATION"), Some("true"));

@@ -1,4 +1,4 @@
-//! Each setting changes exactly the places that the table lists.
+//! Each setting changes exactly the paths that the table lists.
 
 #![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure must end the test
 
@@ -11,7 +11,8 @@ use std::collections::BTreeSet;
 
 const D: &str = "Deployment.spec.template.spec.containers.0";
 
-/// Returns the rows. Each row has a setting, another value for the setting, and all places that this value changes.
+/// Returns the rows. Each row has a setting, another value for the setting, and all paths in the answers that this
+/// value changes.
 fn table() -> Vec<(&'static str, Value, Vec<String>)> {
     let main = |path: &str| format!("{D}.{path}");
     let probe = |probe: &str, path: &str| format!("{D}.{probe}.{path}");
@@ -137,7 +138,8 @@ fn accounts_and_memory() -> Vec<(&'static str, Value, Vec<String>)> {
     ]
 }
 
-/// Returns the rows of security. The base has a decision point, and a host of the Gateway.
+/// Returns the rows for the settings about security. For these rows, the unchanged settings have a decision point, and
+/// a host of the Gateway.
 fn security() -> Vec<(&'static str, Value, Vec<String>)> {
     let env = |name: &str| format!("{D}.env.{name}");
     let guard = |path: &str| format!("SecurityPolicy.spec.{path}");
@@ -177,7 +179,7 @@ fn security() -> Vec<(&'static str, Value, Vec<String>)> {
     nothing.extend(names);
     vec![
         ("security.targetHeader", json!(true), filters),
-        // Another authorizer is set.
+        // The unchanged settings have an authorizer, which wins over `pdp`.
         ("security.pdp", json!(true), Vec::new()),
         ("security.authorizer", json!("a.b.svc:1"), ["name", "namespace", "port"].map(backend).into()),
         ("security.jwtOptional", json!(false), vec![guard("jwt.optional")]),

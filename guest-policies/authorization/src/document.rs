@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::settings::{AgentIdentity, UserIdentity, keys};
 use crate::{ids, selector};
 
-/// The fields of an Agent that say what it calls.
+/// The fields of an Agent's spec that name the objects to call.
 #[derive(Debug, Default, Decode)]
 #[serde(rename_all = "camelCase", default)]
 struct Calls {
@@ -44,23 +44,23 @@ pub(crate) struct Namespace<'a> {
     pub(crate) name: &'a str,
     pub(crate) agents: Vec<Object>,
     pub(crate) grants: Vec<(Object, AccessGrantSpec)>,
-    /// The objects of each kind that a grant selects by labels.
+    /// For each kind from which a grant selects by labels, all objects of this kind.
     pub(crate) selectable: BTreeMap<GrantedKind, Vec<Object>>,
 }
 
-/// The data, while it is collected.
+/// The data under construction.
 #[derive(Default)]
 struct Document {
-    /// The resources of each Agent.
+    /// The resources that each Agent may call.
     grants: BTreeMap<String, BTreeSet<String>>,
-    /// The resources of each user and group.
+    /// The resources that each user and each group may call.
     user_grants: BTreeMap<String, BTreeSet<String>>,
     agents: Map<String, Value>,
     /// The keys of each issuer.
     jwks: Map<String, Value>,
 }
 
-/// Returns the content of `data.json`. An Agent or a user that the decision point cannot identify gets nothing.
+/// Returns the content of `data.json`. An Agent or a user that the decision point cannot identify may call nothing.
 pub(crate) fn of(
     namespaces: &[Namespace<'_>],
     agents: &AgentIdentity,
@@ -91,7 +91,7 @@ pub(crate) fn of(
 }
 
 impl Document {
-    /// Adds the keys of an issuer, which may be the issuer of both users and Agents.
+    /// Adds the keys of an issuer. Users and Agents may have the same issuer.
     fn trust(&mut self, issuer: &str, set: &Value) {
         let more = set.get("keys").and_then(Value::as_array).cloned().unwrap_or_default();
         let known = self.jwks.entry(issuer.to_owned()).or_insert_with(|| json!({"keys": []}));
@@ -131,7 +131,7 @@ impl Document {
             let caller = match subject.kind {
                 SubjectKind::Agent => {
                     let id = ids::agent(namespace.name, &subject.name);
-                    // Only known Agents have an entry.
+                    // `grants` has an entry only for Agents that the decision point can identify.
                     self.grants.get_mut(&id)
                 }
                 SubjectKind::User if knows_users => {

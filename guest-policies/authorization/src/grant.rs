@@ -1,4 +1,4 @@
-//! An AccessGrant: its fields, and whether the decision point has it.
+//! An AccessGrant: its fields, and whether the decision point has the grant.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_crds::access::{AccessGrantSpec, DataSource, SubjectKind};
@@ -19,17 +19,18 @@ const ENFORCED: &str = "Enforced";
 /// Whether the decision point has a grant.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Standing {
-    /// The cluster has no decision point. The grant opens nothing that is closed.
+    /// The cluster has no decision point, so the grant has no effect.
     Disabled,
-    /// The grant is for users, and the decision point knows none.
+    /// The grant is for users, and the decision point knows no users.
     NoUsers,
-    /// The grant is for Agents, and the decision point knows none.
+    /// The grant is for Agents, and the decision point knows no Agents.
     NoAgents,
-    /// Nothing writes the decision point's data for this namespace, until a person changes something.
+    /// The operator does not write the decision point's data for this namespace, until a user removes the cause. The
+    /// text contains the cause.
     Inactive(String),
     /// There is no AuthorizationPolicy yet.
     Missing,
-    /// The decision point's data could not be written.
+    /// The operator could not write the decision point's data.
     Failed(String),
     /// The decision point's data does not contain this generation yet.
     Pending,
@@ -60,7 +61,7 @@ pub(crate) fn spec(object: &Object) -> Result<AccessGrantSpec, Refusal> {
         let path = format!("spec.resources[{at}]");
         match (resource.name(), &resource.selector) {
             (Some(_), Some(_)) => wrong.add(path, "give either name or selector, not both"),
-            (None, None) => wrong.add(path, "give name or selector: neither of them grants nothing"),
+            (None, None) => wrong.add(path, "give name or selector: a resource without both grants nothing"),
             (Some(_), None) => {}
             (None, Some(selector)) => selector::check(selector, &format!("{path}.selector"), &mut wrong),
         }
@@ -69,7 +70,7 @@ pub(crate) fn spec(object: &Object) -> Result<AccessGrantSpec, Refusal> {
     Ok(spec)
 }
 
-/// Returns whether the decision point has the grant. Refuses a spec that is invalid.
+/// Returns whether the decision point has the grant. Refuses an invalid spec.
 pub(crate) fn standing(subject: &Subject) -> Result<Standing, Refusal> {
     let object = subject.object();
     let settings: Settings = subject.settings()?;
@@ -130,7 +131,7 @@ impl Standing {
         }
     }
 
-    /// Returns the reason in a sentence.
+    /// Returns the reason as a sentence for the user.
     pub(crate) fn message(&self) -> String {
         match self {
             Self::Disabled => "Gateway authorization is not enabled; this AccessGrant is not enforced".to_owned(),
@@ -167,7 +168,8 @@ impl Standing {
     }
 }
 
-/// Returns a plan without children if nothing has to be waited for.
+/// Returns a plan without children if the grant is in force, or if authorization is disabled. Otherwise waits or
+/// refuses.
 pub(crate) fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
     let standing = standing(subject)?;
     let message = standing.message();

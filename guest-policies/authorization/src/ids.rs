@@ -7,7 +7,7 @@ use kaos_crds::access::GrantedKind;
 pub(crate) const GRANT: &str = "AccessGrant";
 /// The kind of the projection.
 pub(crate) const PROJECTION: &str = "AuthorizationPolicy";
-/// The name of the AuthorizationPolicy that counts, in the operator's namespace.
+/// The name of the only AuthorizationPolicy with an effect. This object is in the operator's namespace.
 pub(crate) const PROJECTION_NAME: &str = "kaos-authz";
 
 /// Returns the id of a resource, for example `kaos://mcpserver/team/sums`.

@@ -1,7 +1,7 @@
 //! The kinds `AccessGrant` and `AuthorizationPolicy`: who may call what through the gateway.
 //!
-//! An AuthorizationPolicy becomes a ConfigMap with the rules and the data of the decision point. An AccessGrant becomes
-//! nothing of its own: its status says whether that data contains it.
+//! An AuthorizationPolicy becomes a ConfigMap with the rules and the data of the decision point. An AccessGrant has no
+//! children: its status says whether that data contains the grant.
 //!
 //! | step | module |
 //! |---|---|

@@ -27,9 +27,9 @@ const CONFIG: &str = "config";
 const REGO: &str = "policy.rego";
 /// The key with the data.
 const DATA: &str = "data.json";
-/// The most namespaces. Each has up to five needs, and a pass has at most 256.
+/// The maximum number of namespaces. Each namespace has up to five needs, and a pass has at most 256 needs.
 const NAMESPACES: usize = 50;
-/// The most bytes of rules and data. A ConfigMap takes 1 MiB, with its metadata.
+/// The maximum bytes of rules and data. A ConfigMap can contain 1 MiB, including its metadata.
 const BYTES: usize = 1_000_000;
 
 /// The ConfigMap of an AuthorizationPolicy.
@@ -100,8 +100,8 @@ pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
     needs
 }
 
-/// Returns all objects of a kind in a namespace. Waits while they may not be read: without them, the data would lack
-/// what is granted, or keep what is not.
+/// Returns all objects of a kind in a namespace. Waits while the policy may not read these objects: without them, the
+/// data would lack grants, or keep grants that no longer exist.
 fn list(subject: &Subject, kind: &str, namespace: &str) -> Result<Vec<Object>, Refusal> {
     let mut on = reference(API_VERSION, kind, "*");
     on.namespace = Some(namespace.to_owned());
@@ -165,7 +165,7 @@ impl Projection {
     }
 }
 
-/// Returns the plan: the ConfigMap.
+/// Returns the plan, with the ConfigMap as its only child.
 pub(crate) fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
     let projection = Projection::of(subject)?;
     let config = json!({

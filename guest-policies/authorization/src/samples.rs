@@ -12,7 +12,7 @@ fn sample(name: &str, object: &str, beside: &[&str]) -> Sample {
     }
 }
 
-/// Returns a grant by name and one by labels.
+/// Returns a grant that names its resource, and a grant that selects its resources by labels.
 pub(crate) fn grants() -> Vec<Sample> {
     let projection = include_json!("../samples/projection.json");
     vec![
@@ -21,7 +21,7 @@ pub(crate) fn grants() -> Vec<Sample> {
     ]
 }
 
-/// Returns a projection with its objects, and an empty one.
+/// Returns a projection with objects in its namespace, and a projection without objects.
 pub(crate) fn projections() -> Vec<Sample> {
     let projection = include_json!("../samples/projection.json");
     let beside = [

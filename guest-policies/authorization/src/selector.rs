@@ -3,7 +3,8 @@
 use kaos_crds::access::{Expression, Operator, Selector};
 use kaos_policy_sdk::{Object, Violations};
 
-/// Returns whether `object` has the labels. An empty selector matches every object, as in Kubernetes.
+/// Returns whether `object` has the labels that `selector` asks for. An empty selector matches every object, as in
+/// Kubernetes.
 pub(crate) fn matches(selector: &Selector, object: &Object) -> bool {
     let has = |(key, value): (&alloc::string::String, &alloc::string::String)| object.label(key) == Some(value);
     selector.match_labels.iter().all(has) && selector.match_expressions.iter().all(|it| holds(it, object))
@@ -20,7 +21,7 @@ fn holds(Expression { key, operator, values }: &Expression, object: &Object) -> 
     }
 }
 
-/// Adds what is wrong with the selector at `path`.
+/// Collects the violations in the selector at `path`.
 pub(crate) fn check(selector: &Selector, path: &str, wrong: &mut Violations) {
     for (at, Expression { operator, values, .. }) in selector.match_expressions.iter().enumerate() {
         let takes_values = matches!(operator, Operator::In | Operator::NotIn);

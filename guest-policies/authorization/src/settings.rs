@@ -31,7 +31,8 @@ pub struct AgentIdentity {
     /// Provider of the identity. The decision point knows only Agents with a ServiceAccount.
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_AGENT_AUTH_IDENTITY_PROVIDER")))]
     pub provider: Provider,
-    /// Issuer of the Agents' tokens: the issuer of the cluster's ServiceAccounts. Empty: no Agent is known.
+    /// Issuer of the Agents' tokens: the issuer of the cluster's ServiceAccounts. If empty, the decision point knows no
+    /// Agents.
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_ISSUER")))]
     pub issuer: String,
     /// Audience of the Agents' tokens.
@@ -40,7 +41,7 @@ pub struct AgentIdentity {
         schemars(length(min = 1), extend("x-env" = "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_AUDIENCE"))
     )]
     pub audience: String,
-    /// Keys of the issuer, as the text of a JSON Web Key Set. Empty: no Agent is known.
+    /// Keys of the issuer, as the text of a JSON Web Key Set. If empty, the decision point knows no Agents.
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_JWKS")))]
     pub jwks: String,
 }
@@ -64,13 +65,13 @@ pub enum Provider {
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct UserIdentity {
-    /// Issuer of the users' tokens. Empty: no user is known.
+    /// Issuer of the users' tokens. If empty, the decision point knows no users.
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_USER_AUTH_ISSUER")))]
     pub issuer: String,
-    /// Audience of the users' tokens. Empty: no user is known.
+    /// Audience of the users' tokens. If empty, the decision point knows no users.
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_USER_AUTH_AUDIENCE")))]
     pub audience: String,
-    /// Keys of the issuer, as the text of a JSON Web Key Set. Empty: no user is known.
+    /// Keys of the issuer, as the text of a JSON Web Key Set. If empty, the decision point knows no users.
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_USER_AUTH_JWKS")))]
     pub jwks: String,
 }
@@ -99,13 +100,15 @@ impl AgentIdentity {
 }
 
 impl UserIdentity {
-    /// Returns whether the decision point can know users. Without an audience, tokens for any other service would do.
+    /// Returns whether the decision point can know users. Without an audience, the decision point would accept tokens
+    /// for any other service.
     pub(crate) fn is_known(&self) -> bool {
         ![&self.issuer, &self.audience, &self.jwks].into_iter().any(String::is_empty)
     }
 }
 
-/// Reads a JSON Web Key Set. Keeps only the public parts of RSA keys. Returns the reason if there is no such key.
+/// Reads a JSON Web Key Set. Keeps only the public parts of RSA keys. Returns an error with the reason if the set has
+/// no RSA key.
 pub(crate) fn keys(jwks: &str) -> Result<Value, &'static str> {
     let set: Value = serde_json::from_str(jwks).map_err(|_| "must be the JSON text of a JSON Web Key Set")?;
     let keys = set.get("keys").and_then(Value::as_array).ok_or("must have a list `keys`")?;

@@ -246,7 +246,8 @@ fn a_grant_follows_the_state_of_the_projection() {
     }
 }
 
-/// The data for the tests of the rules, which sign tokens with keys of their own.
+/// Compares the data with `tests/rego/data.json`. The tests of the rules use this file, and sign tokens with their own
+/// keys.
 #[test]
 fn the_rules_are_tested_with_this_data() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/rego/data.json");

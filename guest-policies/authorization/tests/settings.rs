@@ -39,7 +39,7 @@ fn every_setting_changes_exactly_its_own_part_of_the_data() {
     let base = data(&settings)["kaos"].clone();
     let other = KEYS.replace("\"1\"", "\"2\"");
     let rows = [
-        // Only of AccessGrants.
+        // This setting changes only the status of AccessGrants.
         ("enabled", json!(true), ""),
         ("agents.provider", json!("oidc"), "agent agents grants jwks"),
         ("agents.issuer", json!("https://other"), "agent agents jwks"),

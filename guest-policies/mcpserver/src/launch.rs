@@ -120,8 +120,8 @@ fn flags_are_arguments(name: &str, settings: &Settings, launch: &mut Launch) {
     launch.notes.push(note::at("spec.runtime", note::warning("CommandIsFlags", message)));
 }
 
-/// Returns a launch that installs a package. The container then runs the command of this name, or if the command fails,
-/// the Python module.
+/// Returns a launch that installs a package. The container then runs the command with the package's name. If the
+/// command fails, the container runs the Python module with this name.
 fn package(settings: &Settings, name: &str, path: &str) -> Result<Launch, Refusal> {
     let end = name.find(['[', '=', '<', '>', '!', '~', ';', '@', ' ', '\t']).unwrap_or(name.len());
     let program = name.get(..end).unwrap_or_default();

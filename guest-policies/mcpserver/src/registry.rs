@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-/// The start of a runtime. A ConfigMap may have further fields, which the policy ignores.
+/// How to start servers of a runtime. An entry in a ConfigMap may have further fields, which the policy ignores.
 #[derive(Clone, Debug, Default, PartialEq, Decode)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, Serialize))]
 #[serde(rename_all = "camelCase", default)]
@@ -32,19 +32,19 @@ pub struct Runtime {
     /// Replaces the arguments of the image.
     pub args: Option<Vec<String>>,
     /// The variable for `spec.params`. The parameters win over a variable that the policy sets, such as `LOG_LEVEL`. A
-    /// variable of the user wins over them.
+    /// variable of the user wins over the parameters.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::any_variable"))]
     pub params_env_var: String,
     /// The transport of MCP. Only for information.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub transport: Prose,
-    /// Required variables of servers of this runtime.
+    /// Variables that servers of this runtime require.
     pub required_env: Vec<String>,
     /// The tools of the runtime, shown as `status.availableTools`.
     pub tools: Vec<String>,
 }
 
-/// A text for people, without effect. No value is an error: one that is not a text decodes as empty.
+/// A text for people, without effect. A value that is not a text causes no error, and decodes as an empty text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(Serialize))]
 pub struct Prose(pub String);
@@ -66,13 +66,13 @@ pub(crate) enum RegistryError {
     Malformed { name: String, key: String, reason: String },
 }
 
-/// The place of the registry.
+/// The ConfigMap of the registry, and the key in this ConfigMap.
 #[derive(Clone, Debug, PartialEq, Decode)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, Serialize))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct RegistrySource {
-    /// The ConfigMap in the operator's namespace. The policy may read only this ConfigMap. Another one needs a grant in
-    /// policy.yaml.
+    /// The ConfigMap in the operator's namespace. The policy may read only this ConfigMap. Another ConfigMap needs a
+    /// grant in policy.yaml.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::object_name"))]
     pub config_map: String,
     /// The key in the ConfigMap.
@@ -103,8 +103,8 @@ pub(crate) fn read(
     Registry::parse(text).map_err(|reason| malformed(source, reason))
 }
 
-/// Returns the entry of a runtime, or the error why it cannot be decoded. Returns `None` if the registry has no such
-/// runtime.
+/// Returns the entry of a runtime, or an error if the entry cannot be decoded. Returns `None` if the registry has no
+/// such runtime.
 pub(crate) fn runtime(
     registry: &Registry,
     name: &str,

@@ -23,7 +23,7 @@ use crate::registry::Runtime;
 pub struct Settings {
     /// The ConfigMap with the registry of runtimes.
     pub registry: RegistrySource,
-    /// The runtimes of a cluster without this ConfigMap.
+    /// The runtimes to use if the cluster does not have the registry's ConfigMap.
     #[cfg_attr(feature = "schema", schemars(with = "alloc::collections::BTreeMap<String, Runtime>"))]
     pub runtimes: Raw,
     /// Whether a registry command that begins with a flag becomes arguments of the image's entrypoint, instead of
@@ -74,8 +74,8 @@ pub struct Settings {
     pub security: Rare<SecuritySettings>,
     /// Telemetry.
     pub telemetry: TelemetrySettings,
-    /// Finalizer for cleanup in order, for example `kaos.tools/mcpserver-finalizer`; empty leaves cleanup to owner
-    /// references.
+    /// Finalizer with which the operator deletes the children in order, for example `kaos.tools/mcpserver-finalizer`.
+    /// If empty, Kubernetes' garbage collector deletes the children.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::any_finalizer"))]
     pub finalizer: String,
 }
@@ -111,7 +111,8 @@ impl Default for Settings {
     }
 }
 
-/// Returns the runtimes that KAOS's chart registers. Flags in a command of the chart are arguments here.
+/// Returns the runtimes that KAOS's chart registers. If a command in the chart is a list of flags, the flags are
+/// arguments here.
 fn runtimes() -> Raw {
     let mut runtimes = Raw::new();
     let mut add = |name: &str, kind: &str, image: &str, field: &str, value: Value| {
@@ -144,7 +145,8 @@ impl Settings {
             ],
             owned: &["security"],
             rare: &[("security", kaos_workload::schema::defaults::<SecuritySettings>())],
-            // No setting that gives a pod more rights: users who may write an object must not be able to grant them.
+            // Do not list a setting that gives pods more rights: users who may write an object must not be able to
+            // grant such rights.
             annotations: &[
                 "commandFlagsAsArgs",
                 "packageImage",
@@ -171,6 +173,6 @@ mod tests {
     fn the_schema_in_the_tree_has_the_defaults_of_the_code() {
         let defaults = kaos_policy_sdk::testing::defaults(include_str!("../settings.schema.json"));
         let settings: Settings = kaos_policy_sdk::decode(&defaults).unwrap();
-        assert_eq!(settings, Settings::default(), "write it anew: cargo test -p kaos-mcpserver --features schema");
+        assert_eq!(settings, Settings::default(), "write it again: cargo test -p kaos-mcpserver --features schema");
     }
 }

@@ -121,7 +121,7 @@ fn unused_params(request: &Request) -> Option<Note> {
         return None;
     }
     let message = "this runtime names no variable for parameters, so the container does not get them: set the \
-                   variables that it needs in container.env, or paramsEnvVar in the registry";
+                   container's variables in container.env, or set paramsEnvVar in the registry";
     Some(note::at(path, note::warning(PARAMS_UNUSED, message)))
 }
 

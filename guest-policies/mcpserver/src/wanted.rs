@@ -108,7 +108,7 @@ impl Wanted {
     }
 }
 
-/// Reads the package from the oldest fields. `newer` is the path of a field that wins over them.
+/// Reads the package from the oldest fields. `newer` is the path of a field that wins over these fields.
 fn package(config: &McpConfig, newer: Option<&'static str>, notes: &mut Vec<Note>) -> Option<Source> {
     let from_tools = config.tools.as_ref().and_then(|tools| text(tools.from_package.as_ref()));
     let mut package: Option<(&str, &'static str)> = None;
@@ -124,7 +124,7 @@ fn package(config: &McpConfig, newer: Option<&'static str>, notes: &mut Vec<Note
     package.map(|(name, path)| Source::Package { name: name.to_owned(), path })
 }
 
-/// Returns the source texts in the deprecated fields. The policy uses the first one.
+/// Returns the source texts in the deprecated fields. The policy uses the first text.
 fn sources(config: &McpConfig) -> Vec<Params> {
     let no_tools = McpTools::default();
     let tools = config.tools.as_ref().unwrap_or(&no_tools);

@@ -1,4 +1,4 @@
-//! Every setting has a schema. Another value for a setting changes exactly the listed places.
+//! Every setting has a schema. Another value for a setting changes exactly the listed paths.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 #[path = "support/settings.rs"]

@@ -1,8 +1,8 @@
 //! The volume claim of a store: the planned claim, the existing claim, and whether the data stays.
 //!
 //! The policy changes only the size of an existing claim. A claim that the store no longer uses stays in the plan while
-//! the claim exists, so no edit deletes data. If the policy may not read the claim, the store waits: with a plan
-//! without the claim, the operator would delete it.
+//! the claim exists, so no edit deletes data. If the policy may not read the claim, the store waits, because the
+//! operator would delete a claim that the plan lacks.
 
 use alloc::{
     borrow::ToOwned,
@@ -25,7 +25,7 @@ use crate::wanted::{SIZE, size};
 pub(crate) const KIND: &str = "PersistentVolumeClaim";
 /// The id of the need for the store's own claim.
 pub(crate) const OWN: &str = "claim";
-/// The fields that are read of a claim.
+/// The fields of a claim that the policy reads.
 const READ: [&str; 5] = [
     "metadata.ownerReferences",
     "spec.accessModes",
@@ -73,8 +73,8 @@ pub(crate) fn need(workload: &Workload<'_>) -> Need {
 }
 
 impl Claims {
-    /// Reads the existing claim. Collects violations of the size. Waits until the policy knows whether the claim
-    /// exists.
+    /// Reads the existing claim. Collects a violation if the wanted size would shrink this claim. Waits until the
+    /// policy knows whether the claim exists.
     pub(crate) fn of(
         subject: &Subject,
         workload: &Workload<'_>,
@@ -143,8 +143,8 @@ impl Claims {
             condition::yes("DataKept", "Kept", message)
         } else {
             let message = format!(
-                "{KIND} {mounted} is deleted with this store, with all memories: to keep it, annotate the store with \
-                 {KEEP}: \"true\""
+                "{KIND} {mounted} is deleted with this store, with all memories: to keep the claim, annotate the \
+                 store with {KEEP}: \"true\""
             );
             condition::no("DataKept", "GoesWithStore", message)
         };
@@ -172,7 +172,7 @@ impl Own {
         Self { name, size: size.to_owned(), holds, asks, access_mode, storage_class, is_kept: volume.keep }
     }
 
-    /// Returns a claim that the store no longer uses, unchanged.
+    /// Returns the store's own claim without changes, for a store that no longer uses this claim.
     fn left(name: String, found: &Object, volume: &Volume) -> Self {
         let size = requested(found).unwrap_or_default().to_owned();
         let (access_mode, storage_class) = fixed(Some(found), volume);

@@ -53,7 +53,7 @@ pub(crate) fn needs(subject: &Subject, spec: &MemoryStoreSpec) -> Vec<Need> {
     needs
 }
 
-/// Returns whether a ModelAPI offers a model. The models of an invalid ModelAPI are unknown.
+/// Returns whether a ModelAPI offers a model. Returns true for an invalid ModelAPI, because its models are unknown.
 fn offers(api: &Object, model: &str) -> bool {
     api.at(&["spec"]).and_then(offered).is_none_or(|offered| models::allowed(&offered, model))
 }

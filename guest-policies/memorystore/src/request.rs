@@ -26,7 +26,7 @@ pub(crate) struct Request {
     pub(crate) claims: Claims,
 }
 
-/// Returns the needs of a store. A store that cannot be decoded has no needs, because the policy refuses it.
+/// Returns the needs of a store. A store that cannot be decoded has no needs, because the policy refuses this store.
 pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
     let object = subject.object();
     let Ok(spec) = spec(&object) else { return Vec::new() };
@@ -45,7 +45,7 @@ pub(crate) fn spec(object: &Object) -> Result<MemoryStoreSpec, Refusal> {
 }
 
 impl Request {
-    /// Decodes the subject. Refuses it with all violations at once. Waits for missing objects.
+    /// Decodes the subject. Refuses the object with all violations at once. Waits for missing objects.
     pub(crate) fn of(subject: &Subject) -> Result<&Self, Refusal> {
         subject.once(Self::read)
     }

@@ -48,7 +48,8 @@ pub struct Settings {
     pub automount_service_account_token: Option<bool>,
     /// The volume of stores with local storage.
     pub volume: Volume,
-    /// Minimum number of available pods while nodes are drained, if a store has two or more. 0 creates no budget.
+    /// Minimum number of available pods while nodes are drained, for stores with two or more pods. 0 creates no
+    /// PodDisruptionBudget.
     pub min_available: u16,
     /// Whether stores accept only requests for an identified user. If true, pods get `KAOS_MEMORY_REQUIRE_PRINCIPAL`.
     pub require_principal: bool,
@@ -67,8 +68,8 @@ pub struct Settings {
     pub security: Rare<SecuritySettings>,
     /// Telemetry.
     pub telemetry: TelemetrySettings,
-    /// Finalizer for cleanup in order, for example `kaos.tools/memorystore-finalizer`; empty leaves cleanup to owner
-    /// references.
+    /// Finalizer with which the operator deletes the children in order, for example `kaos.tools/memorystore-finalizer`.
+    /// If empty, Kubernetes' garbage collector deletes the children.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::any_finalizer"))]
     pub finalizer: String,
 }
@@ -92,8 +93,8 @@ pub struct Volume {
     pub storage_class: String,
     /// Whether claims stay when their store is deleted.
     pub keep: bool,
-    /// Name of an existing claim to use. If empty, the store gets its own claim. Set it on a single object, with the
-    /// annotation.
+    /// Name of an existing claim to use. If empty, the store gets its own claim. Set this name only for a single
+    /// object, with an annotation of the object.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::any_object_name"))]
     pub claim: String,
     /// Strategy to replace a pod.
@@ -183,7 +184,8 @@ impl Settings {
             ],
             owned: &["security"],
             rare: &[("security", kaos_workload::schema::defaults::<SecuritySettings>())],
-            // No setting that gives a pod more rights: users who may write an object must not be able to grant them.
+            // Do not list a setting that gives pods more rights: users who may write an object must not be able to
+            // grant such rights.
             annotations: &[
                 "image",
                 "imagePullPolicy",

@@ -38,8 +38,8 @@ pub(crate) fn pull_container(pull: &ModelPull, image: &str, policy: PullPolicy, 
     }
 }
 
-/// Returns the arguments of the init container. The first one is the script. If the script does not contain the model,
-/// two more arguments follow: a name for the script, and the model.
+/// Returns the arguments of the init container. The first argument is the script. If the script does not contain the
+/// model, two more arguments follow: a name for the script, and the model.
 fn arguments(pull: &ModelPull, model: &str) -> Vec<String> {
     if is_harmless(model) {
         return vec![script(pull, "", model)];

@@ -1,7 +1,7 @@
 //! Checks the names of models and of the provider.
 //!
-//! The policy refuses names that cannot work. For a doubtful name it only adds a note, because a server may have models
-//! of any name, and may ignore the name.
+//! The policy refuses names that cannot work. For a doubtful name, the policy only adds a note, because a server may
+//! have a model of this name, or may ignore the name.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -52,8 +52,8 @@ fn doubt(model: &str) -> Option<String> {
     let is_plain =
         !before.bytes().any(|byte| byte == b'*') && (!is_pattern || before.is_empty() || before.ends_with('/'));
     (!is_plain).then(|| {
-        let message = "offers only a model of exactly this name: `*` is a pattern only alone, for all models, or \
-                       after a provider, as in openai/*; otherwise, name each model";
+        let message = "offers only a model of exactly this name: `*` is a pattern only if it stands alone, for \
+                       all models, or after a provider, as in openai/*; otherwise, name each model";
         format!("`{}` {message}", name())
     })
 }

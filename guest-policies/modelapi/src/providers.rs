@@ -1,9 +1,9 @@
-//! The proxy to model providers that an object asks for.
+//! The proxy of a ModelAPI, which forwards requests to model providers.
 
 use alloc::{string::String, vec::Vec};
 use kaos_crds::KeySelector;
 
-/// A proxy to model providers.
+/// The fields of a ModelAPI that describe its proxy.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Proxy {
     pub(crate) models: Vec<String>,

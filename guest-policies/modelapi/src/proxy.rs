@@ -1,4 +1,4 @@
-//! The proxy: its configuration file, the volume with this file, and the arguments that name it.
+//! The proxy: its configuration file, the volume with this file, and the arguments that name the file.
 
 use alloc::{
     borrow::ToOwned,

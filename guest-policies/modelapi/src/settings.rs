@@ -42,15 +42,15 @@ pub struct Settings {
     pub gateway: Gateway,
     /// Protection at the Gateway and in the network.
     pub security: Rare<SecuritySettings>,
-    /// Telemetry, of the proxy only.
+    /// Telemetry of the proxy.
     pub telemetry: TelemetrySettings,
-    /// Finalizer for cleanup in order, for example `kaos.tools/modelapi-finalizer`; empty leaves cleanup to owner
-    /// references.
+    /// Finalizer with which the operator deletes the children in order, for example `kaos.tools/modelapi-finalizer`. If
+    /// empty, Kubernetes' garbage collector deletes the children.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::any_finalizer"))]
     pub finalizer: String,
 }
 
-/// One of the two servers.
+/// Settings of one server: the proxy, or the server of a hosted model.
 #[derive(Clone, Debug, PartialEq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -113,13 +113,13 @@ pub struct ProxyConfigFile {
     pub volume_name: String,
     /// Whether the proxy drops parameters that a provider does not know.
     pub drop_params: bool,
-    /// Callback for successes and failures if telemetry is enabled.
+    /// Name of LiteLLM's callback for successes and failures. The proxy uses this callback if telemetry is enabled.
     pub telemetry_callback: String,
-    /// Additional arguments, after those for the file and the port.
+    /// Additional arguments, after the arguments for the file and the port.
     pub extra_args: Vec<String>,
-    /// Whether the proxy may start without a master key, in the variable
-    /// `LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY`. LiteLLM 1.104 and later need the variable or a key, and
-    /// Agents send no key.
+    /// Whether the proxy may start without a master key. If true, its pods get the variable
+    /// `LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY`. LiteLLM 1.104 and later need this variable or a master
+    /// key, and Agents send no key.
     pub without_master_key: bool,
 }
 
@@ -134,7 +134,7 @@ pub struct ModelStore {
     /// Name of the volume.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::label_name"))]
     pub volume_name: String,
-    /// The source of the volume, in the form of Kubernetes. An emptyDir is deleted with its pod.
+    /// The source of the volume, as in a pod spec. Kubernetes deletes an emptyDir together with its pod.
     pub source: Raw,
 }
 
@@ -153,8 +153,9 @@ pub struct ModelPull {
     /// Shell of the script.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub command: Vec<String>,
-    /// The script. `{model}` becomes the model as one word, outside of quotes. `{--}` ends the options, if the command
-    /// could read the model as an option.
+    /// The script. The policy replaces `{model}` by the model's name, as one word of the shell, so do not put `{model}`
+    /// into quotes. If the command could read the name as an option, the policy replaces `{--}` by `--`, which ends the
+    /// options.
     pub script: String,
 }
 
@@ -225,8 +226,8 @@ fn empty_dir() -> Raw {
 }
 
 impl ModelStore {
-    /// Returns the volume. The merge of two settings layers can leave two sources, but Kubernetes allows one. Then the
-    /// function drops the default `emptyDir`.
+    /// Returns the volume. Kubernetes allows one source, but the merge of two settings layers can leave two. The
+    /// function then drops the default `emptyDir`.
     pub(crate) fn volume(&self) -> Value {
         let mut volume = self.source.clone();
         let others = volume.iter().filter(|(name, source)| *name != "emptyDir" && !source.is_null()).count();
@@ -254,7 +255,8 @@ impl Settings {
             ],
             owned: &["security"],
             rare: &[("security", kaos_workload::schema::defaults::<SecuritySettings>())],
-            // No setting that gives a pod more rights: users who may write an object must not be able to grant them.
+            // Do not list a setting that gives pods more rights: users who may write an object must not be able to
+            // grant such rights.
             annotations: &[
                 "proxy.image",
                 "proxy.imagePullPolicy",
@@ -297,6 +299,6 @@ mod tests {
     fn the_schema_in_the_tree_has_the_defaults_of_the_code() {
         let defaults = kaos_policy_sdk::testing::defaults(include_str!("../settings.schema.json"));
         let settings: Settings = kaos_policy_sdk::decode(&defaults).unwrap();
-        assert_eq!(settings, Settings::default(), "write it anew: cargo test -p kaos-modelapi --features schema");
+        assert_eq!(settings, Settings::default(), "write it again: cargo test -p kaos-modelapi --features schema");
     }
 }

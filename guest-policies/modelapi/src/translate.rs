@@ -173,8 +173,8 @@ fn telemetry_note(request: &Request) -> Option<Note> {
         Wanted::Proxy(_) => telemetry.note(),
         // Add a note only if the object itself sets telemetry: its user cannot change the cluster's default.
         Wanted::Hosted { .. } => (request.spec.telemetry.is_some() && telemetry.enabled).then(|| {
-            let message = "Telemetry enabled but Ollama does not support OTel natively: turn it off here, or observe it \
-                           through a ModelAPI of mode Proxy in front";
+            let message = "Telemetry enabled but Ollama does not support OTel natively: turn it off here, or observe \
+                           the model through a ModelAPI of mode Proxy in front";
             note::at("spec.telemetry.enabled", note::warning(TELEMETRY_UNSUPPORTED, message))
         }),
     }

@@ -181,8 +181,8 @@ fn config_file(config: Option<&ConfigYaml>, notes: &mut Vec<Note>) -> Result<Con
             Config::Secret(selector.clone())
         }
         (None, None) => {
-            // Do not generate a configuration here: it would offer all `models`, and the user's own configuration may
-            // have offered fewer.
+            // Do not generate a configuration here: a generated configuration would offer all `models`, and the user's
+            // own configuration may have offered fewer.
             return match unknown {
                 None => Ok(Config::Generated),
                 Some(path) => {

@@ -105,7 +105,7 @@ fn assert_better(case: &Case, subject: &Subject, answer: &Result<Plan, Refusal>,
             let endpoint = ("OTEL_EXPORTER_OTLP_ENDPOINT".to_owned(), "http://own:4317".to_owned());
             assert!(env(plan).contains(&endpoint));
         }
-        name => panic!("{name}: nobody says what is wanted"),
+        name => panic!("{name}: the test has no expectation for this case"),
     }
 }
 

@@ -29,8 +29,8 @@ unsafe fn compare(mut one: *const u8, mut other: *const u8, mut count: usize) ->
     0
 }
 
-/// The names that compiled code calls. The functions of these names in Rust's own library are weak symbols, so the
-/// linker chooses these.
+/// Defines the functions that compiled code calls to compare bytes. Rust's own library defines both names as weak
+/// symbols, so the linker chooses these definitions.
 #[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
 mod component {
     // SAFETY: the C standard requires the caller to pass readable bytes.

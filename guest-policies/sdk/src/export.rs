@@ -38,7 +38,7 @@ pub trait Overlay {
 /// `cargo test` runs the same code natively.
 ///
 /// The host reports the message and the source location of a panic. Use `export_policy!(MyPolicy, no_std)` for a policy
-/// without the standard library (`#![no_std]`): it adds the panic handler that such a policy lacks.
+/// without the standard library (`#![no_std]`): this form adds the panic handler that such a policy lacks.
 #[macro_export]
 macro_rules! export_policy {
     ($policy:ty $(, $no_std:ident)?) => {

@@ -2,8 +2,8 @@
 //! of memory.
 //!
 //! A sandbox lives for one pass and has one thread. So a component does not need a general allocator, which prevents
-//! fragmentation but adds eight kilobytes of code. Sizes are rounded up to 8 bytes, and above 64 bytes to a quarter of
-//! a power of two.
+//! fragmentation but adds eight kilobytes of code. The allocator rounds each size up to a multiple of 8 bytes, and
+//! above 64 bytes to a quarter of a power of two.
 
 use core::alloc::Layout;
 use core::ptr::{self, NonNull};
@@ -78,7 +78,7 @@ impl Heap {
     pub(crate) unsafe fn dealloc(&mut self, block: *mut u8, layout: Layout) {
         if layout.align() <= ALIGN {
             let (class, _) = class(layout.size());
-            // SAFETY: every block has room for an address, and the caller no longer uses this one.
+            // SAFETY: every block has room for an address, and the caller no longer uses this block.
             unsafe { block.cast::<*mut u8>().write(self.free[class]) };
             self.free[class] = block;
         }
@@ -149,7 +149,7 @@ mod component {
     #[inline(never)]
     fn grow(pages: usize) -> Option<NonNull<u8>> {
         let before = memory_grow::<0>(pages);
-        // Zero is never returned: the stack and the data occupy the first page.
+        // The address is never zero: the stack and the data occupy the first page.
         if before == usize::MAX { None } else { NonNull::new((before * PAGE) as *mut u8) }
     }
 

@@ -1,6 +1,6 @@
 //! Writes JSON in the contract's canonical form, with sorted keys.
 //!
-//! `serde_json` already sorts keys if its feature `preserve_order` is disabled, because its map is a tree.
+//! `serde_json` already sorts keys if its feature `preserve_order` is disabled, because its map is then a `BTreeMap`.
 
 use crate::types::Json;
 use alloc::{borrow::ToOwned, string::String};
@@ -48,8 +48,8 @@ pub fn parse(text: &str) -> Option<Value> {
 
 /// Keeps only the members for which `kept` returns true.
 ///
-/// Does not use the map's own removal function, because this function rebalances a tree. The code for this would add
-/// two kilobytes to a component, although most objects have only a few members.
+/// Does not use the map's own removal function, because its code for rebalancing the tree would add two kilobytes to a
+/// component.
 #[inline(never)]
 pub fn keep(map: &mut Map<String, Value>, kept: &dyn Fn(&str, &Value) -> bool) {
     if map.iter().all(|(name, value)| kept(name, value)) {

@@ -30,8 +30,9 @@ struct Place {
 }
 
 impl Subject {
-    /// Returns the value that `read` computes from the subject. Calls `read` once for each type and pass, but again
-    /// after a refusal. Choose a type that no other caller uses, because the subject finds a kept value by its type.
+    /// Returns the value that `read` computes from the subject. Calls `read` once for each type in a pass. If `read`
+    /// refuses, the next call of `once` calls `read` again. Choose a type that no other caller uses, because the
+    /// subject finds a kept value by its type.
     pub fn once<T: 'static>(&self, read: impl FnOnce(&Self) -> Result<T, Refusal>) -> Result<&T, Refusal> {
         if let Some(value) = self.kept.find() {
             return Ok(value);

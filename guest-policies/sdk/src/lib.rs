@@ -7,7 +7,7 @@
 //! |---|---|
 //! | read the object, its settings and the objects that the host found | [`SubjectExt`], [`Object`], [`Lookup`] |
 //! | ask for other objects | [`need`] |
-//! | decode a subject once for all questions of a pass | [`types::Subject::once`] |
+//! | decode a subject once for all functions of a pass | [`types::Subject::once`] |
 //! | find duplicates in long lists | [`Places`] |
 //! | build the mapping of environment variables | [`mod@env`] |
 //! | merge a user's partial pod spec into the policy's | [`patch`] |

@@ -1,4 +1,5 @@
-//! Builds needs: references to other objects that the policy must see, and the fields that it reads of them.
+//! Builds needs: references to other objects that the policy must see, and the fields that the policy reads of these
+//! objects.
 //!
 //! ```
 //! use kaos_policy_sdk::NeedExt as _;
@@ -40,7 +41,8 @@ pub fn labelled(id: impl Into<String>, of: ResourceType, labels: &[(&str, &str)]
     Need { id: id.into(), target, fields: Vec::new(), optional: false }
 }
 
-/// Needs all objects of a type in `namespace` that carry all of `labels`. Reading another namespace requires a grant.
+/// Returns a need for all objects of a type in `namespace` that have all of `labels`. Reading another namespace
+/// requires a grant.
 pub fn labelled_in(namespace: &str, id: impl Into<String>, of: ResourceType, labels: &[(&str, &str)]) -> Need {
     let mut need = labelled(id, of, labels);
     if let Target::Labelled(selector) = &mut need.target {
@@ -49,7 +51,8 @@ pub fn labelled_in(namespace: &str, id: impl Into<String>, of: ResourceType, lab
     need
 }
 
-/// Marks a need as optional: the policy answers in full without the object, and no condition reports it as missing.
+/// Marks a need as optional: the policy can make its plan without the object, and no condition reports a missing
+/// object.
 pub fn optional(need: Need) -> Need {
     Need { optional: true, ..need }
 }
@@ -74,7 +77,8 @@ pub fn key(map: &str, name: &str) -> String {
     format!("{map}[{}]", quoted(name))
 }
 
-/// Returns the path that selects a text: `spec.models[="gpt-4o"]`. In a list, it selects the items that are this text.
+/// Returns the path that selects a text: `spec.models[="gpt-4o"]`. In a list, this path selects the items that equal
+/// the text.
 pub fn equal(path: &str, text: &str) -> String {
     format!("{path}[={}]", quoted(text))
 }

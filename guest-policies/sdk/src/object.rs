@@ -11,7 +11,7 @@ use serde_json::Value;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Object {
     value: Arc<Value>,
-    /// Whether the text could not be parsed. Then the text may contain members that are absent in `value`.
+    /// Whether the parser refused the text. Then the text may contain members that are absent in `value`.
     unread: bool,
 }
 
@@ -108,7 +108,7 @@ impl Object {
     }
 }
 
-/// Replaces each list and object in `text` by null if it is nested too deeply for the parser.
+/// Replaces by null each list and object in `text` that is nested too deeply for the parser.
 #[cold]
 fn shallow(text: &str) -> String {
     const DEEPEST: usize = 100;

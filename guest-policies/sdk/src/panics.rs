@@ -27,10 +27,10 @@ impl Record {
     /// Writes the message of a panic into the record.
     fn tell(&mut self, panic: &dyn Display) {
         let mut pen = Pen { room: &mut self.text, used: 0 };
-        // This write fails when the room is full. The text that was written before stays.
+        // This write fails when the record is full. The record keeps the text up to that point.
         let _ = write!(pen, "{panic}");
         let used = pen.used;
-        // The text is never longer than its room, so the conversion cannot fail.
+        // The text is never longer than `ROOM`, so the conversion cannot fail.
         self.length = u32::try_from(used).unwrap_or_default().to_le_bytes();
     }
 }

@@ -6,7 +6,7 @@
 
 use alloc::vec::Vec;
 
-/// Texts. Each text has a number, its position.
+/// A set of texts, each with its position.
 #[derive(Clone, Debug)]
 pub struct Places<'a> {
     texts: Vec<(&'a str, usize)>,
@@ -17,7 +17,7 @@ pub struct Places<'a> {
 
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    /// The index of the byte that decides, and the bit of its symbol.
+    /// The index of the byte that separates the two groups, and the bit of that byte's symbol.
     at: usize,
     bit: u16,
     /// The texts without this bit, and the texts with it.
@@ -49,8 +49,8 @@ impl<'a> Places<'a> {
         Self { texts: Vec::new(), nodes: Vec::new(), root: Link::Text(0) }
     }
 
-    /// Adds `text` with the position `place`. If the collection already contains `text`, keeps and returns its
-    /// position.
+    /// Adds `text` with the position `place`. If the collection already contains `text`, returns the position of `text`
+    /// and changes nothing.
     #[inline(never)]
     pub fn insert(&mut self, text: &'a str, place: usize) -> Option<usize> {
         let own = Link::Text(self.texts.len());

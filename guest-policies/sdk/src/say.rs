@@ -14,7 +14,7 @@ pub mod refusal {
         Refusal::Invalid(vec![Violation { path: path.into(), message: message.into() }])
     }
 
-    /// Refuses an object for which no plan is correct until one of `blockers` appears or changes.
+    /// Refuses an object for which no plan is correct until an object in `blockers` appears or changes.
     pub fn waiting(blockers: Vec<Blocker>) -> Refusal {
         Refusal::Waiting(blockers)
     }
@@ -63,7 +63,7 @@ pub mod note {
         Note { severity: Severity::Warning, reason: reason.to_owned(), message: message.into(), path: None }
     }
 
-    /// Returns `note` with the path of the object's field that it is about.
+    /// Returns `note` with the path of the field that the note is about.
     pub fn at(path: impl Into<String>, note: Note) -> Note {
         Note { path: Some(path.into()), ..note }
     }

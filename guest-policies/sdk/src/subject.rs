@@ -18,7 +18,7 @@ pub trait SubjectExt {
     fn one(&self, id: &str) -> Lookup<Object>;
     /// Returns the objects that the policy requested with the labelled need `id`.
     fn list(&self, id: &str) -> Lookup<Vec<Object>>;
-    /// Returns what a policy may see of the Secret that it requested with need `id`.
+    /// Returns the facts of the Secret that the policy requested with the need `id`.
     fn secret(&self, id: &str) -> Lookup<SecretFacts>;
     /// Returns whether this cluster serves a type that the claim lists as optional.
     fn serves(&self, api_version: &str, kind: &str) -> bool;

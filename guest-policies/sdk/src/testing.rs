@@ -64,7 +64,7 @@ impl SubjectBuilder {
         self
     }
 
-    /// Marks the object as applied: a plan of it was applied in full once.
+    /// Marks the object as applied, as if the host had applied a plan of the object in full once.
     #[must_use]
     pub fn applied(mut self) -> Self {
         self.0.applied = true;
@@ -156,7 +156,7 @@ fn is(object: &Object, api_version: &str, kind: &str) -> bool {
 }
 
 /// Returns whether an object is in the wanted namespace. An object without a namespace matches every namespace, because
-/// `kubectl apply` would put it into the current one.
+/// `kubectl apply` would put the object into the current namespace.
 fn lives_in(object: &Object, asked: Option<&str>, primary: &str) -> bool {
     let wanted = asked.unwrap_or(primary);
     wanted.is_empty() || object.namespace().is_empty() || object.namespace() == wanted

@@ -16,7 +16,7 @@ pub enum Phase {
     Pending,
     /// Pods of the current generation are available.
     Ready,
-    /// The object waits for a change of the object, the policy or the cluster.
+    /// The policy refused the object, or the host could not apply the plan.
     Failed,
     /// Another object is missing or not ready.
     Waiting,
@@ -119,8 +119,8 @@ fn first_message(blockers: &[Blocker]) -> String {
 }
 
 /// Builds the condition `DependenciesReady` of a kind with dependencies. `blockers` are the dependencies that are
-/// missing or do not serve. A dependency that rolls out still serves and is not among them. So its rollout causes no
-/// status write for the objects that depend on it.
+/// missing or do not serve. They do not include a dependency that rolls out, because its old pods still serve. So a
+/// rollout causes no status write for the objects that depend on it.
 pub fn dependencies_ready(blockers: &[Blocker]) -> Condition {
     let Some(first) = blockers.first() else {
         return condition::yes("DependenciesReady", "Ready", "every dependency serves");

@@ -25,12 +25,12 @@ fn check_ports(container: &Value, path: impl Fn() -> String) -> Result<(), Refus
     Ok(())
 }
 
-/// The lists of containers. A container's name must be unique in both lists together. The check reports a duplicate in
-/// the later list.
+/// The lists of containers. A container's name must be unique across both lists. The check reports a duplicate in the
+/// later list.
 const LISTS: [&str; 2] = ["containers", "initContainers"];
 
-/// Returns the path of the container with this name in the user's pod spec. Looks in this list first, and then in the
-/// other list.
+/// Returns the path of the container with this name in the user's pod spec. Looks in `list` first, and then in the
+/// other list of containers.
 fn place(patch: Option<&Value>, list: &'static str, name: Option<&str>, field: &str) -> String {
     let written = |list: &'static str| {
         let items = patch.map_or(&[][..], |patch| items(patch, list));
@@ -81,10 +81,12 @@ fn check_container<'a>(
     }
     if image.is_empty() {
         let (path, message) = match (name == own, has_image) {
-            (true, true) => (place("image"), "removes the container's image: set one, or remove this".to_owned()),
+            (true, true) => {
+                (place("image"), "removes the container's image: set an image, or remove this field".to_owned())
+            }
             (true, false) => (
                 format!("{CONTAINER}.image"),
-                "no image is set: set one here, or a default for the operator".to_owned(),
+                "no image is set: set it here, or set the default image of the operator".to_owned(),
             ),
             (false, _) => {
                 let name = quote::shown(name, 63);

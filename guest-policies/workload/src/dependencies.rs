@@ -3,9 +3,9 @@
 //! Without a dependency, or without its address, no correct manifest is possible. A dependency that has an address but
 //! is not ready becomes a plan gate.
 //!
-//! Gates hold back only the first apply. So an object that was applied reads only whether a dependency serves, and a
-//! rollout or a new label of the dependency begins no pass over the object. Only if the dependency does not serve, the
-//! object reads more of it.
+//! Gates hold back only the first apply. So after this apply, the policy reads only whether a dependency serves, and a
+//! rollout or a new label of the dependency begins no pass over the object. The policy reads more fields only if the
+//! dependency does not serve.
 
 use crate::assess::Phase;
 use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
@@ -15,29 +15,30 @@ use serde_json::Value;
 
 /// The fields that tell whether a dependency serves.
 const SERVES: [&str; 3] = ["status.endpoint", "status.deployment.availableReplicas?", "status.phase[=\"Failed\"]"];
-/// All fields that are read of a dependency.
+/// All fields that the policy reads of any dependency.
 const ALL: [&str; 4] =
     ["status.endpoint", "status.ready", "status.deployment.availableReplicas", "status.phase[=\"Failed\"]"];
 
-/// A reference to a dependency, and the fields that the policy reads besides its status.
+/// A reference to a dependency, and the fields that the policy reads in addition to the dependency's status.
 #[derive(Debug)]
 pub struct Dependency {
     /// The dependency.
     pub on: Reference,
-    /// The fields that an object reads if it was never applied, or if the dependency does not suffice.
+    /// The fields that the policy reads if the object was never applied, or if the dependency does not suffice.
     pub all: Vec<String>,
-    /// The fields that an object reads as long as the dependency suffices.
+    /// The fields that the policy reads as long as the dependency suffices.
     pub brief: Vec<String>,
 }
 
 impl Dependency {
-    /// A dependency; the policy reads only its status and these fields.
+    /// Returns a dependency of which the policy reads only the status and these fields.
     pub fn new(on: Reference, fields: &[&str]) -> Self {
         let fields: Vec<String> = fields.iter().map(|field| (*field).to_owned()).collect();
         Self { on, all: fields.clone(), brief: fields }
     }
 
-    /// Returns the needs for the dependency. `suffices` decides about a dependency that serves.
+    /// Returns the needs for the dependency. `suffices` tells whether a dependency that serves also offers what the
+    /// object needs.
     pub fn needs(self, subject: &Subject, suffices: impl Fn(&Object) -> bool) -> impl Iterator<Item = Need> {
         let Self { on, all, brief } = self;
         let id = id(&on);
@@ -70,12 +71,13 @@ pub fn found(subject: &Subject, on: &Reference) -> Lookup<Object> {
     }
 }
 
-/// Whether a dependency serves, by the fields that an object reads that was applied.
+/// Returns whether a dependency serves, judged by the fields in [`SERVES`].
 fn serves(found: &Object) -> bool {
     found.endpoint().is_some() && is_brief(found) && !has_failed(found)
 }
 
-/// Whether only the presence of pods is known. An object reads only the presence if it was applied and there are pods.
+/// Returns whether `found` has only the presence of available pods, and not their number. The policy reads only the
+/// presence if the object was applied before.
 fn is_brief(found: &Object) -> bool {
     found.at(&["status", "deployment", "availableReplicas"]) == Some(&Value::Bool(true))
 }
@@ -119,8 +121,8 @@ impl Dependencies {
         Some(endpoint)
     }
 
-    /// Returns the blockers to report after `outcome`. The first creation waits until all dependencies are ready. An
-    /// existing object only needs dependencies that respond.
+    /// Returns the blockers to report after `outcome`. The first creation waits until all dependencies are ready. After
+    /// its creation, an object only needs dependencies that serve.
     pub fn wanting(&self, outcome: &Outcome) -> Vec<Blocker> {
         let wanting = if matches!(outcome, Outcome::Gated) { &self.unready } else { &self.failing };
         self.missing.iter().chain(wanting).cloned().collect()

@@ -56,8 +56,8 @@ pub struct PodParts<'a> {
     pub init_containers: Vec<Value>,
     /// Service account of the pods.
     pub service_account: Option<&'a str>,
-    /// `spec.container` as the user wrote it. The module ignores its `env`, because the mapping already contains these
-    /// variables.
+    /// `spec.container` as the user wrote it. The module ignores the container's `env`, because the mapping already
+    /// contains these variables.
     pub container: Option<&'a Value>,
     /// `spec.podSpec` as the user wrote it.
     pub pod_spec: Option<&'a Value>,

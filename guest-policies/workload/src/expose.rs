@@ -50,7 +50,8 @@ impl Exposure<'_> {
         object! { "apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec }
     }
 
-    /// Builds the HTTPRoute, and the objects that protect the workload. Refuses the workload if it would be open.
+    /// Builds the HTTPRoute, and the objects that protect the workload. Refuses the workload if a protecting object is
+    /// impossible.
     pub fn entrance(
         &self,
         workload: &Workload<'_>,
@@ -63,7 +64,8 @@ impl Exposure<'_> {
         Ok(manifests)
     }
 
-    /// Builds the HTTPRoute if routes are enabled and the cluster serves the kind. If it does not, adds a note.
+    /// Builds the HTTPRoute if routes are enabled. Adds a note instead if no Gateway is named, or if the cluster does
+    /// not serve the kind.
     fn route(
         &self,
         workload: &Workload<'_>,
@@ -138,7 +140,7 @@ impl Exposure<'_> {
         }
     }
 
-    /// Returns the timeout as the user or the settings wrote it, and its path.
+    /// Returns the timeout as written in the object or the settings, and the path of the timeout.
     fn said_timeout(&self) -> (&str, &'static str) {
         let own = self.timeout.filter(|text| !text.is_empty());
         own.map_or((self.gateway.timeout.as_str(), "settings.gateway.timeout"), |text| (text, TIMEOUT_PATH))

@@ -10,11 +10,11 @@ use serde_json::{Map, Value};
 
 /// API version of [`ROUTE_KIND`].
 pub const ROUTE_API: &str = "gateway.networking.k8s.io/v1";
-/// The kind of routes. Every claim that uses [`Exposure`](crate::Exposure) lists it as optional.
+/// The kind of routes. Every claim that uses [`Exposure`](crate::Exposure) lists this kind in its `wishes`.
 pub const ROUTE_KIND: &str = "HTTPRoute";
 
-/// The fixed names of a kind. They identify its objects on a cluster (selectors, addresses, dashboards), so they are
-/// not settings.
+/// The fixed names of a kind. These names identify the kind's objects on a cluster (selectors, addresses, dashboards),
+/// so they are not settings.
 #[derive(Debug)]
 pub struct Kind {
     /// The value of the label `app`, and the key of the label that contains the object's name.

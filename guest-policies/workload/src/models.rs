@@ -8,12 +8,13 @@ use kaos_policy_sdk::need::equal;
 const LIST: &str = "spec.proxyConfig.models";
 /// The fields that `kaos_crds::modelapi::offered` reads, except [`LIST`].
 const OFFER: [&str; 4] = ["spec.mode", "spec.proxyConfig.model", "spec.hostedConfig.model", "spec.serverConfig.model"];
-/// The most patterns to ask for separately. An object with more reads the whole list.
+/// The maximum number of patterns that a need selects one by one. If more patterns matter, the need selects the whole
+/// list.
 const MOST_PATTERNS: usize = 12;
-/// The most bytes of a model to ask for separately.
+/// The maximum bytes of a model's name in such a pattern. For a longer name, the need selects the whole list.
 const MOST_BYTES: usize = 128;
 
-/// The reason code of every note on a name that providers probably do not know.
+/// The reason code of every note on a model name that providers probably do not know.
 pub const UNLIKELY: &str = "ModelUnlikely";
 
 /// Returns the fields of a ModelAPI with all models that it offers.
@@ -21,8 +22,8 @@ pub fn offer() -> Vec<String> {
     OFFER.into_iter().chain([LIST]).map(ToOwned::to_owned).collect()
 }
 
-/// Returns the fields of a ModelAPI that tell whether it offers these models. Other models in its list are not in
-/// them.
+/// Returns the fields of a ModelAPI that tell whether it offers these models. If possible, leaves out the other models
+/// of the ModelAPI's list.
 pub fn offer_of<'a>(models: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut patterns = alloc::vec!["*".to_owned()];
     for model in models {

@@ -5,13 +5,13 @@ use core::ops::Deref;
 use kaos_policy_sdk::{Decode, DecodeError};
 use serde_json::Value;
 
-/// The values of settings that are left out.
+/// The values of settings that no layer sets.
 pub trait LeftOut: 'static {
     /// Returns the values.
     fn left_out() -> &'static Self;
 }
 
-/// Settings that are null unless a layer sets one of them: each value that a pass decodes costs fuel.
+/// Settings that are null unless a layer sets one of them. So a pass spends no fuel on decoding their values.
 #[derive(Clone, Debug)]
 pub struct Rare<T>(Option<Box<T>>);
 

@@ -11,15 +11,16 @@ use serde_json::{Map, Value, json};
 /// The additions of a policy to the schema of its settings type.
 #[derive(Debug)]
 pub struct Extras<'a> {
-    /// Environment variables of leaves with a shared type. Each entry has a path and a variable.
+    /// Environment variables that set leaves of a shared type. Each entry has the leaf's path and the variable.
     pub env: &'a [(&'a str, &'a str)],
     /// Settings that an annotation of the object may override. Each entry is the path of a leaf, or the path of an
     /// object, for all leaves below the object.
     pub annotations: &'a [&'a str],
-    /// Settings that only the operator's owner may set, and no settings of a namespace: paths of leaves, or of objects
-    /// for all leaves below.
+    /// Settings that only the operator's owner may set, not the settings of a namespace. Each entry is the path of a
+    /// leaf, or the path of an object, for all leaves below the object.
     pub owned: &'a [&'a str],
-    /// Settings of the type [`Rare`](crate::Rare), each with the values of the leaves below.
+    /// Settings of the type [`Rare`](crate::Rare). Each entry has the path of the setting and the defaults of the
+    /// leaves below it.
     pub rare: &'a [(&'a str, Value)],
 }
 

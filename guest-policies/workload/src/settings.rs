@@ -64,7 +64,7 @@ pub struct Probe {
     /// Failures in a row that make the container unhealthy.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = i32::MAX)))]
     pub failure_threshold: u32,
-    /// Successes in a row that make it healthy again; 1 for liveness.
+    /// Successes in a row that make the container healthy again; 1 for liveness.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = i32::MAX)))]
     pub success_threshold: u32,
 }
@@ -116,11 +116,11 @@ impl Probe {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 pub enum PullPolicy {
-    /// Each time a pod starts.
+    /// Pulls the image each time a pod starts.
     Always,
-    /// If the node does not have the image.
+    /// Pulls the image if the node does not have it.
     IfNotPresent,
-    /// Never.
+    /// Never pulls the image.
     Never,
 }
 
@@ -139,11 +139,11 @@ impl PullPolicy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 pub enum ServiceType {
-    /// Inside the cluster.
+    /// Reachable inside the cluster.
     ClusterIP,
-    /// On a port of every node.
+    /// Reachable on a port of every node.
     NodePort,
-    /// Behind a load balancer.
+    /// Reachable through a load balancer.
     LoadBalancer,
 }
 
@@ -183,7 +183,7 @@ impl Gateway {
     }
 }
 
-/// OpenTelemetry for objects without settings of their own.
+/// OpenTelemetry for objects that do not configure it themselves.
 #[derive(Clone, Debug, PartialEq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -1,7 +1,7 @@
-//! The committed schema of the settings of a policy. Other policies use this file, too, except for Agents: their test is
-//! part of the projects of `policy new --from agent`, and stands alone.
+//! The committed schema of the settings of a policy. The tests of other policies use this file, too. Only the policy
+//! `agent` has a test of its own, because `policy new --from agent` copies this test into projects.
 
-/// Asserts that the committed schema equals that of the code. `WRITE_SCHEMA=1` writes the schema.
+/// Asserts that the committed schema equals the schema that the code generates. `WRITE_SCHEMA=1` writes the schema.
 pub(crate) fn assert_schema(text: &str) {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/settings.schema.json");
     if std::env::var_os("WRITE_SCHEMA").is_some() {

@@ -1,4 +1,4 @@
-//! Helpers for property tests with hostile objects. One helper puts a value at any place, and another checks that the
+//! Helpers for property tests with hostile objects. One helper puts a value at any path, and another checks that the
 //! answer obeys the contract.
 #![allow(clippy::panic, clippy::unwrap_used)]
 
@@ -8,7 +8,7 @@ use kaos_policy_sdk::types::{Outcome, Refusal, Subject};
 use kaos_policy_sdk::{Policy, testing};
 use serde_json::{Value, json};
 
-/// Returns `object` with `value` at `place`. Replaces values on the way to this place if necessary.
+/// Returns `object` with `value` at the path `place`. Replaces values along this path if necessary.
 pub(crate) fn with(mut object: Value, place: &str, value: Value) -> Value {
     let mut at = &mut object;
     for key in place.split('/').skip(1) {

@@ -1,4 +1,4 @@
-//! Checks which places each setting changes.
+//! Checks which paths in the plan each setting changes.
 #![allow(dead_code, clippy::panic, clippy::unwrap_used)]
 
 use kaos_policy_sdk::types::Plan;
@@ -6,10 +6,10 @@ use kaos_policy_sdk::{Policy, testing};
 use kaos_workload::schema;
 use serde_json::{Value, json};
 
-/// One row: the setting, another value for it, and the places that change, as `Kind:/pointer`.
+/// One row: the setting, another value for the setting, and the paths that this value changes, as `Kind:/pointer`.
 pub(crate) type Row = (String, Value, Vec<String>);
 
-/// Builds a row. `places` is one text, with `@` for the main container.
+/// Builds a row. `places` is one text with all paths. In a path, `@` stands for the main container.
 pub(crate) fn row(setting: &str, value: Value, places: &str) -> Row {
     let place = |place: &str| place.replace('@', "Deployment:/spec/template/spec/containers/0");
     (setting.to_owned(), value, places.split_whitespace().map(place).collect())
@@ -57,7 +57,7 @@ pub(crate) fn security() -> Vec<Row> {
     let of = |leaf: &str, value: Value, places: &str| row(&format!("security.{leaf}"), value, places);
     vec![
         of("targetHeader", json!(true), "HTTPRoute:/spec/rules/0/filters"),
-        // Another authorizer is set, and protects the object already.
+        // The authorizer of `secured` wins over `pdp`, so `pdp` changes nothing.
         of("pdp", json!(true), ""),
         of("authorizer", json!("a.b.svc:1"), &format!("{backend}/name {backend}/namespace {backend}/port")),
         of("jwtOptional", json!(false), &format!("{guard}/jwt/optional")),
@@ -67,7 +67,7 @@ pub(crate) fn security() -> Vec<Row> {
         of("users.issuer", json!("https://other"), &format!("{} {}", user("issuer"), user("remoteJWKS/uri"))),
         of("users.audience", json!("other"), &user("audiences/0")),
         of("users.jwksUri", json!("https://keys"), &user("remoteJWKS/uri")),
-        // The object has a NetworkPolicy already.
+        // With `secured`, the object already has a NetworkPolicy, so `strict` changes nothing.
         of("strict", json!(true), ""),
         of("networkPolicy.disabled", json!(true), "NetworkPolicy:"),
         of("networkPolicy.egress", json!(true), &format!("{network}/egress {network}/policyTypes")),
@@ -76,7 +76,8 @@ pub(crate) fn security() -> Vec<Row> {
     ]
 }
 
-/// Fails for the first row whose setting changes other places, and for a setting without a row.
+/// Fails for the first row whose setting changes other paths than the row lists. Also fails for a setting without a
+/// row.
 pub(crate) fn assert_each_changes_its_places<P: Policy>(
     settings: &Value,
     rows: &[Row],

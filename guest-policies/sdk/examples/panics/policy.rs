@@ -46,7 +46,7 @@ impl Policy for Panics {
         }
     }
 
-    #[allow(clippy::expect_used, reason = "it is what the object wants")]
+    #[allow(clippy::expect_used, reason = "the object asks for the panic")]
     fn needs(subject: &Subject) -> Vec<Need> {
         if does(subject) == "expects" {
             subject.object().str_at(&["spec", "nothing"]).expect("spec.nothing is there");
@@ -58,7 +58,7 @@ impl Policy for Panics {
         Ok(base)
     }
 
-    #[allow(clippy::panic, clippy::indexing_slicing, reason = "it is what the object wants")]
+    #[allow(clippy::panic, clippy::indexing_slicing, reason = "the object asks for the panic")]
     fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
         match does(subject).as_str() {
             "indexes" => drop(env[env.len()].clone()),

@@ -91,7 +91,7 @@ pub fn of_pod_spec(pod_spec: &Value, known: &[EnvVar], patched: &str) -> Result<
             let (container, name) = (container.to_owned(), name.to_owned());
             let mut var = EnvVar { container, name, source, origin: String::new() };
             let before = places.get(&var.name).and_then(|at| known.get(at));
-            // Two different sources can express one value.
+            // Two different values of `EnvSource` can give the same entry.
             let same = before.filter(|before| before.source == var.source || entry(before) == entry(&var));
             same.map_or(patched, |same| same.origin.as_str()).clone_into(&mut var.origin);
             vars.push(var);

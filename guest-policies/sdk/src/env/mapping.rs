@@ -27,7 +27,8 @@ impl Env {
     }
 
     /// Starts from the mapping of the layer below. A variable that this layer sets replaces the variable of the same
-    /// name in `base`, even if the user wrote it. The origin shows who set a variable (`spec.container.env[0]`).
+    /// name in `base`, even if the user wrote that variable. The origin shows who set a variable
+    /// (`spec.container.env[0]`).
     pub fn over(base: Vec<EnvVar>) -> Self {
         Self { entries: base.into_iter().map(|var| Entry { var, stays: false }).collect() }
     }
@@ -52,8 +53,8 @@ pub struct ContainerEnv<'a> {
 
 impl ContainerEnv<'_> {
     /// Sets the operator's variable `name`. The process sees exactly `value`, because the function escapes `$(NAME)`
-    /// for Kubernetes. A variable that [`user`](Self::user) or [`hold`](Self::hold) set keeps its value. The value
-    /// replaces any other variable of this name, in place.
+    /// for Kubernetes. A variable that [`user`](Self::user) or [`hold`](Self::hold) set keeps its value. Otherwise,
+    /// `value` replaces an earlier variable of this name, in the same position.
     pub fn set(&mut self, name: &str, value: impl Into<String>, origin: &str) -> &mut Self {
         let mut value = value.into();
         if value.bytes().any(|byte| byte == b'$') {
@@ -70,7 +71,8 @@ impl ContainerEnv<'_> {
         }
     }
 
-    /// Like [`set`](Self::set), but takes any source and does not escape a literal: Kubernetes expands `$(NAME)` in it.
+    /// Like [`set`](Self::set), but takes any source and does not escape a literal: Kubernetes expands `$(NAME)` in the
+    /// literal.
     pub fn bind(&mut self, name: &str, source: EnvSource, origin: &str) -> &mut Self {
         self.put(name, source, origin, false)
     }
@@ -128,7 +130,7 @@ impl ContainerEnv<'_> {
     }
 
     fn position(&self, name: &str) -> Option<usize> {
-        // Compare names first: two names differ in length more often than two container names do.
+        // Compare the variables' names first: they differ in length more often than the names of containers.
         self.env.entries.iter().position(|entry| entry.var.name == name && entry.var.container == self.container)
     }
 }

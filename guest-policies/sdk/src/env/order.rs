@@ -1,9 +1,9 @@
 //! Decides which of several definitions of a variable the mapping keeps, and at which position.
 //!
 //! Kubernetes expands `$(NAME)` only if NAME is defined earlier, so the order of variables is part of their meaning.
-//! The mapping keeps the last definition of a name. This definition moves to the position of the first one, because
-//! variables in between may refer to the name. If the last definition itself refers to a variable in between, it keeps
-//! its own position.
+//! The mapping keeps the last definition of a name. This definition moves to the position of the name's first
+//! definition, because variables in between may refer to the name. If the last definition itself refers to a variable
+//! in between, it keeps its own position.
 
 use crate::Places;
 use crate::quote::references;

@@ -13,8 +13,8 @@
 //! - `$patch: replace` or `merge` on an absent value creates its content;
 //! - an unknown `$patch`, a `$deleteFromPrimitiveList` that is not a list, and an item with a null merge key are
 //!   refused everywhere, not only on existing values;
-//! - fields that the tables do not contain merge like plain maps, and lists in them replace the base's list, where Go
-//!   fails;
+//! - Go fails on a field that the tables do not contain: here, such a field merges like a plain map, and a list in it
+//!   replaces the base's list;
 //! - ports merge by number and protocol, as in server-side apply, so that 53/UDP and 53/TCP both stay.
 //!
 //! `tests/data/strategic-merge.json` contains Go's result for each kind of patch, and lists every deviation.

@@ -1,8 +1,9 @@
 //! Orders merged lists as Go does.
 //!
-//! Items that the patch names keep the patch's order. All other items keep the base's order. The merge then repeatedly
-//! compares the first remaining items of both sequences. The item that the patch does not name goes first only if the
-//! base contained both items and had it earlier. Otherwise the item that the patch names goes first.
+//! Items that the patch names form one sequence, in the patch's order. All other items form a second sequence, in the
+//! base's order. The merge then repeatedly compares the first remaining items of both sequences. The item of the second
+//! sequence goes first only if the base contained both items, and contained this item first. Otherwise the item of the
+//! first sequence goes first.
 
 use super::{Error, Here, Problem};
 use crate::{Places, json};
@@ -29,8 +30,8 @@ pub(super) fn ids(
     items.iter().enumerate().map(id).collect()
 }
 
-/// Returns the id of a value. A text is its own id. A mark distinguishes other values, so that `8000` differs from
-/// `"8000"`.
+/// Returns the id of a value. A text is its own id. The id of another value begins with a mark, so that `8000` differs
+/// from `"8000"`.
 fn id(value: &Value) -> String {
     value.as_str().map_or_else(|| format!("\0{}", json::text(value)), ToOwned::to_owned)
 }
@@ -48,8 +49,8 @@ pub(super) fn positions(ids: &[String]) -> Places<'_> {
     ids.iter().map(String::as_str).collect()
 }
 
-/// Orders `items`. `own` contains their ids. Items in `wanted` follow its order, and the others keep their order in
-/// `below`.
+/// Orders `items`. `own` contains their ids. Items with an id in `wanted` get the order of `wanted`. All other items
+/// get the order of `below`.
 pub(super) fn arrange(items: Vec<Value>, own: &[String], wanted: &[String], below: &[String]) -> Vec<Value> {
     // Use one slot for each position. The code of a sort would be larger than this whole file.
     let mut named: Vec<Vec<_>> = wanted.iter().map(|_| Vec::new()).collect();

@@ -26,8 +26,8 @@ fn of_schema(schema: &Value) -> Option<Value> {
     Some(Value::Object(filled.collect::<Map<_, _>>()))
 }
 
-/// Compares the plan of `P` for each of its samples, with the default settings, with `<folder>/<sample>.json`. If the
-/// variable `UPDATE_GOLDEN` is set, writes the files instead.
+/// Makes the plan of `P` for each of its samples, with the default settings. Compares each plan with
+/// `<folder>/<sample>.json`. If the environment variable `UPDATE_GOLDEN` is set, writes the files instead.
 ///
 /// # Panics
 ///

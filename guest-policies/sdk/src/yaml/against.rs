@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use saphyr_parser::{Event, Parser};
 use serde_json::{Map, Value};
 
-/// Returns the value that the general parser reads from `text`. Returns `None` if it reports an error, or if JSON
-/// cannot represent the value.
+/// Returns the value that the general parser reads from `text`. Returns `None` if this parser reports an error, or if
+/// JSON cannot represent the value.
 fn other(text: &str) -> Option<Value> {
     let mut open: Vec<(usize, Value, Option<String>)> = Vec::new();
     let mut anchors: Vec<(usize, Value)> = Vec::new();
@@ -76,8 +76,8 @@ proptest! {
     #[test]
     fn both_parsers_read_the_same(text in texts()) {
         let text = text.trim_end_matches(' ');
-        // Exclude tabs as indentation and empty keys, because this reader refuses more of them. Also exclude document
-        // markers, because this reader recognizes them inside of texts.
+        // Exclude empty keys and indentation by tabs: the YAML reader refuses some that the general parser accepts.
+        // Also exclude document markers: the YAML reader recognizes them inside of texts.
         let odd = |line: &str| {
             line.starts_with("...") || line.starts_with("---") || line.trim_start_matches([' ', '-', '?']).starts_with(['\t', ':'])
         };

@@ -135,7 +135,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads an object. `first` is its first key, if the reader has already read it.
+    /// Reads an object. `first` is the object's first key, if the reader has already read this key.
     fn object(&mut self, column: isize, mut first: Option<Atom>) -> Result<Value, Problem> {
         self.enter()?;
         let mut members = Members::default();

@@ -16,7 +16,7 @@ fn host(url: &str) -> (&str, Option<&str>) {
     authority.rsplit_once(':').map_or((authority, None), |(host, port)| (host, Some(port)))
 }
 
-/// Reads `name.namespace.svc:port`. The rest of the domain and a scheme may be there, too.
+/// Parses `name.namespace.svc:port`, also with a scheme, or with the rest of the domain.
 pub(super) fn service(url: &str) -> Option<ServiceAddress<'_>> {
     let (host, port) = host(url);
     let mut labels = host.split('.');
@@ -26,7 +26,7 @@ pub(super) fn service(url: &str) -> Option<ServiceAddress<'_>> {
     (is_service && !name.is_empty() && !namespace.is_empty()).then_some(ServiceAddress { name, namespace, port })
 }
 
-/// Returns the namespace of a URL that leads to a Service of the cluster. Other URLs have none.
+/// Returns the namespace in the URL of a Service. Returns `None` for the URL of a host outside of the cluster.
 pub(super) fn namespace(url: &str) -> Option<&str> {
     let mut labels = host(url).0.split('.');
     let (_, namespace, svc) = (labels.next()?, labels.next()?, labels.next()?);

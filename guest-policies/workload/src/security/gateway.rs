@@ -1,4 +1,5 @@
-//! The SecurityPolicy of Envoy Gateway that protects a route: a decision point, and the tokens that it trusts.
+//! The SecurityPolicy of Envoy Gateway that protects a route. This object names the decision point, and the issuers of
+//! tokens that the Gateway trusts.
 
 use alloc::{borrow::Cow, string::String, vec::Vec};
 use kaos_policy_sdk::types::{Refusal, Subject};
@@ -29,7 +30,7 @@ pub(super) fn authorizer<'a>(settings: &'a SecuritySettings, subject: &Subject) 
     }
 }
 
-/// Builds the SecurityPolicy. Refuses settings that are not complete.
+/// Builds the SecurityPolicy. Refuses incomplete settings.
 pub(super) fn policy(
     settings: &SecuritySettings,
     audience: &str,
@@ -85,8 +86,8 @@ pub(super) fn policy(
     })
 }
 
-/// Builds the provider of Agents' tokens. Its keys are part of the policy, because gateways cannot read those of the API
-/// server.
+/// Builds the provider of Agents' tokens. The SecurityPolicy contains the provider's keys, because a Gateway cannot
+/// read keys from the API server.
 fn agent_provider(settings: &SecuritySettings, audience: &str) -> Value {
     let header = object! { "name": AGENT_HEADER, "valuePrefix": "Bearer " };
     object! {
@@ -99,7 +100,7 @@ fn agent_provider(settings: &SecuritySettings, audience: &str) -> Value {
     }
 }
 
-/// Builds the provider of users' tokens, if there is an issuer.
+/// Builds the provider of users' tokens, if the settings name an issuer.
 fn user_provider(settings: &SecuritySettings) -> Option<Value> {
     let users = &settings.users;
     if users.issuer.is_empty() {

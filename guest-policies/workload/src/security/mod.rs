@@ -7,7 +7,8 @@
 //! | the SecurityPolicy | `gateway` |
 //! | the NetworkPolicy | `network` |
 //!
-//! A workload is never silently open: if an object that protects it is impossible, the policy refuses the workload.
+//! No workload is silently open: if an object that protects the workload is impossible, the policy refuses the
+//! workload.
 
 mod address;
 mod gateway;
@@ -28,7 +29,7 @@ use serde_json::Value;
 /// The header with the resource that a route leads to.
 pub const TARGET_HEADER: &str = "x-kaos-target-resource";
 
-/// Returns the types of objects that protect a workload. A claim emits them, and wishes for them.
+/// Returns the types of objects that protect a workload. A claim lists these types in `emits` and in `wishes`.
 pub fn types() -> [ResourceType; 2] {
     [resource_type(GATEWAY_POLICY_API, GATEWAY_POLICY_KIND), resource_type(NETWORK_POLICY_API, NETWORK_POLICY_KIND)]
 }
@@ -50,7 +51,7 @@ pub struct Protection<'a> {
 }
 
 impl Protection<'_> {
-    /// Builds the objects that protect a workload. Refuses the workload if one of them is impossible.
+    /// Builds the objects that protect a workload. Refuses the workload if one of these objects is impossible.
     pub(crate) fn manifests(
         &self,
         workload: &Workload<'_>,
@@ -72,7 +73,8 @@ impl Protection<'_> {
     }
 }
 
-/// Refuses a workload whose protection the cluster does not serve, or the operator may not create.
+/// Refuses a workload if the cluster does not serve the kind of a protecting object, or if the operator may not create
+/// such an object.
 fn require(subject: &Subject, api_version: &str, kind: &str) -> Result<(), Refusal> {
     if subject.serves(api_version, kind) {
         return Ok(());

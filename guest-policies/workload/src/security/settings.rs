@@ -14,12 +14,12 @@ use crate::rare::LeftOut;
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a setting")]
 pub struct SecuritySettings {
-    /// Whether HTTPRoutes set the header `x-kaos-target-resource` to their resource.
+    /// Whether HTTPRoutes set the header `x-kaos-target-resource` to the identifier of their object.
     pub target_header: bool,
-    /// Whether the Service `kaos-pdp` in the operator's namespace decides about requests at routes.
+    /// Whether the Service `kaos-pdp` in the operator's namespace is the decision point for requests at routes.
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_PDP_ENABLED")))]
     pub pdp: bool,
-    /// Another Service that decides, with Envoy's gRPC interface for it: `name.namespace.svc:port`.
+    /// Address of another Service as decision point, with Envoy's gRPC interface: `name.namespace.svc:port`.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::shape::any_service", extend("x-env" = "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL")))]
     pub authorizer: String,
     /// Whether requests without a valid token reach the decision point. Otherwise the Gateway refuses them.
@@ -28,7 +28,8 @@ pub struct SecuritySettings {
     pub agents: AgentTokens,
     /// The tokens of users, from the header `authorization`.
     pub users: UserTokens,
-    /// Whether all calls take the Gateway. Then all objects but Agents get a NetworkPolicy without a decision point, too.
+    /// Whether all calls go through the Gateway. If true, all objects except Agents get a NetworkPolicy, even without a
+    /// decision point.
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_STRICT_GATEWAY_API_ENABLED")))]
     pub strict: bool,
     /// NetworkPolicies.
@@ -36,12 +37,12 @@ pub struct SecuritySettings {
     /// Namespace of the Gateway's pods. Empty selects `envoy-gateway-system`.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::shape::any_namespace", extend("x-env" = "SECURITY_GATEWAY_NAMESPACE")))]
     pub gateway_namespace: String,
-    /// Namespace whose pods may reach all objects. Empty selects the operator's.
+    /// Namespace whose pods may reach all objects. Empty selects the operator's namespace.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::shape::any_namespace", extend("x-env" = "SECURITY_OPERATOR_NAMESPACE")))]
     pub operator_namespace: String,
 }
 
-/// The issuer of Agents' tokens: the cluster.
+/// Settings about the tokens of Agents. The cluster issues these tokens.
 #[derive(Clone, Debug, PartialEq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -56,7 +57,7 @@ pub struct AgentTokens {
     pub audience: String,
 }
 
-/// The issuer of users' tokens.
+/// Settings about the tokens of users, and their issuer.
 #[derive(Clone, Debug, PartialEq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -77,10 +78,10 @@ pub struct UserTokens {
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct NetworkSettings {
-    /// Whether objects get no NetworkPolicy. `security.strict` wins.
+    /// Whether objects get no NetworkPolicy. With `security.strict`, this setting has no effect.
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_NETWORK_POLICY_DISABLED")))]
     pub disabled: bool,
-    /// Whether NetworkPolicies also limit connections that pods open.
+    /// Whether NetworkPolicies also limit the connections that pods open.
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_NETWORK_POLICY_EGRESS_ENABLED")))]
     pub egress: bool,
 }
@@ -88,13 +89,13 @@ pub struct NetworkSettings {
 /// The connections that the pods of a workload may open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Egress {
-    /// To the Gateway, the operator's namespace, DNS, and the issuers of tokens.
+    /// Connections to the Gateway, the operator's namespace, DNS, and the issuers of tokens.
     Inside,
-    /// To every address, because providers of models are outside of the cluster.
+    /// Connections to every address, because providers of models are outside of the cluster.
     Anywhere,
 }
 
-/// No protection.
+/// The settings that turn all protection off.
 static OFF: SecuritySettings = SecuritySettings::off();
 
 impl LeftOut for SecuritySettings {
@@ -154,8 +155,8 @@ impl SecuritySettings {
         self.is_on() && !self.users.issuer.is_empty()
     }
 
-    /// Returns the path of the setting that makes memories require the identity of an Agent: `path`, if its value `own`
-    /// is true, or the setting that turns protection on.
+    /// Returns the path of the setting that makes memories require the identity of an Agent. If the setting at `path`
+    /// has the value true (`own`), returns `path`. Otherwise returns the path of the setting that turns protection on.
     pub fn requires_agent(&self, own: bool, path: &'static str) -> Option<&'static str> {
         if own { Some(path) } else { self.is_on().then(|| self.origin()) }
     }
