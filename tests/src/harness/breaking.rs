@@ -33,7 +33,7 @@ impl World {
         self.script.clear();
     }
 
-    /// Returns the faults that must be met and that no request or event has met yet.
+    /// Returns each required fault that no request or event has met yet.
     pub(super) fn missed(&self) -> Vec<String> {
         let mut missed = self.script.missed();
         missed.extend(self.setting.spared());

@@ -21,7 +21,7 @@ pub(super) enum Needs {
 /// The form of the default policies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// Functions of the test.
+    /// Native code in the process of the test.
     Native,
     /// Components in sandboxes.
     Components,
