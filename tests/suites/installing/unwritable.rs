@@ -86,7 +86,7 @@ fn an_unloadable_policy_keeps_its_place_although_its_record_cannot_be_written() 
         policies_are_looked_after(world).await;
         world.mend();
         world
-            .until_true("it is told", async || {
+            .until_true("the revision reports that the operator cannot load it", async || {
                 revisions(world, "canary").await.iter().any(|it| it["status"]["reason"] == "NotLoaded")
             })
             .await;
@@ -126,9 +126,9 @@ fn only_the_record_that_cannot_be_deleted_stays() {
         }
         world.until_hit().await;
         let left = async || revisions(world, "widgets").await;
-        world.until_true("the others go", async || left().await.len() == 4).await;
+        world.until_true("the other records are deleted", async || left().await.len() == 4).await;
         assert!(left().await.iter().any(|it| name(it) == name(&record)));
         world.mend();
-        world.until_true("it goes, too", async || left().await.len() == 3).await;
+        world.until_true("the last record is deleted, too", async || left().await.len() == 3).await;
     });
 }
