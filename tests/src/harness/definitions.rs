@@ -32,7 +32,7 @@ pub fn routes() -> Value {
     routes
 }
 
-/// Returns a definition of `SecurityPolicies`, with only the parts of Envoy Gateway's definition that the tests need.
+/// Returns a definition of SecurityPolicies, with only the parts of Envoy Gateway's definition that the tests need.
 pub fn gateway_policies() -> Value {
     let mut policies = samples::definition("gateway.envoyproxy.io", "securitypolicies", "SecurityPolicy");
     policies["spec"]["versions"][0]["name"] = json!("v1alpha1");

@@ -118,7 +118,8 @@ fn tests() -> BTreeMap<String, Vec<Test>> {
     tests
 }
 
-/// Returns why a test needs the embedded cluster. The test may call a function of its file that contains the reason.
+/// Returns why a test needs the embedded cluster. Either the test or a function that it calls in the same file contains
+/// the reason.
 fn embedded(body: &str, functions: &BTreeMap<&str, &str>) -> Option<String> {
     let body = &body[..body.find("\n}\n").unwrap_or(body.len())];
     let why = |text: &str| {

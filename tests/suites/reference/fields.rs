@@ -178,7 +178,7 @@ impl Groups {
         }
     }
 
-    /// Removes groups with only one place. Gives each other group the name that most of its places have.
+    /// Removes the groups that only one place contains. Gives every remaining group a name from one of its places.
     fn name(&mut self) {
         self.shapes.retain(|_, group| group.places.len() > 1);
         for shape in &self.met {
@@ -208,7 +208,7 @@ fn shape(node: &Value) -> String {
     node.to_string()
 }
 
-/// Removes what a place allows in addition to the fields. The page shows this at the place itself.
+/// Removes the permission of other fields and of null from a schema. The page shows this permission at each place.
 fn without_leniency(node: &mut Value) {
     if let Some(node) = node.as_object_mut() {
         node.remove("nullable");
