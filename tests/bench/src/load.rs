@@ -1,4 +1,5 @@
-//! The objects of the load. All Agents share the first `ModelAPI`. Objects of the other kinds refer to no object.
+//! The objects of the load. All Agents share the first `ModelAPI`. No ModelAPI and no MCPServer refers to another
+//! object.
 
 use std::sync::Arc;
 

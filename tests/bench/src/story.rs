@@ -174,7 +174,8 @@ impl Story<'_> {
         Ok(calls)
     }
 
-    /// Kills the operator, deletes a Deployment, and starts the operator again. Then restarts the idle operator.
+    /// Kills the operator, deletes a Deployment, and starts the operator again. After the operator is idle, restarts it
+    /// once more.
     async fn again(&mut self, subject: Subject) -> Result<Subject> {
         let deployments = load::api(&self.stage.client, "Deployment", self.stage.namespace());
         let mut tail = self.stage.listen()?;

@@ -128,7 +128,7 @@ impl Scenario {
         self
     }
 
-    /// Uses the default policies as components. Otherwise, they are native code of the test.
+    /// Uses the default policies as components. Without this call, the default policies are native code.
     #[must_use]
     pub fn components(mut self) -> Self {
         self.form = Form::Components;

@@ -100,8 +100,8 @@ fn own_namespace() -> String {
 }
 
 /// Creates namespaces, definitions and the registry of runtimes. Tests on a real cluster share all of these except
-/// their own namespace. Only the first test of a process creates the shared objects, because the API server needs more
-/// time for the large definitions than for a whole test.
+/// their own namespace. Only the first test of a process creates the shared objects. For the large definitions, the API
+/// server needs more time than for a whole test.
 async fn furnish(world: &World, scenario: &Scenario) -> Result<()> {
     static SYSTEM_NAMESPACE: OnceCell<()> = OnceCell::const_new();
     static DEFINITIONS: OnceCell<()> = OnceCell::const_new();

@@ -183,7 +183,7 @@ impl Run<'_> {
         deck(&mut self.rng).remove(0)
     }
 
-    /// Waits until the cluster is in the wanted state. Returns the differences if this takes too long.
+    /// Waits until the cluster is in the wanted state. If the time limit passes, returns the differences.
     async fn settle(&mut self, wanted: &State) -> Vec<String> {
         let (deadline, mut before) = (Instant::now() + PATIENCE, String::new());
         loop {

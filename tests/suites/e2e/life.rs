@@ -62,7 +62,7 @@ async fn the_status_counts_pods_while_they_start_and_stop() {
     assert!(counts(&ready, "1/1"), "{ready:#}");
     assert_eq!(since(&ready, "Accepted"), since(&waiting, "Accepted"), "the condition Accepted did not change");
 
-    // Delete a pod. Its replacement finds no node.
+    // Delete a pod. No node accepts the replacement of this pod.
     places.close();
     release.cluster.kubectl(&["delete", "pod", "-n", "places", "-l", "modelapi=llm", "--wait=false"]).expect();
     let missed = world.until("the status counts no ready pod", "ModelAPI/llm", |object| counts(object, "0/1")).await;
@@ -76,7 +76,7 @@ async fn the_status_counts_pods_while_they_start_and_stop() {
     places.open();
     until_ready(&world, &team()).await;
 
-    // Add a replica that finds no node. The running replica keeps serving.
+    // Add a replica that no node accepts. The running replica keeps serving.
     places.close();
     release.cluster.kubectl(&["scale", "modelapi", "llm", "-n", "places", "--replicas=2"]).expect();
     let serves = |object: &Value| counts(object, "1/2") && is_ready(object);

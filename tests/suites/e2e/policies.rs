@@ -1,5 +1,5 @@
-//! Policies on real Kubernetes. The tests install them like users: with `policy pack` and `kubectl apply`, or with the
-//! values of the chart.
+//! Policies on real Kubernetes. The tests install policies like users: with `policy pack` and `kubectl apply`, or with
+//! the values of the chart.
 
 use std::path::{Path, PathBuf};
 

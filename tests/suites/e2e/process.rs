@@ -1,4 +1,4 @@
-//! The operator as a process: its pages, signals, and rights that it gets later.
+//! The operator as a process: its pages, signals, and rights that an administrator grants later.
 
 use kaos_tests::harness::read::text;
 use kaos_tests::harness::samples::model_api;

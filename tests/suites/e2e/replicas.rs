@@ -1,4 +1,4 @@
-//! Two replicas of the operator. Only one of them writes.
+//! Two replicas of the operator. Only one replica writes.
 
 use std::collections::BTreeSet;
 

@@ -19,8 +19,8 @@ use serde_json::{Value, json};
 
 use crate::support::{CHART, LEASE, Release, SYSTEM, USER, at, until_active, until_ready, until_state};
 
-/// Helm flags for a Gateway that routes to Agents and the objects that they use. The Gateway accepts the tokens of
-/// Agents.
+/// Helm flags for a Gateway that routes requests to Agents, and to the objects that Agents use. The Gateway accepts the
+/// tokens of Agents.
 const GATEWAY: [&str; 4] = [
     "--set",
     "gatewayAPI.enabled=true",
@@ -203,8 +203,8 @@ async fn objects_live(world: &World) {
         world.delete(&at(stranger)).await;
     }
     until_ready(world, &team(&world.namespace)).await;
-    // The operator watches a volume claim also by its name. The operator reads the claim with a request only before it
-    // takes the claim over from an earlier operator.
+    // The operator also watches a volume claim by its name. The operator sends a request to read the claim only before
+    // the takeover of the claim.
     let digest = "kaos.tools/applied-digest";
     world.patch(CLAIM, &json!({"metadata": {"annotations": {digest: null}}})).await;
     world.until("the claim is taken over", CLAIM, |it| it["metadata"]["annotations"][digest].is_string()).await;
@@ -264,7 +264,7 @@ async fn live(release: &Release, world: &World, roles: &[Role]) {
     let system = release.over(SYSTEM);
     system.delete(LEASE).await;
     let mark = release.cluster.audit().mark().unwrap();
-    // The operator must behave as on an API server without streaming lists.
+    // Make the operator behave as on an API server without streaming lists.
     let operator = release.working_operator_with(&["--streaming-lists=false"]).await;
     objects_live(world).await;
     policies_live(release).await;

@@ -221,7 +221,7 @@ impl Release {
         operator
     }
 
-    /// Runs the command of the uninstall hook. The hook's pod cannot do this, because the nodes are simulated.
+    /// Runs the command of the uninstall hook. The hook's pod cannot run the command, because the nodes are simulated.
     pub(crate) fn hook(&self) -> Ran {
         let hooks = self.cluster.helm(&["get", "hooks", RELEASE, "-n", SYSTEM]).expect();
         let job: Value = serde_saphyr::from_multiple(&hooks).unwrap().remove(0);

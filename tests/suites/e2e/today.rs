@@ -2,8 +2,8 @@
 //! leaves. Then this operator takes over the state with the preset `kaos-0.8`.
 //!
 //! KAOS 0.8 was not recorded. Sample 20 contains a Deployment as KAOS's operator writes it. For all other samples, the
-//! test renders the children with this operator, removes this operator's labels and annotations, and adds the labels
-//! and annotations of KAOS's operator. Another test compares the rendered children with the description of KAOS 0.8 in
+//! test renders the children with this operator. The test then replaces this operator's labels and annotations with
+//! those of KAOS's operator. Another test compares the rendered children with the description of KAOS 0.8 in
 //! `golden/today/expected`.
 
 use std::collections::BTreeMap;
@@ -145,7 +145,7 @@ async fn put(release: &Release, sample: &'static str) -> Left {
     let harnesses = case::golden().join("today/harness-runtimes.yaml").display().to_string();
     let base = ["render", "--compatibility", "kaos-0.8", "--status", "-o", "json", "-f", &harnesses];
     let asked = [&base[..], &ROUTED, &["-f"]].concat();
-    // If a policy refuses an object, `render` exits with an error code. Ignore the code.
+    // If a policy refuses an object, `render` exits with an error code. Ignore this exit code.
     let ran = release
         .cluster
         .operator(&release.cluster.kubeconfig(), &[&asked[..], &[file.display().to_string().as_str()]].concat());

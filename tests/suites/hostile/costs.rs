@@ -24,8 +24,8 @@ const MODES: [(&str, &str); 13] = [
     ("counts calls of translate", "answers differently"),
     ("trap in translate", "trapped"),
 ];
-/// The memory that the check of a hostile component may need in addition to the check of a normal policy: 32 MiB for a
-/// sandbox, 8 MiB for an answer, and a margin.
+/// The memory that the check of a hostile component may need in addition to the check of a normal policy. The sum of 32
+/// MiB for a sandbox, 8 MiB for an answer, and a margin.
 const MORE: u64 = 56 << 20;
 /// The processor time that a check may need. This is twice the time that a slow machine needs for the fuel of all
 /// samples.

@@ -1,5 +1,5 @@
-//! A new version of a policy together with the active settings. The operator tries this combination. If the new version
-//! and new settings fit only each other, both become active at once.
+//! A new version of a policy together with the active settings. The operator tries the new version with the active
+//! settings. If the new version and new settings fit only each other, both become active at once.
 
 use kaos_tests::harness::{Scenario, World, play};
 use serde_json::{Value, json};

@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use crate::support::{package, retry, revisions, scenario, until_edition, until_state, widget_waits};
 
-/// Creates a Widget and a package for it, before an operator runs.
+/// Creates a Widget, and a package that serves the Widget. No operator runs yet.
 async fn package_waits(world: &World) {
     widget_waits(world).await;
     world.apply(&package("widgets", "1", "")).await;
 }
 
-/// Starts an operator, and waits until it checks the package. The check does not end.
+/// Starts an operator, and waits until the operator checks the package. The check does not end.
 async fn checks(world: &World) {
     let hour = Duration::from_hours(1);
     world.break_it(Fault::on(&["create"]).of("selfsubjectrulesreviews").slow(hour));

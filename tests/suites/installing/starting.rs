@@ -204,7 +204,8 @@ fn recompiling_a_policy_of_one_namespace_delays_no_other() {
 
 #[test]
 fn an_object_deleted_while_its_policy_loads_is_released_in_time() {
-    // The policy for Agents can create NetworkPolicies. A policy of a namespace may do so only if the owner lists them.
+    // The policy for Agents can create NetworkPolicies. A policy of a namespace may create them only if the operator's
+    // owner lists this type.
     let scenario = scenario().installing(true).tuned(|options| {
         let kinds = [
             "Deployment.apps",

@@ -103,7 +103,7 @@ fn a_field_of_a_newer_server_is_passed_on_and_reported() {
         let message = refused["status"]["message"].as_str().unwrap();
         assert!(message.contains("Kubernetes 1.36 has no field"), "{message}");
         // The cluster now reports a newer version, so the operator leaves the judgement of the field to the API server.
-        // This also applies to the package that the operator refused before.
+        // After a retry request, the operator accepts the package that it refused before.
         world.embedded().say_minor(37);
         retry(world, &refused).await;
         until_state(world, "tuned", "Active").await;

@@ -17,8 +17,8 @@ fn cannot_be_written(world: &World, record: &Value) {
     world.break_it(writes.fail(Failure::Server(500)));
 }
 
-/// Installs the first edition for the cluster and the second edition for the namespace `canary`. Both namespaces have a
-/// Widget.
+/// Installs the first edition for the cluster and the second edition for the namespace `canary`. Creates a Widget for
+/// each of the two editions.
 async fn two_places_are_served(world: &World) {
     define(world).await;
     world.apply(&namespace("canary")).await;

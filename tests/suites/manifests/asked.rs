@@ -11,7 +11,7 @@ pub(crate) fn otherwise(asked: &Value, stored: &Value) -> Option<String> {
 
 /// Fields that a server drops if their feature gate is disabled. Only the server knows its feature gates.
 const GATED: [&str; 2] = ["schedulingGroup", "stopSignal"];
-/// Each entry is a deprecated alias and the current field. The server keeps both fields equal.
+/// Each entry contains a deprecated alias and the current field. The server keeps both fields equal.
 const OLDER: [(&str, &str); 1] = [("serviceAccount", "serviceAccountName")];
 
 /// Returns whether two values differ. If they differ, `path` becomes the path of the differing field.

@@ -217,7 +217,7 @@ impl Maker<'_> {
     }
 
     /// Handles types that need exactly one of several fields. Returns these fields, and the chosen field. Returns
-    /// `None` for some objects, so that they get two of the fields, or none.
+    /// `None` for some objects, so that these objects get two of the fields, or none.
     fn variant(&mut self, schema: &Value, of: &str) -> Option<(Vec<String>, String)> {
         const COMMON: [&str; 11] = [
             "emptyDir",

@@ -1,4 +1,4 @@
-//! Generates objects, and checks what the policy, the host and the server do with each of them.
+//! Generates objects, and checks what the policy, the host and the server do with each object.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -184,7 +184,7 @@ impl Run {
         )
     }
 
-    /// Asserts that both main outcomes occurred. Without them, the run proves nothing.
+    /// Asserts that both main outcomes occurred. Without both outcomes, the run proves nothing.
     pub(crate) fn has_seen_everything(&self) {
         for end in ["applied as asked", "refused as the server refuses it"] {
             assert!(self.ends.get(end).is_some_and(|count| *count > 0), "no object was {end}");

@@ -206,7 +206,7 @@ fn an_unavailable_server_restarts_no_pod() {
         w.until_all("both objects are ready", &["Agent/boss", "Agent/worker"], |all| all.iter().all(is_ready)).await;
         w.quiet().await;
         let (before, rollouts) = (w.look("Deployment/agent-boss").await, w.rollouts("agent-boss").await);
-        // The API server must behave as if it had restarted and not loaded its roles yet.
+        // Make the API server behave as if it had restarted and not loaded its roles yet.
         w.embedded().authorise(|attempt| attempt.user != OPERATOR || attempt.verb.is_write());
         w.embedded().cut_watches();
         w.until_true("a metric reports the missing right", async || {

@@ -1,4 +1,4 @@
-//! A16: only a change of a field that a policy reads begins a pass over the objects that need it.
+//! A16: a change of a needed object begins passes only if a policy reads the changed field.
 
 use kaos_cluster::PodFate;
 use kaos_tests::harness::read::{variable, version};

@@ -1,4 +1,4 @@
-//! `AccessGrants`, and the `AuthorizationPolicy` that gives them to the gateway's decision point.
+//! `AccessGrants`, and the `AuthorizationPolicy` that gives the grants to the gateway's decision point.
 
 use std::collections::BTreeMap;
 
@@ -253,7 +253,7 @@ fn manual_data_and_rules_stay_as_their_author_wrote_them() {
         let told = |it: &Value| reason(it, "Enforced") == "PolicyProjectionInactive";
         w.until("the grant reports the inactive projection", GRANT, told).await;
         w.quiet().await;
-        // The data that the operator wrote last stays in the ConfigMap until the author of the data replaces it.
+        // The operator leaves its last data in the ConfigMap until a user replaces these data.
         assert_eq!(data(&w.look(CONFIG).await)["user_grants"], json!({"group:staff": ["kaos://agent/n1/plain"]}));
         let theirs = json!({"data.json": r#"{"kaos":{"mine":true}}"#, "policy.rego": "package mine"});
         w.patch(CONFIG, &json!({"data": theirs})).await;

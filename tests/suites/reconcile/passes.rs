@@ -56,7 +56,8 @@ fn a10_an_object_deleted_before_its_pass_is_no_error() {
         w.apply(&model_api("llm")).await;
         w.pass_time(Duration::from_secs(4)).await;
         w.delete("ModelAPI/llm").await;
-        // The event of the creation is still delayed. The event of the deletion arrives directly after it.
+        // The event of the creation is still delayed. The event of the deletion will arrive directly after the event of
+        // the creation.
         w.mend();
         w.pass_time(Duration::from_mins(1)).await;
         assert!(w.list("Deployment").await.is_empty());

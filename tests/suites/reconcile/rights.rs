@@ -104,7 +104,7 @@ fn g3_the_printed_rights_suffice() {
 
 #[test]
 fn g3_every_printed_right_is_used() {
-    // The operator must behave as on an API server without streaming lists.
+    // Make the operator behave as on an API server without streaming lists.
     let scenario = Scenario::embedded("the test decides access by stored roles").idle();
     play(scenario.tuned(|options| options.streaming_lists = false), async |w| {
         let rights = w.grant_what_is_printed().await;

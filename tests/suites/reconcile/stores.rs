@@ -291,7 +291,7 @@ fn a_flapping_store_rolls_no_agent_and_changes_one_condition() {
     });
 }
 
-/// Creates an Agent with a ModelAPI, an MCPServer and a MemoryStore. Waits until all of them are ready.
+/// Creates an Agent with a ModelAPI, an MCPServer and a MemoryStore. Waits until all four objects are ready.
 async fn with_dependencies(w: &World) -> [Value; 3] {
     let dependencies = [model_api("llm"), mcp_server("tools"), external("notes")];
     w.apply_all(&dependencies).await;

@@ -15,7 +15,7 @@ const AT_ONCE: usize = 1 << 16;
 #[test]
 fn every_unicode_character_reaches_a_child_unchanged() {
     play(Scenario::default(), async |w| {
-        // Leave out NUL: a ConfigMap that a container mounts as a file cannot contain it.
+        // Leave out NUL: a ConfigMap that a container mounts as a file cannot contain NUL.
         let all: Vec<char> = ('\u{1}'..=char::MAX).collect();
         let texts: Vec<String> = all.chunks(AT_ONCE).map(|some| some.iter().collect()).collect();
         for (at, text) in texts.iter().enumerate() {

@@ -321,7 +321,7 @@ async fn differing(w: &World, case: &Case, compared: &mut BTreeSet<String>) -> V
     let mut differing = Vec::new();
     for (path, _, set, never) in &variants {
         let object = w.look(&format!("{kind}/{never}")).await;
-        // Skip an object that the policy or the server rejects, because it keeps its earlier children.
+        // Skip an object that the policy or the server rejects, because such an object keeps its earlier children.
         if ["Accepted", "Applied"].iter().any(|of| condition(&object, of)["status"] != "True") {
             continue;
         }
@@ -356,8 +356,8 @@ fn with_every_field(mut cases: Vec<Case>) -> Vec<Case> {
     cases
 }
 
-/// Runs each recorded case of a kind that needs no special environment. Runs them in turn, with a new operator for
-/// each. Expects a minimum number of cases, and a minimum number of compared fields.
+/// Runs each recorded case of a kind that needs no special environment. Runs the cases in turn, with a new operator for
+/// each case. Expects a minimum number of cases, and a minimum number of compared fields.
 fn set_and_removed(kind: &str, at_least: usize, fields: usize) {
     let environment = case::default_environment().unwrap();
     let fits = |case: &Case| {

@@ -19,7 +19,7 @@ const REAL: [&str; 2] = ["tests/suites/e2e/", "tests/suites/chaos/"];
 struct Test {
     file: String,
     name: String,
-    /// Why the test runs only on the embedded cluster. `None` if it also runs on real Kubernetes.
+    /// Why the test runs only on the embedded cluster. `None` if the test also runs on real Kubernetes.
     embedded: Option<String>,
 }
 

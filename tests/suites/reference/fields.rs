@@ -197,8 +197,8 @@ impl Groups {
     }
 }
 
-/// Returns the part of a schema by which two objects are compared: the fields, and everything below them. Objects with
-/// equal parts share a group.
+/// Returns the part of a schema that decides whether two objects share a group: the fields, and everything below the
+/// fields.
 fn shape(node: &Value) -> String {
     let mut node = node.clone();
     for own in ["description", "default"] {

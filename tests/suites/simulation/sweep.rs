@@ -32,8 +32,8 @@ struct Told {
     ended: bool,
 }
 
-/// Returns the changes of the story. They create, change and delete objects of all kinds, with children of all types.
-/// Some objects wait for references.
+/// Returns the steps of the story. The steps create, change and delete objects of all kinds, with children of all
+/// types. Some objects wait for references.
 fn story() -> [Vec<Change>; 4] {
     let boss = |more: &Value| Change::Apply(agent("boss", "llm", more));
     let web = |spec: &Value| Change::Apply(gadget("web", spec));

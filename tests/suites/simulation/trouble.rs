@@ -17,7 +17,7 @@ pub(crate) struct Cut(Arc<Mutex<Option<Off>>>);
 #[derive(Debug, Clone)]
 struct Off {
     user: String,
-    /// Whether requests hang. Otherwise they fail immediately.
+    /// Whether requests hang. If this is false, requests fail immediately.
     hangs: bool,
 }
 

@@ -1,4 +1,5 @@
-//! The operator without some of its rights: the API server rejects its requests, and the operator reports this.
+//! The operator without some of its rights: the API server rejects its requests, and the operator reports the missing
+//! right.
 
 use kaos_tests::control_plane::audit::Request;
 use kaos_tests::harness::World;
@@ -29,7 +30,8 @@ fn without(rules: &[Value], (resource, verb): (&str, &str)) -> Vec<Value> {
     rest
 }
 
-/// Returns whether the API server rejected a request for lack of this right, which it checks only indirectly.
+/// Returns whether the API server rejected a request for lack of this right. The API server checks such a right
+/// indirectly, as part of another request.
 fn misses((resource, verb): (&str, &str), request: &Request) -> bool {
     let refused = request.code == 403 && request.verb == "patch";
     let owner = resource.strip_suffix("s/finalizers").filter(|_| verb == "update");
@@ -117,7 +119,7 @@ async fn a_lost_right_to_watch_policies_is_reported_and_missed_packages_are_foun
     }
     let may_not = async || !release.cluster.may(USER, "watch", "configmaps", SYSTEM);
     system.until_true("the operator has lost the right", may_not).await;
-    // An open watch continues even without the right. So restart the API server.
+    // An open watch continues even without the right. Restart the API server to end the open watches.
     release.cluster.kill("kube-apiserver").unwrap();
     release.cluster.revive("kube-apiserver").unwrap();
     until("readiness tells", &operator, || {
