@@ -14,7 +14,7 @@ fn named(prefix: &str, count: usize) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn after_the_leader_is_killed_the_other_replica_writes_and_never_both() {
+async fn after_the_leader_is_killed_only_the_other_replica_writes() {
     let release = Release::install(&["--set", "controllerManager.replicas=2"]).await;
     let (system, world) = (release.over(SYSTEM), release.world("two").await);
     let mark = release.cluster.audit().mark().unwrap();

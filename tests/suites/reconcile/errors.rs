@@ -405,7 +405,7 @@ fn e10_a_panic_of_a_pass_is_contained_and_reported() {
 }
 
 #[test]
-fn e2_an_object_without_a_policy_reports_that_and_heals() {
+fn e2_an_object_without_a_policy_reports_the_missing_policy_and_heals() {
     play(Scenario::embedded("the test removes policies"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;

@@ -175,7 +175,7 @@ fn a_grant_is_enforced_once_the_decision_point_has_its_generation() {
 }
 
 #[test]
-fn objects_of_all_listed_namespaces_count_and_no_others() {
+fn a_projection_contains_objects_of_all_listed_namespaces_and_no_others() {
     play(projecting(), async |w| {
         with_namespaces(w).await;
         w.apply(&namespace("n3")).await;

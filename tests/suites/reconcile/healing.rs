@@ -199,7 +199,7 @@ fn a14_a_repaired_object_becomes_ready_without_help() {
 }
 
 #[test]
-fn a_server_without_streaming_lists_is_asked_for_plain_ones() {
+fn a_server_without_streaming_lists_gets_plain_list_requests() {
     play(Scenario::embedded("the test makes requests fail").idle(), async |w| {
         w.break_it(Fault::on(&["watch"]).fail(Failure::Server(422)).times(30));
         w.start().await;

@@ -97,7 +97,7 @@ fn watches(w: &World) -> usize {
 }
 
 #[test]
-fn g1_an_object_beyond_the_limit_of_needs_reports_that_and_waits_for_room() {
+fn g1_an_object_beyond_the_limit_of_needs_reports_the_limit_and_waits_for_room() {
     play(Scenario::embedded("the test counts watches"), async |w| {
         for name in ["a", "b", "c", "d"] {
             w.apply(&selecting(name, 250)).await;

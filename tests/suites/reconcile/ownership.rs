@@ -326,7 +326,7 @@ fn c6_an_object_that_just_replaced_a_child_is_not_deleted_in_its_place() {
 }
 
 #[test]
-fn fields_of_others_stay_theirs_after_a_rejected_apply() {
+fn fields_of_other_managers_are_kept_after_a_rejected_apply() {
     play(Scenario::embedded("the server must validate objects"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
