@@ -163,7 +163,7 @@ async fn put(release: &Release, sample: &'static str) -> Left {
     };
     let mut left =
         Left { world, sample, objects: Vec::new(), children: Vec::new(), kept: BTreeMap::new(), pods: BTreeMap::new() };
-    // Sample 20 also contains children. Create them after their owners.
+    // Sample 20 also contains children. Create these children after their owners.
     let (own, others): (Vec<&Value>, Vec<&Value>) = all.iter().partition(|object| is_of_kaos(object));
     for object in &own {
         leave(&left.world, object, &of(object)).await;

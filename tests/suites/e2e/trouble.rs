@@ -48,7 +48,7 @@ async fn an_object_in_deletion_gets_no_children_and_a_deleted_object_is_no_error
     world.apply(&held).await;
     until_ready(&world, &[held]).await;
     release.cluster.kubectl(&["delete", "modelapi", "held", "-n", "going", "--wait=false"]).expect();
-    // When the next object in this watch is ready, the operator has also seen the deletion.
+    // Watch events arrive in order: when the next object is ready, the operator has also seen the deletion.
     let later = model_api("later");
     world.apply(&later).await;
     until_ready(&world, &[later]).await;
