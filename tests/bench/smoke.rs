@@ -1,4 +1,5 @@
-//! Runs the bench with a small load. The test goes through the whole story and checks what is true for every load.
+//! Runs the bench with a small load. The test goes through every chapter of the story, and checks facts that hold for a
+//! load of any size.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::fs;
@@ -50,7 +51,8 @@ fn the_bench_measures_start_steady_state_and_restart() {
     let (out, json) = bench("smoke", &[]);
     assert_eq!(row(&out, "Load: writes").len(), 3, "{out}");
     let median = &json["operators"][0]["median"];
-    // Every child and every status needs at least one write, so this checks that the bench sees all writes.
+    // The operator writes every child and every status at least once. A smaller number means that the bench misses
+    // writes.
     assert!(median["load.writes"].as_f64().unwrap() >= 60.0, "{median:#}");
     assert!(median["load.passes"].as_f64().unwrap() >= 20.0, "{median:#}");
     assert!(median["peaks"].as_f64().unwrap() >= median["peak"].as_f64().unwrap(), "{median:#}");
@@ -65,8 +67,8 @@ fn an_operator_compared_with_itself_makes_the_same_calls() {
     for operator in operators {
         assert_eq!(operator["rounds"].as_array().unwrap().len(), 2, "{operator:#}");
     }
-    // The number of children is the same on any machine. The number of status writes is not: the pass of an Agent may
-    // run before or after the pass of its ModelAPI.
+    // The operator writes the children equally often on any machine. The number of status writes varies, because an
+    // Agent's pass may run before or after the pass of its ModelAPI.
     let median = |number: usize, key: &str| operators[number]["median"][key].as_f64().unwrap();
     let children = |number: usize| median(number, "load.writes") - median(number, "load.status");
     assert!(children(0) > 0.0 && (children(0) / children(1) - 1.0).abs() <= 0.1, "{json:#}");

@@ -32,15 +32,15 @@ pub struct About {
     /// The objects with children and status to compare, as `Kind/name`.
     pub primary: Vec<String>,
     profile: String,
-    /// Describes the deliberate deviation from the recording. `desired.yaml` contains the deviation as a patch, or
-    /// `conditions` contains it.
+    /// Describes the deliberate deviation from the recording. The deviation is either a patch in `desired.yaml`, or an
+    /// entry in `conditions`.
     #[serde(default)]
     pub desired: Option<String>,
     /// Why an author wrote the case by hand. Recorded cases lack this field.
     #[serde(default)]
     pub by_hand: Option<String>,
-    /// The conditions of the first primary at the end, with their status. The recordings lack these conditions, because
-    /// the Go operator has no conditions.
+    /// The final conditions of the first object in `primary`, with their status. The recordings lack these conditions,
+    /// because the Go operator has no conditions.
     #[serde(default)]
     pub conditions: BTreeMap<String, String>,
     /// Further objects to compare, in addition to the children of the primaries.
@@ -88,8 +88,8 @@ pub fn all() -> Result<Vec<Case>> {
     folders.into_iter().map(|folder| load(folder, &profiles)).collect()
 }
 
-/// Returns the cases for tests that create, on a real API server, the state that the Go operator leaves behind. Each of
-/// these cases runs a workload, must end as recorded, and needs neither another environment nor a second apply.
+/// Returns the cases for tests that create the state of the Go operator on a real API server. Each of these cases has a
+/// Deployment, ends as recorded, uses the default environment, and applies its objects only once.
 pub fn left_by_go() -> Result<Vec<Case>> {
     let environment = default_environment()?;
     Ok(all()?.into_iter().filter(|case| case.can_be_left(&environment)).collect())

@@ -17,8 +17,8 @@ pub fn loader(data: &[u8]) -> Result<Inspection, LoadError> {
     inspected
 }
 
-/// Reads two lines of JSON as a base and a patch, and merges them. Expects a result or a typed error. If the result is
-/// an object, it must contain no directive and no null, so that an empty patch does not change it.
+/// Reads two lines of JSON as a base and a patch, and merges them. If the result is an object, an empty patch must not
+/// change this object. So the object must contain no directive and no null.
 ///
 /// # Panics
 /// If the data break an invariant.

@@ -19,7 +19,7 @@ pub struct Subject {
     pub object: Value,
 }
 
-/// Returns every sample of every policy, if the sample gets a plan without waiting for anything.
+/// Returns those samples of the policies that get a plan without waiting for another object.
 pub fn subjects(policies: &[Arc<Policy>]) -> Result<Vec<Subject>> {
     let served = vec![ResourceType::new("gateway.networking.k8s.io/v1", "HTTPRoute")];
     let mut subjects = Vec::new();

@@ -1,7 +1,7 @@
 //! Removes identifiers and values that an API server adds. So a test can compare a rendered object with an object from
 //! an API server.
 //!
-//! The module removes a field whenever the field equals the server's default, whoever wrote it. Tests call the same
+//! The module removes every field that equals the server's default, even if a user wrote the field. Tests call the same
 //! functions for both objects.
 
 use serde_json::{Map, Value, json};

@@ -22,7 +22,7 @@ pub struct Ended {
     pub conditions: BTreeMap<String, String>,
     /// The primaries, with the statuses that the host would write.
     pub objects: Vec<Value>,
-    /// The fuel of the first primary's last pass. Native policies use no fuel, so it is zero for them.
+    /// The fuel of the first primary's last pass. Zero for native policies, because they use no fuel.
     pub fuel: u64,
 }
 

@@ -47,7 +47,8 @@ pub fn native() -> Result<Vec<Arc<Policy>>> {
     native_reading(&[])
 }
 
-/// The default policies as native code, with the right to read these namespaces for objects in the operator's namespace.
+/// Returns the default policies as native code. These policies may read `namespaces` for objects in the operator's
+/// namespace.
 pub fn native_reading(namespaces: &[&str]) -> Result<Vec<Arc<Policy>>> {
     let admit = |(code, text): (Native, &str)| {
         let mut file = PolicyFile::parse(text)?;
@@ -58,7 +59,7 @@ pub fn native_reading(namespaces: &[&str]) -> Result<Vec<Arc<Policy>>> {
     natives().into_iter().map(admit).collect()
 }
 
-/// The default policies as components that pass the whole gate, compiled once per process.
+/// Returns the default policies as components that passed the whole gate. Compiles each component once per process.
 pub fn wasm() -> Result<Vec<Arc<Policy>>> {
     static COMPILED: OnceLock<Vec<Arc<Policy>>> = OnceLock::new();
     if let Some(compiled) = COMPILED.get() {

@@ -23,7 +23,7 @@ pub struct Stage {
     renderers: BTreeMap<String, Renderer>,
     objects: BTreeMap<Key, Value>,
     children: BTreeMap<Key, Value>,
-    /// Objects with a plan that was once applied. The plan gates of these objects have no effect any more.
+    /// Objects whose plan the stage has applied at least once. The plan gates of these objects have no effect any more.
     applied: BTreeSet<Key>,
     /// The statuses of Deployments by name. A Deployment without an entry has the status of a Deployment with a new
     /// pod.

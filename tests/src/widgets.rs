@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::guests;
 use crate::harness::samples;
 
-/// Returns the guest as a module. Builds it once in each process.
+/// Returns the guest as a module. Builds the guest only once in each process.
 fn module() -> Result<&'static [u8]> {
     static MODULE: OnceLock<Vec<u8>> = OnceLock::new();
     if let Some(module) = MODULE.get() {

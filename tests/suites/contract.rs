@@ -1,8 +1,8 @@
 //! Checks that the contract changes only together with its version.
 //!
-//! Components of version VERSION were built with the contract in `tests/contract/VERSION.wit`. A component does not
-//! load if one of the host's records has a further field. So while the version stays, every interface and every world
-//! in this file must still exist without changes, except in comments. New interfaces and new worlds may appear.
+//! Components of version VERSION were built with the contract in `tests/contract/VERSION.wit`. If the host adds a field
+//! to a record, these components do not load any more. So while the version stays, every interface and every world in
+//! this file must still exist without changes, except in comments. New interfaces and new worlds may appear.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ fn a_released_interface_changes_only_with_its_version() {
         };
         assert_eq!(
             &text, current,
-            "{item} is not what components of {version} know: restore it, or give wit/policy.wit a new version"
+            "{item} differs from the contract of {version}: restore {item}, or give wit/policy.wit a new version"
         );
     }
 }

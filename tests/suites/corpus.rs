@@ -1,5 +1,5 @@
-//! Runs every file of `tests/fuzz/corpus` through the function that the fuzzer calls. The fuzzer started with these
-//! inputs or found them, and the function must still return a result for each.
+//! Runs every file of `tests/fuzz/corpus` through the function that the fuzzer calls. The corpus contains the fuzzer's
+//! first inputs, and inputs that the fuzzer found. The function must return a result for each input.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;

@@ -205,7 +205,7 @@ fn no_settings_of_a_namespace_open_its_objects() {
     assert_eq!(elsewhere.unwrap_err().0[0].path.to_string(), "gatewayRouting");
 }
 
-/// The pod of an object under a preset.
+/// Returns the pod of an object, rendered with a preset.
 fn pod(preset: &Preset, policy: &str, object: &Value) -> Value {
     let policies = policies::native().expect("the policies describe themselves");
     let policy = policies.iter().find(|it| it.id().name == policy).expect("there is such a policy");
@@ -220,7 +220,7 @@ fn pod(preset: &Preset, policy: &str, object: &Value) -> Value {
 }
 
 #[test]
-fn under_the_preset_of_kaos_0_8_pods_are_as_that_made_them() {
+fn with_the_preset_of_kaos_0_8_pods_equal_the_pods_of_kaos_0_8() {
     let preset = Preset::named("kaos-0.8").unwrap();
     let object = |kind: &str, spec: Value| json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "metadata": {"name": "a", "namespace": "t"}, "spec": spec});
     let numbers = |probe: &Value| {

@@ -56,8 +56,8 @@ fn renderers() -> BTreeMap<String, Renderer> {
 
 /// Returns the paths in the policy's refusal or notes.
 fn complained(renderers: &BTreeMap<String, Renderer>, object: &Value) -> Vec<String> {
-    // Create the ModelAPI of an Agent or a MemoryStore. Without it, the object waits, and the policy reports nothing
-    // else.
+    // Create the ModelAPI of an Agent or a MemoryStore. Without the ModelAPI, the object waits, and the policy reports
+    // nothing else.
     let spec = &object["spec"];
     let model_api = spec.get("modelAPI").unwrap_or(&spec["models"]["summarization"]["modelAPI"]);
     let model = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "ModelAPI",

@@ -92,7 +92,8 @@ impl Calls {
         json!(counts)
     }
 
-    /// Adds the requests since the last call. Returns whether one of them is neither a watch nor about a Lease.
+    /// Adds the requests since the last call. Returns true if the new requests contain work. Watches and Lease requests
+    /// are not work.
     pub(crate) fn hear(&mut self, tail: &mut Tail) -> Result<bool> {
         let heard = tail.read()?;
         let worked = heard.iter().any(is_work);
@@ -100,8 +101,8 @@ impl Calls {
         Ok(worked)
     }
 
-    /// Reads requests until `enough` returns true and only watches and Lease requests have arrived for the time
-    /// `still`.
+    /// Reads requests until two conditions are true. `enough` returns true, and the operator has sent only watches and
+    /// Lease requests for the time `still`.
     pub(crate) async fn until_still(
         &mut self,
         tail: &mut Tail,
@@ -120,7 +121,7 @@ impl Calls {
             }
             anyhow::ensure!(
                 Instant::now() < deadline,
-                "it is not done after {} s: {}",
+                "the operator is still working after {} s: {}",
                 patience.as_secs(),
                 self.by_verb()
             );

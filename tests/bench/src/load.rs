@@ -1,4 +1,5 @@
-//! The objects of the load. All Agents share the first `ModelAPI`. No object refers to the others.
+//! The objects of the load. All Agents share the first `ModelAPI`. No ModelAPI and no MCPServer refers to another
+//! object.
 
 use std::sync::Arc;
 
@@ -18,7 +19,12 @@ pub(crate) struct Load {
     /// Agents, all on one ModelAPI
     #[arg(long, value_name = "NUMBER", default_value_t = 1000)]
     pub(crate) agents: usize,
-    #[arg(long, help = "ModelAPIs, the one of the Agents among them", value_name = "NUMBER", default_value_t = 300)]
+    #[arg(
+        long,
+        help = "ModelAPIs, including the one that all Agents share",
+        value_name = "NUMBER",
+        default_value_t = 300
+    )]
     pub(crate) modelapis: usize,
     #[arg(long, help = "MCPServers", value_name = "NUMBER", default_value_t = 300)]
     pub(crate) mcpservers: usize,

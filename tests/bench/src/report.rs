@@ -102,7 +102,7 @@ impl Report<'_> {
     }
 
     /// Prints the table, and how it was measured. With `UPDATE_PERFORMANCE`, also writes the table into the performance
-    /// page. The page has a separate section for two operators.
+    /// page. A comparison of two operators has its own section on the page.
     pub(crate) fn publish(&self) -> Result<()> {
         let Load { agents, modelapis, mcpservers, .. } = self.load;
         let rounds = self.measured.first().map_or(0, |measured| measured.rounds.len());
@@ -119,7 +119,7 @@ impl Report<'_> {
         let missed = FIGURES.iter().filter_map(|figure| {
             let (value, aim) = (measured.median(figure.key)?, figure.aim(self.load)?);
             let (shown_value, shown_aim) = (shown(figure, value), shown(figure, aim));
-            (value > aim).then(|| format!("{}: {shown_value}, and not at most {shown_aim}", figure.text))
+            (value > aim).then(|| format!("{}: {shown_value}, but the aim is at most {shown_aim}", figure.text))
         });
         missed.collect()
     }
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn missed_aims_are_reported_with_the_measured_value() {
         let verdict = |measured: &[Measured]| Report { load: &LOAD, measured }.verdict();
-        let missed = "Load: writes: 5501, and not at most 5500";
+        let missed = "Load: writes: 5501, but the aim is at most 5500";
         assert_eq!(verdict(&[one(&[("load.writes", 5500.0)])]), "Missed aims: none.");
         assert_eq!(verdict(&[one(&[("load.writes", 5501.0)])]), format!("Missed aims:\n\n- {missed}"));
         let pair = [one(&[("load.writes", 1.0)]), one(&[("load.writes", 5501.0)])];

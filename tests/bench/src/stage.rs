@@ -34,7 +34,7 @@ pub(crate) struct Stage {
     kubeconfig: PathBuf,
     environment: Vec<(String, String)>,
     group: Group,
-    // Fields are dropped in order. Drop the cluster after its clients.
+    // Rust drops fields in the order of their declaration. Keep this field after the clients of the cluster.
     own: Option<ControlPlane>,
 }
 

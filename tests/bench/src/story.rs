@@ -17,7 +17,7 @@ use crate::subject::Subject;
 /// How long the bench waits and records.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    /// An operator is idle after it has sent no request for work during this time.
+    /// If an operator sends no request for work during this time, the bench treats the operator as idle.
     pub(crate) still: Duration,
     /// How long to record the requests of an idle operator.
     pub(crate) silence: Duration,
@@ -91,8 +91,8 @@ impl Story<'_> {
         let cluster = cluster.and_then(|before| Some(stage.processor()?.saturating_sub(before)));
         load::check(&stage.client, stage.namespace(), self.load).await?;
         let figures = &mut self.figures;
-        figures.note("children", calls.last_made()?.context("it made nothing")? - begin);
-        figures.note("settled", calls.last_write()?.context("it wrote nothing")? - begin);
+        figures.note("children", calls.last_made()?.context("the operator created nothing")? - begin);
+        figures.note("settled", calls.last_write()?.context("the operator wrote nothing")? - begin);
         figures.count("load.writes", calls.count(Sort::Write));
         figures.count("load.status", calls.statuses());
         figures.count("load.events", calls.count(Sort::Event));
@@ -174,7 +174,8 @@ impl Story<'_> {
         Ok(calls)
     }
 
-    /// Kills the operator, deletes a Deployment, and starts the operator again. Then restarts the idle operator.
+    /// Kills the operator, deletes a Deployment, and starts the operator again. After the operator is idle, restarts it
+    /// once more.
     async fn again(&mut self, subject: Subject) -> Result<Subject> {
         let deployments = load::api(&self.stage.client, "Deployment", self.stage.namespace());
         let mut tail = self.stage.listen()?;
@@ -185,7 +186,7 @@ impl Story<'_> {
         let mut next = Subject::start(self.stage, self.command)?;
         while deployments.get_opt(lost).await?.is_none() {
             next.check()?;
-            anyhow::ensure!(killed.elapsed() < PATIENCE, "{lost} does not come back");
+            anyhow::ensure!(killed.elapsed() < PATIENCE, "the operator does not create {lost} again");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         self.figures.note("recovery", killed.elapsed().as_secs_f64());

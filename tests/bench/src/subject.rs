@@ -21,7 +21,7 @@ use crate::tree::{self, Usage};
 /// second.
 const BEAT: Duration = Duration::from_millis(25);
 const PATIENCE: Duration = Duration::from_mins(1);
-/// The names of the metric that counts passes. Operators use one of these names.
+/// The metric that counts passes, under the names that different operators use.
 const PASSES: [&str; 2] = ["kaos_operator_passes_total", "controller_runtime_reconcile_total"];
 
 /// A running operator. When this value is dropped, the process is killed.
@@ -74,7 +74,7 @@ impl Subject {
     /// Fails if the process has ended.
     pub(crate) fn check(&mut self) -> Result<()> {
         if let Some(status) = self.child.try_wait()? {
-            bail!("it ended: {status}\n{}", self.last_words());
+            bail!("the operator ended: {status}\n{}", self.last_words());
         }
         Ok(())
     }

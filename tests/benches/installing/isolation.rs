@@ -11,12 +11,13 @@ use tokio_util::sync::CancellationToken;
 use crate::part::Part;
 use crate::stage::{Stage, milliseconds, percentile};
 
-/// The number of measured edits with the load, and also without the load.
+/// The number of edits that the bench measures with the load. The bench measures the same number of edits without the
+/// load.
 const EDITS: usize = 2_000;
 /// The upper bound for the time of an edit under load, divided by the time of an edit without load.
 const LONGER: f64 = 2.0;
-/// Objects in the namespace of the policy that burns fuel. The bench edits each object again as soon as the policy has
-/// served it.
+/// Objects in the namespace of the policy that burns fuel. As soon as the policy has served an object, the bench edits
+/// this object again.
 const MANY: usize = 50;
 
 /// Edits an object of the undisturbed namespace repeatedly. Returns the time of each edit.
@@ -28,7 +29,7 @@ async fn calm(stage: &Stage, from: usize) -> Result<Vec<Duration>> {
     Ok(times)
 }
 
-/// Edits every object of the other namespace continuously. Returns the number of passes over these objects.
+/// Edits every object of the busy namespace without a pause. Returns the number of passes over these objects.
 async fn burn(stage: &Stage, stop: &CancellationToken) -> Result<usize> {
     let work = |number: usize| async move {
         for edit in 0.. {
@@ -47,7 +48,7 @@ async fn burn(stage: &Stage, stop: &CancellationToken) -> Result<usize> {
     Ok(passes)
 }
 
-/// Returns the rows of the table.
+/// Measures the edits with and without the load. Returns the rows of the table.
 pub(crate) async fn measure() -> Result<Part> {
     let stop = CancellationToken::new();
     let stage = Stage::with_operator(&stop).await?;

@@ -1,6 +1,7 @@
-//! Measures three parts: how fast an installed policy starts to serve, how much a policy that burns fuel slows down
-//! others, and how long a plan for a thousand objects takes. All parts run on an embedded cluster in real time, in one
-//! run.
+//! Measures three parts in one run, in real time on an embedded cluster:
+//! - how fast an installed policy starts to serve
+//! - how much a policy that burns fuel slows down other policies
+//! - how long a plan for a thousand objects takes
 //!
 //! `cargo bench --locked --workspace --all-features --bench installing` measures and prints tables. With
 //! `UPDATE_PERFORMANCE=1`, the bench also writes the tables into `docs/reference/performance.md`.

@@ -17,14 +17,14 @@ use crate::stage::{Stage, milliseconds, percentile};
 
 /// Agents on the cluster.
 const OBJECTS: usize = 1_000;
-/// The upper bound in milliseconds, without the time to list the objects.
+/// The upper bound for the time of a plan in milliseconds. This time does not include listing the objects.
 const PLAN: f64 = 2000.0;
 /// The number of runs.
 const RUNS: usize = 5;
 /// The exit code of `policy plan` if the plan contains changes.
 const CHANGES: i32 = 2;
 
-/// Returns a sentence for the performance page.
+/// Measures `policy plan`. Returns a sentence for the performance page.
 pub(crate) async fn measure() -> Result<Part> {
     let stage = Stage::bare()?;
     let mut model = samples::model_api("llm");

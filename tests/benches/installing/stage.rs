@@ -68,7 +68,7 @@ impl Stage {
         Ok(Self { cluster, client, compiled: Compiled::default() })
     }
 
-    /// Like [`Self::bare`], with an operator that runs until `stop` is cancelled.
+    /// Creates a cluster with an operator. The operator runs until `stop` is cancelled.
     pub(crate) async fn with_operator(stop: &CancellationToken) -> Result<Self> {
         let stage = Self::bare()?;
         stage.cluster.settled().await;

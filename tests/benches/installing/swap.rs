@@ -34,7 +34,7 @@ fn edited(edits: usize) -> Value {
     samples::agent("edited", "llm", &json!({"container": {"env": [{"name": "EDITS", "value": edits.to_string()}]}}))
 }
 
-/// Returns the rows of the table.
+/// Measures the changes of the policy. Returns the rows of the table.
 pub(crate) async fn measure() -> Result<Part> {
     let stop = CancellationToken::new();
     let stage = Stage::with_operator(&stop).await?;
@@ -70,7 +70,7 @@ pub(crate) async fn measure() -> Result<Part> {
             error = editing => return Err(error),
         }
         let serves = began.elapsed();
-        stage.until("all Agents are served by it", every).await?;
+        stage.until("the new policy serves all Agents", every).await?;
         if number > 0 {
             compiled.push(stage.compiled());
             first.push(serves);

@@ -8,7 +8,8 @@ use crate::story::Told;
 /// The upper bound of memory for ten thousand settled Agents, in bytes.
 const MOST: f64 = 250e6;
 
-/// A row with its title, and a function that returns the value for a fleet. The value is empty if the fleet has none.
+/// A row: its title, and a function that returns the row's value for a fleet. The function returns an empty text if the
+/// bench did not measure this value for the fleet.
 type Row = (&'static str, fn(&Told) -> String);
 
 const ROWS: [Row; 15] = [

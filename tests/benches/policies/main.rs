@@ -83,7 +83,7 @@ fn compiled(check: &Check) -> Duration {
 }
 
 /// Measures needs, map-env and translate of one object of each kind in a fresh sandbox. Also measures the host's
-/// complete pass with these calls, without the memo.
+/// complete pass, without reuse of earlier results.
 fn passes(criterion: &mut Criterion) -> Result<()> {
     for (how, policies) in [("native", policies::native()?), ("sandbox", policies::wasm()?)] {
         for policy in &policies {

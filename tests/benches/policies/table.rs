@@ -20,7 +20,8 @@ const SANDBOX: f64 = 2.5;
 /// The upper bound for the time to render a thousand objects, divided by the time of their passes.
 const THOUSAND: f64 = 3.0;
 
-/// Prints the table, and also writes it into the page on request. Returns the exceeded bounds.
+/// Prints the table. With `UPDATE_PERFORMANCE`, also writes the table into the performance page. Returns the exceeded
+/// bounds.
 pub(crate) fn write() -> Result<Vec<String>> {
     let mut missed = Vec::new();
     page::publish("policies", &table(&mut missed)?)?;

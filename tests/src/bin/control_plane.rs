@@ -18,7 +18,7 @@ fn main() -> Result<ExitCode> {
     let kubeconfig = cluster.kubeconfig();
     let Some(program) = arguments.next() else {
         writeln!(std::io::stdout(), "export KUBECONFIG={}", kubeconfig.display())?;
-        // The cluster ends with this process.
+        // Wait here, because the cluster ends when this process ends.
         loop {
             std::thread::park();
         }

@@ -125,7 +125,7 @@ impl Launcher {
             format!("--listen-peer-urls={peers}"),
             format!("--initial-advertise-peer-urls={peers}"),
             format!("--initial-cluster=test={peers}"),
-            // The test does not need the data after a crash.
+            // No test reads the data after a crash of the machine, so etcd need not flush it to the disk.
             "--unsafe-no-fsync".to_owned(),
             "--log-level=warn".to_owned(),
         ];

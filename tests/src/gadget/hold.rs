@@ -8,10 +8,10 @@ use std::{
 
 use serde_json::Value;
 
-/// The maximum time that the policy is blocked, so that a failed test ends. The time is longer than any wait of a test.
+/// The maximum time that the policy is blocked. This limit ends a failed test, and is longer than any wait of a test.
 const LIMIT: Duration = Duration::from_mins(10);
 
-/// The ports for which the policy is blocked. The value tells whether the policy has met the block.
+/// The ports for which the policy is blocked. The value is true after the policy has reached the block.
 static HELD: Mutex<BTreeMap<u16, bool>> = Mutex::new(BTreeMap::new());
 
 fn held() -> MutexGuard<'static, BTreeMap<u16, bool>> {
@@ -33,7 +33,7 @@ impl Hold {
         Self { port }
     }
 
-    /// Returns whether the policy has met the block.
+    /// Returns whether the policy has reached the block.
     #[must_use]
     pub fn is_met(&self) -> bool {
         held().get(&self.port) == Some(&true)

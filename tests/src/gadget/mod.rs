@@ -1,7 +1,7 @@
 //! A policy for tests. The policy claims a kind that no default policy claims, and uses every feature of the contract.
 //!
 //! A `Gadget` becomes a Secret, a `ServiceAccount`, a `ConfigMap`, a Deployment and a Service with the Gadget's name.
-//! The policy has a finalizer, needs of two rounds, needs by label, needs in another namespace, and a plan gate. Some
+//! The policy has a finalizer, needs in two rounds, needs by label, needs in another namespace, and a plan gate. Some
 //! fields of a Gadget make the policy refuse, trap, break a rule of the guard, or trap while it writes the report. The
 //! manifests are in a wrong order, because the host must find the right order.
 

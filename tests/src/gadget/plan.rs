@@ -49,8 +49,8 @@ pub(super) fn second(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusa
 fn translate(subject: &Subject, env: Vec<EnvVar>, image: Option<&str>) -> Result<Plan, Refusal> {
     let mut object = object(subject);
     match text(&object["spec"]["does"]) {
-        // Native code unwinds where a component would trap. `resume_unwind` prints no panic message: the test wants
-        // this panic.
+        // Native code unwinds where a component would trap. `resume_unwind` prints no panic message, because the test
+        // causes this panic deliberately.
         "trap" => resume_unwind(Box::new("told to")),
         "refuse" => {
             let message = object["spec"]["says"].as_str().unwrap_or("says refuse: write work").to_owned();

@@ -12,7 +12,7 @@ use super::object::{object, text};
 pub(super) fn assess(subject: &Subject, seen: &Observation) -> Report {
     let object = object(subject);
     if object["spec"]["does"] == "faint" {
-        // Unwind without a panic message, because the test wants this panic.
+        // Unwind without a panic message, because the test causes this panic deliberately.
         resume_unwind(Box::new("told to"));
     }
     let live = |kind: &str| -> Option<Value> {

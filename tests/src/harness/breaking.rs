@@ -27,13 +27,13 @@ impl World {
         self.until_true(&what, async || self.missed().is_empty()).await;
     }
 
-    /// Removes all faults. Fails the test if no request or event met one of them.
+    /// Removes all faults. Fails the test for every fault that no request and no event has met.
     pub fn mend(&self) {
         none_missed(self.script.missed());
         self.script.clear();
     }
 
-    /// Returns the faults that must be met and that no request or event has met yet.
+    /// Returns each required fault that no request or event has met yet.
     pub(super) fn missed(&self) -> Vec<String> {
         let mut missed = self.script.missed();
         missed.extend(self.setting.spared());

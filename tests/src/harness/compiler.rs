@@ -10,7 +10,7 @@ use super::once::Once;
 /// The rule for components on which the compiler fails, if there is one.
 pub(super) type Hindered = Arc<Mutex<Option<Hindrance>>>;
 
-/// A text, the compiler's error for components that contain this text, and how many such components it has compiled.
+/// A text, the compiler's error for components that contain this text, and the number of components with this error.
 pub(super) struct Hindrance {
     pub(super) text: &'static str,
     pub(super) why: CompileError,
@@ -28,8 +28,8 @@ pub(super) struct Mortal {
 /// The rule for components on which the compiler hangs.
 pub(super) type Held = Arc<Mutex<Stall>>;
 
-/// A text, the number of components with this text on which the compiler hangs now, and the number on which it ever
-/// hung.
+/// A text, and two counts of components that contain this text: the components on which the compiler hangs now, and all
+/// components on which it has hung.
 #[derive(Default)]
 pub(super) struct Stall {
     pub(super) text: Option<&'static str>,
@@ -38,7 +38,7 @@ pub(super) struct Stall {
 }
 
 impl Mortal {
-    /// Returns the planned error for a component, if there is one, and counts it.
+    /// Returns the planned error for a component, if there is one. Also counts this error.
     fn hindered_over(&self, component: &[u8]) -> Option<CompileError> {
         let mut hindered = lock(&self.hindered);
         let hindrance = hindered.as_mut().filter(|hindrance| holds(component, hindrance.text))?;
@@ -46,7 +46,7 @@ impl Mortal {
         Some(hindrance.why.clone())
     }
 
-    /// Hangs while the test wants this for the component and the caller has not cancelled the compilation.
+    /// Hangs on the component until the test ends the hang, or until the caller cancels the compilation.
     fn wait(&self, order: &Order<'_>) -> Result<(), CompileError> {
         let is_held = || lock(&self.held).text.is_some_and(|text| holds(order.component, text));
         if !is_held() {

@@ -31,8 +31,8 @@ struct Planned {
 }
 
 impl CrashPoint {
-    /// Plans a crash after `writes` further writes. The write after them gets no response. `after` decides whether this
-    /// write takes effect.
+    /// Plans a crash after `writes` further writes. The API server does not respond to the next write. If `after` is
+    /// true, the API server carries out this write.
     pub fn plan(&self, writes: u32, after: bool) {
         *self.planned() = Some(Planned { writes, after });
     }

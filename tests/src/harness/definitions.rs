@@ -32,14 +32,14 @@ pub fn routes() -> Value {
     routes
 }
 
-/// The part of Envoy Gateway's definition that a SecurityPolicy needs.
+/// Returns a definition of SecurityPolicies, with only the parts of Envoy Gateway's definition that the tests need.
 pub fn gateway_policies() -> Value {
     let mut policies = samples::definition("gateway.envoyproxy.io", "securitypolicies", "SecurityPolicy");
     policies["spec"]["versions"][0]["name"] = json!("v1alpha1");
     policies
 }
 
-/// A definition of NetworkPolicies, for an embedded cluster, which does not have them. A real one does.
+/// Returns a definition of NetworkPolicies for the embedded cluster. In a real cluster, this type is built in.
 pub fn network_policies() -> Value {
     let mut policies = samples::definition("networking.k8s.io", "networkpolicies", "NetworkPolicy");
     policies["metadata"]["annotations"] = json!({"api-approved.kubernetes.io": "unapproved, for tests"});
@@ -60,14 +60,14 @@ impl World {
                 // takes longer.
                 Some(cluster) if cluster.object(DEFINING, DEFINITIONS, "", name).is_none() => {
                     let mut definition = definition.clone();
-                    // Set the generation as the server would. The operator rereads a definition without a generation
-                    // after every change.
+                    // Set the generation like the API server. If a definition has no generation, the operator rereads
+                    // this definition after every change.
                     definition["metadata"]["generation"] = json!(1);
                     drop(cluster.plant(DEFINING, DEFINITIONS, definition));
                 }
                 _ => drop(self.try_apply(definition).await?),
             }
-            self.until("it is served", &format!("CustomResourceDefinition/{name}"), |crd| {
+            self.until("the definition is served", &format!("CustomResourceDefinition/{name}"), |crd| {
                 condition(crd, "Established")["status"] == "True"
             })
             .await;

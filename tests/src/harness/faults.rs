@@ -103,7 +103,7 @@ impl Fault {
         self
     }
 
-    /// Accepts that no request meets the rule: the test is also valid without a request that does.
+    /// Makes the rule optional: the test may also pass if no request meets the rule.
     #[must_use]
     pub fn if_ever(mut self) -> Self {
         self.if_ever = true;
@@ -119,7 +119,7 @@ impl Fault {
             && self.name.as_ref().is_none_or(|name| attempt.name == *name)
     }
 
-    /// Returns whether a request had to meet the rule and none did. A rule for zero requests need not be met.
+    /// Returns whether the rule is required and no request has met it. A rule for zero requests is never required.
     fn is_missed(&self) -> bool {
         self.hits == 0 && !self.if_ever && self.left != Some(0)
     }
@@ -178,7 +178,7 @@ impl Script {
         self.rules().events.push(EventFault { plural, fate, hits: 0 });
     }
 
-    /// Returns the rules that must be met and that no request or event has met yet.
+    /// Returns each required rule that no request or event has met yet.
     pub(super) fn missed(&self) -> Vec<String> {
         let rules = self.rules();
         let requests = rules.faults.iter().filter(|fault| fault.is_missed()).map(ToString::to_string);
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_deciding_one_of_two_matching_faults_counts_as_met() {
+    fn only_the_first_of_two_matching_faults_counts_as_met() {
         let script = Script::default();
         script.add(Fault::on(&["patch"]).times(1));
         script.add(Fault::on(&["patch"]).of("services").fail(Failure::Server(500)));
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bookmark_is_no_event_that_a_test_loses() {
+    fn a_lost_bookmark_does_not_count_as_a_lost_event() {
         let script = Script::default();
         script.events("services", EventFate::Drop);
         told(&script, "BOOKMARK", "services");

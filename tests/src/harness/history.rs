@@ -47,7 +47,7 @@ impl World {
             }
         });
         let history = History { states, follower };
-        self.until_true("it is followed", async || !history.states().is_empty()).await;
+        self.until_true("the history contains a state", async || !history.states().is_empty()).await;
         history
     }
 }

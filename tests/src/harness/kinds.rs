@@ -67,7 +67,7 @@ impl Kind {
     /// Finds a type by its kind.
     ///
     /// # Panics
-    /// If the kind is not in `KINDS`. Add it there.
+    /// If `KINDS` does not contain the kind. Add a missing kind to `KINDS`.
     #[expect(clippy::panic, reason = "a test that names an unknown kind is wrong")]
     pub fn named(name: &str) -> Self {
         KINDS.into_iter().find(|kind| kind.kind == name).unwrap_or_else(|| panic!("no kind {name} in the harness"))

@@ -2,8 +2,8 @@
 //!
 //! A test states its requirements in a [`Scenario`] and gets a [`World`]. By default, a world is an embedded cluster in
 //! this process, only for this test and in simulated time. If `KAOS_TEST_KUBECONFIG` is set, all tests share a real
-//! control plane, and each test has its own namespace. A scenario may require one of the two clusters. On the other
-//! cluster, the test is skipped.
+//! control plane, and each test has its own namespace. A scenario may require one of the two clusters. The harness
+//! skips the test on the other cluster.
 //!
 //! | module | contents |
 //! |---|---|

@@ -25,7 +25,8 @@ use super::running::Running;
 use super::world::Below;
 use crate::gadget::Edition;
 
-/// The tests need no time limit here, because tests of a single operator have their own.
+/// The time limit of a request. The limit has no effect here, because a test of a single operator has its own time
+/// limit.
 const UNBOUNDED: Duration = Duration::from_hours(24);
 
 impl World {
@@ -195,8 +196,8 @@ impl World {
         self.hinder_compiler(text, CompileError::Killed);
     }
 
-    /// Makes the compiler refuse every component that contains this text. Another build of the operator may refuse such
-    /// components. `None` removes this rule.
+    /// Makes the compiler refuse every component that contains this text. So the compiler behaves like another build of
+    /// the operator that does not accept such components. `None` removes this rule.
     pub fn refuse_to_compile(&self, text: Option<&'static str>) {
         self.hinder_compiler(text, CompileError::Refused("this build no longer accepts the component".to_owned()));
     }

@@ -36,7 +36,7 @@ pub fn second_writers(entries: &[Entry]) -> Vec<String> {
         match Sort::of(entry) {
             Sort::Lease if entry.attempt.verb.is_write() && (200..300).contains(&entry.code) => holder = user,
             Sort::Write | Sort::Event if (200..300).contains(&entry.code) && holder != user => {
-                wrong.push(format!("it was not the one that writes: {} {entry}", entry.at));
+                wrong.push(format!("a replica without the Lease wrote: {} {entry}", entry.at));
             }
             _ => {}
         }
@@ -45,8 +45,8 @@ pub fn second_writers(entries: &[Entry]) -> Vec<String> {
 }
 
 impl World {
-    /// Starts a replica on the embedded cluster. If the replica loses the Lease, it ends, and the crash point reports
-    /// this.
+    /// Starts a replica on the embedded cluster. If the replica loses the Lease, the replica ends, and the crash point
+    /// records this end.
     ///
     /// # Panics
     /// If the replica cannot be assembled.

@@ -21,7 +21,7 @@ pub(super) enum Needs {
 /// The form of the default policies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// Functions of the test.
+    /// Native code in the process of the test.
     Native,
     /// Components in sandboxes.
     Components,
@@ -128,7 +128,7 @@ impl Scenario {
         self
     }
 
-    /// Uses the default policies as components. Otherwise, they are native code of the test.
+    /// Uses the default policies as components. Without this call, the default policies are native code.
     #[must_use]
     pub fn components(mut self) -> Self {
         self.form = Form::Components;

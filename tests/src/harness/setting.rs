@@ -65,7 +65,7 @@ impl Setting {
         let mut options = Options { operator_namespace: SYSTEM.to_owned(), seed: self.seed + 1, ..Options::default() };
         match &self.only {
             None => {
-                // The cluster and all operators use tokio's time, also an operator that starts late.
+                // The cluster and all operators share tokio's clock. An operator that starts late uses this clock, too.
                 options.compute = Compute::Inline;
                 options.clock = self.clock;
             }
@@ -75,7 +75,7 @@ impl Setting {
         options
     }
 
-    /// Returns the rule that makes the compiler fail, if the compiler has met no component for this rule.
+    /// Returns the rule that makes the compiler fail, if no component has matched this rule yet.
     pub(super) fn spared(&self) -> Option<String> {
         let hindered = lock(&self.hindered);
         let spared = hindered.as_ref().filter(|hindrance| hindrance.hits == 0);

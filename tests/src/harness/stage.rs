@@ -56,8 +56,8 @@ pub fn play(scenario: Scenario, story: impl AsyncFnOnce(&World)) {
         }
         story(&world).await;
         none_missed(world.missed());
-        // On a real cluster the namespace stays until the cluster ends: its deletion would take the API server two
-        // thousand requests, many times those of a test.
+        // Keep the namespace on a real cluster until the cluster ends. To delete a namespace, the API server needs two
+        // thousand requests, many times more than a test sends.
         world.stop_all().await;
     }));
 }
@@ -99,9 +99,9 @@ fn own_namespace() -> String {
     format!("{}-{}", short.trim_matches('-'), since.as_millis() % 100_000_000)
 }
 
-/// Creates namespaces, definitions and the registry of runtimes. Tests on a real cluster share all of these except their
-/// own namespace. So the first test of a process creates them: applying the large definitions takes the API server more
-/// time than a whole test.
+/// Creates namespaces, definitions and the registry of runtimes. Tests on a real cluster share all of these except
+/// their own namespace. Only the first test of a process creates the shared objects. For the large definitions, the API
+/// server needs more time than for a whole test.
 async fn furnish(world: &World, scenario: &Scenario) -> Result<()> {
     static SYSTEM_NAMESPACE: OnceCell<()> = OnceCell::const_new();
     static DEFINITIONS: OnceCell<()> = OnceCell::const_new();

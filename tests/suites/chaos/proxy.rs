@@ -117,7 +117,7 @@ async fn carry(mut client: TcpStream, shared: &Shared, mut cuts: watch::Receiver
     let fate = shared.fate();
     let server = TcpStream::connect(shared.target).await;
     let (Ok(mut server), true) = (server, fate != Fate::Refuse) else {
-        // If the reset fails, the connection is closed normally. The client notices both.
+        // If this call fails, the connection closes without a reset. The client notices either end.
         let _reset = client.set_zero_linger();
         return;
     };

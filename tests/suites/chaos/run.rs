@@ -18,7 +18,7 @@ use crate::proxy::Proxy;
 
 /// The time limit for recovery, long enough for the longest backoff on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(3);
-/// For this time, the operator must send no requests at the end.
+/// At the end of a run, the operator must send no requests for this time.
 const SILENCE: Duration = Duration::from_secs(10);
 const BEAT: Duration = Duration::from_millis(500);
 
@@ -128,7 +128,7 @@ impl Run<'_> {
         ending.ask_for(&self.w).await;
         let names = ending.names();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        self.w.until_all("all is ready", &names, |all| all.iter().all(is_ready)).await;
+        self.w.until_all("all objects are ready", &names, |all| all.iter().all(is_ready)).await;
         self.w.quiet().await;
         let state = State::of(&self.w).await;
         ending.take_away(&self.w).await;
@@ -183,7 +183,7 @@ impl Run<'_> {
         deck(&mut self.rng).remove(0)
     }
 
-    /// Waits until the cluster is in the wanted state. Returns the differences if this takes too long.
+    /// Waits until the cluster is in the wanted state. If the time limit passes, returns the differences.
     async fn settle(&mut self, wanted: &State) -> Vec<String> {
         let (deadline, mut before) = (Instant::now() + PATIENCE, String::new());
         loop {
@@ -212,8 +212,8 @@ impl Run<'_> {
         wrong
     }
 
-    /// Returns the requests that an idle operator sends, from the API server's audit log. If the API server was away,
-    /// an operator lists again after its backoff. So lists are only a mistake if they do not end.
+    /// Returns the requests that an idle operator sends, from the API server's audit log. After an outage of the API
+    /// server, an operator lists again after its backoff. So lists are a mistake only if they do not end.
     async fn noise(&mut self) -> Vec<String> {
         self.w.quiet().await;
         let (audit, user) = (self.cluster.audit(), self.account.user());

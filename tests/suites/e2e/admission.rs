@@ -70,7 +70,7 @@ async fn writing_a_policy_needs_activate_and_a_namespace_with_policies_can_be_de
     developer(&["label", "configmap", "company", "-n", SYSTEM, "some=label"]).expect();
     for verb in ["get", "list", "watch", "patch"] {
         let may = cluster.may(User::Developer.name(), verb, "policyrevisions.kaos.tools", SYSTEM);
-        assert!(may, "`policy push` and `rollback` take {verb}, or who asks for another try does");
+        assert!(may, "`policy push`, `policy rollback` or a retry request needs the verb {verb}");
     }
     developer(&["delete", "configmap", "company", "plain", "-n", SYSTEM]).expect();
     // The right is valid only in the namespace of its role binding.
@@ -95,12 +95,14 @@ async fn only_the_operator_writes_the_copy_of_its_settings() {
     // The rule also protects the name before the ConfigMap exists, because an operator reads this ConfigMap at its
     // start.
     let create = ["create", "configmap", kept, "--from-literal=DEFAULT_AGENT_IMAGE=theirs", "--dry-run=server"];
-    system.until_true("it is guarded", async || !developer(&create).ok).await;
+    system.until_true("the name is guarded", async || !developer(&create).ok).await;
     assert!(developer(&create).expect_failure().contains("may not activate policies"));
 
     let _operator = release.working_operator().await;
     let own = system.look("ConfigMap/kaos-operator-config").await["data"].clone();
-    system.until("it is kept", &format!("ConfigMap/{kept}"), |kept| kept["data"] == own).await;
+    system
+        .until("the operator has stored its settings", &format!("ConfigMap/{kept}"), |kept| kept["data"] == own)
+        .await;
     let patch = ["-p", r#"{"data": {"DEFAULT_AGENT_IMAGE": "theirs"}}"#, "--dry-run=server"];
     developer(&[&["patch", "configmap", kept], &patch[..]].concat()).expect_failure();
     developer(&["delete", "configmap", kept, "--dry-run=server"]).expect_failure();
@@ -116,7 +118,7 @@ async fn only_the_operator_writes_the_copy_of_its_settings() {
 }
 
 #[tokio::test]
-async fn edit_and_view_cover_the_kinds_without_activate() {
+async fn the_roles_edit_and_view_cover_the_kinds_but_not_the_verb_activate() {
     let release = Release::install(&[]).await;
     let may = |verb: &str, what: &str, role: &str| {
         // A controller fills an aggregated role some time after its creation.
@@ -130,7 +132,7 @@ async fn edit_and_view_cover_the_kinds_without_activate() {
     let world = release.over(SYSTEM);
     let together =
         async || may("create", "agents", "edit") && may("create", "agents", "admin") && may("get", "agents", "view");
-    world.until_true("they are put together", together).await;
+    world.until_true("the aggregated roles are complete", together).await;
     assert!(
         !may("create", "agents", "view")
             && !may("activate", "policies", "edit")
@@ -166,7 +168,7 @@ async fn specs_that_policies_refuse_get_a_warning_and_valid_ones_none() {
     // Admission learns about the rules of each kind separately, and with a delay.
     let dry = |object: &Value| apply(std::slice::from_ref(object), &["--dry-run=server"]);
     let warns = async || all.iter().all(|(object, _)| dry(object).err.contains("Warning: "));
-    world.until_true("it warns", warns).await;
+    world.until_true("the API server warns", warns).await;
     for (object, warning) in &all {
         let said = apply(std::slice::from_ref(object), &[]);
         assert!(said.ok && said.err.contains("Warning: ") && said.err.contains(warning), "{said:?}");

@@ -37,7 +37,7 @@ async fn pods_below_the_standard_of_their_namespace_are_refused() {
     let world = World::over(cluster.client().await.unwrap(), "strict");
     world.apply(&namespace).await;
     // Wait for the ServiceAccount: the API server rejects a pod without it.
-    world.until("it has its account", "ServiceAccount/default", Value::is_object).await;
+    world.until("the namespace has its ServiceAccount", "ServiceAccount/default", Value::is_object).await;
     let run = ["-n", "strict", "run", "web", "--image=registry.example/web"];
     assert!(cluster.kubectl(&run).expect_failure().contains("violates PodSecurity"));
 }
@@ -52,7 +52,7 @@ async fn a_blocking_owner_reference_needs_the_right_to_the_owners_finalizers() {
     cluster.kubectl(&["-n", "owners", "create", "role", "maker", "--verb=create", "--resource=configmaps"]).expect();
     cluster.kubectl(&["-n", "owners", "create", "rolebinding", "maker", "--role=maker", "--user=developer"]).expect();
     let may = async || cluster.may(User::Developer.name(), "create", "configmaps", "owners");
-    World::over(cluster.client().await.unwrap(), "owners").until_true("the developer may", may).await;
+    World::over(cluster.client().await.unwrap(), "owners").until_true("the developer may create ConfigMaps", may).await;
     let child = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "child", "namespace": "owners",
         "ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid, "blockOwnerDeletion": true}]}});
     let file = cluster.folder().join("child.json");

@@ -51,19 +51,21 @@ async fn changed_values_reach_the_pods_and_a_rollback_reverts_them() {
     assert_ne!(checksum().await, before);
     {
         let _operator = release.working_operator().await;
-        world.until("it has the new image", "Agent/a", is_ready).await;
+        world.until("Agent/a has the new image", "Agent/a", is_ready).await;
         world
-            .until("it has the new image", "Deployment/agent-a", |d| {
+            .until("Deployment/agent-a has the new image", "Deployment/agent-a", |d| {
                 text(&d["spec"]["template"]["spec"]["containers"][0]["image"]) == "registry.example/agent:2"
             })
             .await;
-        world.until("it logs more", "Deployment/agent-a", |d| variable(d, "LOG_LEVEL") == "DEBUG").await;
+        world
+            .until("Deployment/agent-a logs more", "Deployment/agent-a", |d| variable(d, "LOG_LEVEL") == "DEBUG")
+            .await;
     }
     release.cluster.helm(&["rollback", RELEASE, "1", "-n", SYSTEM, "--wait"]).expect();
     assert_eq!(checksum().await, before);
     let _operator = release.working_operator().await;
     world
-        .until("it has the old image", "Deployment/agent-a", |d| {
+        .until("Deployment/agent-a has the old image", "Deployment/agent-a", |d| {
             text(&d["spec"]["template"]["spec"]["containers"][0]["image"]) == image
         })
         .await;
@@ -113,7 +115,7 @@ async fn a_second_release_for_all_namespaces_is_refused() {
         ("the operator in namespace kaos-system (kaos) already works in all namespaces", "watchNamespaces");
     assert!(refused.contains(which) && refused.contains(remedy), "{refused}");
     let taken = second(&["--set", "watchNamespaces={second}"]).expect_failure();
-    assert!(taken.contains("invalid ownership metadata"), "the definitions are the first one's: {taken}");
+    assert!(taken.contains("invalid ownership metadata"), "the definitions belong to the first release: {taken}");
     second(&["--set", "watchNamespaces={second}", "--set", "crds.install=false"]).expect();
     // Create the role binding that the KAOS chart creates for a release with the name kaos-operator.
     let (role, account) = ("--clusterrole=kaos-operator-kaos-operator", "--serviceaccount=second:kaos-operator");
@@ -143,7 +145,7 @@ async fn with_listed_namespaces_roles_suffice_and_others_stay_untouched() {
     one.apply_all(&team()).await;
     until_ready(&one, &team()).await;
     assert_eq!(release.refused_since(mark), Vec::<String>::new(), "rights are missing");
-    until("it says so", &operator, || operator.is_ready()).await;
+    until("the operator is ready", &operator, || operator.is_ready()).await;
     assert_eq!(other.look("ModelAPI/llm").await["status"], json!({"observedGeneration": -1, "ready": false}));
     assert!(other.list("Deployment").await.is_empty());
 }

@@ -60,25 +60,29 @@ async fn the_status_counts_pods_while_they_start_and_stop() {
     until_ready(&world, &team()).await;
     let ready = world.look("ModelAPI/llm").await;
     assert!(counts(&ready, "1/1"), "{ready:#}");
-    assert_eq!(since(&ready, "Accepted"), since(&waiting, "Accepted"), "it did not flip");
+    assert_eq!(since(&ready, "Accepted"), since(&waiting, "Accepted"), "the condition Accepted did not change");
 
-    // Delete a pod. Its replacement finds no node.
+    // Delete a pod. No node accepts the replacement of this pod.
     places.close();
     release.cluster.kubectl(&["delete", "pod", "-n", "places", "-l", "modelapi=llm", "--wait=false"]).expect();
-    let missed = world.until("it is missed", "ModelAPI/llm", |object| counts(object, "0/1")).await;
+    let missed = world.until("the status counts no ready pod", "ModelAPI/llm", |object| counts(object, "0/1")).await;
     assert_eq!(condition(&missed, "Ready")["status"], "False");
-    world.until("the Agent says so", "Agent/a", |a| condition(a, "DependenciesReady")["status"] == "False").await;
+    world
+        .until("the Agent reports the missing dependency", "Agent/a", |a| {
+            condition(a, "DependenciesReady")["status"] == "False"
+        })
+        .await;
     assert_eq!(world.look("Deployment/agent-a").await["status"]["readyReplicas"], 1, "the pod keeps running");
     places.open();
     until_ready(&world, &team()).await;
 
-    // Add a replica that finds no node. The running replica keeps serving.
+    // Add a replica that no node accepts. The running replica keeps serving.
     places.close();
     release.cluster.kubectl(&["scale", "modelapi", "llm", "-n", "places", "--replicas=2"]).expect();
     let serves = |object: &Value| counts(object, "1/2") && is_ready(object);
     world.until("the status counts both replicas and is ready", "ModelAPI/llm", serves).await;
     places.open();
-    world.until("both serve", "ModelAPI/llm", |object| counts(object, "2/2")).await;
+    world.until("both replicas are ready", "ModelAPI/llm", |object| counts(object, "2/2")).await;
 
     world
         .patch("MCPServer/echo", &json!({"metadata": {"annotations": {"settings.kaos.tools/servicePort": "9000"}}}))
@@ -175,6 +179,6 @@ async fn the_operator_writes_in_order_with_few_watches_and_events() {
         asked.into_iter().filter(|request| request.verb == "watch").map(|request| request.resource).collect()
     };
     let wanted = BTreeSet::from(wanted.map(str::to_owned));
-    world.until_true("all watches are written down", async || watched().is_superset(&wanted)).await;
+    world.until_true("the audit log contains all watches", async || watched().is_superset(&wanted)).await;
     assert_eq!(watched(), wanted);
 }

@@ -9,7 +9,7 @@ use crate::support::{CHART, Release, SYSTEM, until, until_active, until_state};
 const MADE: &str = "ConfigMap/w";
 
 async fn until_edition(world: &World, edition: &str) -> Value {
-    world.until(&format!("it is of edition {edition}"), MADE, |live| live["data"]["edition"] == edition).await
+    world.until(&format!("{MADE} has the edition {edition}"), MADE, |live| live["data"]["edition"] == edition).await
 }
 
 #[tokio::test]
@@ -24,7 +24,7 @@ async fn a_new_kind_names_its_missing_rights_and_works_once_they_are_given() {
     assert!(message.contains("widgets.test.example.com") && message.contains("list"), "{message}");
     let shown = release.cluster.kubectl(&["get", "policyrevisions", "-n", SYSTEM]).expect();
     assert!(shown.contains("NotPermitted"), "{shown}");
-    assert!(operator.is_ready(), "what serves is not disturbed");
+    assert!(operator.is_ready(), "the missing rights do not disturb other policies");
 
     // Create the object before the operator may read its kind.
     world.apply(&widget("w", &json!({}))).await;
@@ -39,10 +39,14 @@ async fn a_new_kind_names_its_missing_rights_and_works_once_they_are_given() {
     world.delete(MADE).await;
     until_edition(&world, "1").await;
     world.patch(MADE, &json!({"data": {"size": "many"}})).await;
-    world.until("it is corrected", MADE, |live| live["data"]["size"] == "1").await;
+    world.until("the child is corrected", MADE, |live| live["data"]["size"] == "1").await;
     release.apply(&release.packed_widgets("2", &[]));
     until_edition(&world, "2").await;
-    let told = world.until("it tells which", "Widget/w", |told| told["status"]["policy"]["version"] == "2.0.0").await;
+    let told = world
+        .until("the status names version 2.0.0 of the policy", "Widget/w", |told| {
+            told["status"]["policy"]["version"] == "2.0.0"
+        })
+        .await;
     assert_eq!(condition(&told, "Ready")["status"], "True", "{told}");
     world.delete("Widget/w").await;
     world.until_gone(MADE).await;
@@ -51,7 +55,7 @@ async fn a_new_kind_names_its_missing_rights_and_works_once_they_are_given() {
     release.cluster.kubectl(&["delete", "-f", &file]).expect();
     world.apply(&widget("late", &json!({}))).await;
     release.cluster.kubectl(&["delete", "crd", "widgets.test.example.com"]).expect();
-    until("it is ready", &operator, || operator.is_ready()).await;
+    until("the operator is ready", &operator, || operator.is_ready()).await;
 }
 
 #[tokio::test]

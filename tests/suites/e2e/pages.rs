@@ -18,7 +18,9 @@ async fn level(world: &World) -> String {
 
 /// Waits until the coordinator's Deployment has this log level.
 async fn until_level(world: &World, level: &str) {
-    world.until(&format!("it logs {level}"), COORDINATOR, |it| variable(it, "LOG_LEVEL") == level).await;
+    world
+        .until(&format!("the pods log at the level {level}"), COORDINATOR, |it| variable(it, "LOG_LEVEL") == level)
+        .await;
 }
 
 #[tokio::test]
@@ -69,8 +71,8 @@ async fn the_guide_creates_a_policy_that_serves_a_new_kind() {
     // The kind behaves like the operator's own kinds: the operator restores a deleted child, and deleting the object
     // deletes its children.
     world.delete(FUJI).await;
-    world.until("it is made anew", FUJI, |live| live["status"]["readyReplicas"] == 1).await;
-    world.until("it is told to be ready", "Kite/fuji", |kite| is_true(kite, "Ready")).await;
+    world.until("the operator creates the Deployment again", FUJI, |live| live["status"]["readyReplicas"] == 1).await;
+    world.until("the status of the Kite is ready", "Kite/fuji", |kite| is_true(kite, "Ready")).await;
     release.cluster.kubectl(&["delete", "-f", "../target/guide/kite.yaml"]).expect();
     world.until_gone(FUJI).await;
     let crd = "../target/guide/red-kite/crd.yaml";

@@ -1,5 +1,5 @@
-//! Policies on real Kubernetes. The tests install them like users: with `policy pack` and `kubectl apply`, or with the
-//! values of the chart.
+//! Policies on real Kubernetes. The tests install policies like users: with `policy pack` and `kubectl apply`, or with
+//! the values of the chart.
 
 use std::path::{Path, PathBuf};
 
@@ -44,7 +44,7 @@ async fn a_packed_policy_serves_after_kubectl_apply_and_follows_settings_edits()
     let first = until_active(&release, "policy-agent").await;
     until_image(&world, AGENT, "registry.example/agent:2").await;
     world
-        .until("it tells which policy that was", "Agent/a", |told| {
+        .until("the status names the policy", "Agent/a", |told| {
             told["status"]["policy"]["digest"] == first["spec"]["digest"]
         })
         .await;
@@ -59,7 +59,7 @@ async fn a_packed_policy_serves_after_kubectl_apply_and_follows_settings_edits()
         .expect();
     until_image(&world, AGENT, "registry.example/agent:3").await;
     let second = until_active(&release, "policy-agent").await;
-    assert_eq!(second["spec"]["digest"], first["spec"]["digest"], "the same component");
+    assert_eq!(second["spec"]["digest"], first["spec"]["digest"], "the component did not change");
     assert_ne!(second["metadata"]["name"], first["metadata"]["name"]);
     let told = release.cluster.kubectl(&["get", "policyrevisions", "-n", SYSTEM]).expect();
     assert!(told.contains("Active") && told.contains("Superseded"), "{told}");
@@ -67,7 +67,7 @@ async fn a_packed_policy_serves_after_kubectl_apply_and_follows_settings_edits()
 
     release.cluster.kubectl(&["delete", "-f", &file]).expect();
     world
-        .until("the operator's own policy answers again", "Agent/a", |told| {
+        .until("the default policy answers again", "Agent/a", |told| {
             told["status"]["policy"]["digest"] != first["spec"]["digest"]
         })
         .await;
@@ -115,12 +115,18 @@ async fn policy_remove_names_the_next_policy_and_deletes_package_and_chunks() {
         assert!(system.look(gone).await.is_null(), "{gone}");
     }
     let other = |it: &Value| it["spec"]["template"]["spec"]["containers"][0]["image"] != "registry.example/agent:5";
-    world.until("what the operator brought along answers", AGENT, other).await;
-    assert!(!policy(&["list"]).expect().contains("policy-agent"), "what is over is listed when somebody asks");
+    world.until("the default policy answers", AGENT, other).await;
+    assert!(
+        !policy(&["list"]).expect().contains("policy-agent"),
+        "`policy list` shows removed packages only with --all"
+    );
     policy(&["rollback", "policy-agent"]).expect();
     until_image(&world, AGENT, "registry.example/agent:5").await;
     policy(&["remove", "policy-agent", "--with-history"]).expect();
-    assert!(!policy(&["list", "--all"]).expect().contains("policy-agent"), "its records are gone, too");
+    assert!(
+        !policy(&["list", "--all"]).expect().contains("policy-agent"),
+        "the records of the removed package are gone, too"
+    );
 }
 
 #[tokio::test]
@@ -150,7 +156,7 @@ async fn policies_in_chart_values_serve_until_they_are_removed_from_the_values()
     until_image(&world, AGENT, "registry.example/agent:4").await;
     until_ready(&world, &team()).await;
     let serves = |told: &Value| told["status"]["policy"]["digest"] == policy["spec"]["digest"];
-    world.until("it tells which policy that was", "Agent/a", serves).await;
+    world.until("the status names the policy", "Agent/a", serves).await;
 
     // Remove one of the policies as the guide describes.
     let upgrade = ["upgrade", RELEASE, CHART, "--namespace", SYSTEM, "--wait", "--timeout", "2m"];
@@ -159,11 +165,11 @@ async fn policies_in_chart_values_serve_until_they_are_removed_from_the_values()
     let other_image =
         |it: &Value| it["spec"]["template"]["spec"]["containers"][0]["image"] != "registry.example/agent:4";
     world.until("the settings are gone", AGENT, other_image).await;
-    assert!(serves(&world.look("Agent/a").await), "the component is not");
+    assert!(serves(&world.look("Agent/a").await), "the component still serves");
 
     release.helm("upgrade", &[]).expect();
     world
-        .until("the operator's own policy answers", "Agent/a", |told| {
+        .until("the default policy answers", "Agent/a", |told| {
             told["status"]["policy"]["digest"] != policy["spec"]["digest"]
         })
         .await;

@@ -1,4 +1,4 @@
-//! The operator as a process: its pages, signals, and rights that it gets later.
+//! The operator as a process: its pages, signals, and rights that an administrator grants later.
 
 use kaos_tests::harness::read::text;
 use kaos_tests::harness::samples::model_api;
@@ -24,7 +24,7 @@ async fn the_operators_pages_show_health_and_metrics() {
     until_ready(&world, &[model_api("llm")]).await;
     // The metric counts the object only at the end of its pass, after the status write.
     let counted = r#"kaos_operator_objects{group="kaos.tools",kind="ModelAPI",ready="true"} 1"#;
-    until("it is counted", &operator, || operator.get("/metrics").contains(counted)).await;
+    until("the metric counts the object", &operator, || operator.get("/metrics").contains(counted)).await;
     let page = operator.get("/metrics");
     for line in [
         "kaos_operator_leader 1\n",
@@ -63,7 +63,7 @@ async fn the_operator_names_missing_rights_and_works_once_they_are_given() {
     let world = release.world("late").await;
     world.apply(&model_api("llm")).await;
     let operator = release.operator(&[]).await;
-    until("it says what is missing", &operator, || {
+    until("the operator names the missing rights", &operator, || {
         let page = operator.get("/readyz");
         page.starts_with("HTTP/1.1 503") && page.contains("leases")
     })
@@ -71,7 +71,7 @@ async fn the_operator_names_missing_rights_and_works_once_they_are_given() {
     assert!(operator.get("/livez").starts_with("HTTP/1.1 200"));
     release.helm("upgrade", &[]).expect();
     until_ready(&world, &[model_api("llm")]).await;
-    until("it is ready", &operator, || operator.is_ready()).await;
+    until("the operator is ready", &operator, || operator.is_ready()).await;
 }
 
 #[tokio::test]
@@ -81,10 +81,10 @@ async fn a_revoked_right_is_reported_and_used_again_once_it_is_back() {
     let world = release.world("taken").await;
     release.cluster.kubectl(&["delete", "clusterrolebinding", "kaos-kaos-operator-kaos-operator-rolebinding"]).expect();
     let may_not = async || !release.cluster.may(USER, "create", "deployments.apps", "taken");
-    world.until_true("it may no longer", may_not).await;
+    world.until_true("the operator has lost the right", may_not).await;
     let mark = release.cluster.audit().mark().unwrap();
     world.apply_all(&many(3)).await;
-    world.until_true("it is refused", async || !release.refused_since(mark).is_empty()).await;
+    world.until_true("the API server rejects a request", async || !release.refused_since(mark).is_empty()).await;
     assert_eq!(ready_of(&world).await, 0);
     release.helm("upgrade", &[]).expect();
     until_ready(&world, &many(3)).await;
@@ -110,8 +110,16 @@ async fn changes_during_a_downtime_are_repaired_at_the_start() {
         .await;
     world.until_gone("Deployment/modelapi-llm-1").await;
     let _operator = release.working_operator().await;
-    world.until("it is made anew", "Deployment/modelapi-llm-0", |d| d["status"]["readyReplicas"] == 1).await;
-    world.until("it is corrected", "Service/modelapi-llm-2", |s| s["spec"]["ports"][0]["name"] == "http").await;
+    world
+        .until("Deployment/modelapi-llm-0 exists again", "Deployment/modelapi-llm-0", |d| {
+            d["status"]["readyReplicas"] == 1
+        })
+        .await;
+    world
+        .until("Service/modelapi-llm-2 is corrected", "Service/modelapi-llm-2", |s| {
+            s["spec"]["ports"][0]["name"] == "http"
+        })
+        .await;
     world.quiet().await;
 }
 
@@ -129,7 +137,8 @@ async fn a_restart_without_changes_writes_nothing() {
     let mark = release.cluster.audit().mark().unwrap();
     let operator = release.working_operator().await;
     let passes = r#"kaos_operator_passes_total{group="kaos.tools",kind="ModelAPI",result="settled"} 10"#;
-    until("it has looked at all", &operator, || operator.get("/metrics").contains(passes)).await;
+    until("the operator has made a pass over every object", &operator, || operator.get("/metrics").contains(passes))
+        .await;
     let asked = release.cluster.audit().since(mark, USER).unwrap();
     let writes: Vec<_> = asked.iter().filter(|request| request.writes() && request.resource != "leases").collect();
     assert!(writes.is_empty(), "{writes:#?}");
@@ -143,7 +152,11 @@ async fn a_start_with_invalid_settings_uses_the_last_good_ones() {
     let fits = system.look(own).await["data"].clone();
     {
         let _operator = release.working_operator().await;
-        system.until("they are kept", "ConfigMap/kaos-operator-config-fitted", |kept| kept["data"] == fits).await;
+        system
+            .until("the operator has stored the last good settings", "ConfigMap/kaos-operator-config-fitted", |kept| {
+                kept["data"] == fits
+            })
+            .await;
     }
     release.is_changed();
     let image = "registry.example/litellm:2";
@@ -184,9 +197,15 @@ async fn a_deleted_config_map_leaves_the_settings_of_the_start_in_force() {
     system.delete(own).await;
     until_image(&world, deployment, first).await;
     until_ready(&world, &[model_api("llm")]).await;
-    assert_eq!(changes().await, before.map(|count| count + 1), "the defaults held in between");
+    assert_eq!(
+        changes().await,
+        before.map(|count| count + 1),
+        "the Deployment changed only once, so the defaults never applied"
+    );
     let kept = "ConfigMap/kaos-operator-config-fitted";
-    system.until("that is kept", kept, |kept| kept["data"][variable] == first).await;
+    system
+        .until("the operator has stored the settings of its start", kept, |kept| kept["data"][variable] == first)
+        .await;
     // The operator reports no problem.
     assert!(operator.is_ready(), "{}", operator.get("/readyz"));
     let log = operator.log();

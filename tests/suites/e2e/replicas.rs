@@ -1,4 +1,4 @@
-//! Two replicas of the operator. Only one of them writes.
+//! Two replicas of the operator. Only one replica writes.
 
 use std::collections::BTreeSet;
 
@@ -14,14 +14,14 @@ fn named(prefix: &str, count: usize) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn after_the_leader_is_killed_the_other_replica_writes_and_never_both() {
+async fn after_the_leader_is_killed_only_the_other_replica_writes() {
     let release = Release::install(&["--set", "controllerManager.replicas=2"]).await;
     let (system, world) = (release.over(SYSTEM), release.world("two").await);
     let mark = release.cluster.audit().mark().unwrap();
     let (first, second) = (release.operator(&[]).await, release.operator(&[]).await);
     let pair = [&first, &second];
-    until("one leads", &first, || pair.iter().any(|operator| operator.leads())).await;
-    until("both are ready", &second, || pair.iter().all(|operator| operator.is_ready())).await;
+    until("one replica leads", &first, || pair.iter().any(|operator| operator.leads())).await;
+    until("both replicas are ready", &second, || pair.iter().all(|operator| operator.is_ready())).await;
     assert_eq!(pair.iter().filter(|operator| operator.leads()).count(), 1);
     let (mut leader, other): (Process, Process) = if first.leads() { (first, second) } else { (second, first) };
     assert!(other.get("/readyz").contains("standing by for"), "{}", other.get("/readyz"));
@@ -31,7 +31,7 @@ async fn after_the_leader_is_killed_the_other_replica_writes_and_never_both() {
     let before = text(&system.look(LEASE).await["spec"]["holderIdentity"]).to_owned();
     leader.kill();
     world.apply_all(&named("late", 5)).await;
-    until("the other leads", &other, || other.leads()).await;
+    until("the other replica leads", &other, || other.leads()).await;
     until_ready(&world, &named("early", 20)).await;
     until_ready(&world, &named("late", 5)).await;
     assert_ne!(text(&system.look(LEASE).await["spec"]["holderIdentity"]), before);

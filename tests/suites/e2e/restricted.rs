@@ -25,7 +25,7 @@ async fn a_restricted_namespace_names_its_standard_and_example_values_satisfy_it
         world.apply_all(&team()).await;
         // No pod exists, so only the object's status can show the reason.
         let told = |object: &Value| condition(object, "Ready")["message"].to_string().contains("violates PodSecurity");
-        world.until("it says what is in the way", "ModelAPI/llm", told).await;
+        world.until("the status names the violated standard", "ModelAPI/llm", told).await;
     }
     release.helm("upgrade", &["--values", VALUES]).expect();
     let _operator = release.working_operator().await;

@@ -19,8 +19,8 @@ use serde_json::{Value, json};
 
 use crate::support::{CHART, LEASE, Release, SYSTEM, USER, at, until_active, until_ready, until_state};
 
-/// Helm flags for a Gateway that routes to Agents and the objects that they use. The Gateway accepts the tokens of
-/// Agents.
+/// Helm flags for a Gateway that routes requests to Agents, and to the objects that Agents use. The Gateway accepts the
+/// tokens of Agents.
 const GATEWAY: [&str; 4] = [
     "--set",
     "gatewayAPI.enabled=true",
@@ -117,7 +117,7 @@ fn volume() -> Value {
         "persistentVolumeReclaimPolicy": "Retain", "storageClassName": ""}})
 }
 
-/// Deletes the volume and creates it again, so that it is not bound to an earlier claim.
+/// Deletes the volume and creates it again, so that no earlier claim is bound to the volume.
 async fn provide_volume(world: &World) {
     world.delete("PersistentVolume/of-a-store").await;
     world.until_gone("PersistentVolume/of-a-store").await;
@@ -189,7 +189,7 @@ async fn objects_live(world: &World) {
     provide_volume(world).await;
     world.apply_all(&strangers()).await;
     world.apply_all(&team(&world.namespace)).await;
-    // A MemoryStore applies its children only once its ModelAPI has its own.
+    // A MemoryStore gets its children only after its ModelAPI has its own children.
     for taken in ["ModelAPI/llm", "MCPServer/echo", "ModelAPI/other", "ModelAPI/third"] {
         world.until("its child's name is taken", taken, |it| reason(it, "Applied") == "OwnershipConflict").await;
     }
@@ -203,17 +203,18 @@ async fn objects_live(world: &World) {
         world.delete(&at(stranger)).await;
     }
     until_ready(world, &team(&world.namespace)).await;
-    // A claim is watched by its name, too, and read only before it is taken over from an earlier operator.
+    // The operator also watches a volume claim by its name. The operator sends a request to read the claim only before
+    // the takeover of the claim.
     let digest = "kaos.tools/applied-digest";
     world.patch(CLAIM, &json!({"metadata": {"annotations": {digest: null}}})).await;
-    world.until("it is taken over", CLAIM, |it| it["metadata"]["annotations"][digest].is_string()).await;
+    world.until("the claim is taken over", CLAIM, |it| it["metadata"]["annotations"][digest].is_string()).await;
     for (owner, theirs) in [("ModelAPI/llm", 0..4), ("MemoryStore/notes", 4..6), ("Agent/a", 6..7)] {
         for stray in &strays(&world.look(owner).await)[theirs] {
             world.apply(stray).await;
             world.until_gone(&at(stray)).await;
         }
     }
-    // Only the managed fields show the owner of a condition that no plan contains.
+    // No plan contains this condition, so only the managed fields show the owner of this condition.
     let without_pods = ["AccessGrant/readers", "AuthorizationPolicy/kaos-authz"];
     for object in without_pods.into_iter().chain(["Agent/a", "ModelAPI/llm", "MCPServer/echo", "MemoryStore/facts"]) {
         let mut conditions = world.look(object).await["status"]["conditions"].clone();
@@ -263,7 +264,7 @@ async fn live(release: &Release, world: &World, roles: &[Role]) {
     let system = release.over(SYSTEM);
     system.delete(LEASE).await;
     let mark = release.cluster.audit().mark().unwrap();
-    // The operator must behave as on an API server without streaming lists.
+    // Make the operator behave as on an API server without streaming lists.
     let operator = release.working_operator_with(&["--streaming-lists=false"]).await;
     objects_live(world).await;
     policies_live(release).await;
@@ -272,8 +273,7 @@ async fn live(release: &Release, world: &World, roles: &[Role]) {
         let asked = release.cluster.audit().since(mark, USER).unwrap();
         roles.iter().flat_map(|role| role.idle(release, &asked)).collect()
     };
-    // The audit log contains a watch only after the watch has ended. Deleting the last good settings is the work of the
-    // hook.
+    // The audit log contains a watch only after the watch has ended. Only the hook deletes the last good settings.
     until_used(|| idle().into_iter().filter(|it| !it.starts_with("watch ") && !it.contains("-fitted")).collect()).await;
     drop(operator);
     release.hook().expect();

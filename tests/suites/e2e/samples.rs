@@ -37,7 +37,7 @@ async fn the_samples_of_kaos_become_ready_and_then_cause_no_writes() {
     let writes: Vec<_> = other.iter().filter(|request| request.writes()).collect();
     assert!(writes.is_empty(), "{writes:#?}\n{}", operator.log());
     let reads: Vec<String> = other.iter().map(|request| format!("{} {}", request.verb, request.resource)).collect();
-    println!("in a silent minute: {} requests for the Lease, besides them {reads:?}", lease.len());
+    println!("in a silent minute: {} requests for the Lease, and {reads:?}", lease.len());
 }
 
 #[tokio::test]
@@ -64,7 +64,9 @@ async fn kubectl_shows_columns_short_names_and_explanations() {
     assert_eq!(kubectl(&["get", "agents,apis,mcps", "-o", "name"]).lines().count(), 3);
 
     // The operator writes an Event only after the change that the Event reports.
-    world.until_true("it is told", async || !world.events("Agent/simple-agent").await.is_empty()).await;
+    world
+        .until_true("an Event about the Agent exists", async || !world.events("Agent/simple-agent").await.is_empty())
+        .await;
     let described = kubectl(&["describe", "agent", "simple-agent"]);
     for text in [
         "Accepted",
@@ -81,5 +83,5 @@ async fn kubectl_shows_columns_short_names_and_explanations() {
     assert!(explained.contains("<integer>") && explained.contains("DESCRIPTION"), "{explained}");
     let scaled = kubectl(&["scale", "agent", "simple-agent", "--replicas=2"]);
     assert!(scaled.contains("scaled"), "{scaled}");
-    world.until("there are two", "Deployment/agent-simple-agent", |d| d["status"]["readyReplicas"] == 2).await;
+    world.until("two pods are ready", "Deployment/agent-simple-agent", |d| d["status"]["readyReplicas"] == 2).await;
 }

@@ -26,8 +26,8 @@ pub(crate) const USER: &str = "system:serviceaccount:kaos-system:kaos-kaos-opera
 /// The time limit of a wait. The limit is long, because a machine that also compiles is slow.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// The installed chart. When this value is dropped, the objects that the test created are removed. The release stays
-/// for the next test with equal flags, unless this test changed it.
+/// The installed chart. Dropping this value removes the objects that the test created. The release stays for the next
+/// test with equal flags, unless this test changed the release.
 pub(crate) struct Release {
     pub(crate) cluster: &'static ControlPlane,
     client: Client,
@@ -53,7 +53,7 @@ impl Release {
     }
 
     /// Waits until the API server's admission accepts KAOS objects as owners. Admission learns about new definitions
-    /// some seconds later than the rest of the API server. Until then, it rejects such owners.
+    /// some seconds later than the rest of the API server. Until then, admission rejects such owners.
     pub(crate) async fn until_owners_are_known(&self) {
         let world = self.over("prober");
         world.apply(&samples::namespace("prober")).await;
@@ -154,7 +154,7 @@ impl Release {
         // An earlier namespace with this name may still be terminating. Deleting the namespace also deletes new objects
         // in it.
         let stays = |object: &Value| object["metadata"]["deletionTimestamp"].is_null();
-        world.until("the one before it is gone", &format!("Namespace/{namespace}"), stays).await;
+        world.until("the earlier namespace with this name is gone", &format!("Namespace/{namespace}"), stays).await;
         world.apply(&samples::namespace(namespace)).await;
         self.namespaces.borrow_mut().push(namespace.to_owned());
         world
@@ -221,7 +221,7 @@ impl Release {
         operator
     }
 
-    /// Runs the command of the uninstall hook. The hook's pod cannot do this, because the nodes are simulated.
+    /// Runs the command of the uninstall hook. The hook's pod cannot run the command, because the nodes are simulated.
     pub(crate) fn hook(&self) -> Ran {
         let hooks = self.cluster.helm(&["get", "hooks", RELEASE, "-n", SYSTEM]).expect();
         let job: Value = serde_saphyr::from_multiple(&hooks).unwrap().remove(0);
@@ -234,8 +234,8 @@ impl Release {
         self.cluster.operator(&kubeconfig, &arguments)
     }
 
-    /// Returns the operator's requests after a position in the audit log that the API server rejected for lack of a
-    /// right.
+    /// Returns the operator's requests that the API server rejected for lack of a right. Reads the audit log from the
+    /// position `mark`.
     pub(crate) fn refused_since(&self, mark: usize) -> Vec<String> {
         let requests =
             self.cluster.audit().since(mark, USER).unwrap().into_iter().filter(|request| request.code == 403);
@@ -248,8 +248,8 @@ impl Drop for Release {
         if std::thread::panicking() {
             self.clear_up();
         }
-        // Wait for the objects, because the next test counts them. Namespaces may finish later, because each test has
-        // its own.
+        // Wait for the objects, because the next test counts them. Do not wait for the namespaces, because the next
+        // test has a namespace of its own.
         let kinds = "accessgrants,agents,authorizationpolicies,modelapis,mcpservers,memorystores";
         let objects = ["delete", kinds, "--all", "--all-namespaces", "--timeout=90s"];
         self.cluster.kubectl(&objects);
@@ -302,7 +302,8 @@ pub(crate) fn recorded(name: &str) -> Case {
     case::all().unwrap().into_iter().find(|case| case.name == name).unwrap()
 }
 
-/// Returns the objects in a case's own namespace, moved to another namespace.
+/// Moves the objects of a case from the case's namespace to another namespace. Omits objects outside of the case's
+/// namespace.
 pub(crate) fn moved(objects: &[Value], namespace: &str) -> Vec<Value> {
     let own = objects.iter().filter(|object| object["metadata"]["namespace"] == "parity");
     let moved = own.map(|object| serde_json::from_str(&object.to_string().replace("parity", namespace)).unwrap());
@@ -319,13 +320,13 @@ pub(crate) fn at(object: &Value) -> String {
 pub(crate) async fn until_ready(world: &World, objects: &[Value]) {
     let names: Vec<String> = objects.iter().map(at).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    world.until_all("they are ready", &names, |all| all.iter().all(kaos_tests::harness::is_ready)).await;
+    world.until_all("the objects are ready", &names, |all| all.iter().all(kaos_tests::harness::is_ready)).await;
 }
 
 /// Waits until a Deployment runs an image.
 pub(crate) async fn until_image(world: &World, deployment: &str, image: &str) {
     let runs = |it: &Value| it["spec"]["template"]["spec"]["containers"][0]["image"] == image;
-    world.until(&format!("it runs {image}"), deployment, runs).await;
+    world.until(&format!("{deployment} runs {image}"), deployment, runs).await;
 }
 
 /// Waits until the package in a ConfigMap is active. Returns the package's revision.

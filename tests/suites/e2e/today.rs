@@ -2,8 +2,8 @@
 //! leaves. Then this operator takes over the state with the preset `kaos-0.8`.
 //!
 //! KAOS 0.8 was not recorded. Sample 20 contains a Deployment as KAOS's operator writes it. For all other samples, the
-//! test renders the children with this operator, removes this operator's labels and annotations, and adds the labels
-//! and annotations of KAOS's operator. Another test compares the rendered children with the description of KAOS 0.8 in
+//! test renders the children with this operator. The test then replaces this operator's labels and annotations with
+//! those of KAOS's operator. Another test compares the rendered children with the description of KAOS 0.8 in
 //! `golden/today/expected`.
 
 use std::collections::BTreeMap;
@@ -19,8 +19,8 @@ use serde_json::{Value, json};
 use crate::support::{Release, at};
 use crate::upgrade::{GO, api, create, is_of_go, pods};
 
-/// All samples with objects except two. API servers refuse sample 14, and the ConfigMaps of sample 19 belong to the
-/// release.
+/// All samples that contain objects, except samples 14 and 19. API servers refuse sample 14, and the ConfigMaps of
+/// sample 19 belong to the release.
 const SAMPLES: [&str; 17] = [
     "01-modelapi-proxy",
     "02-modelapi-hosted",
@@ -40,7 +40,7 @@ const SAMPLES: [&str; 17] = [
     "17-agent-telemetry",
     "20-as-found",
 ];
-/// The settings that the chart's values for a Gateway come to.
+/// The settings that result from the chart's values for a Gateway.
 const ROUTED: [&str; 6] =
     ["--set", "gateway.enabled=true", "--set", "gateway.name=kaos-gateway", "--set", "gateway.namespace=kaos-system"];
 const CLIENT: &str = "kaos.tools/oidc-client-finalizer";
@@ -53,7 +53,7 @@ struct Left {
     objects: Vec<String>,
     /// The children that this operator takes over.
     children: Vec<String>,
-    /// The UIDs of objects that must survive: objects without an owner, and children with accounts or data.
+    /// The UIDs of objects that must survive: objects without an owner, service accounts, and volume claims.
     kept: BTreeMap<String, String>,
     pods: BTreeMap<String, String>,
 }
@@ -145,7 +145,7 @@ async fn put(release: &Release, sample: &'static str) -> Left {
     let harnesses = case::golden().join("today/harness-runtimes.yaml").display().to_string();
     let base = ["render", "--compatibility", "kaos-0.8", "--status", "-o", "json", "-f", &harnesses];
     let asked = [&base[..], &ROUTED, &["-f"]].concat();
-    // Refused objects end it with an error code.
+    // If a policy refuses an object, `render` exits with an error code. Ignore this exit code.
     let ran = release
         .cluster
         .operator(&release.cluster.kubeconfig(), &[&asked[..], &[file.display().to_string().as_str()]].concat());
@@ -163,7 +163,7 @@ async fn put(release: &Release, sample: &'static str) -> Left {
     };
     let mut left =
         Left { world, sample, objects: Vec::new(), children: Vec::new(), kept: BTreeMap::new(), pods: BTreeMap::new() };
-    // Sample 20 also contains children. Create them after their owners.
+    // Sample 20 also contains children. Create these children after their owners.
     let (own, others): (Vec<&Value>, Vec<&Value>) = all.iter().partition(|object| is_of_kaos(object));
     for object in &own {
         leave(&left.world, object, &of(object)).await;
@@ -216,8 +216,8 @@ async fn put(release: &Release, sample: &'static str) -> Left {
     left
 }
 
-/// Records the UIDs of the objects that the operator must not replace: objects without an owner, accounts, and data.
-/// Also records the pods.
+/// Records the UIDs of the objects that the operator must not replace: objects without an owner, service accounts, and
+/// volume claims. Also records the pods.
 async fn remember(left: &mut Left) {
     let is_dear = |at: &&String| ["ServiceAccount/", "PersistentVolumeClaim/"].iter().any(|kind| at.starts_with(kind));
     let dear: Vec<String> = left.kept.keys().chain(left.children.iter().filter(is_dear)).cloned().collect();
@@ -269,7 +269,7 @@ async fn lost(left: &Left) -> Vec<String> {
 #[tokio::test]
 async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
     let release = Release::install(&["--set", "compatibility=kaos-0.8", "--set", "gatewayAPI.enabled=true"]).await;
-    // The release gets a kind that it does not have.
+    // This test adds a type to the cluster that the release does not have.
     release.is_changed();
     let unknown = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "thirdpartyservices.kaos.tools"},
@@ -282,7 +282,7 @@ async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
     for definition in [&unknown, &routes()] {
         system.apply(definition).await;
         let served = |crd: &Value| condition(crd, "Established")["status"] == "True";
-        system.until("it is served", &at(definition), served).await;
+        system.until("the definition is served", &at(definition), served).await;
     }
     let mut all = Vec::new();
     for sample in SAMPLES {
@@ -299,8 +299,7 @@ async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
     assert!(count("Deployment/") > 30 && count("ServiceAccount/") > 15, "{} Deployments", count("Deployment/"));
     assert!(count("HTTPRoute/") > 30, "{} HTTPRoutes", count("HTTPRoute/"));
 
-    // `upgrade-check` reports the leftovers of KAOS's operator. `upgrade-check` also reports that no pod will be
-    // replaced.
+    // `upgrade-check` reports the leftovers of KAOS's operator, and that the upgrade will replace no pod.
     let asked = release.cluster.operator(&release.cluster.kubeconfig(), &["upgrade-check", "-o", "json"]);
     let told: Value = serde_json::from_str(&asked.out).unwrap_or_else(|_| panic!("{}", asked.err));
     let findings = told["findings"].as_array().unwrap();
@@ -314,16 +313,16 @@ async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
     assert!(operator.log().contains("the cluster serves ThirdPartyService"), "{}", operator.log());
     for left in &all {
         for child in &left.children {
-            let what = format!("{}: {child} is ours", left.sample);
+            let what = format!("{}: {child} belongs to this operator", left.sample);
             let is_ours = |child: &Value| entries(child, "annotations").contains_key(APPLIED_DIGEST);
             left.world.until(&what, child, is_ours).await;
         }
     }
-    // The grants do not claim any more to be enforced.
+    // The status of a grant no longer claims that the grant is enforced.
     for left in &all {
         for grant in left.kept.keys().filter(|at| at.starts_with("AccessGrant/")) {
             let told = |it: &Value| condition(it, "Enforced")["reason"] == "AuthorizationDisabled";
-            let grant = left.world.until("it is told", grant, told).await;
+            let grant = left.world.until("the grant reports that it is not enforced", grant, told).await;
             assert_eq!(condition(&grant, "Enforced")["status"], "False");
         }
     }
@@ -342,7 +341,7 @@ async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
         found.world.until_gone(gone).await;
     }
     let told = found.world.list("Event").await.iter().any(|event| event["reason"] == "ClientLeft");
-    assert!(told, "nothing tells that the client stays");
+    assert!(told, "no Event reports that the client stays");
     for definition in [&unknown, &routes()] {
         system.delete(&at(definition)).await;
         system.until_gone(&at(definition)).await;

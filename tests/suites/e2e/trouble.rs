@@ -18,13 +18,17 @@ async fn a_child_that_the_api_server_refuses_is_reported_once_and_blocks_nothing
     // The apply fails, because pods do not have this field. The new plan does not contain the Service.
     let bad = json!({"agentNetwork": {"expose": false}, "container": {"securityContext": {"runAsUsr": 1}}});
     world.apply(&agent("a", "llm", &bad)).await;
-    let told = world.until("it is told", "Agent/a", |object| reason(object, "Applied") == "ApplyFailed").await;
+    let told = world
+        .until("Agent/a has the reason ApplyFailed for Applied", "Agent/a", |object| {
+            reason(object, "Applied") == "ApplyFailed"
+        })
+        .await;
     assert!(text(&condition(&told, "Applied")["message"]).contains("runAsUsr"), "{told:#}");
     let other = agent("b", "llm", &json!({}));
     world.apply(&other).await;
     until_ready(&world, &[other]).await;
     world.quiet().await;
-    assert!(!world.look("Service/agent-a").await.is_null(), "it is pruned although not all was applied");
+    assert!(!world.look("Service/agent-a").await.is_null(), "the operator pruned the Service although an apply failed");
     let events = world.events("Agent/a").await;
     assert_eq!(events.iter().filter(|(_, reason, _)| reason == "ApplyFailed").count(), 1, "{events:?}");
 
@@ -35,7 +39,7 @@ async fn a_child_that_the_api_server_refuses_is_reported_once_and_blocks_nothing
 }
 
 #[tokio::test]
-async fn deleting_objects_get_no_children_and_deleted_ones_are_no_error() {
+async fn an_object_in_deletion_gets_no_children_and_a_deleted_object_is_no_error() {
     let release = Release::install(&[]).await;
     let operator = release.working_operator().await;
     let world = release.world("going").await;
@@ -44,7 +48,7 @@ async fn deleting_objects_get_no_children_and_deleted_ones_are_no_error() {
     world.apply(&held).await;
     until_ready(&world, &[held]).await;
     release.cluster.kubectl(&["delete", "modelapi", "held", "-n", "going", "--wait=false"]).expect();
-    // When the next object in this watch is ready, the operator has also seen the deletion.
+    // Watch events arrive in order: when the next object is ready, the operator has also seen the deletion.
     let later = model_api("later");
     world.apply(&later).await;
     until_ready(&world, &[later]).await;
@@ -59,14 +63,15 @@ async fn deleting_objects_get_no_children_and_deleted_ones_are_no_error() {
         world.apply(&model_api(&brief)).await;
         world.delete(&format!("ModelAPI/{brief}")).await;
     }
-    world.until_true("nothing of them is left", async || world.list("Deployment").await.is_empty()).await;
+    world.until_true("no Deployment is left", async || world.list("Deployment").await.is_empty()).await;
     world.quiet().await;
     let asked = release.cluster.audit().since(mark, USER).unwrap();
     let done = |request: &&Request| request.writes() && request.name.ends_with("-held") && request.code < 300;
     let made: Vec<_> = asked.iter().filter(done).collect();
     assert!(made.is_empty(), "{made:#?}");
-    // The operator may have created children for an owner that was already gone. The garbage collector removes them.
-    world.until_true("nothing came after that", async || world.list("Deployment").await.is_empty()).await;
+    // The operator may have created children for an owner that was already gone. The garbage collector removes these
+    // children.
+    world.until_true("no Deployment appears afterwards", async || world.list("Deployment").await.is_empty()).await;
     assert!(operator.is_ready());
     world.patch("ModelAPI/held", &json!({"metadata": {"finalizers": null}})).await;
     world.until_gone("ModelAPI/held").await;

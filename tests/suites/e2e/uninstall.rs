@@ -30,7 +30,7 @@ fn everything(release: &Release, namespaced: bool) -> BTreeSet<String> {
 async fn until_left(release: &Release, before: &BTreeSet<String>, wanted: &[String]) {
     let wanted: BTreeSet<String> = wanted.iter().cloned().collect();
     let more = || -> BTreeSet<String> { everything(release, true).difference(before).cloned().collect() };
-    let what = format!("nothing is left beside {wanted:?}");
+    let what = format!("only {wanted:?} is left");
     release.over(SYSTEM).until_true(&what, async || more() == wanted).await;
 }
 
@@ -55,11 +55,13 @@ async fn an_uninstall_leaves_no_object_behind_and_none_stuck() {
     world.apply(&widgets::definition()).await;
     release.apply(&file);
     world.apply(&widgets::widget("w", &json!({}))).await;
-    world.until("it is held", "Widget/w", |widget| finalizers(widget) == ["test.example.com/hold"]).await;
+    world.until("Widget/w is held", "Widget/w", |widget| finalizers(widget) == ["test.example.com/hold"]).await;
     let revisions = system.list("PolicyRevision").await;
     let serves = revisions.iter().find(|revision| revision["status"]["state"] == "Active").unwrap();
     let serves = text(&serves["metadata"]["name"]).to_owned();
-    system.until("its settings are kept", "ConfigMap/kaos-operator-config-fitted", Value::is_object).await;
+    system
+        .until("the operator has stored its settings", "ConfigMap/kaos-operator-config-fitted", Value::is_object)
+        .await;
     let said = release.hook();
     assert!(said.ok && said.out.contains("1 released, 0 failed"), "{said:?}");
     assert!(said.out.contains("removed PolicyRevision kaos-system/brief-") && !said.out.contains(&serves), "{said:?}");
@@ -93,7 +95,7 @@ async fn an_uninstall_leaves_no_object_behind_and_none_stuck() {
     // Of all cluster-scoped objects, only the definitions remain.
     let is_kind = |name: &String| name.ends_with(".kaos.tools");
     let only_kinds = async || everything(&release, false).difference(&in_cluster).all(is_kind);
-    system.until_true("nothing of it is left in the cluster", only_kinds).await;
+    system.until_true("only definitions are left in the cluster", only_kinds).await;
 }
 
 #[tokio::test]
@@ -107,7 +109,7 @@ async fn a_deleted_namespace_blocks_neither_a_restart_nor_the_uninstall() {
     gone.until_gone("Namespace/team-b").await;
     let operator = release.working_operator().await;
     let says = || operator.get("/readyz").contains("team-b") && operator.log().contains("may read nothing in this");
-    until("it says so", &operator, says).await;
+    until("the operator reports the deleted namespace", &operator, says).await;
     world.apply(&model_api("llm")).await;
     until_ready(&world, &[model_api("llm")]).await;
     drop(operator);

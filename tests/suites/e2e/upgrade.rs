@@ -143,12 +143,12 @@ async fn objects_of_the_go_operator_are_taken_over_without_restarting_a_pod() {
     let mut wrong = Vec::new();
     for (case, world, made) in &left {
         for name in &case.about.primary {
-            let what = format!("{}: it is seen", case.name);
+            let what = format!("{}: {name} is taken over", case.name);
             let taken = world.until(&what, name, |object| is_ready(object) && finalizers(object).is_empty());
             taken.await;
         }
         for name in made {
-            let what = format!("{}: {name} is ours", case.name);
+            let what = format!("{}: {name} belongs to this operator", case.name);
             let child = world.until(&what, name, |child| {
                 entries(child, "labels").get("app.kubernetes.io/managed-by").is_some_and(|by| by == "kaos-operator")
             });
@@ -228,7 +228,7 @@ async fn the_guides_preview_shows_the_differences() {
     let _operator = release.working_operator().await;
     until_image(&world, "Deployment/modelapi-m", "registry.example/litellm:other").await;
     for name in ["MCPServer/t", "ModelAPI/m"] {
-        world.until("it is taken over", name, |object| finalizers(object).is_empty()).await;
+        world.until(&format!("{name} is taken over"), name, |object| finalizers(object).is_empty()).await;
     }
 }
 
@@ -244,7 +244,7 @@ async fn while_the_go_operator_holds_the_lease_nothing_is_written() {
     let world = release.world("held").await;
     world.apply(&model_api("llm")).await;
     let operator = release.operator(&[]).await;
-    until("it stands by", &operator, || operator.get("/readyz").contains("standing by for go")).await;
+    until("the operator stands by", &operator, || operator.get("/readyz").contains("standing by for go")).await;
     assert!(world.list("Deployment").await.is_empty());
     // The Go operator releases the Lease when it ends.
     system.patch(LEASE, &json!({"spec": {"holderIdentity": "", "leaseDurationSeconds": 1}})).await;

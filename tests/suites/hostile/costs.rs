@@ -24,10 +24,11 @@ const MODES: [(&str, &str); 13] = [
     ("counts calls of translate", "answers differently"),
     ("trap in translate", "trapped"),
 ];
-/// The memory that a check may need in addition to the check of a normal policy. The sum of 32 MiB for a sandbox, 8 MiB
-/// for an answer, and a margin.
+/// The memory that the check of a hostile component may need in addition to the check of a normal policy. The sum of 32
+/// MiB for a sandbox, 8 MiB for an answer, and a margin.
 const MORE: u64 = 56 << 20;
-/// The processor time that a check may need: on a slow machine, the time for the fuel of all samples, twice.
+/// The processor time that a check may need. This is twice the time that a slow machine needs for the fuel of all
+/// samples.
 const LONG: Duration = Duration::from_secs(30);
 
 /// The result of a check, and its costs.
@@ -52,7 +53,7 @@ fn check(folder: &Path, component: &[u8]) -> Cost {
     while child.try_wait().unwrap().is_none() {
         let all = usage::children(child.id()).into_iter().chain([child.id()]);
         memory = all.filter_map(usage::peak).sum::<u64>().max(memory);
-        assert!(usage::processor(child.id()).is_none_or(|used| used < LONG), "it takes too long");
+        assert!(usage::processor(child.id()).is_none_or(|used| used < LONG), "the check takes too long");
         std::thread::sleep(Duration::from_millis(2));
     }
     Cost { said: std::fs::read_to_string(folder.join("said")).unwrap(), memory }
@@ -68,7 +69,7 @@ fn a_hostile_component_costs_little_more_than_a_well_behaved_one() {
         println!("{}", cost.said.lines().last().unwrap_or_default());
         assert!(cost.said.contains(reason), "{mode}: {}", cost.said);
         let more = cost.memory.saturating_sub(usual.memory);
-        assert!(more < MORE, "{mode}: {} MiB more than one that behaves", more >> 20);
+        assert!(more < MORE, "{mode}: {} MiB more than a well-behaved component", more >> 20);
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -42,7 +42,7 @@ fn too_many_links_are_refused_at_their_list() {
         object["spec"]["agentNetwork"] = json!({"access": texts(300, "peer")});
         assert_refused(subject, &object, "spec.agentNetwork.access", "at most 160");
         object["spec"]["agentNetwork"] = json!({"access": texts(160, "peer")});
-        assert!(subject.answers(&object).unwrap(), "as many as can be looked up");
+        assert!(subject.answers(&object).unwrap(), "the largest allowed number of links gets a plan");
     }
 }
 
@@ -57,7 +57,7 @@ fn too_many_containers_are_refused_at_their_list() {
         assert_refused(subject, &object, "spec.podSpec.containers", "at most 100");
         object["spec"]["podSpec"] =
             json!({"containers": containers("side", 100), "initContainers": containers("init", 100)});
-        assert!(subject.answers(&object).unwrap(), "as many as a pod may have");
+        assert!(subject.answers(&object).unwrap(), "the largest allowed number of containers gets a plan");
     }
 }
 

@@ -25,7 +25,7 @@ fn an_unknown_field_of_an_open_schema_is_passed_on_refused_or_reported() {
             places += 1;
         }
     }
-    assert!(dropped.is_empty(), "dropped in silence: {dropped:#?}");
+    assert!(dropped.is_empty(), "silently dropped: {dropped:#?}");
     assert!(places > 50, "only {places} places are open");
 }
 
@@ -43,7 +43,7 @@ fn open(schema: &Value, place: &str) -> Vec<String> {
 /// Returns whether the answer mentions the unknown field.
 fn is_seen(subject: &Subject, place: &str) -> bool {
     let mut object = subject.object.clone();
-    // Remove the current field: while it is set, the deprecated field has no effect.
+    // Remove the newer field, because the deprecated field has no effect while the newer field is set.
     if let Some(newer) = object["spec"]["container"].as_object_mut().filter(|_| place.contains("/resources")) {
         newer.remove("resources");
     }

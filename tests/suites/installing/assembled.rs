@@ -89,7 +89,7 @@ fn a_deleted_or_replaced_chunk_leaves_the_active_revision_unchanged() {
         until_edition(world, "ConfigMap/w", "1").await;
         world.apply(&pieces[1]).await;
         world
-            .until_true("it serves as it is again", async || {
+            .until_true("one revision is active again", async || {
                 revisions(world, "widgets").await.iter().filter(|it| it["status"]["state"] == "Active").count() == 1
             })
             .await;
@@ -119,7 +119,10 @@ fn a_package_of_a_namespace_may_consist_of_labelled_chunks() {
         world.apply(&bare).await;
         until_incomplete(world, "widgets", "widgets-2").await;
         world.quiet().await;
-        assert!(!read_in(world, "test").contains(&"widgets-2".to_owned()), "it is nobody's");
+        assert!(
+            !read_in(world, "test").contains(&"widgets-2".to_owned()),
+            "the operator read a ConfigMap without the label"
+        );
         world.apply(&pieces[2]).await;
         until_edition(world, "ConfigMap/w", "1").await;
         world.delete("ConfigMap/widgets-1").await;
@@ -173,8 +176,12 @@ fn a_component_may_claim_several_kinds_and_drop_one() {
 
         world.apply(&package("both", "3", "")).await;
         until_edition(world, "ConfigMap/w", "3").await;
-        world.until("it is told", "Kite/k", |kite| reason(kite, "Accepted") == "NoPolicy").await;
-        assert_eq!(world.look("ConfigMap/k").await["data"]["edition"], "2", "what exists stays as it is");
+        world
+            .until("Kite/k has the reason NoPolicy for Accepted", "Kite/k", |kite| {
+                reason(kite, "Accepted") == "NoPolicy"
+            })
+            .await;
+        assert_eq!(world.look("ConfigMap/k").await["data"]["edition"], "2", "the existing child stays unchanged");
         world.apply(&package("kites", "4 and kites", "scope: {namespaces: [elsewhere]}")).await;
         until_state(world, "kites", "Active").await;
         until_edition(world, "ConfigMap/w", "3").await;
@@ -189,23 +196,27 @@ fn an_overlay_changes_variables_and_its_removal_restores_them() {
         world.until_ready("Agent/a").await;
         let before = world.look(AGENT).await;
         world.apply(&packed("loud", Some(&overlay), "settings: {level: DEBUG}")).await;
-        let loud = world.until("it logs more", AGENT, |live| variable(live, "LOG_LEVEL") == "DEBUG").await;
-        assert_eq!(image(&loud), image(&before), "the rest is the policy's below");
+        let loud = world.until("the new log level applies", AGENT, |live| variable(live, "LOG_LEVEL") == "DEBUG").await;
+        assert_eq!(image(&loud), image(&before), "the overlay changed more than variables");
         let active = until_state(world, "loud", "Active").await;
         assert_eq!(active["status"]["policy"], "log-level");
         assert_eq!(world.look("Agent/a").await["status"]["policy"]["name"], "agent");
         world.apply(&packed("loud", Some(&overlay), "settings: {level: ERROR}")).await;
-        world.until("its settings are live", AGENT, |live| variable(live, "LOG_LEVEL") == "ERROR").await;
+        world
+            .until("the new settings of the overlay apply", AGENT, |live| variable(live, "LOG_LEVEL") == "ERROR")
+            .await;
         world.delete("kaos-system:ConfigMap/loud").await;
         let after = world
-            .until("it is as before", AGENT, |live| variable(live, "LOG_LEVEL") == variable(&before, "LOG_LEVEL"))
+            .until("the former log level applies", AGENT, |live| {
+                variable(live, "LOG_LEVEL") == variable(&before, "LOG_LEVEL")
+            })
             .await;
         assert_eq!(after["spec"]["template"], before["spec"]["template"]);
         world.quiet().await;
         assert_eq!(
             world.list_in(Kind::named("ReplicaSet"), "test").await.len(),
             4,
-            "a roll for each change, back to one"
+            "each of the changes starts one rollout"
         );
     });
 }

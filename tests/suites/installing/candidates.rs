@@ -26,7 +26,7 @@ pub(crate) enum Fate {
     Serves,
     /// The gate refuses the candidate.
     Refused(&'static str),
-    /// The candidate serves until it fails on some objects. Then the operator puts it into quarantine.
+    /// The candidate serves until it fails on some objects. Then the operator puts the candidate into quarantine.
     PutAside,
 }
 

@@ -27,12 +27,12 @@ fn an_active_policy_keeps_serving_after_its_record_is_deleted() {
         until_written_again(world, "own", &record).await;
         let again = until_state(world, "own", "Active").await;
         assert_eq!(again["spec"], record["spec"]);
-        assert_eq!(again["status"]["since"], record["status"]["since"], "it serves as long as it did");
+        assert_eq!(again["status"]["since"], record["status"]["since"], "the time of the activation did not change");
         let bytes = format!("kaos-system:ConfigMap/{}", name(&record));
         let is_of_it = |bytes: &Value| bytes["metadata"]["ownerReferences"][0]["uid"] == uid(&again);
-        world.until("its bytes are kept", &bytes, is_of_it).await;
+        world.until("the new record owns the stored bytes", &bytes, is_of_it).await;
         world.quiet().await;
-        assert_eq!(world.look("ConfigMap/w").await, before, "nothing else ever answered");
+        assert_eq!(world.look("ConfigMap/w").await, before, "no other policy answered in between");
 
         world.mend();
         world.patch("ConfigMap/own", &json!({"data": null, "binaryData": null})).await;
@@ -54,7 +54,7 @@ fn the_bytes_of_a_deleted_record_are_kept_for_its_replacement() {
         world.forget_requests();
         world.pass_time(Duration::from_mins(1)).await;
         let refused: Vec<_> = world.requests(Sort::Refused).into_iter().map(|entry| entry.attempt.name).collect();
-        assert_eq!(refused, [""; 0], "nothing is tried again and again");
+        assert_eq!(refused, [""; 0], "the operator repeats no rejected write");
         world.patch("kaos-system:ConfigMap/widgets", &json!({"data": null, "binaryData": null})).await;
         until_state(world, "widgets", "Refused").await;
         world.restart().await;
@@ -71,7 +71,7 @@ fn a_start_stores_missing_bytes_of_an_active_revision_again() {
         world.stop_all().await;
         world.delete(&bytes).await;
         world.start().await;
-        world.until("they are kept", &bytes, |bytes| !bytes.is_null()).await;
+        world.until("the bytes are stored again", &bytes, |bytes| !bytes.is_null()).await;
     });
 }
 
@@ -86,8 +86,8 @@ fn a_record_that_cannot_be_restored_yet_delays_nothing() {
         world.delete(&format!("kaos-system:PolicyRevision/{}", name(&record))).await;
         world.until_hit().await;
         world.apply(&settings("sizes", "{name: widget, settings: {size: 5}}")).await;
-        let live = world.until("others come", "ConfigMap/w", |live| live["data"]["size"] == "5").await;
-        assert_eq!(live["data"]["edition"], "1", "it serves all the same");
+        let live = world.until("the settings apply", "ConfigMap/w", |live| live["data"]["size"] == "5").await;
+        assert_eq!(live["data"]["edition"], "1", "the policy serves without its record");
         world.mend();
         until_written_again(world, "widgets", &record).await;
     });

@@ -20,7 +20,7 @@ fn held_by(finalizer: &str) -> Value {
 async fn agent_is_held(world: &World) {
     world.apply(&held_by(FIRST)).await;
     world.apply_all(&[model_api("llm"), agent("a", "llm", &json!({}))]).await;
-    world.until("it is held", "Agent/a", |agent| finalizers(agent) == [FIRST]).await;
+    world.until("Agent/a is held", "Agent/a", |agent| finalizers(agent) == [FIRST]).await;
     world.until_ready("Agent/a").await;
     world.quiet().await;
 }
@@ -58,7 +58,7 @@ fn an_object_deleted_during_a_downtime_is_cleaned_up_and_released() {
         let writes = world.requests(Sort::Write);
         let is_taken_down =
             writes.iter().any(|it| it.attempt.verb.name() == "delete" && it.attempt.resource == "deployments");
-        assert!(is_taken_down, "its children go before it: {writes:#?}");
+        assert!(is_taken_down, "the children must be deleted before the Agent: {writes:#?}");
         world.until_gone("Deployment/agent-a").await;
     });
 }

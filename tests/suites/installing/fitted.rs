@@ -36,7 +36,7 @@ async fn until_kept(world: &World, variable: &str, value: &str) {
 /// Waits until the Agent `a` runs an image.
 async fn until_agent_runs(world: &World, image: &str) {
     let runs = |it: &Value| it["spec"]["template"]["spec"]["containers"][0]["image"] == image;
-    world.until(&format!("it runs {image}"), "Deployment/agent-a", runs).await;
+    world.until(&format!("the Agent runs {image}"), "Deployment/agent-a", runs).await;
 }
 
 async fn agent_comes(world: &World) {
@@ -88,7 +88,7 @@ fn the_last_good_settings_of_an_installed_policy_survive_a_restart() {
         world.apply(&own_config("ten")).await;
         world.restart().await;
         world.apply(&widget("later", &json!({}))).await;
-        world.until("it is of that size", "ConfigMap/later", |live| live["data"]["size"] == "5").await;
+        world.until("ConfigMap/later is of that size", "ConfigMap/later", |live| live["data"]["size"] == "5").await;
         assert_eq!(world.look("ConfigMap/w").await["data"]["size"], "5");
     });
 }
@@ -100,7 +100,7 @@ fn a_deleted_config_map_counts_as_the_last_good_settings() {
         until_kept(world, "DEFAULT_AGENT_IMAGE", FIRST).await;
         world.delete(OWN).await;
         let is_empty = |kept: &Value| kept["kind"] == "ConfigMap" && kept["data"]["DEFAULT_AGENT_IMAGE"].is_null();
-        world.until("nothing stands in what is kept", KEPT, is_empty).await;
+        world.until("the stored settings are empty", KEPT, is_empty).await;
         world.apply(&says(SECOND, false)).await;
         world.restart().await;
         agent_comes(world).await;
@@ -118,7 +118,7 @@ fn without_last_good_settings_the_operator_waits_and_says_why() {
             let named = |missing: Vec<String>| missing.iter().any(|it| it.contains("DEFAULT_TELEMETRY_ENABLED"));
             world.probe().ready().is_err_and(named)
         };
-        world.until_true("it says what it waits for", waits).await;
+        world.until_true("the operator says what it waits for", waits).await;
         world.until_warned(OWN, "BadSettings").await;
         assert_eq!(world.look("ModelAPI/llm").await["status"], json!({"observedGeneration": -1, "ready": false}));
         world.apply(&says(THIRD, true)).await;
@@ -145,7 +145,7 @@ fn invalid_settings_are_reported_in_one_event_of_their_config_map() {
         assert!(once[0]["series"].is_null(), "{once:#?}");
         assert!(once[0]["message"].as_str().unwrap().contains("DEFAULT_TELEMETRY_ENABLED"), "{once:#?}");
         world.apply(&own_config_of(&json!({"GATEWAY_API_ENABLED": "maybe"}))).await;
-        world.until_true("what is wrong now is told", async || told().await.len() == 2).await;
+        world.until_true("a second Event reports the new error", async || told().await.len() == 2).await;
     });
 }
 
@@ -180,7 +180,7 @@ fn invalid_settings_do_not_make_waiting_packages_retry_more_often() {
         world.apply(&package_in("test", "own", "1", "")).await;
         until_state(world, "own", "NotPermitted").await;
         let usual = asked_in_ten_minutes(world).await;
-        assert!(usual > 0, "it is looked at again");
+        assert!(usual > 0, "the operator checks the package again");
         world.apply(&says(FIRST, false)).await;
         world.until_warned(OWN, "BadSettings").await;
         let asked = asked_in_ten_minutes(world).await;

@@ -1,5 +1,5 @@
-//! A new version of a policy together with the active settings. The operator tries this combination. If the new version
-//! and new settings fit only each other, both become active at once.
+//! A new version of a policy together with the active settings. The operator tries the new version with the active
+//! settings. If the new version and new settings fit only each other, both become active at once.
 
 use kaos_tests::harness::{Scenario, World, play};
 use serde_json::{Value, json};
@@ -187,9 +187,15 @@ fn settings_wait_for_a_version_that_is_being_checked() {
             let all = revisions(world, source).await;
             all.iter().any(|it| it["status"]["state"] == state && it["status"]["reason"] == reason)
         };
-        world.until_meanwhile("it is checked", async || is("widgets", "Checking", "Checking").await).await;
+        world
+            .until_meanwhile("the operator checks the new version", async || {
+                is("widgets", "Checking", "Checking").await
+            })
+            .await;
         world.apply(&size(5)).await;
-        world.until_meanwhile("they wait", async || is("sizes", "Pending", "AwaitsPolicy").await).await;
+        world
+            .until_meanwhile("the settings wait for the policy", async || is("sizes", "Pending", "AwaitsPolicy").await)
+            .await;
         world.hold_compiler_over(None);
         until_edition(world, "ConfigMap/w", "2").await;
         until_size(world, "5").await;

@@ -7,20 +7,20 @@ use serde_json::Value;
 
 use crate::support::{package, retry, revisions, scenario, until_edition, until_state, widget_waits};
 
-/// Creates a Widget and a package for it, before an operator runs.
+/// Creates a Widget, and a package that serves the Widget. No operator runs yet.
 async fn package_waits(world: &World) {
     widget_waits(world).await;
     world.apply(&package("widgets", "1", "")).await;
 }
 
-/// Starts an operator, and waits until it checks the package. The check does not end.
+/// Starts an operator, and waits until the operator checks the package. The check does not end.
 async fn checks(world: &World) {
     let hour = Duration::from_hours(1);
     world.break_it(Fault::on(&["create"]).of("selfsubjectrulesreviews").slow(hour));
     let before = told(world, "attempts").await;
     world.spawn();
     world
-        .until_true("it is checked", async || {
+        .until_true("the operator checks the package", async || {
             told(world, "state").await == "Checking" && told(world, "attempts").await != before
         })
         .await;
@@ -39,7 +39,7 @@ async fn told(world: &World, field: &str) -> Value {
 }
 
 #[test]
-fn a_package_outlives_an_operator_that_is_killed_while_it_checks_it() {
+fn a_package_serves_after_an_operator_was_killed_during_its_check() {
     play(scenario().idle(), async |world| {
         package_waits(world).await;
         killed_while_it_checks(world).await;
@@ -72,7 +72,7 @@ fn a_package_that_crashes_the_operator_repeatedly_waits_for_a_retry_request() {
 }
 
 #[test]
-fn an_orderly_stop_leaves_no_attempt_behind() {
+fn an_orderly_stop_does_not_count_as_an_interrupted_check() {
     play(scenario().idle(), async |world| {
         package_waits(world).await;
         for _ in 0..4 {

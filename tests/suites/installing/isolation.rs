@@ -42,7 +42,7 @@ fn a_policy_that_burns_fuel_delays_no_other_namespace() {
             world.apply(&burning(number, 0)).await;
         }
         let calm = until_edition(world, "ConfigMap/calm", "1").await;
-        world.until_true("all are observed", async || all_observed(world).await).await;
+        world.until_true("every status is current", async || all_observed(world).await).await;
         until_edition(world, "greedy:ConfigMap/a0", "2").await;
         world.quiet().await;
         let before = world.counted("kaos_operator_passes_total", &["kind=\"Widget\""]);
@@ -54,19 +54,22 @@ fn a_policy_that_burns_fuel_delays_no_other_namespace() {
             }
             world.forget_requests();
             world.apply(&widget("calm", &json!({"round": round}))).await;
-            world.until("it is served", "Widget/calm", is_observed).await;
+            world.until("the Widget of the other namespace is served", "Widget/calm", is_observed).await;
             let overtaken = world.requests(Sort::Write).len();
-            assert!(overtaken < MANY / 2, "{overtaken} writes came before one of another namespace");
-            assert!(!all_observed(world).await, "the others still wait, or nothing was shown");
-            world.until_true("all are observed", async || all_observed(world).await).await;
+            assert!(overtaken < MANY / 2, "{overtaken} writes came before the write of the other namespace");
+            assert!(!all_observed(world).await, "the busy namespace has no work left, so the test proves nothing");
+            world.until_true("every status is current", async || all_observed(world).await).await;
         }
         world.mend();
         world.quiet().await;
         let passes = world.counted("kaos_operator_passes_total", &["kind=\"Widget\""]) - before;
-        assert!(passes >= f64::from(5 * 61), "everybody got their passes: {passes}");
+        assert!(passes >= f64::from(5 * 61), "some Widgets got too few passes: {passes}");
         assert!(world.counted("kaos_operator_passes_total", &["result=\"failed\""]) < 1.0, "no pass failed");
         let same = world.look("ConfigMap/calm").await;
-        assert_eq!(same["metadata"]["resourceVersion"], calm["metadata"]["resourceVersion"], "nothing of it changed");
+        assert_eq!(
+            same["metadata"]["resourceVersion"], calm["metadata"]["resourceVersion"],
+            "the Widget did not change"
+        );
     });
 }
 
@@ -84,12 +87,12 @@ fn policies_beyond_the_limit_of_a_namespace_delay_no_other_namespace() {
             let many = all.iter().filter(|it| it["status"]["reason"] == "TooManyPolicies");
             many.map(|it| it["spec"]["source"]["configMap"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
         };
-        world.until_true("the next is told", async || too_many().await == ["own-16"]).await;
+        world.until_true("only own-16 exceeds the limit", async || too_many().await == ["own-16"]).await;
         until_state(world, "widgets", "Active").await;
         until_state(world, "own-00", "Active").await;
         until_state(world, "own-15", "Conflict").await;
         world.delete("greedy:ConfigMap/own-07").await;
-        world.until_true("there is room for it", async || too_many().await == ["own-17"]).await;
+        world.until_true("only own-17 exceeds the limit", async || too_many().await == ["own-17"]).await;
         until_state(world, "own-16", "Conflict").await;
     });
 }
@@ -130,22 +133,22 @@ fn an_endless_check_delays_nothing_and_ends_with_its_config_map() {
 
         world.hold_compiler_over(Some("EDITION=2"));
         world.apply(&package_in("greedy", "own", "2", "")).await;
-        world.until_meanwhile("it is checked", async || world.held() == (1, 1)).await;
+        world.until_meanwhile("the operator checks the tenant's package", async || world.held() == (1, 1)).await;
         assert!(is_in(world, "own", "Checking").await);
 
         world.apply(&package("widgets", "3", "")).await;
         let serves = async || is_in(world, "widgets", "Superseded").await && is_in(world, "widgets", "Active").await;
-        world.until_meanwhile("the owner's next one serves", serves).await;
-        world.until_meanwhile("the tenant's is checked again", async || world.held() == (1, 2)).await;
+        world.until_meanwhile("the owner's next package serves", serves).await;
+        world.until_meanwhile("the operator checks the tenant's package again", async || world.held() == (1, 2)).await;
         let told = revisions(world, "own").await.remove(0);
         assert_eq!((&told["status"]["state"], &told["status"]["attempts"]), (&json!("Checking"), &json!(1)), "{told}");
 
         world.delete("kaos-system:ConfigMap/widgets").await;
         let is_gone = async || !is_in(world, "widgets", "Active").await;
-        world.until_meanwhile("what is taken away serves no more", is_gone).await;
+        world.until_meanwhile("the removed package serves no more", is_gone).await;
         world.delete("greedy:ConfigMap/own").await;
-        world.until_meanwhile("its check is ended", async || world.held() == (0, 2)).await;
-        world.until_true("nothing is known of it", async || states(world, "own").await.is_empty()).await;
+        world.until_meanwhile("the check of the removed package has ended", async || world.held() == (0, 2)).await;
+        world.until_true("the removed package has no revision", async || states(world, "own").await.is_empty()).await;
 
         world.hold_compiler_over(None);
         world.apply(&package_in("greedy", "own", "2", "")).await;

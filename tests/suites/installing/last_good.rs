@@ -53,22 +53,25 @@ async fn puts_aside(world: &World, fault: &str) {
         until_edition(world, config_map, "1").await;
     }
     world.quiet().await;
-    assert_eq!(before, versions(world, &fragile).await, "what it failed on was not touched");
+    assert_eq!(before, versions(world, &fragile).await, "the children of fragile Widgets did not change");
     for config_map in &all {
         let at = config_map.replace("ConfigMap", "Widget");
         let told = world.look(&at).await;
         assert_eq!(told["status"]["policy"]["version"], "1.0.0");
-        assert!(condition(&told, "PolicyFallback").is_null(), "what serves is what is to serve: {told}");
+        assert!(condition(&told, "PolicyFallback").is_null(), "no fallback serves after the quarantine: {told}");
     }
     for history in histories {
         let told = history.states();
-        assert!(told.iter().all(|state| state["status"]["policy"]["digest"] == first), "it never told of the bad one");
+        assert!(
+            told.iter().all(|state| state["status"]["policy"]["digest"] == first),
+            "no status named the failing revision"
+        );
         let fell_back = told.iter().any(|state| condition(state, "PolicyFallback")["status"] == "True");
-        assert!(fell_back, "it told that something else answers: {told:#?}");
+        assert!(fell_back, "a status reported the fallback: {told:#?}");
     }
     assert!(world.counted("kaos_operator_policy_fallbacks_total", &["policy=\"widget\""]) >= 3.0);
     let aside_now = async || world.counted("kaos_operator_policy_revisions", &["state=\"Quarantined\""]) > 0.0;
-    world.until_true("it is counted", aside_now).await;
+    world.until_true("the metric counts the quarantine", aside_now).await;
     let events = world.list_in(Kind::named("Event"), "kaos-system").await;
     let told = |event: &&Value| event["reason"] == "FailedInService" && event["type"] == "Warning";
     assert_eq!(events.iter().filter(told).count(), 1, "{events:#?}");
@@ -111,7 +114,7 @@ fn a_retry_request_does_not_exempt_a_policy_from_quarantine() {
         let active = until_state(world, "widgets", "Active").await;
         retry(world, &active).await;
         world
-            .until_true("there was nothing to try", async || {
+            .until_true("the operator has handled the retry request", async || {
                 until_state(world, "widgets", "Active").await["status"]["retried"] == "please"
             })
             .await;
@@ -194,18 +197,20 @@ fn if_the_predecessor_fails_too_the_newer_failure_is_reported() {
             until_edition(world, "ConfigMap/sturdy", "1").await;
             world.apply(&widget("fragile", &json!({"fragile": true}))).await;
             world
-                .until("it fails", "Widget/fragile", |widget| !reason(widget, of).is_empty() && !is_true(widget, of))
+                .until("the older revision fails on the Widget", "Widget/fragile", |widget| {
+                    !reason(widget, of).is_empty() && !is_true(widget, of)
+                })
                 .await;
             world.apply(&package("widgets", newer, "")).await;
             until_edition(world, "ConfigMap/sturdy", "2").await;
             let told = world
-                .until("the newer one is told", "Widget/fragile", |widget| {
+                .until("the status reports the newer failure", "Widget/fragile", |widget| {
                     widget["status"]["policy"]["version"] == "2.0.0" && reason(widget, of) == why
                 })
                 .await;
             assert_eq!(reason(&told, "PolicyFallback"), "FellBack", "{older}, {newer}: {told:#}");
             world.quiet().await;
-            assert!(world.look("ConfigMap/fragile").await.is_null(), "{older}, {newer}: nobody serves it");
+            assert!(world.look("ConfigMap/fragile").await.is_null(), "{older}, {newer}: no policy serves the Widget");
             until_state(world, "widgets", "Active").await;
             assert!(!states(world, "widgets").await.contains(&"Quarantined".to_owned()), "{older}, {newer}");
         });
@@ -217,10 +222,12 @@ fn one_failing_object_falls_back_at_once_without_a_quarantine() {
     play(scenario(), async |world| {
         next_edition_traps_on_one(world).await;
         let told = world
-            .until("it is told", "Widget/fragile", |widget| condition(widget, "PolicyFallback")["status"] == "True")
+            .until("the condition PolicyFallback of Widget/fragile is True", "Widget/fragile", |widget| {
+                condition(widget, "PolicyFallback")["status"] == "True"
+            })
             .await;
         assert_eq!(told["status"]["policy"]["version"], "1.0.0");
-        assert_eq!(told["status"]["ready"], true, "it is served well: {told}");
+        assert_eq!(told["status"]["ready"], true, "the Widget is ready: {told}");
         world.quiet().await;
         until_state(world, "widgets", "Active").await;
         assert_eq!(world.look("ConfigMap/sturdy").await["data"]["edition"], "2");
@@ -236,10 +243,14 @@ fn children_of_the_newer_revision_outlive_a_fallback_of_one_object() {
         world.apply(&widget("sturdy", &json!({}))).await;
         world.apply(&package("widgets", "2 keeps", "")).await;
         let uid = |kept: &Value| kept["metadata"]["uid"].clone();
-        let kept = uid(&world.until("it is made", "ConfigMap/w-kept", |kept| !kept.is_null()).await);
+        let kept = uid(&world.until("ConfigMap/w-kept exists", "ConfigMap/w-kept", |kept| !kept.is_null()).await);
         world.apply(&widget("w", &json!({"fragile": true}))).await;
         until_edition(world, "ConfigMap/w", "1").await;
-        world.until("it is told", "Widget/w", |widget| condition(widget, "PolicyFallback")["status"] == "True").await;
+        world
+            .until("the condition PolicyFallback of Widget/w is True", "Widget/w", |widget| {
+                condition(widget, "PolicyFallback")["status"] == "True"
+            })
+            .await;
         world.quiet().await;
         assert_eq!(uid(&world.look("ConfigMap/w-kept").await), kept);
         world.apply(&widget("w", &json!({"fragile": false}))).await;
@@ -253,7 +264,7 @@ fn children_of_a_quarantined_revision_alone_are_deleted() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({})).await;
         world.apply(&package("widgets", "2 keeps", "")).await;
-        world.until("it is made", "ConfigMap/w-kept", |kept| !kept.is_null()).await;
+        world.until("ConfigMap/w-kept exists", "ConfigMap/w-kept", |kept| !kept.is_null()).await;
         world.apply(&widget("w", &json!({"fragile": true}))).await;
         until_state(world, "widgets", "Quarantined").await;
         until_edition(world, "ConfigMap/w", "1").await;
@@ -317,7 +328,7 @@ fn failures_of_a_policy_do_not_count_against_settings() {
         until_edition(world, "ConfigMap/w", "2").await;
         world.apply(&settings("sizes", "{name: widget, settings: {size: 5}}")).await;
         let is_five = |live: &Value| live["data"]["size"] == "5";
-        world.until("the settings hold", "ConfigMap/w", is_five).await;
+        world.until("the settings apply", "ConfigMap/w", is_five).await;
         let crafted = ["test:ConfigMap/a", "other:ConfigMap/b", "test:ConfigMap/c"];
         for (namespace, name) in [("test", "a"), ("other", "b"), ("test", "c")] {
             world.apply(&widget_in(namespace, name, &json!({"fragile": true}))).await;

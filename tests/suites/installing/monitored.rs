@@ -31,8 +31,7 @@ fn rated() -> Vec<String> {
     names.filter(|name| *name != OPEN).map(str::to_owned).collect()
 }
 
-/// Waits until this many objects of a kind are not served for this reason, and no object of the kind for another
-/// reason.
+/// Waits until the metric counts this many unserved objects of a kind for this reason, and none for any other reason.
 async fn until_unserved(world: &World, kind: &str, why: &str, objects: f64) {
     let counted = |labels: &[&str]| world.counted("kaos_operator_objects_unserved", labels);
     let kind = format!("kind=\"{kind}\"");
@@ -83,7 +82,7 @@ fn a_lost_right_to_watch_policies_is_reported_and_missed_packages_are_found() {
             world.pass_time(Duration::from_secs(20)).await;
             world.embedded().allow_everything();
             until_edition(world, "ConfigMap/w", edition).await;
-            world.until_true("it is ready", async || world.probe().ready().is_ok()).await;
+            world.until_true("the operator is ready", async || world.probe().ready().is_ok()).await;
             assert!(forbidden() < 0.5, "{}", world.metrics());
         }
     });
@@ -100,8 +99,8 @@ fn a_broken_watch_of_policies_recovers_without_changes() {
             let state = format!("state=\"{state}\"");
             world.counted("kaos_operator_watch_state", &[&state, "kind=\"PolicyRevision\"", "} 1"])
         };
-        world.until_true("it broke", async || state("failing") > 0.5).await;
-        world.until_true("it works again", async || state("synced") > 0.5).await;
+        world.until_true("the watch is broken", async || state("failing") > 0.5).await;
+        world.until_true("the watch works again", async || state("synced") > 0.5).await;
     });
 }
 
@@ -125,12 +124,14 @@ fn metrics_omit_revisions_that_can_no_longer_answer() {
         // replaced.
         let old = ["1.0.0", "2.0.0", "3.0.0"];
         let no_more = async || versions(world).iter().all(|version| !old.contains(&version.as_str()));
-        world.until_true("the old ones are told of no more", no_more).await;
+        world.until_true("the metrics omit the old versions", no_more).await;
         assert!(versions(world).is_superset(&["6.0.0", "7.0.0"].map(str::to_owned).into()), "{}", world.metrics());
         world.apply(&package_in("test", "own", "1", "")).await;
         until_edition(world, "ConfigMap/w", "1").await;
         let anew = r#"kaos_operator_policy_failures_total{policy="widget",version="1.0.0",reason="Trap"} 0"#;
-        world.until_true("one that comes back is counted anew", async || world.metrics().contains(anew)).await;
+        world
+            .until_true("the metrics contain the version that serves again", async || world.metrics().contains(anew))
+            .await;
     });
 }
 
@@ -162,7 +163,7 @@ fn an_object_whose_policy_fails_to_assess_it_is_counted() {
         until_unserved(world, "Gadget", "PolicyFailed", 1.0).await;
         assert!(world.counted("kaos_operator_policy_failures_total", &["policy=\"gadget\"", "reason=\"Trap\""]) > 0.0);
         let told = world.look("Gadget/web").await;
-        assert_eq!(reason(&told, "Accepted"), "Accepted", "its plan was taken: {told:#}");
+        assert_eq!(reason(&told, "Accepted"), "Accepted", "the plan was accepted: {told:#}");
         world.apply(&gadget("web", &json!({"image": "registry.example/gadget:1", "port": 80}))).await;
         until_unserved(world, "Gadget", "PolicyFailed", 0.0).await;
     });
@@ -208,10 +209,12 @@ fn a_refused_package_is_current_only_while_its_config_map_exists() {
         broken["binaryData"]["policy.wasm.gz"] = json!("AGFzbQ==");
         world.apply(&broken).await;
         until_state(world, "widgets", "Refused").await;
-        world.until_true("it is counted", async || refused(true) && !refused(false)).await;
+        world.until_true("the metric counts the package as current", async || refused(true) && !refused(false)).await;
         world.apply(&package("widgets", "3", "")).await;
         until_edition(world, "ConfigMap/w", "3").await;
-        world.until_true("it is remembered", async || refused(false) && !refused(true)).await;
+        world
+            .until_true("the metric counts the package as not current", async || refused(false) && !refused(true))
+            .await;
     });
 }
 

@@ -44,7 +44,7 @@ fn a_deleted_or_unlabelled_config_map_no_longer_serves() {
             }
             let revision = until_state(world, "widgets", "Superseded").await;
             assert_eq!(revision["status"]["reason"], "SourceDeleted");
-            assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "what exists stays as it is");
+            assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "the existing child stays unchanged");
         }
     });
 }
@@ -72,31 +72,47 @@ fn the_last_three_of_config_maps_with_generated_names_are_kept() {
 }
 
 #[test]
-fn objects_of_a_removed_policy_report_that_also_after_a_restart() {
+fn objects_report_the_removal_of_their_policy_also_after_a_restart() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({})).await;
         world.delete("kaos-system:ConfigMap/widgets").await;
-        world.until("it is told", "Widget/w", |widget| reason(widget, "Accepted") == "NoPolicy").await;
+        world
+            .until("Widget/w has the reason NoPolicy for Accepted", "Widget/w", |widget| {
+                reason(widget, "Accepted") == "NoPolicy"
+            })
+            .await;
         world.restart().await;
         world.apply(&widget("late", &json!({}))).await;
-        world.until("one that came later is told", "Widget/late", |late| reason(late, "Accepted") == "NoPolicy").await;
+        world
+            .until("the later Widget reports that no policy answers", "Widget/late", |late| {
+                reason(late, "Accepted") == "NoPolicy"
+            })
+            .await;
         world.apply(&package("widgets", "2", "")).await;
         until_edition(world, "ConfigMap/late", "2").await;
     });
 }
 
 #[test]
-fn objects_outside_of_every_scope_report_that_also_after_a_restart() {
+fn objects_outside_of_every_scope_report_no_policy_also_after_a_restart() {
     play(scenario(), async |world| {
         define(world).await;
         world.apply(&namespace("elsewhere")).await;
         world.apply(&package("widgets", "1", "scope: {namespaces: [elsewhere]}")).await;
         until_state(world, "widgets", "Active").await;
         world.apply(&widget("w", &json!({}))).await;
-        world.until("it is told", "Widget/w", |widget| reason(widget, "Accepted") == "NoPolicy").await;
+        world
+            .until("Widget/w has the reason NoPolicy for Accepted", "Widget/w", |widget| {
+                reason(widget, "Accepted") == "NoPolicy"
+            })
+            .await;
         world.restart().await;
         world.apply(&widget("late", &json!({}))).await;
-        world.until("one that came later is told", "Widget/late", |late| reason(late, "Accepted") == "NoPolicy").await;
+        world
+            .until("the later Widget reports that no policy answers", "Widget/late", |late| {
+                reason(late, "Accepted") == "NoPolicy"
+            })
+            .await;
     });
 }
 
@@ -138,7 +154,7 @@ fn of_a_namespace(prefix: &str) -> Vec<Value> {
 }
 
 #[test]
-fn packages_renamed_together_each_fall_back_to_their_old_one() {
+fn packages_renamed_together_each_fall_back_to_their_old_package() {
     play(scenario().installing(true), async |world| {
         define(world).await;
         let source = |package: &Value| read::name(package).to_owned();
@@ -163,7 +179,7 @@ fn packages_renamed_together_each_fall_back_to_their_old_one() {
 }
 
 #[test]
-fn a_package_added_before_its_old_name_is_deleted_falls_back_to_that() {
+fn a_renamed_package_falls_back_also_if_the_old_name_is_deleted_later() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({"fragile": true})).await;
         // Let time pass, so that one of the packages is older.
@@ -196,7 +212,9 @@ fn the_old_package_serves_until_the_renamed_one_passes_the_gate() {
         until_edition(world, "ConfigMap/w", "3").await;
         until_state(world, "renamed", "Active").await;
         world.delete("kaos-system:ConfigMap/renamed").await;
-        world.until("nothing is left", "Widget/w", |widget| reason(widget, "Accepted") == "NoPolicy").await;
+        world
+            .until("no policy answers for the Widget", "Widget/w", |widget| reason(widget, "Accepted") == "NoPolicy")
+            .await;
     });
 }
 
@@ -235,10 +253,18 @@ fn a_record_that_cannot_be_deleted_delays_nothing() {
         world.apply(&package("widgets", "7", "")).await;
         until_edition(world, "ConfigMap/w", "7").await;
         let counts = |revision: &Value| revision["status"]["state"] == "Active" && revision["status"]["objects"] == 2;
-        world.until_true("it is counted", async || revisions(world, "widgets").await.iter().any(counts)).await;
+        world
+            .until_true("the status of a revision counts the Widget", async || {
+                revisions(world, "widgets").await.iter().any(counts)
+            })
+            .await;
         world.mend();
-        world.until_true("they go", async || revisions(world, "widgets").await.len() == 3).await;
-        world.until_true("it goes", async || revisions(world, "lost").await.is_empty()).await;
+        world.until_true("the old records are deleted", async || revisions(world, "widgets").await.len() == 3).await;
+        world
+            .until_true("the record of the deleted package is deleted", async || {
+                revisions(world, "lost").await.is_empty()
+            })
+            .await;
     });
 }
 
@@ -257,11 +283,13 @@ fn stored_bytes_that_were_replaced_do_not_run() {
         world.patch("kaos-system:ConfigMap/widgets", &json!({"data": null, "binaryData": null})).await;
         world.spawn();
         let withheld = world
-            .until("they are found out", &name.replace("ConfigMap", "PolicyRevision"), |revision| {
-                revision["status"]["reason"] == "NotLoaded"
-            })
+            .until(
+                "the operator detects the replaced bytes",
+                &name.replace("ConfigMap", "PolicyRevision"),
+                |revision| revision["status"]["reason"] == "NotLoaded",
+            )
             .await;
-        assert_eq!(withheld["status"]["state"], "Active", "it keeps its place");
+        assert_eq!(withheld["status"]["state"], "Active", "the revision keeps its place");
         assert!(withheld["status"]["message"].as_str().unwrap().contains("BytesLost"), "{withheld}");
         world.quiet().await;
         assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1");
@@ -286,11 +314,11 @@ fn a_config_map_that_blocks_the_storage_of_bytes_is_named() {
         world.apply(&package("widgets", "1", "")).await;
         let waits = until_state(world, "widgets", "Pending").await;
         world
-            .until_true("it is told", async || {
+            .until_true("the revision reports that the name is taken", async || {
                 revisions(world, "widgets").await.iter().any(|it| it["status"]["reason"] == "NameTaken")
             })
             .await;
-        assert_eq!(waits["metadata"]["name"], name, "it is the same revision");
+        assert_eq!(waits["metadata"]["name"], name, "the revision did not change");
         world.delete(&kept).await;
         world.delete("ConfigMap/w").await;
         until_edition(world, "ConfigMap/w", "1").await;

@@ -70,14 +70,16 @@ fn a_pinned_object_gets_its_plan_from_the_named_policy() {
         let counts = |status: &Value| (status["objects"].as_i64(), status["outstanding"].as_i64());
         let told = async || (counts(&status("widgets").await), counts(&status("next").await));
         let all = ((Some(1), Some(0)), (Some(1), Some(0)));
-        world.until_true("nobody waits for one that chose another", async || told().await == all).await;
+        world.until_true("no revision waits for an object with another pin", async || told().await == all).await;
         world.patch("Widget/w", &json!({"metadata": {"annotations": {"kaos.tools/policy": "nobody"}}})).await;
         let told = world
-            .until("it is told", "Widget/w", |widget| condition(widget, "Applied")["reason"] == "PolicyNotFound")
+            .until("Widget/w has the reason PolicyNotFound for Applied", "Widget/w", |widget| {
+                condition(widget, "Applied")["reason"] == "PolicyNotFound"
+            })
             .await;
         let message = condition(&told, "Applied")["message"].as_str().unwrap().to_owned();
         assert!(message.contains("`nobody`") && message.contains("widget 1.0.0"), "{message}");
-        assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "what exists stays as it is");
+        assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "the existing child stays unchanged");
     });
 }
 
@@ -91,7 +93,11 @@ fn one_failing_pinned_object_quarantines_no_policy() {
             world.apply(&pinned).await;
         }
         until_edition(world, "ConfigMap/good", "2").await;
-        world.until("it is told", "Widget/crafted", |told| condition(told, "PolicyFallback")["status"] == "True").await;
+        world
+            .until("the condition PolicyFallback of Widget/crafted is True", "Widget/crafted", |told| {
+                condition(told, "PolicyFallback")["status"] == "True"
+            })
+            .await;
         world.quiet().await;
         until_state(world, "next", "Active").await;
         assert_eq!(world.look("ConfigMap/good").await["data"]["edition"], "2");
@@ -202,7 +208,7 @@ fn policies_of_namespaces_serve_only_where_a_flag_allows_them() {
         for (file, reason) in [("scope: {namespaces: [other]}", "ScopeTooWide"), (reads, "GrantsNotAllowed")] {
             world.apply(&package_in("test", "own", "2", file)).await;
             world
-                .until_true(&format!("it is refused: {reason}"), async || {
+                .until_true(&format!("the package is refused: {reason}"), async || {
                     revisions(world, "own").await.iter().any(|it| it["status"]["reason"] == reason)
                 })
                 .await;
@@ -217,7 +223,9 @@ fn settings_of_the_cluster_win_over_a_tenants_policy() {
     play(kaos_tests::harness::Scenario::embedded("namespaces").installing(true), async |world| {
         tenant_has_its_own(world, "2 small").await;
         world.apply(&settings("sizes", "{name: widget, settings: {size: 5}}")).await;
-        world.until("they hold elsewhere", "other:ConfigMap/w", |live| live["data"]["size"] == "5").await;
+        world
+            .until("the settings apply in the other namespace", "other:ConfigMap/w", |live| live["data"]["size"] == "5")
+            .await;
         let told = until_state(world, "own", "Conflict").await;
         assert!(told["status"]["message"].as_str().unwrap().contains("that apply in the same namespaces"), "{told}");
         assert_eq!(told["status"]["reason"], "BadSettings");

@@ -1,4 +1,4 @@
-//! The conditions of revisions. By these conditions, other tools decide whether to wait or to report a failure.
+//! The conditions of revisions. Other tools read these conditions to decide whether to wait or to report a failure.
 //! `tests/gitops` checks the recorded revisions with the tools' own libraries.
 
 use std::time::Duration;
@@ -15,8 +15,8 @@ use crate::support::{
 
 const BOTH: [&str; 2] = ["Reconciling", "Stalled"];
 
-/// Asserts that a revision has only this condition of the two conditions in `BOTH`. For `None`, the revision must have
-/// neither.
+/// Asserts that a revision has this condition, and not the other condition in `BOTH`. For `None`, the revision must
+/// have neither condition.
 fn has_only(of: Option<&str>, revision: &Value) {
     for one in BOTH {
         assert_eq!(is_true(revision, one), of == Some(one), "{one}: {revision:#}");
@@ -68,7 +68,7 @@ fn a_new_revision_is_not_observed_before_its_first_status_and_then_reconciling()
         world.spawn();
         world.hold_compiler_over(Some("EDITION=1"));
         world.apply(&package("widgets", "1", "")).await;
-        world.until_meanwhile("it is checked", async || world.held() == (1, 1)).await;
+        world.until_meanwhile("the operator checks the package", async || world.held() == (1, 1)).await;
         let checking = revisions(world, "widgets").await.remove(0);
         has_only(Some("Reconciling"), &checking);
         compare("revision-checking", &Verdict::Waits.record(&checking));
@@ -90,7 +90,8 @@ fn a_record_of_an_earlier_version_gets_its_conditions_at_the_start() {
         world.stop_all().await;
         as_before(world, &refused).await;
         world.start().await;
-        let told = world.until("it is told", &at(&refused), |revision| is_true(revision, "Stalled")).await;
+        let told =
+            world.until("the condition Stalled is True", &at(&refused), |revision| is_true(revision, "Stalled")).await;
         has_only(Some("Stalled"), &told);
         restart_writes_nothing(world).await;
     });

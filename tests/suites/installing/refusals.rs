@@ -15,11 +15,13 @@ fn a_refusal_is_an_answer_and_causes_no_quarantine() {
         first_edition_serves(world, &json!({"fragile": true})).await;
         world.apply(&package("widgets", "2 refuses", "")).await;
         world
-            .until("it is refused", "Widget/w", |widget| condition(widget, "Accepted")["reason"] == "Unsupported")
+            .until("Widget/w has the reason Unsupported for Accepted", "Widget/w", |widget| {
+                condition(widget, "Accepted")["reason"] == "Unsupported"
+            })
             .await;
         world.quiet().await;
         until_state(world, "widgets", "Active").await;
-        assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "what exists stays as it is");
+        assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "the existing child stays unchanged");
     });
 }
 
@@ -73,7 +75,9 @@ fn an_object_that_the_predecessor_refuses_too_is_refused() {
             until_edition(world, "ConfigMap/sturdy", edition).await;
             let version = format!("{edition}.0.0");
             let told = world
-                .until("it is told by the newest", "Widget/w", |told| told["status"]["policy"]["version"] == version)
+                .until("the status names the newest version", "Widget/w", |told| {
+                    told["status"]["policy"]["version"] == version
+                })
                 .await;
             assert_eq!(condition(&told, "Accepted")["reason"], "Unsupported");
             assert!(condition(&told, "PolicyFallback").is_null(), "{told}");

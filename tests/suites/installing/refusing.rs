@@ -73,7 +73,7 @@ fn settings_installed_before_their_policy_apply_once_it_serves() {
         world.apply(&settings("before", "{name: widget, settings: {size: 4}}")).await;
         until_state(world, "before", "Refused").await;
         world.apply(&package("widgets", "1", "")).await;
-        world.until("they hold", "ConfigMap/w", |live| live["data"]["size"] == "4").await;
+        world.until("the settings apply", "ConfigMap/w", |live| live["data"]["size"] == "4").await;
         world.quiet().await;
         restart_writes_nothing(world).await;
         until_state(world, "before", "Active").await;
@@ -192,7 +192,9 @@ async fn until_not_granted(world: &World, why: &str) {
         status["reason"] == "GrantsNotAllowed" && status["message"].as_str().is_some_and(|it| it.contains(why))
     };
     world
-        .until_true(&format!("it is refused: {why}"), async || revisions(world, "widgets").await.iter().any(told))
+        .until_true(&format!("the package is refused: {why}"), async || {
+            revisions(world, "widgets").await.iter().any(told)
+        })
         .await;
 }
 
@@ -230,7 +232,7 @@ fn a_policy_of_a_namespace_reads_kinds_of_kubernetes_only_if_the_owner_lists_the
     play(namespaces(), async |world| {
         tenant(world).await;
         until_not_granted(world, "claims[0].reads: Deployment.apps: ").await;
-        assert!(world.look("ConfigMap/w").await.is_null(), "it does not serve");
+        assert!(world.look("ConfigMap/w").await.is_null(), "the refused package does not serve");
         // A policy in the operator's own namespace may read this kind.
         world.apply(&package("cluster", "2 reads deployments", "")).await;
         until_edition(world, "ConfigMap/w", "2").await;

@@ -17,7 +17,11 @@ fn revoked_rights_are_reported_and_children_are_repaired_once_they_are_back() {
             attempt.verb.name() != "patch" || attempt.resource != "configmaps" || attempt.name != "w"
         });
         world.apply(&widget("w", &json!({"edition": "any"}))).await;
-        let told = world.until("it says so", "Widget/w", |widget| reason(widget, "Applied") == "NotPermitted").await;
+        let told = world
+            .until("Widget/w has the reason NotPermitted for Applied", "Widget/w", |widget| {
+                reason(widget, "Applied") == "NotPermitted"
+            })
+            .await;
         assert!(is_true(&told, "Accepted"), "{told:#}");
         assert_eq!(told["status"]["observedGeneration"], told["metadata"]["generation"]);
         let message = condition(&told, "Applied")["message"].as_str().unwrap().to_owned();
@@ -37,7 +41,11 @@ fn a_temporary_rejection_is_reported_if_it_lasts_and_heals() {
             world.until_ready("Widget/w").await;
             world.break_it(Fault::on(&["patch"]).of("configmaps").named("w").fail(failure));
             world.apply(&widget("w", &json!({"edition": "any"}))).await;
-            let told = world.until("it says so", "Widget/w", |widget| reason(widget, "Applied") == "ApplyFailed").await;
+            let told = world
+                .until("Widget/w has the reason ApplyFailed for Applied", "Widget/w", |widget| {
+                    reason(widget, "Applied") == "ApplyFailed"
+                })
+                .await;
             assert!(is_true(&told, "Accepted"), "{failure:?}: {told:#}");
             assert_eq!(told["status"]["observedGeneration"], told["metadata"]["generation"], "{failure:?}");
             world.mend();
@@ -55,7 +63,11 @@ fn an_unknown_field_of_a_user_is_reported_and_counts_against_no_policy() {
         world.apply(&model_api("llm")).await;
         world.until_ready("ModelAPI/llm").await;
         world.apply(&agent("a", "llm", &json!({"podSpec": {"nodeSelectr": {"disk": "ssd"}}}))).await;
-        let told = world.until("it says so", "Agent/a", |agent| reason(agent, "Applied") == "ApplyFailed").await;
+        let told = world
+            .until("Agent/a has the reason ApplyFailed for Applied", "Agent/a", |agent| {
+                reason(agent, "Applied") == "ApplyFailed"
+            })
+            .await;
         let message = condition(&told, "Applied")["message"].as_str().unwrap().to_owned();
         assert!(message.contains("nodeSelectr"), "{message}");
         world.until_warned("Agent/a", "ApplyFailed").await;

@@ -47,23 +47,23 @@ fn a_slowly_loading_policy_of_a_namespace_delays_only_its_own_objects() {
         world.hold_compiler_over(Some("EDITION=1"));
         world.stop_all().await;
         world.spawn();
-        world.until_meanwhile("it is being loaded", async || world.held() == (1, 1)).await;
+        world.until_meanwhile("the operator loads the policy", async || world.held() == (1, 1)).await;
         for place in ["test", "other", "default"] {
             world.delete(&format!("{place}:ConfigMap/w")).await;
         }
         let is_made = async |place: &str| !world.look(&format!("{place}:ConfigMap/w")).await.is_null();
         let others = async || is_made("other").await && is_made("default").await;
-        world.until_meanwhile("the others are served", others).await;
+        world.until_meanwhile("the other objects are served", others).await;
         assert!(loads_for_test(world), "{:?} {:?}", world.probe().ready(), world.probe().loading());
         world.apply(&package("widgets", "4", "")).await;
         let is_new = async || world.look("default:ConfigMap/w").await["data"]["edition"] == "4";
         world.until_meanwhile("the owner's next edition serves", is_new).await;
-        assert!(!is_made("test").await, "nothing stands in for it");
+        assert!(!is_made("test").await, "no other policy serves the namespace");
         assert!(loads_for_test(world), "{:?} {:?}", world.probe().ready(), world.probe().loading());
 
         world.hold_compiler_over(None);
         until_edition(world, "ConfigMap/w", "1").await;
-        world.until_true("all is loaded", async || world.probe().loading().is_empty()).await;
+        world.until_true("the operator has loaded all policies", async || world.probe().loading().is_empty()).await;
         let is_unserved = |state: &Value| condition(state, "Accepted")["reason"] == "NoPolicy";
         let told = told.states();
         assert!(!told.iter().any(is_unserved), "{told:#?}");
@@ -79,9 +79,9 @@ fn a_new_package_of_a_namespace_waits_for_the_loading_of_admitted_ones() {
         world.apply(&package_in("test", "more", "2", "scope: {pinned: true}")).await;
         world.delete("ConfigMap/w").await;
         world.spawn();
-        world.until_meanwhile("the new one is checked", async || world.held() == (1, 1)).await;
+        world.until_meanwhile("the operator checks the new package", async || world.held() == (1, 1)).await;
         let is_made = async || world.look("ConfigMap/w").await["data"]["edition"] == "1";
-        world.until_meanwhile("the one before serves", is_made).await;
+        world.until_meanwhile("the earlier package serves", is_made).await;
         world.hold_compiler_over(None);
         until_state(world, "more", "Active").await;
     });
@@ -98,11 +98,11 @@ fn a_new_package_waits_for_one_load_of_another_namespace_and_not_for_all() {
         world.stop_all().await;
         world.apply(&package_in("other", "theirs", "4", "")).await;
         world.spawn();
-        world.until_meanwhile("the new one is checked", async || world.held() == (1, 1)).await;
+        world.until_meanwhile("the operator checks the new package", async || world.held() == (1, 1)).await;
         assert!(!world.probe().loading().is_empty(), "the other namespace has more to load");
         world.hold_compiler_over(None);
         until_state(world, "theirs", "Active").await;
-        world.until_true("all is loaded", async || world.probe().loading().is_empty()).await;
+        world.until_true("the operator has loaded all policies", async || world.probe().loading().is_empty()).await;
         world.delete("ConfigMap/w").await;
         until_edition(world, "ConfigMap/w", "1").await;
     });
@@ -122,7 +122,7 @@ fn a_replacement_is_checked_before_the_load_of_its_predecessor() {
         let is_new = async || world.look("ConfigMap/w").await["data"]["edition"] == "2";
         world.until_meanwhile("the replacement serves", is_new).await;
         world.hold_compiler_over(None);
-        world.until_true("all is loaded", async || world.probe().loading().is_empty()).await;
+        world.until_true("the operator has loaded all policies", async || world.probe().loading().is_empty()).await;
     });
 }
 
@@ -146,9 +146,9 @@ fn a_slowly_loading_policy_to_pin_delays_only_objects_that_pin_it() {
         world.delete("ConfigMap/w").await;
         world.delete("ConfigMap/naming").await;
         world.spawn();
-        world.until_meanwhile("it is being loaded", async || world.held() == (1, 1)).await;
+        world.until_meanwhile("the operator loads the policy", async || world.held() == (1, 1)).await;
         let is_made = async || world.look("ConfigMap/w").await["data"]["edition"] == "3";
-        world.until_meanwhile("one that names nothing is served", is_made).await;
+        world.until_meanwhile("an object without a pin is served", is_made).await;
         assert!(world.look("ConfigMap/naming").await.is_null() && loads_for_test(world));
         world.hold_compiler_over(None);
         until_edition(world, "ConfigMap/naming", "2").await;
@@ -171,7 +171,9 @@ fn recompiling_a_policy_of_one_namespace_delays_no_other() {
         until_state(world, "own", "Active").await;
         world.delete("ConfigMap/own").await;
         world
-            .until_true("nothing of it serves", async || !states(world, "own").await.contains(&"Active".to_owned()))
+            .until_true("no revision of the package serves", async || {
+                !states(world, "own").await.contains(&"Active".to_owned())
+            })
             .await;
         until_edition(world, "ConfigMap/w", "3").await;
         world.quiet().await;
@@ -180,8 +182,8 @@ fn recompiling_a_policy_of_one_namespace_delays_no_other() {
         world.stop_all().await;
         world.apply(&bad).await;
         world.spawn();
-        world.until_meanwhile("what served before is compiled", async || world.held() == (1, 1)).await;
-        world.until_meanwhile("it is ready", async || loads_for_test(world)).await;
+        world.until_meanwhile("the operator compiles the predecessor", async || world.held() == (1, 1)).await;
+        world.until_meanwhile("the operator is ready and loads the policy", async || loads_for_test(world)).await;
         for place in ["other", "test"] {
             world.delete(&format!("{place}:ConfigMap/w")).await;
         }
@@ -190,16 +192,20 @@ fn recompiling_a_policy_of_one_namespace_delays_no_other() {
         world.apply(&package("widgets", "4", "")).await;
         let is_new = async || world.look("other:ConfigMap/w").await["data"]["edition"] == "4";
         world.until_meanwhile("the owner's next edition serves", is_new).await;
-        assert!(world.look("ConfigMap/w").await.is_null() && loads_for_test(world), "nothing stands in for it");
+        assert!(
+            world.look("ConfigMap/w").await.is_null() && loads_for_test(world),
+            "no other policy serves the namespace"
+        );
         world.hold_compiler_over(None);
         until_edition(world, "ConfigMap/w", "1").await;
-        world.until_true("all is loaded", async || world.probe().loading().is_empty()).await;
+        world.until_true("the operator has loaded all policies", async || world.probe().loading().is_empty()).await;
     });
 }
 
 #[test]
 fn an_object_deleted_while_its_policy_loads_is_released_in_time() {
-    // The policy for Agents can create NetworkPolicies. A policy of a namespace may do so only if the owner lists them.
+    // The policy for Agents can create NetworkPolicies. A policy of a namespace may create them only if the operator's
+    // owner lists this type.
     let scenario = scenario().installing(true).tuned(|options| {
         let kinds = [
             "Deployment.apps",
@@ -221,20 +227,20 @@ fn an_object_deleted_while_its_policy_loads_is_released_in_time() {
         world.apply(&own).await;
         until_state(world, "own", "Active").await;
         world.apply_all(&[model_api("llm"), agent("a", "llm", &json!({}))]).await;
-        world.until("it is held", "Agent/a", |agent| finalizers(agent) == ["kaos.tools/first"]).await;
+        world.until("Agent/a is held", "Agent/a", |agent| finalizers(agent) == ["kaos.tools/first"]).await;
         world.until_ready("Agent/a").await;
         world.quiet().await;
         world.hold_compiler_over(Some("EDITION=1"));
         world.stop_all().await;
         world.delete("Agent/a").await;
         world.spawn();
-        world.until_meanwhile("it is being loaded", async || world.held() == (1, 1)).await;
+        world.until_meanwhile("the operator loads the policy", async || world.held() == (1, 1)).await;
         let is_gone = async || {
             tokio::time::advance(Duration::from_secs(1)).await;
             world.look("Agent/a").await.is_null()
         };
-        world.until_meanwhile("it is let go", is_gone).await;
-        assert!(!world.probe().loading().is_empty(), "its policy is not loaded yet");
+        world.until_meanwhile("the Agent is released", is_gone).await;
+        assert!(!world.probe().loading().is_empty(), "the policy of the Agent is not loaded yet");
         world.hold_compiler_over(None);
     });
 }
@@ -252,12 +258,12 @@ fn a_namespaces_policy_falls_back_to_its_predecessor_after_a_restart() {
         world.apply(&package_in("test", "own", "2 traps", "")).await;
         until_edition(world, "ConfigMap/sturdy-0", "2").await;
         let fell_back = |it: &Value| condition(it, "PolicyFallback")["status"] == "True";
-        world.until("it falls back", "Widget/fragile", fell_back).await;
+        world.until("Widget/fragile falls back", "Widget/fragile", fell_back).await;
         world.quiet().await;
         world.forget_requests();
         world.restart().await;
         world.quiet().await;
-        assert_eq!(world.writes(), [""; 0], "a settled cluster stays as it is");
+        assert_eq!(world.writes(), [""; 0], "a settled cluster does not change");
         world.delete("ConfigMap/fragile").await;
         until_edition(world, "ConfigMap/fragile", "1").await;
     });
@@ -270,17 +276,17 @@ fn recompiling_a_policy_delays_no_other_work() {
         world.hold_compiler_over(Some("EDITION=1"));
         world.apply(&widget("w", &json!({"fragile": true}))).await;
         let fails = async || condition(&world.look("Widget/w").await, "PolicyFallback")["status"] == "True";
-        world.until_meanwhile("it fails", fails).await;
+        world.until_meanwhile("the policy fails", fails).await;
         tokio::time::advance(Duration::from_secs(2)).await;
-        world.until_meanwhile("what served before is compiled", async || world.held() == (1, 1)).await;
+        world.until_meanwhile("the operator compiles the predecessor", async || world.held() == (1, 1)).await;
         let failing = until_state(world, "own", "Active").await;
-        assert_eq!(failing["status"]["version"], "2.0.0", "nothing is put aside before something can take its place");
+        assert_eq!(failing["status"]["version"], "2.0.0", "no quarantine starts before the predecessor is loaded");
         world.apply(&settings("logs", "{name: agent, settings: {logLevel: DEBUG}}")).await;
         let serves = async || {
             let all = world.list_in(kaos_tests::harness::kinds::Kind::named("PolicyRevision"), "kaos-system").await;
             all.iter().any(|it| it["spec"]["source"]["configMap"] == "logs" && it["status"]["state"] == "Active")
         };
-        world.until_meanwhile("another package is let in", serves).await;
+        world.until_meanwhile("another package serves", serves).await;
         world.hold_compiler_over(None);
         let aside = until_state(world, "own", "Quarantined").await;
         assert_eq!(name(&aside), name(&failing));

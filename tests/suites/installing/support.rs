@@ -127,7 +127,7 @@ pub(crate) async fn until_state(world: &World, source: &str, state: &str) -> Val
     revisions(world, source).await.into_iter().find(|revision| revision["status"]["state"] == state).unwrap()
 }
 
-/// Returns the names of the ConfigMaps in a namespace that the operator has read since the journal was cleared. A name
+/// Returns the names of the ConfigMaps that the operator has read in a namespace since the journal was cleared. A name
 /// appears once for each read.
 pub(crate) fn read_in(world: &World, namespace: &str) -> Vec<String> {
     let asked = world.requests(Sort::Read).into_iter().map(|entry| entry.attempt);
@@ -143,12 +143,12 @@ pub(crate) async fn retry(world: &World, revision: &Value) {
     world.patch(&at, &json!({"metadata": {"annotations": {"kaos.tools/retry": "please"}}})).await;
 }
 
-/// Asserts that an operator writes nothing when it restarts on a cluster where all work is done.
+/// Restarts the operator on a settled cluster. Asserts that the new operator writes nothing.
 pub(crate) async fn restart_writes_nothing(world: &World) {
     world.forget_requests();
     world.restart().await;
     world.quiet().await;
-    assert_eq!(world.writes(), [""; 0], "a settled cluster stays as it is");
+    assert_eq!(world.writes(), [""; 0], "a settled cluster does not change");
 }
 
 /// Waits until a Widget's ConfigMap contains this edition. Returns the ConfigMap.
@@ -158,8 +158,12 @@ pub(crate) async fn until_edition(world: &World, config_map: &str, edition: &str
         .await
 }
 
-/// Waits until the operator has written the deleted record of an active revision again.
+/// Waits until the operator has written the record of an active revision again after a user deleted the record.
 pub(crate) async fn until_written_again(world: &World, source: &str, record: &Value) {
     let is_new = |it: &Value| uid(it) != uid(record) && it["status"]["state"] == "Active";
-    world.until_true("it is written again", async || revisions(world, source).await.iter().any(is_new)).await;
+    world
+        .until_true("the operator has written the record again", async || {
+            revisions(world, source).await.iter().any(is_new)
+        })
+        .await;
 }

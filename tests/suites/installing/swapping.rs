@@ -57,14 +57,18 @@ fn a_settings_package_changes_the_children() {
         define(world).await;
         world.apply(&package("widgets", "1", "settings: {size: 2}")).await;
         world.apply(&widget("w", &json!({}))).await;
-        world.until("the package's own settings hold", "ConfigMap/w", |live| live["data"]["size"] == "2").await;
+        world.until("the settings of the package apply", "ConfigMap/w", |live| live["data"]["size"] == "2").await;
         world.apply(&settings("larger", "{name: widget, scope: {namespaces: [elsewhere]}, settings: {size: 7}}")).await;
         world.apply(&namespace("elsewhere")).await;
         world.apply(&widget_in("elsewhere", "w", &json!({}))).await;
-        world.until("they hold elsewhere", "elsewhere:ConfigMap/w", |live| live["data"]["size"] == "7").await;
+        world
+            .until("the settings apply in the other namespace", "elsewhere:ConfigMap/w", |live| {
+                live["data"]["size"] == "7"
+            })
+            .await;
         assert_eq!(world.look("ConfigMap/w").await["data"]["size"], "2");
         world.delete("kaos-system:ConfigMap/larger").await;
-        world.until("they hold no longer", "elsewhere:ConfigMap/w", |live| live["data"]["size"] == "2").await;
+        world.until("the settings no longer apply", "elsewhere:ConfigMap/w", |live| live["data"]["size"] == "2").await;
     });
 }
 
@@ -76,12 +80,12 @@ fn edits_of_the_operators_config_map_apply_without_a_restart() {
         world.apply(&widget("w", &json!({}))).await;
         world.until("the default applies", "ConfigMap/w", |live| live["data"]["size"] == "1").await;
         world.apply(&own_config("5")).await;
-        world.until("its settings hold", "ConfigMap/w", |live| live["data"]["size"] == "5").await;
+        world.until("the settings of the ConfigMap apply", "ConfigMap/w", |live| live["data"]["size"] == "5").await;
         world.apply(&own_config("ten")).await;
         world.quiet().await;
-        assert_eq!(world.look("ConfigMap/w").await["data"]["size"], "5", "what does not fit is not used");
+        assert_eq!(world.look("ConfigMap/w").await["data"]["size"], "5", "invalid settings must not apply");
         world.apply(&own_config("6")).await;
-        world.until("what fits is", "ConfigMap/w", |live| live["data"]["size"] == "6").await;
+        world.until("valid settings apply", "ConfigMap/w", |live| live["data"]["size"] == "6").await;
     });
 }
 
@@ -92,7 +96,9 @@ fn policies_can_be_swapped_while_the_operators_config_map_is_invalid() {
         world.apply(&own_config("ten")).await;
         world.quiet().await;
         world.delete("kaos-system:ConfigMap/widgets").await;
-        world.until("nothing answers any more", "Widget/w", |widget| reason(widget, "Accepted") == "NoPolicy").await;
+        world
+            .until("no policy answers for the Widget", "Widget/w", |widget| reason(widget, "Accepted") == "NoPolicy")
+            .await;
     });
 }
 
@@ -110,20 +116,20 @@ fn edits_of_the_runtime_registry_apply_without_a_restart() {
         let runs =
             |image: &'static str| move |it: &Value| it["spec"]["template"]["spec"]["containers"][0]["image"] == image;
         let deployment = "Deployment/mcpserver-tools";
-        world.until("it runs what the registry says", deployment, runs("registry.example/own:1")).await;
+        world.until("the server runs the image of the registry", deployment, runs("registry.example/own:1")).await;
         world.until_ready("MCPServer/tools").await;
         world.apply(&runtimes("registry.example/own:2")).await;
-        world.until("a change takes effect", deployment, runs("registry.example/own:2")).await;
+        world.until("the changed image applies", deployment, runs("registry.example/own:2")).await;
         world.delete("kaos-system:ConfigMap/kaos-mcp-runtimes").await;
         let told = world
-            .until("it says what is missing", "MCPServer/tools", |told| {
+            .until("the status names the missing runtime", "MCPServer/tools", |told| {
                 condition(told, "Accepted")["status"] == "False"
             })
             .await;
         assert!(condition(&told, "Accepted")["message"].as_str().unwrap().contains("own"), "{told}");
-        assert!(runs("registry.example/own:2")(&world.look(deployment).await), "what exists stays as it is");
+        assert!(runs("registry.example/own:2")(&world.look(deployment).await), "the existing child stays unchanged");
         world.apply(&runtimes("registry.example/own:3")).await;
-        world.until("it goes on", deployment, runs("registry.example/own:3")).await;
+        world.until("the image of the restored registry applies", deployment, runs("registry.example/own:3")).await;
     });
 }
 

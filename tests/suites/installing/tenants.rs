@@ -19,8 +19,8 @@ use crate::support::{
     until_state, widget, widget_in,
 };
 
-/// A tenth of the size of an edition's compiled code, in bytes. A namespace may have `CODE` tenths, and all tenants
-/// together may have ten tenths more.
+/// A tenth of the size of an edition's compiled code, in bytes. The limit of a namespace is `CODE` times this size. The
+/// limit of all tenants together is `CODE` + 10 times this size.
 static TENTH: AtomicUsize = AtomicUsize::new(0);
 static CODE: AtomicUsize = AtomicUsize::new(0);
 
@@ -85,7 +85,11 @@ fn own(number: usize) -> String {
 
 /// Waits until the operator has read exactly these ConfigMaps of the namespace `greedy`.
 async fn until_read(world: &World, names: &[String]) {
-    world.until_true("what counts is read", async || read_in(world, "greedy").len() >= names.len()).await;
+    world
+        .until_true("the operator has read as many ConfigMaps as expected", async || {
+            read_in(world, "greedy").len() >= names.len()
+        })
+        .await;
     world.quiet().await;
     assert_eq!(read_in(world, "greedy"), names);
 }
@@ -125,7 +129,7 @@ fn a_repeatedly_edited_package_is_read_once_per_version() {
         until_edition(world, "ConfigMap/w", "6").await;
         world.quiet().await;
         let read = read_in(world, "test").into_iter().filter(|name| name == "own").count();
-        assert!((1..=5).contains(&read), "it was read {read} times");
+        assert!((1..=5).contains(&read), "the package was read {read} times");
     });
 }
 
@@ -153,7 +157,7 @@ fn an_unreadable_package_keeps_serving_and_delays_nothing() {
         world.delete("ConfigMap/w").await;
         until_edition(world, "ConfigMap/w", "1").await;
         world.apply(&package("widgets", "4", "")).await;
-        world.until_true("the next one serves", async || states(world, "widgets").await.len() == 2).await;
+        world.until_true("the next revision exists", async || states(world, "widgets").await.len() == 2).await;
         world.quiet().await;
         assert_eq!(states(world, "own").await, ["Active"]);
 
@@ -186,7 +190,11 @@ fn an_unreadable_package_keeps_its_recorded_state() {
         world.mend();
         // The operator reads the package again, and its revision stays in quarantine.
         world.forget_requests();
-        world.until_true("it is read", async || read_in(world, "test").contains(&"own".to_owned())).await;
+        world
+            .until_true("the operator has read the package", async || {
+                read_in(world, "test").contains(&"own".to_owned())
+            })
+            .await;
         world.quiet().await;
         let all = world.list_in(Kind::named("PolicyRevision"), "kaos-system").await;
         assert_eq!(all.len(), 2, "{all:?}");
@@ -218,7 +226,7 @@ fn a_policy_that_cannot_be_loaded_yet_delays_no_other_namespace() {
         assert!(told["status"]["message"].as_str().unwrap().contains("memory"), "{told}");
         world.pass_time(Duration::from_mins(5)).await;
         let after = world.look("ConfigMap/w").await;
-        assert_eq!(after, before, "what it was let in to replace makes nothing of its objects");
+        assert_eq!(after, before, "the policy for the cluster must not serve the objects of the unloaded policy");
 
         world.kill_compiler_over(None);
         world.delete("ConfigMap/w").await;

@@ -46,7 +46,7 @@ async fn port_is(world: &World, port: &str) {
 }
 
 async fn until_served_at(world: &World, service: &str, port: u32) {
-    world.until(&format!("it is served at {port}"), service, |it| it["spec"]["ports"][0]["port"] == port).await;
+    world.until(&format!("{service} has the port {port}"), service, |it| it["spec"]["ports"][0]["port"] == port).await;
 }
 
 #[test]
@@ -61,8 +61,8 @@ fn operator_settings_that_no_child_can_have_are_reported_before_use() {
         let events = world.events(OWN).await;
         let told = &events[0].2;
         assert!(events.len() == 1 && told.contains("ports[0].port: 70000") && told.contains("GADGET_PORT"), "{told}");
-        // The last good settings stay in effect, also for new objects and after a restart. The operator refuses no
-        // other package for this reason.
+        // The last good settings stay in effect, also for new objects and after a restart. The invalid settings do not
+        // make the operator refuse another package.
         world.restart().await;
         world.apply(&gadget("later", &json!({}))).await;
         until_served_at(world, "Service/later", 8080).await;
@@ -85,7 +85,7 @@ fn the_first_start_waits_for_operator_settings_that_no_child_can_have() {
         world.apply(&gadget("g", &json!({}))).await;
         world.spawn();
         let named = |missing: Vec<String>| missing.iter().any(|it| it.contains("GADGET_PORT"));
-        world.until_true("it says what it waits for", async || world.probe().ready().is_err_and(named)).await;
+        world.until_true("the operator says what it waits for", async || world.probe().ready().is_err_and(named)).await;
         world.until_warned(OWN, "BadSettings").await;
         assert!(world.look("Gadget/g").await["status"].is_null());
         port_is(world, "8080").await;
@@ -102,8 +102,8 @@ fn a_field_of_a_newer_server_is_passed_on_and_reported() {
         let refused = until_state(world, "tuned", "Refused").await;
         let message = refused["status"]["message"].as_str().unwrap();
         assert!(message.contains("Kubernetes 1.36 has no field"), "{message}");
-        // The cluster now reports a newer version, so its API server judges the field. The API server also judges the
-        // package that was refused before.
+        // The cluster now reports a newer version, so the operator leaves the judgement of the field to the API server.
+        // After a retry request, the operator accepts the package that it refused before.
         world.embedded().say_minor(37);
         retry(world, &refused).await;
         until_state(world, "tuned", "Active").await;
@@ -187,7 +187,7 @@ fn settings_of_a_namespace_wait_for_its_policy_to_be_loaded() {
             let all = crate::support::revisions(world, "sizes").await;
             all.iter().any(|it| it["status"]["state"] == "Pending" && it["status"]["reason"] == "NotLoaded")
         };
-        world.until_meanwhile("they wait for the policy", waits).await;
+        world.until_meanwhile("the settings wait for the policy", waits).await;
         world.hold_compiler_over(None);
         let refused = until_state(world, "sizes", "Refused").await;
         assert_eq!(refused["status"]["reason"], "BadSettings", "{refused}");
@@ -202,7 +202,7 @@ fn a_trial_of_a_namespaces_settings_delays_no_other_namespace() {
         let mut ports = settings("ports", "{name: gadget, settings: {port: 4999}}");
         ports["metadata"]["namespace"] = json!("test");
         world.apply(&ports).await;
-        world.until_meanwhile("they are being tried", async || hold.is_met()).await;
+        world.until_meanwhile("the operator tries the settings", async || hold.is_met()).await;
         world.apply(&package("widgets", "4", "")).await;
         let serves = async || {
             let all = crate::support::revisions(world, "widgets").await;
@@ -226,7 +226,7 @@ fn a_trial_of_the_operators_settings_delays_nothing_else() {
         until_state(world, "widgets", "Active").await;
         let hold = Hold::at(4998);
         port_is(world, "4998").await;
-        world.until_meanwhile("they are being tried", async || hold.is_met()).await;
+        world.until_meanwhile("the operator tries the settings", async || hold.is_met()).await;
         // Meanwhile, a new version of another package starts to serve. After a user deletes this package, the version
         // stops serving.
         world.apply(&package("widgets", "2", "")).await;
@@ -236,11 +236,11 @@ fn a_trial_of_the_operators_settings_delays_nothing_else() {
         };
         world.until_meanwhile("another package serves", async || is("Active").await).await;
         world.delete("kaos-system:ConfigMap/widgets").await;
-        world.until_meanwhile("it is gone", async || is("Superseded").await).await;
+        world.until_meanwhile("the deleted package no longer serves", async || is("Superseded").await).await;
         // Until the operator has tried the new settings, the previous settings stay in effect.
         world.apply(&gadget("later", &json!({}))).await;
         let is_served = async || world.look("Service/later").await["spec"]["ports"][0]["port"] == 8080;
-        world.until_meanwhile("the last good settings hold", is_served).await;
+        world.until_meanwhile("the last good settings apply", is_served).await;
         drop(hold);
         until_served_at(world, "Service/g", 4998).await;
         until_served_at(world, "Service/later", 4998).await;

@@ -1,7 +1,7 @@
 //! A policy changes repeatedly while users edit many Agents.
 //!
-//! `KAOS_SWAP_AGENTS` sets the number of Agents. If it is set, one change in five is broken. `tests/run swap` uses
-//! 2,000 Agents.
+//! `KAOS_SWAP_AGENTS` sets the number of Agents. If this variable is set, one policy change in five is broken.
+//! `tests/run swap` uses 2,000 Agents.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -145,7 +145,7 @@ async fn until_settled(world: &World, edition: u32) {
             true
         })
         .await;
-    world.until_true("nothing is left to do", async || world.probe().queue().0 == 0).await;
+    world.until_true("the queue is empty", async || world.probe().queue().0 == 0).await;
     world.quiet().await;
 }
 
@@ -204,7 +204,7 @@ fn policies_swapped_every_second_under_load_give_no_mixed_answer() {
                     Fate::PutAside => !is_fragile(number),
                 };
                 assert!(may || !made, "{} was made by {edition}: {:?}", name(number), candidate.fate);
-                assert!(may || !told, "{} told of {edition}", name(number));
+                assert!(may || !told, "the status of {} named {edition}", name(number));
             }
         }
         let last = &candidates.last().unwrap().1.digest;
@@ -217,13 +217,13 @@ fn policies_swapped_every_second_under_load_give_no_mixed_answer() {
             let has = deployment.to_string().contains(&format!("{{\"name\":\"EDITS\",\"value\":\"{edits}\"}}"));
             assert!(has, "edit {edits} is not in {deployment}");
         }
-        // Restart the operator. If it has no work, the last edition has served the last edits.
+        // Restart the operator. If the new operator has no work, the last edition has served the last edits.
         world.forget_requests();
         world.restart().await;
-        world.until_true("nothing is left to do", async || world.probe().queue().0 == 0).await;
+        world.until_true("the queue is empty", async || world.probe().queue().0 == 0).await;
         world.quiet().await;
         assert_eq!(world.writes(), [""; 0]);
         let editions = seen.editions.values().map(BTreeSet::len).max().unwrap_or_default();
-        println!("{count} Agents, {changes} changes; one Deployment was of up to {editions} editions");
+        println!("{count} Agents, {changes} changes; one Deployment showed up to {editions} editions");
     });
 }

@@ -17,8 +17,8 @@ fn cannot_be_written(world: &World, record: &Value) {
     world.break_it(writes.fail(Failure::Server(500)));
 }
 
-/// Installs the first edition for the cluster and the second edition for the namespace `canary`. Both namespaces have a
-/// Widget.
+/// Installs the first edition for the cluster and the second edition for the namespace `canary`. Creates a Widget for
+/// each of the two editions.
 async fn two_places_are_served(world: &World) {
     define(world).await;
     world.apply(&namespace("canary")).await;
@@ -86,7 +86,7 @@ fn an_unloadable_policy_keeps_its_place_although_its_record_cannot_be_written() 
         policies_are_looked_after(world).await;
         world.mend();
         world
-            .until_true("it is told", async || {
+            .until_true("the revision reports that the operator cannot load it", async || {
                 revisions(world, "canary").await.iter().any(|it| it["status"]["reason"] == "NotLoaded")
             })
             .await;
@@ -126,9 +126,9 @@ fn only_the_record_that_cannot_be_deleted_stays() {
         }
         world.until_hit().await;
         let left = async || revisions(world, "widgets").await;
-        world.until_true("the others go", async || left().await.len() == 4).await;
+        world.until_true("the other records are deleted", async || left().await.len() == 4).await;
         assert!(left().await.iter().any(|it| name(it) == name(&record)));
         world.mend();
-        world.until_true("it goes, too", async || left().await.len() == 3).await;
+        world.until_true("the last record is deleted, too", async || left().await.len() == 3).await;
     });
 }

@@ -15,7 +15,7 @@ use crate::support::{
 async fn second_edition_keeps(world: &World) -> String {
     first_edition_serves(world, &json!({})).await;
     world.apply(&package("widgets", "2 keeps", "")).await;
-    let kept = world.until("it is made", "ConfigMap/w-kept", |kept| !kept.is_null()).await;
+    let kept = world.until("ConfigMap/w-kept exists", "ConfigMap/w-kept", |kept| !kept.is_null()).await;
     until_edition(world, "ConfigMap/w", "2").await;
     uid(&kept).to_owned()
 }
@@ -24,8 +24,11 @@ async fn second_edition_keeps(world: &World) -> String {
 /// object and the status of the revision show the fallback.
 async fn until_stood_in(world: &World) -> Value {
     until_edition(world, "ConfigMap/w", "1").await;
-    let told =
-        world.until("it is told", "Widget/w", |widget| condition(widget, "PolicyFallback")["status"] == "True").await;
+    let told = world
+        .until("the condition PolicyFallback of Widget/w is True", "Widget/w", |widget| {
+            condition(widget, "PolicyFallback")["status"] == "True"
+        })
+        .await;
     assert!(condition(&told, "PolicyFallback")["message"].as_str().unwrap().contains("cannot be loaded"), "{told}");
     let withheld = until_state(world, "widgets", "Active").await;
     assert_eq!(withheld["status"]["reason"], "NotLoaded", "{withheld}");
@@ -43,7 +46,7 @@ fn the_predecessor_of_an_unloadable_revision_serves_as_fallback_only() {
         assert!(message.contains("DoesNotCompile") && message.contains("rollback"), "{message}");
         world.until_warned(&format!("kaos-system:PolicyRevision/{}", name(&withheld)), "NotLoaded").await;
         world.quiet().await;
-        assert_eq!(uid(&world.look("ConfigMap/w-kept").await), kept, "what stands in deletes nothing");
+        assert_eq!(uid(&world.look("ConfigMap/w-kept").await), kept, "the fallback deletes nothing");
 
         world.restart().await;
         until_stood_in(world).await;
@@ -109,7 +112,7 @@ fn a_package_in_conflict_keeps_waiting_for_an_unloadable_revision() {
         let waits = until_state(world, "younger", "Conflict").await;
         assert_eq!(waits["status"]["reason"], "PlaceTaken", "{waits}");
         world.quiet().await;
-        assert_eq!(world.look("ConfigMap/w").await, before, "nothing is made otherwise");
+        assert_eq!(world.look("ConfigMap/w").await, before, "the child did not change");
 
         world.refuse_to_compile(None);
         world.restart().await;
@@ -130,7 +133,7 @@ fn a_revision_that_no_longer_fits_the_admitted_ones_delays_nothing() {
         world.restart().await;
         let withheld = until_stood_in(world).await;
         world.apply(&settings("sizes", "{name: widget, settings: {size: 5}}")).await;
-        world.until("they hold", "ConfigMap/w", |live| live["data"]["size"] == "5").await;
+        world.until("the settings apply", "ConfigMap/w", |live| live["data"]["size"] == "5").await;
         world.refuse_to_compile(None);
         retry(world, &withheld).await;
         until_told(world, "widgets", "BadSettings").await;
@@ -140,10 +143,10 @@ fn a_revision_that_no_longer_fits_the_admitted_ones_delays_nothing() {
         until_stood_in(world).await;
         until_told(world, "widgets", "BadSettings").await;
         world.apply(&settings("sizes", "{name: widget, settings: {size: 6}}")).await;
-        world.until("others come", "ConfigMap/w", |live| live["data"]["size"] == "6").await;
+        world.until("the changed settings apply", "ConfigMap/w", |live| live["data"]["size"] == "6").await;
 
         world.apply(&settings("sizes", "{name: widget, settings: {size: 2}}")).await;
-        world.until("they go with it", "ConfigMap/w", |live| live["data"]["size"] == "2").await;
+        world.until("the new settings apply", "ConfigMap/w", |live| live["data"]["size"] == "2").await;
         world.restart().await;
         until_edition(world, "ConfigMap/w", "2").await;
         assert_eq!(until_state(world, "widgets", "Active").await["status"]["reason"], "Active");
@@ -161,7 +164,9 @@ fn a_rollback_from_an_unloadable_revision_deletes_its_children() {
         world.until_gone("ConfigMap/w-kept").await;
         until_state(world, "widgets", "Superseded").await;
         world
-            .until("it answers in its own right", "Widget/w", |widget| condition(widget, "PolicyFallback").is_null())
+            .until("the first edition serves, but not as a fallback", "Widget/w", |widget| {
+                condition(widget, "PolicyFallback").is_null()
+            })
             .await;
         assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1");
     });
@@ -186,7 +191,7 @@ fn a_revision_with_lost_bytes_serves_again_once_they_are_back() {
 
         world.apply(&package("widgets", "2 keeps", "")).await;
         until_edition(world, "ConfigMap/w", "2").await;
-        world.until("they are kept", &bytes, |bytes| !bytes.is_null()).await;
+        world.until("the bytes are stored again", &bytes, |bytes| !bytes.is_null()).await;
         world.patch("kaos-system:ConfigMap/widgets", &empty).await;
         until_state(world, "widgets", "Refused").await;
         world.restart().await;
@@ -203,17 +208,25 @@ fn settings_with_lost_bytes_are_reported_and_apply_again_once_they_are_back() {
         let sizes = settings("sizes", "{name: widget, settings: {size: 5}}");
         world.apply(&sizes).await;
         let is_five = |live: &Value| live["data"]["size"] == "5";
-        world.until("they hold", "ConfigMap/w", is_five).await;
+        world.until("the settings apply", "ConfigMap/w", is_five).await;
         let active = until_state(world, "sizes", "Active").await;
         world.patch("kaos-system:ConfigMap/sizes", &json!({"data": null})).await;
         until_state(world, "sizes", "Refused").await;
         world.stop_all().await;
         world.delete(&format!("kaos-system:ConfigMap/{}", name(&active))).await;
         world.start().await;
-        world.until("it is told", "Widget/w", |widget| condition(widget, "PolicyFallback")["status"] == "True").await;
+        world
+            .until("the condition PolicyFallback of Widget/w is True", "Widget/w", |widget| {
+                condition(widget, "PolicyFallback")["status"] == "True"
+            })
+            .await;
         world.apply(&sizes).await;
-        world.until("it is told no longer", "Widget/w", |widget| condition(widget, "PolicyFallback").is_null()).await;
-        world.until("they hold again", "ConfigMap/w", is_five).await;
+        world
+            .until("the status no longer reports a fallback", "Widget/w", |widget| {
+                condition(widget, "PolicyFallback").is_null()
+            })
+            .await;
+        world.until("the settings apply again", "ConfigMap/w", is_five).await;
     });
 }
 
@@ -226,12 +239,14 @@ fn the_deleted_record_of_an_unloadable_revision_is_written_again() {
         let withheld = until_stood_in(world).await;
         retry(world, &withheld).await;
         let at = format!("kaos-system:PolicyRevision/{}", name(&withheld));
-        world.until("it was tried", &at, |record| record["status"]["retried"] == "please").await;
+        world
+            .until("the operator has handled the retry request", &at, |record| record["status"]["retried"] == "please")
+            .await;
         world.delete(&at).await;
         until_written_again(world, "widgets", &withheld).await;
         until_stood_in(world).await;
         world.quiet().await;
-        assert_eq!(uid(&world.look("ConfigMap/w-kept").await), kept, "what stands in deletes nothing");
+        assert_eq!(uid(&world.look("ConfigMap/w-kept").await), kept, "the fallback deletes nothing");
 
         world.refuse_to_compile(None);
         retry(world, &withheld).await;

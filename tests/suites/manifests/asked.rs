@@ -11,7 +11,7 @@ pub(crate) fn otherwise(asked: &Value, stored: &Value) -> Option<String> {
 
 /// Fields that a server drops if their feature gate is disabled. Only the server knows its feature gates.
 const GATED: [&str; 2] = ["schedulingGroup", "stopSignal"];
-/// Each entry is a deprecated alias and the current field. The server keeps both fields equal.
+/// Each entry contains a deprecated alias and the current field. The server keeps both fields equal.
 const OLDER: [(&str, &str); 1] = [("serviceAccount", "serviceAccountName")];
 
 /// Returns whether two values differ. If they differ, `path` becomes the path of the differing field.
@@ -42,7 +42,7 @@ fn differs(asked: &Value, stored: &Value, path: &mut String) -> bool {
         // These values are quantities. The server stores both `1000m` and the number 1 as `1`.
         (Value::Number(_) | Value::String(_), Value::String(_)) if is_amount(path) => {}
         (Value::String(asked), _) if asked.is_empty() => {}
-        // For the port 0, the server fills in the port's number.
+        // If `targetPort` is 0, the server stores the Service's port instead.
         (Value::Number(asked), _) if path.ends_with("targetPort") && asked.as_i64() == Some(0) => {}
         (Value::Number(asked), _) if path.contains("Probe") && asked.as_f64() == Some(0.0) => {}
         (asked, stored) => return asked != stored,

@@ -1,4 +1,5 @@
-//! Generates objects from the schemas of their kinds. If a kind leaves a field open, uses Kubernetes' own types.
+//! Generates objects from the schemas of their kinds. If a schema leaves a field open, the generator uses Kubernetes'
+//! own type for the field.
 
 use std::collections::BTreeMap;
 
@@ -154,7 +155,7 @@ impl Maker<'_> {
                 (0..count).map(|_| self.value(&schema["items"], of, field, depth + 1)).collect()
             }
             Some("object") if schema["properties"].is_object() => {
-                // Below a field of a kind, use the field's name instead of the type's name.
+                // Inside a type of Kubernetes, keep this type's name as the context. Elsewhere, use the field's name.
                 let is_type =
                     of.starts_with(|c: char| c.is_ascii_uppercase()) && !self.generator.kinds.contains_key(of);
                 self.object(schema, if is_type { of } else { field }, depth)
@@ -216,7 +217,7 @@ impl Maker<'_> {
     }
 
     /// Handles types that need exactly one of several fields. Returns these fields, and the chosen field. Returns
-    /// `None` for some objects, so that they get two of the fields, or none.
+    /// `None` for some objects, so that these objects get two of the fields, or none.
     fn variant(&mut self, schema: &Value, of: &str) -> Option<(Vec<String>, String)> {
         const COMMON: [&str; 11] = [
             "emptyDir",

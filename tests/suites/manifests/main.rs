@@ -1,6 +1,6 @@
 //! Random objects of three kinds on a real API server. If the policy or the host refuses an object, the refusal must
-//! have the path of the violation, and the server must reject the object or its manifests, too. Otherwise the server
-//! must accept the manifests and store them as requested.
+//! have the path of the violation. The server must then reject the object or its manifests, too. If nothing is refused,
+//! the server must accept the manifests and store them as requested.
 //!
 //! The tests leave out facts that only a cluster knows: quotas, webhooks and names that are already in use.
 //!
@@ -9,10 +9,7 @@
 //! | `generate` | generates objects from the schemas of their kinds and of Kubernetes' own types |
 //! | `words` | valid and invalid values for fields |
 //! | `server` | the API server: dry runs, applying, reading |
-//! | `asked` | compares a stored object with the requested one |
-//! | `run` | one object from its generation to the end |
-//! | `immutable` | changes that a plan knows the server would reject |
-//! | `recordings` | the recordings that the embedded cluster is tested with, made again |
+//! | `recordings` | repeats the recordings that the tests of the embedded cluster use |
 //! | `asked` | compares a stored object with the requested object |
 //! | `run` | generates one object and checks everything about it |
 //! | `immutable` | changes for which a plan predicts that the server rejects them |
@@ -67,7 +64,12 @@ async fn manifests_that_pass_the_checks_are_accepted_unchanged_by_the_api_server
         object += 1;
     }
     println!("{}", run.summary(begin.elapsed()));
-    assert!(run.wrong.is_empty(), "seed {seed}: {} objects end otherwise\n{}", run.wrong.len(), run.wrong.join("\n\n"));
+    assert!(
+        run.wrong.is_empty(),
+        "seed {seed}: {} objects have a wrong outcome\n{}",
+        run.wrong.len(),
+        run.wrong.join("\n\n")
+    );
     if only.is_none() {
         run.has_seen_everything();
     }

@@ -1,5 +1,5 @@
-//! Records the answers of a real API server again, and compares them with the recordings that the embedded cluster is
-//! tested with. `UPDATE_GOLDEN=1` writes the recordings.
+//! Records the answers of a real API server again, and compares them with the recordings that the tests of the embedded
+//! cluster use. `UPDATE_GOLDEN=1` writes the recordings.
 
 #[path = "../../../host/cluster/tests/recorded/normal.rs"]
 mod normal;
@@ -40,7 +40,7 @@ fn written(value: &Value) -> String {
     String::from_utf8(text).unwrap() + "\n"
 }
 
-/// Sends a step, and returns the answer of the server as it is.
+/// Sends the request of a step. Returns the server's response unchanged.
 async fn send(client: &Client, step: &Value) -> Value {
     let (verb, path) = step["do"].as_object().unwrap().iter().next().unwrap();
     let (method, content_type) = content_type(verb);
@@ -95,8 +95,8 @@ async fn play(client: &Client, scenarios: &[Value]) -> Value {
     answers.into()
 }
 
-/// Sorts the managed fields by manager. The server sorts them by the second of the last write, and a slow machine needs
-/// more seconds.
+/// Sorts the managed fields by manager. The server sorts them by the time of the last write in seconds, and these times
+/// differ on a slow machine.
 fn with_sorted_managers(mut answer: Value) -> Value {
     let sort = |object: &mut Value| {
         if let Some(managers) = object["metadata"]["managedFields"].as_array_mut() {
@@ -111,7 +111,7 @@ fn with_sorted_managers(mut answer: Value) -> Value {
     answer
 }
 
-/// Compares answers step by step in their comparable form.
+/// Compares the answers to each step. Ignores the order of managed fields, and values that differ between runs.
 fn differences(scenarios: &[Value], stored: &Value, answers: &Value) -> String {
     let mut report = String::new();
     for scenario in scenarios {
@@ -161,7 +161,7 @@ async fn a_ready_deployment_of_the_embedded_cluster_is_that_of_this_cluster() {
     world.apply_as("one", &web).await.unwrap();
     // The controller reports the end of the rollout after the last pod is ready.
     let is_complete = |now: &Value| has_condition(now, |it| it["reason"] == "NewReplicaSetAvailable");
-    let deployment = world.until("it is complete", "Deployment/web", is_complete).await;
+    let deployment = world.until("the rollout is complete", "Deployment/web", is_complete).await;
     let set = world.owned("Deployment/web", "ReplicaSet").await.remove(0);
     let record = json!({"deployment": deployment, "replicaset": set});
     let at = folder.join("ready.json");

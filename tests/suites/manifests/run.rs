@@ -1,4 +1,4 @@
-//! Generates objects, and checks what the policy, the host and the server do with each of them.
+//! Generates objects, and checks what the policy, the host and the server do with each object.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -83,7 +83,7 @@ impl Run {
         let admission = self.catalogue.admit("kaos.tools", &kind, &mut object);
         if !admission.violations.is_empty() {
             if admission.violations.iter().any(|violation| violation.path.is_empty()) {
-                self.wrong(number, "refused without a place", &asked);
+                self.wrong(number, "refused, but the refusal names no path", &asked);
             }
             return self.end("refused by the kind's schema");
         }
@@ -117,7 +117,11 @@ impl Run {
                     done.push(manifest);
                     if let Some(path) = otherwise(manifest, &stored) {
                         let kind = &manifest["kind"];
-                        self.wrong(number, &format!("{kind}{path} is stored otherwise\n{manifest}\n{stored}"), asked);
+                        self.wrong(
+                            number,
+                            &format!("the server stores another value at {kind}{path}\n{manifest}\n{stored}"),
+                            asked,
+                        );
                     }
                 }
                 // A flag of the server decides whether this field is allowed.
@@ -139,7 +143,7 @@ impl Run {
     async fn refused(&mut self, number: u64, refusal: &Refusal, is_taken: bool, (object, asked): (&Value, &Value)) {
         let Refusal::Invalid(violations) = refusal else { return self.end("waits, or is not supported") };
         if violations.is_empty() || violations.iter().any(|violation| violation.path.is_empty()) {
-            self.wrong(number, &format!("refused without a place: {violations:?}"), asked);
+            self.wrong(number, &format!("refused, but the refusal names no path: {violations:?}"), asked);
         }
         let kind = object["kind"].as_str().unwrap();
         let unchecked = self.renderers[kind].unchecked.render(object, &beside()).unwrap();
@@ -157,9 +161,13 @@ impl Run {
         // typing error.
         let values = self.renderers[kind].values_alone.render(object, &beside()).unwrap();
         if values.planned().is_some() {
-            return self.end("refused for a field that the server passes over");
+            return self.end("refused for a field that the server ignores");
         }
-        self.wrong(number, &format!("refused here, and taken there: {violations:?}"), asked);
+        self.wrong(
+            number,
+            &format!("refused by the policy or the host, but accepted by the server: {violations:?}"),
+            asked,
+        );
     }
 
     /// Returns a summary of the outcomes of all objects.
@@ -176,7 +184,7 @@ impl Run {
         )
     }
 
-    /// Asserts that both main outcomes occurred. Without them, the run proves nothing.
+    /// Asserts that both main outcomes occurred. Without both outcomes, the run proves nothing.
     pub(crate) fn has_seen_everything(&self) {
         for end in ["applied as asked", "refused as the server refuses it"] {
             assert!(self.ends.get(end).is_some_and(|count| *count > 0), "no object was {end}");

@@ -74,7 +74,11 @@ fn a_token_for_an_audience_without_privilege_or_setting_is_refused() {
         let own = agent("own", "llm", &json!({"podSpec": {"volumes": [volume]}}));
         w.apply_all(&[model_api("llm"), own, with_account()]).await;
         let told = async |which: &str| {
-            let told = w.until("it is refused", which, |it| reason(it, "Accepted") == "InvalidSpec").await;
+            let told = w
+                .until("the condition Accepted has the reason InvalidSpec", which, |it| {
+                    reason(it, "Accepted") == "InvalidSpec"
+                })
+                .await;
             condition(&told, "Accepted")["message"].as_str().unwrap().to_owned()
         };
         let message = told("Agent/own").await;

@@ -46,8 +46,8 @@ fn e1_the_time_between_retries_grows_to_a_maximum() {
         w.pass_time(Duration::from_secs(400)).await;
         let waited = intervals(w, "web");
         assert!(waited.len() >= 8, "{waited:?}");
-        assert!(waited[4] > waited[0] * 2, "it does not grow: {waited:?}");
-        assert!(waited.iter().all(|time| *time <= 45_000), "it has no cap: {waited:?}");
+        assert!(waited[4] > waited[0] * 2, "the backoff does not grow: {waited:?}");
+        assert!(waited.iter().all(|time| *time <= 45_000), "the backoff has no maximum: {waited:?}");
         let capped = &waited[waited.len() - 4..];
         assert!(capped.windows(2).any(|pair| pair[0] != pair[1]), "there is no jitter: {waited:?}");
     });
@@ -71,8 +71,10 @@ fn e5_after_a_success_the_backoff_starts_small_again() {
             w.forget_requests();
             w.break_it(Fault::on_writes().of("deployments").fail(FAILS).times(6));
             w.apply(&web_with(&json!({"image": format!("registry.example/gadget:{round}")}))).await;
-            w.until("it got there", "Deployment/web", |now| image(now) == format!("registry.example/gadget:{round}"))
-                .await;
+            w.until("the Deployment has the image of this round", "Deployment/web", |now| {
+                image(now) == format!("registry.example/gadget:{round}")
+            })
+            .await;
             w.until_ready("Gadget/web").await;
             let waited = intervals(w, "web");
             assert!(waited[0] * 4 < *waited.last().unwrap(), "round {round}: {waited:?}");
@@ -102,7 +104,10 @@ fn e11_retry_later_check_and_rest_are_distinguished() {
     play(Scenario::embedded("the test counts passes").tuned(resync), async |w| {
         // The operator retries a refusal later.
         w.apply(&web_with(&json!({"does": "refuse"}))).await;
-        w.until("it is refused", "Gadget/web", |gadget| reason(gadget, "Accepted") == "InvalidSpec").await;
+        w.until("Gadget/web has the reason InvalidSpec for Accepted", "Gadget/web", |gadget| {
+            reason(gadget, "Accepted") == "InvalidSpec"
+        })
+        .await;
         w.quiet().await;
         let (passed, retried) = (passes(w), retries(w));
         w.pass_time(Duration::from_secs(1000)).await;
@@ -134,8 +139,8 @@ fn e12_a_failing_object_delays_no_other() {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         let (bad, web) = (intervals(w, "bad"), intervals(w, "web"));
-        assert!(!web.is_empty(), "it did not fail twice");
-        assert!(web.iter().all(|time| *time * 4 < *bad.last().unwrap()), "{web:?} beside {bad:?}");
+        assert!(!web.is_empty(), "the writes of Deployment web did not fail twice");
+        assert!(web.iter().all(|time| *time * 4 < *bad.last().unwrap()), "{web:?} and {bad:?}");
         assert!(!is_ready(&w.look("Gadget/bad").await));
     });
 }
@@ -156,6 +161,6 @@ fn e1_a_repeatedly_deleted_child_is_created_at_a_limited_rate_and_reported() {
         let told = w.events("Gadget/web").await.into_iter().filter(|(_, reason, _)| reason == "ChildUndone").count();
         assert_eq!(told, 1);
         w.until_ready("Gadget/web").await;
-        w.until("it is there", "Service/web", |service| !service.is_null()).await;
+        w.until("Service/web exists", "Service/web", |service| !service.is_null()).await;
     });
 }

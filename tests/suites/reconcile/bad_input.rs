@@ -103,7 +103,7 @@ fn malformed_objects_that_appear_later_heal_after_a_fix() {
             "Agent/model-is-number",
             "Agent/old-fields",
         ];
-        w.until_all("they are ready", &mended, |all| all.iter().all(is_ready)).await;
+        w.until_all("the objects are ready", &mended, |all| all.iter().all(is_ready)).await;
     });
 }
 
@@ -114,21 +114,30 @@ const MODELS: &str = "CustomResourceDefinition/modelapis.kaos.tools";
 fn a_deleted_and_recreated_definition_is_watched_without_a_restart() {
     play(Scenario::embedded("definitions are shared on a real control plane"), async |w| {
         w.apply_all(&[web(), model_api("llm"), agent("a", "llm", &json!({}))]).await;
-        w.until_all("all are ready", &["Gadget/web", "ModelAPI/llm", "Agent/a"], |all| all.iter().all(is_ready)).await;
+        w.until_all("all objects are ready", &["Gadget/web", "ModelAPI/llm", "Agent/a"], |all| {
+            all.iter().all(is_ready)
+        })
+        .await;
         for definition in [GADGETS, MODELS] {
             w.delete(definition).await;
             w.until_gone(definition).await;
         }
-        w.until_all("the children went along", &CHILDREN, |all| all.iter().all(Value::is_null)).await;
-        w.until_true("a metric says so", async || {
+        w.until_all("the children are deleted, too", &CHILDREN, |all| all.iter().all(Value::is_null)).await;
+        w.until_true("a metric reports that the kind is not served", async || {
             w.counted("kaos_operator_watch_state", &["kind=\"Gadget\"", "state=\"unserved\""]) >= 1.0
         })
         .await;
-        w.until("the Agent says so", "Agent/a", |agent| condition(agent, "Resolved")["status"] == "False").await;
+        w.until("the Agent reports the missing ModelAPI", "Agent/a", |agent| {
+            condition(agent, "Resolved")["status"] == "False"
+        })
+        .await;
         assert!(!w.look("Deployment/agent-a").await.is_null());
         w.install_definitions(false).await.unwrap();
         w.apply_all(&[web(), model_api("llm")]).await;
-        w.until_all("all are ready", &["Gadget/web", "ModelAPI/llm", "Agent/a"], |all| all.iter().all(is_ready)).await;
+        w.until_all("all objects are ready", &["Gadget/web", "ModelAPI/llm", "Agent/a"], |all| {
+            all.iter().all(is_ready)
+        })
+        .await;
     });
 }
 
@@ -139,7 +148,7 @@ fn definitions_that_are_installed_after_the_start_are_served() {
         w.pass_time(Duration::from_secs(30)).await;
         w.install_definitions(false).await.unwrap();
         w.apply_all(&[web(), model_api("llm")]).await;
-        w.until_all("both are ready", &["Gadget/web", "ModelAPI/llm"], |all| all.iter().all(is_ready)).await;
+        w.until_all("both objects are ready", &["Gadget/web", "ModelAPI/llm"], |all| all.iter().all(is_ready)).await;
         assert!(w.probe().ready().is_ok());
     });
 }
@@ -183,7 +192,8 @@ fn a_namespace_deleted_during_a_pass_ends_and_can_be_recreated() {
         assert_eq!(w.probe().queue().0, 0);
         w.apply(&namespace("test")).await;
         w.apply_all(&[web(), model_api("llm"), agent("a", "llm", &json!({}))]).await;
-        let all = w.until_all("all are ready", &["Gadget/web", "Agent/a"], |all| all.iter().all(is_ready)).await;
+        let all =
+            w.until_all("all objects are ready", &["Gadget/web", "Agent/a"], |all| all.iter().all(is_ready)).await;
         assert_eq!(all[0]["metadata"]["finalizers"], json!([FINALIZER]));
     });
 }
@@ -193,19 +203,19 @@ fn an_unavailable_server_restarts_no_pod() {
     play(Scenario::embedded("the test revokes rights"), async |w| {
         let boss = agent("boss", "llm", &json!({"agentNetwork": {"access": ["worker"]}}));
         w.apply_all(&[model_api("llm"), agent("worker", "llm", &json!({})), boss]).await;
-        w.until_all("both are ready", &["Agent/boss", "Agent/worker"], |all| all.iter().all(is_ready)).await;
+        w.until_all("both objects are ready", &["Agent/boss", "Agent/worker"], |all| all.iter().all(is_ready)).await;
         w.quiet().await;
         let (before, rollouts) = (w.look("Deployment/agent-boss").await, w.rollouts("agent-boss").await);
-        // The API server must behave as if it had restarted and not loaded its roles yet.
+        // Make the API server behave as if it had restarted and not loaded its roles yet.
         w.embedded().authorise(|attempt| attempt.user != OPERATOR || attempt.verb.is_write());
         w.embedded().cut_watches();
-        w.until_true("it is told", async || {
+        w.until_true("a metric reports the missing right", async || {
             w.counted("kaos_operator_watch_state", &["kind=\"Agent\"", "state=\"forbidden\""]) >= 1.0
         })
         .await;
         w.pass_time(Duration::from_secs(20)).await;
         w.embedded().allow_everything();
-        w.until_true("it is over", async || {
+        w.until_true("a metric reports that the watch works again", async || {
             w.counted("kaos_operator_watch_state", &["kind=\"Agent\"", "state=\"synced\""]) >= 1.0
         })
         .await;
@@ -230,8 +240,10 @@ fn revoked_rights_are_reported_and_heal_once_they_are_back() {
             + w.counted("kaos_operator_watch_errors_total", &[]);
         assert!(told >= 1.0, "{}", w.metrics());
         w.embedded().allow_everything();
-        w.until_all("all are ready", &["Gadget/web", "Gadget/other", "ModelAPI/llm"], |all| all.iter().all(is_ready))
-            .await;
+        w.until_all("all objects are ready", &["Gadget/web", "Gadget/other", "ModelAPI/llm"], |all| {
+            all.iter().all(is_ready)
+        })
+        .await;
         w.until("the Service is back", "Service/web", |service| !service.is_null()).await;
     });
 }

@@ -20,7 +20,7 @@ fn d11_a_stuck_rollout_is_reported_while_pods_of_an_older_generation_serve() {
         ] {
             let generation = w.apply(&spec).await["metadata"]["generation"].clone();
             let told = w
-                .until("it is told", "Agent/a", |agent| {
+                .until("the status reports the stuck rollout", "Agent/a", |agent| {
                     agent["status"]["observedGeneration"] == generation && agent["status"]["phase"] == "Waiting"
                 })
                 .await;
@@ -32,7 +32,8 @@ fn d11_a_stuck_rollout_is_reported_while_pods_of_an_older_generation_serve() {
             }
         }
         w.apply(&agent("a", "llm", &json!({}))).await;
-        let told = w.until("it runs", "Agent/a", |agent| is_ready(agent) && agent["status"]["phase"] == "Ready").await;
+        let told =
+            w.until("Agent/a runs", "Agent/a", |agent| is_ready(agent) && agent["status"]["phase"] == "Ready").await;
         assert!(!message(&told).contains("not applied"), "{told:#}");
     });
 }
@@ -44,13 +45,14 @@ fn d11_ready_names_only_applied_generations_so_that_kubectl_wait_waits() {
         let ready = w.until_ready("Agent/a").await;
         assert!(satisfies_kubectl_wait(&ready, "Ready"), "{ready:#}");
         w.apply(&agent("a", "nowhere", &json!({}))).await;
-        let told = w.until("it is told", "Agent/a", |agent| agent["status"]["phase"] == "Waiting").await;
+        let told = w.until("the Agent waits", "Agent/a", |agent| agent["status"]["phase"] == "Waiting").await;
         let is_ready = condition(&told, "Ready");
         assert_eq!((&is_ready["status"], &is_ready["observedGeneration"]), (&json!("True"), &json!(1)), "{told:#}");
         assert_eq!(condition(&told, "Applied")["observedGeneration"], 2, "{told:#}");
         assert!(!satisfies_kubectl_wait(&told, "Ready"), "{told:#}");
         w.apply(&agent("a", "llm", &json!({"config": {"instructions": "be brief"}}))).await;
-        let told = w.until("the third runs", "Agent/a", |agent| satisfies_kubectl_wait(agent, "Ready")).await;
+        let told =
+            w.until("the third generation runs", "Agent/a", |agent| satisfies_kubectl_wait(agent, "Ready")).await;
         assert_eq!((&told["metadata"]["generation"], &told["status"]["appliedGeneration"]), (&json!(3), &json!(3)));
     });
 }
@@ -69,7 +71,9 @@ fn d11_a_deleted_dependency_leaves_the_phase_of_running_pods() {
         w.apply_all(&[model_api("llm"), agent("a", "llm", &json!({}))]).await;
         w.until_ready("Agent/a").await;
         w.delete("ModelAPI/llm").await;
-        let told = w.until("it is missed", "Agent/a", |agent| reason(agent, "Resolved") == "NotFound").await;
+        let told = w
+            .until("the Agent reports the deleted ModelAPI", "Agent/a", |agent| reason(agent, "Resolved") == "NotFound")
+            .await;
         assert_eq!((&told["status"]["phase"], &told["status"]["ready"]), (&json!("Ready"), &json!(true)));
     });
 }
@@ -78,7 +82,11 @@ fn d11_a_deleted_dependency_leaves_the_phase_of_running_pods() {
 fn d1_the_path_of_an_error_is_in_the_message_in_ready_and_in_the_table() {
     play(Scenario::default(), async |w| {
         w.apply_all(&[model_api_for("llm", &["tiny"]), agent("a", "llm", &json!({"model": "huge"}))]).await;
-        let told = w.until("it is refused", "Agent/a", |agent| reason(agent, "Accepted") == "InvalidSpec").await;
+        let told = w
+            .until("Agent/a has the reason InvalidSpec for Accepted", "Agent/a", |agent| {
+                reason(agent, "Accepted") == "InvalidSpec"
+            })
+            .await;
         let accepted = text(&condition(&told, "Accepted")["message"]).to_owned();
         assert!(accepted.contains("spec.model"), "{told:#}");
         assert_eq!(message(&told), accepted);

@@ -56,10 +56,12 @@ fn a_graph_of_kaos_objects_costs_one_write_for_each_child_and_two_for_each_statu
     play(Scenario::embedded("the test counts requests"), async |w| {
         w.forget_requests();
         w.apply_all(&[model_api("llm"), mcp_server("echo"), agent("a", "llm", &json!({"mcpServers": ["echo"]}))]).await;
-        w.until_all("all are ready", &["ModelAPI/llm", "MCPServer/echo", "Agent/a"], |all| all.iter().all(is_ready))
-            .await;
+        w.until_all("all objects are ready", &["ModelAPI/llm", "MCPServer/echo", "Agent/a"], |all| {
+            all.iter().all(is_ready)
+        })
+        .await;
         w.quiet().await;
-        // The status of a waiting Agent names the objects for which the Agent waits. So the number of its writes
+        // The status of a waiting Agent names the objects for which the Agent waits. So the number of status writes
         // varies.
         let mut writes = w.writes_by_type();
         let agents = writes.remove("agents/status").unwrap_or_default();
@@ -80,7 +82,7 @@ async fn ten_agents(w: &World) -> Vec<String> {
     }
     let names: Vec<String> = names.iter().map(|name| format!("Agent/{name}")).collect();
     let all: Vec<&str> = names.iter().map(String::as_str).collect();
-    w.until_all("all are ready", &all, |all| all.iter().all(is_ready)).await;
+    w.until_all("all objects are ready", &all, |all| all.iter().all(is_ready)).await;
     w.quiet().await;
     w.pods_of("modelapi-llm", PodFate::ReadyAfter(Duration::from_secs(20)));
     w.forget_requests();
@@ -110,9 +112,12 @@ fn a_change_of_the_mode_costs_each_agent_a_deployment_and_its_statuses() {
         let mut hosted = model_api_for("llm", &[]);
         hosted["spec"] = json!({"mode": "Hosted", "hostedConfig": {"model": "gpt-4o"}});
         w.apply(&hosted).await;
-        w.until("it is another", "ModelAPI/llm", |api| is_ready(api) && api["metadata"]["generation"] == 2).await;
+        w.until("the ModelAPI is ready with the other mode", "ModelAPI/llm", |api| {
+            is_ready(api) && api["metadata"]["generation"] == 2
+        })
+        .await;
         let all: Vec<&str> = agents.iter().map(String::as_str).collect();
-        w.until_all("all are ready", &all, |all| all.iter().all(is_ready)).await;
+        w.until_all("all objects are ready", &all, |all| all.iter().all(is_ready)).await;
         w.quiet().await;
         let writes = w.writes_by_type();
         assert_eq!(writes["deployments"], 11, "{:#?}", w.writes());
@@ -132,7 +137,10 @@ fn objects_that_a_watch_delivers_are_never_read() {
     play(Scenario::embedded("the test counts requests"), async |w| {
         w.forget_requests();
         w.apply_all(&[web(), model_api("llm"), agent("a", "llm", &json!({}))]).await;
-        w.until_all("all are ready", &["Gadget/web", "ModelAPI/llm", "Agent/a"], |all| all.iter().all(is_ready)).await;
+        w.until_all("all objects are ready", &["Gadget/web", "ModelAPI/llm", "Agent/a"], |all| {
+            all.iter().all(is_ready)
+        })
+        .await;
         w.quiet().await;
         assert!(w.reads().is_empty(), "{:#?}", w.reads());
         w.forget_requests();
@@ -153,7 +161,7 @@ async fn crowd(w: &World) {
         w.apply(&agent(&format!("boss-{at}"), &format!("llm-{at}"), &more)).await;
         w.apply(&agent(&format!("worker-{at}"), &format!("llm-{at}"), &json!({}))).await;
     }
-    w.until_true("all are ready", async || {
+    w.until_true("all objects are ready", async || {
         let mut ready = 0;
         for kind in ["Agent", "ModelAPI", "MCPServer", "Gadget"] {
             ready += w.list(kind).await.iter().filter(|object| is_ready(object)).count();
@@ -171,8 +179,8 @@ fn five_hundred_steady_objects_cause_no_writes_for_ten_minutes_and_a_restart() {
         w.forget_requests();
         w.pass_time(Duration::from_mins(10)).await;
         assert_eq!((w.writes(), w.reads()), (Vec::new(), Vec::new()));
-        // The cluster does not serve routes. If this changed, the watch on definitions would report it, so discovery is
-        // not needed.
+        // The cluster does not serve routes. The watch on definitions would report a change, so the operator needs no
+        // discovery.
         let rest = [Sort::Refused, Sort::DryRun, Sort::Event, Sort::Discovery].map(|sort| w.requests(sort).len());
         assert_eq!(rest, [0, 0, 0, 0]);
         w.stop_all().await;
@@ -224,7 +232,7 @@ fn installed_policies_and_a_standby_replica_cause_no_writes() {
         assert!((500..=1000).contains(&w.requests(Sort::Lease).len()), "{}", w.requests(Sort::Lease).len());
         let leader = w.leader().await.unwrap();
         w.crash_one(&leader).await;
-        w.until_true("the other leads", async || w.leader().await.is_some()).await;
+        w.until_true("the other replica leads", async || w.leader().await.is_some()).await;
         w.quiet().await;
         w.pass_time(Duration::from_mins(1)).await;
         assert_eq!(w.writes(), [""; 0]);
@@ -237,7 +245,7 @@ fn installed_policies_and_a_standby_replica_cause_no_writes() {
 #[test]
 fn in_listed_namespaces_an_optional_type_is_looked_for_every_ten_minutes() {
     let scenario = Scenario::embedded("the test counts requests, and simulates time");
-    // As the chart runs it while nothing protects objects: one optional type is left.
+    // Run the operator like the chart without protection of objects. Then HTTPRoute is the only optional type.
     let scenario = scenario.tuned(|options| {
         options.namespaces = Scope::Listed(["test".to_owned()].into());
         let protection = ["NetworkPolicy.networking.k8s.io", "SecurityPolicy.gateway.envoyproxy.io"];

@@ -17,14 +17,16 @@ use serde_json::{Value, json};
 use crate::support::{CHILDREN, may_not_change_gadgets, web};
 
 #[test]
-fn f1_a_named_finalizer_comes_first_none_stays_none_and_those_of_earlier_operators_go() {
+fn f1_only_the_finalizer_of_the_policy_is_set_and_those_of_earlier_operators_are_removed() {
     play(Scenario::default(), async |w| {
         let mut gadget = web();
         gadget["metadata"]["finalizers"] = json!(["example.com/foreign"]);
         let mut api = model_api("llm");
         api["metadata"]["finalizers"] = json!(["kaos.tools/modelapi-finalizer"]);
         w.apply_all(&[gadget, api]).await;
-        let all = w.until_all("both are ready", &["Gadget/web", "ModelAPI/llm"], |all| all.iter().all(is_ready)).await;
+        let all = w
+            .until_all("both objects are ready", &["Gadget/web", "ModelAPI/llm"], |all| all.iter().all(is_ready))
+            .await;
         let mut held = finalizers(&all[0]);
         held.sort_unstable();
         assert_eq!(held, ["example.com/foreign", FINALIZER]);
@@ -67,7 +69,7 @@ fn f3_the_finalizer_is_removed_after_a_complete_cleanup() {
         w.until_ready("Gadget/web").await;
         w.delete("Gadget/web").await;
         w.until_gone("Gadget/web").await;
-        w.until_all("nothing is left", &CHILDREN, |all| all.iter().all(Value::is_null)).await;
+        w.until_all("the children are gone", &CHILDREN, |all| all.iter().all(Value::is_null)).await;
         w.until_true("no pod is left", async || w.list("Pod").await.is_empty()).await;
     });
 }
@@ -81,7 +83,7 @@ fn f3_configuration_stays_until_the_pods_that_use_it_are_gone() {
         let pod = format!("Pod/{}", text(&pods[0]["metadata"]["name"]));
         w.patch(&pod, &json!({"metadata": {"finalizers": ["example.com/slow"]}})).await;
         w.delete("Gadget/web").await;
-        w.until("the pod is going", &pod, |pod| !pod["metadata"]["deletionTimestamp"].is_null()).await;
+        w.until("the pod is terminating", &pod, |pod| !pod["metadata"]["deletionTimestamp"].is_null()).await;
         w.pass_time(Duration::from_mins(1)).await;
         for at in ["ConfigMap/web", "Secret/web", "ServiceAccount/web"] {
             let now = w.look(at).await;
@@ -89,7 +91,7 @@ fn f3_configuration_stays_until_the_pods_that_use_it_are_gone() {
         }
         w.patch(&pod, &json!({"metadata": {"finalizers": null}})).await;
         w.until_gone("Gadget/web").await;
-        w.until_all("nothing is left", &CHILDREN, |all| all.iter().all(Value::is_null)).await;
+        w.until_all("the children are gone", &CHILDREN, |all| all.iter().all(Value::is_null)).await;
     });
 }
 
@@ -99,9 +101,11 @@ fn f3_children_of_an_object_without_finalizer_are_garbage_collected() {
         w.apply(&model_api("llm")).await;
         w.until_ready("ModelAPI/llm").await;
         w.delete("ModelAPI/llm").await;
-        w.until_all("nothing is left", &["ModelAPI/llm", "Deployment/modelapi-llm", "Service/modelapi-llm"], |all| {
-            all.iter().all(Value::is_null)
-        })
+        w.until_all(
+            "the object and its children are gone",
+            &["ModelAPI/llm", "Deployment/modelapi-llm", "Service/modelapi-llm"],
+            |all| all.iter().all(Value::is_null),
+        )
         .await;
     });
 }
@@ -119,7 +123,7 @@ fn f3_an_orphaning_deletion_leaves_the_children_to_the_next_object() {
         assert_eq!(uid(&left), uid(&before));
         assert_eq!(left["metadata"]["ownerReferences"], Value::Null);
         let again = w.apply(&web()).await;
-        w.until("it is the new one's", "Deployment/web", |child| {
+        w.until("the new Gadget owns the child", "Deployment/web", |child| {
             child["metadata"]["ownerReferences"][0]["uid"] == uid(&again)
         })
         .await;
@@ -137,14 +141,15 @@ fn f3_a_deleting_object_without_a_policy_is_released_after_a_deadline() {
         w.apply(&gadget).await;
         w.until_ready("Gadget/web").await;
         w.withdraw("Gadget");
-        w.until("nobody answers", "Gadget/web", |gadget| reason(gadget, "Accepted") == "NoPolicy").await;
+        w.until("no policy answers for the Gadget", "Gadget/web", |gadget| reason(gadget, "Accepted") == "NoPolicy")
+            .await;
         w.quiet().await;
         w.forget_requests();
         w.delete("Gadget/web").await;
         w.quiet().await;
         assert!(
             finalizers(&w.look("Gadget/web").await).contains(&FINALIZER),
-            "a policy that comes back cleans up in order"
+            "the finalizer must stay until a policy can clean up"
         );
         assert_eq!(w.writes(), [""; 0]);
         w.pass_time(Duration::from_mins(6)).await;
@@ -153,10 +158,10 @@ fn f3_a_deleting_object_without_a_policy_is_released_after_a_deadline() {
             w.patch("Gadget/web", &json!({"metadata": {"annotations": {"touch": round}}})).await;
             w.quiet().await;
         }
-        assert!(w.reads().len() <= 1, "whose it is was known: {:#?}", w.reads());
+        assert!(w.reads().len() <= 1, "the operator must know the object without further reads: {:#?}", w.reads());
         w.patch("Gadget/web", &json!({"metadata": {"finalizers": null}})).await;
         w.until_gone("Gadget/web").await;
-        w.until_all("nothing is left", &CHILDREN, |all| all.iter().all(Value::is_null)).await;
+        w.until_all("the children are gone", &CHILDREN, |all| all.iter().all(Value::is_null)).await;
     });
 }
 
@@ -183,7 +188,7 @@ fn f4_a_failing_cleanup_is_reported_and_releases_the_object_in_the_end() {
             events
                 .iter()
                 .any(|(_, reason, message)| reason == "CleanupTimedOut" && message.contains("removing the finalizer")),
-            "it lets go and says so: {events:?}"
+            "the operator must release the object and report this: {events:?}"
         );
     });
 }
@@ -214,7 +219,7 @@ fn f4_a_temporarily_failing_cleanup_completes() {
         w.break_it(Fault::on(&["delete"]).fail(Failure::Server(500)).times(4));
         w.delete("Gadget/web").await;
         w.until_gone("Gadget/web").await;
-        w.until_all("nothing is left", &CHILDREN, |all| all.iter().all(Value::is_null)).await;
+        w.until_all("the children are gone", &CHILDREN, |all| all.iter().all(Value::is_null)).await;
     });
 }
 
@@ -255,19 +260,25 @@ fn f6_a_deleted_dependency_leaves_conditions_and_running_pods() {
         w.quiet().await;
         let before = w.look("Deployment/agent-a").await;
         w.delete("ModelAPI/llm").await;
-        let told = w.until("it says so", "Agent/a", |agent| reason(agent, "Resolved") == "NotFound").await;
+        let told = w
+            .until("the Agent reports the deleted ModelAPI", "Agent/a", |agent| reason(agent, "Resolved") == "NotFound")
+            .await;
         assert!(text(&condition(&told, "Resolved")["message"]).contains("llm"), "{told:#}");
         let after = w.look("Deployment/agent-a").await;
         assert_eq!(after["metadata"]["generation"], before["metadata"]["generation"]);
         w.apply(&model_api("llm")).await;
-        w.until("it has it back", "Agent/a", |agent| condition(agent, "Resolved")["status"] == "True").await;
+        w.until("the Agent has its ModelAPI again", "Agent/a", |agent| {
+            condition(agent, "Resolved")["status"] == "True"
+        })
+        .await;
         w.until_ready("Agent/a").await;
         w.quiet().await;
         assert_eq!(w.rollouts("agent-a").await, 1);
     });
 }
 
-/// Removes the finalizers of all policies from all objects. Returns the events that the release reports.
+/// Removes the finalizers of all policies from all objects, like the command of the uninstall hook. Returns the events
+/// that this command reports.
 async fn release_all(w: &World) -> Vec<Event> {
     let policies = w.policies();
     let finalizers_of_all = finalizers_of(policies.iter().map(|policy| &**policy), &[]);
@@ -278,11 +289,11 @@ async fn release_all(w: &World) -> Vec<Event> {
 
 #[test]
 fn f7_release_removes_all_finalizers_so_that_namespaces_can_be_deleted() {
-    play(Scenario::embedded("its namespace ends").within("test"), async |w| {
+    play(Scenario::embedded("the test deletes its namespace").within("test"), async |w| {
         let mut api = model_api("llm");
         api["metadata"]["finalizers"] = json!(["example.com/foreign"]);
         w.apply_all(&[web(), api]).await;
-        w.until_all("both are ready", &["Gadget/web", "ModelAPI/llm"], |all| all.iter().all(is_ready)).await;
+        w.until_all("both objects are ready", &["Gadget/web", "ModelAPI/llm"], |all| all.iter().all(is_ready)).await;
         w.stop_all().await;
         let mut old = model_api("old");
         old["metadata"]["finalizers"] = json!(["kaos.tools/modelapi-finalizer"]);

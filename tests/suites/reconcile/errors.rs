@@ -16,7 +16,10 @@ use crate::support::{image, passes, web, web_with};
 fn e2_a_permanent_error_is_reported_once_and_retried_only_after_a_change() {
     play(Scenario::embedded("the test counts passes"), async |w| {
         w.apply(&web_with(&json!({"does": "refuse"}))).await;
-        w.until("it is refused", "Gadget/web", |gadget| reason(gadget, "Accepted") == "InvalidSpec").await;
+        w.until("Gadget/web has the reason InvalidSpec for Accepted", "Gadget/web", |gadget| {
+            reason(gadget, "Accepted") == "InvalidSpec"
+        })
+        .await;
         w.until_warned("Gadget/web", "InvalidSpec").await;
         let before = passes(w);
         w.forget_requests();
@@ -41,7 +44,11 @@ async fn is_not_tried_in_a_hurry(w: &World) {
 fn e2_a_rejected_child_is_reported_and_retried_slowly() {
     play(Scenario::embedded("the test counts requests"), async |w| {
         w.apply(&web_with(&json!({"does": "misspell"}))).await;
-        let told = w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "ApplyFailed").await;
+        let told = w
+            .until("Gadget/web has the reason ApplyFailed for Applied", "Gadget/web", |gadget| {
+                reason(gadget, "Applied") == "ApplyFailed"
+            })
+            .await;
         assert!(text(&condition(&told, "Applied")["message"]).contains("prots"), "{told:#}");
         is_not_tried_in_a_hurry(w).await;
         w.apply(&web()).await;
@@ -54,7 +61,11 @@ fn e2_an_unknown_field_is_reported_once_and_retried_slowly() {
     play(Scenario::embedded("the test counts requests"), async |w| {
         let misspelt = agent("a", "llm", &json!({"podSpec": {"nodeSelectr": {"disk": "ssd"}}}));
         w.apply_all(&[model_api("llm"), misspelt]).await;
-        let told = w.until("it says so", "Agent/a", |agent| reason(agent, "Applied") == "ApplyFailed").await;
+        let told = w
+            .until("Agent/a has the reason ApplyFailed for Applied", "Agent/a", |agent| {
+                reason(agent, "Applied") == "ApplyFailed"
+            })
+            .await;
         assert!(text(&condition(&told, "Applied")["message"]).contains("nodeSelectr"), "{told:#}");
         is_not_tried_in_a_hurry(w).await;
         let events = w.events("Agent/a").await;
@@ -75,12 +86,19 @@ fn e2_a_rejection_is_forgotten_once_the_plan_omits_the_child() {
     play(Scenario::default(), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
-        for (again, why) in
-            [(web(), "it is as before"), (web_with(&json!({"leaveOut": ["Service"]})), "it is left out")]
-        {
+        for (again, why) in [
+            (web(), "the plan is valid again"),
+            (web_with(&json!({"leaveOut": ["Service"]})), "the plan omits the Service"),
+        ] {
             w.apply(&web_with(&json!({"does": "misspell"}))).await;
-            w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "ApplyFailed").await;
-            w.until_true("it is known on request", async || text(&rejected(w).await[0]).contains("prots")).await;
+            w.until("Gadget/web has the reason ApplyFailed for Applied", "Gadget/web", |gadget| {
+                reason(gadget, "Applied") == "ApplyFailed"
+            })
+            .await;
+            w.until_true("the explanation contains the rejected write", async || {
+                text(&rejected(w).await[0]).contains("prots")
+            })
+            .await;
             w.apply(&again).await;
             w.until_ready("Gadget/web").await;
             w.until_true(why, async || rejected(w).await == json!([])).await;
@@ -92,7 +110,10 @@ fn e2_a_rejection_is_forgotten_once_the_plan_omits_the_child() {
 async fn is_refused(w: &World, plural: &'static str) {
     w.break_it(Fault::on_writes().of(plural).fail(Failure::Server(422)));
     w.apply(&web_with(&json!({"image": "registry.example/gadget:2"}))).await;
-    w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "ApplyFailed").await;
+    w.until("Gadget/web has the reason ApplyFailed for Applied", "Gadget/web", |gadget| {
+        reason(gadget, "Applied") == "ApplyFailed"
+    })
+    .await;
     w.quiet().await;
 }
 
@@ -143,7 +164,11 @@ fn e2_a_rejected_child_is_retried_ever_less_often_and_heals_without_help() {
 fn e3_a_users_mistake_is_reported_with_the_field() {
     play(Scenario::default(), async |w| {
         w.apply_all(&[model_api_for("llm", &["tiny"]), agent("a", "llm", &json!({"model": "huge"}))]).await;
-        let told = w.until("it is refused", "Agent/a", |agent| reason(agent, "Accepted") == "InvalidSpec").await;
+        let told = w
+            .until("Agent/a has the reason InvalidSpec for Accepted", "Agent/a", |agent| {
+                reason(agent, "Accepted") == "InvalidSpec"
+            })
+            .await;
         assert!(text(&condition(&told, "Accepted")["message"]).contains("spec.model"), "{told:#}");
         w.apply(&model_api_for("llm", &["tiny", "huge"])).await;
         w.until_ready("Agent/a").await;
@@ -156,13 +181,21 @@ fn e3_an_impossible_value_is_refused_at_the_users_field_and_nothing_is_applied()
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         w.apply(&web_with(&json!({"port": 70_000, "image": "registry.example/gadget:2"}))).await;
-        let told = w.until("it is refused", "Gadget/web", |gadget| reason(gadget, "Accepted") == "InvalidSpec").await;
+        let told = w
+            .until("Gadget/web has the reason InvalidSpec for Accepted", "Gadget/web", |gadget| {
+                reason(gadget, "Accepted") == "InvalidSpec"
+            })
+            .await;
         let message = text(&condition(&told, "Accepted")["message"]).to_owned();
         assert!(message.contains("spec.port: 70000 is not a number from 1 to 65535"), "{message}");
         w.quiet().await;
-        assert_ne!(image(&w.look("Deployment/web").await), "registry.example/gadget:2", "what exists stays as it is");
+        assert_ne!(
+            image(&w.look("Deployment/web").await),
+            "registry.example/gadget:2",
+            "the existing child must not change"
+        );
         w.apply(&web()).await;
-        w.until("it is taken", "Gadget/web", |gadget| is_true(gadget, "Accepted")).await;
+        w.until("the Gadget is accepted", "Gadget/web", |gadget| is_true(gadget, "Accepted")).await;
     });
 }
 
@@ -170,12 +203,16 @@ fn e3_an_impossible_value_is_refused_at_the_users_field_and_nothing_is_applied()
 fn e4_a_missing_reference_is_waited_for_and_heals_when_it_appears() {
     play(Scenario::default(), async |w| {
         w.apply(&gadget("one", &json!({"chain": "first"}))).await;
-        w.until("it waits", "Gadget/one", |gadget| gadget["status"]["phase"] == "Waiting").await;
-        let told = w.until("it says for what", "Gadget/one", |gadget| reason(gadget, "Resolved") == "NotFound").await;
+        w.until("Gadget/one waits", "Gadget/one", |gadget| gadget["status"]["phase"] == "Waiting").await;
+        let told = w
+            .until("the Gadget reports the missing object", "Gadget/one", |gadget| {
+                reason(gadget, "Resolved") == "NotFound"
+            })
+            .await;
         assert!(text(&condition(&told, "Resolved")["message"]).contains("first"), "{told:#}");
         assert_ne!(condition(&told, "Accepted")["status"], "False", "{told:#}");
         w.apply(&config_map("first", &json!({"next": "second"}))).await;
-        w.until("it waits for the next", "Gadget/one", |gadget| {
+        w.until("the Gadget reports the next missing object", "Gadget/one", |gadget| {
             text(&condition(gadget, "Resolved")["message"]).contains("second")
         })
         .await;
@@ -188,7 +225,10 @@ fn e4_a_missing_reference_is_waited_for_and_heals_when_it_appears() {
 fn e4_a_missing_secret_is_waited_for_if_secrets_are_watched() {
     play(Scenario::default().tuned(|options| options.secrets = true), async |w| {
         w.apply(&gadget("web", &json!({"token": "key"}))).await;
-        w.until("it waits", "Gadget/web", |gadget| reason(gadget, "Resolved") == "NotFound").await;
+        w.until("Gadget/web has the reason NotFound for Resolved", "Gadget/web", |gadget| {
+            reason(gadget, "Resolved") == "NotFound"
+        })
+        .await;
         w.apply(&secret("key", &json!({"token": "x"}))).await;
         w.until_ready("Gadget/web").await;
     });
@@ -200,8 +240,10 @@ fn e4_objects_selected_by_label_are_followed() {
         w.apply(&gadget("web", &json!({"listens": "yes"}))).await;
         w.until_ready("Gadget/web").await;
         let heard = async |what: Value| {
-            w.until("it hears", "Deployment/web", |now| kaos_tests::harness::read::variable(now, "HEARD") == what)
-                .await;
+            w.until("Deployment/web hears", "Deployment/web", |now| {
+                kaos_tests::harness::read::variable(now, "HEARD") == what
+            })
+            .await;
         };
         let labelled = |name: &str, value: &str| {
             let mut map = config_map(name, &json!({}));
@@ -228,8 +270,10 @@ fn e4_granted_objects_of_another_namespace_are_followed() {
             let mut defaults = config_map("gadget-defaults", &json!({"value": value}));
             defaults["metadata"]["namespace"] = json!("kaos-system");
             w.apply(&defaults).await;
-            w.until("it has it", "Deployment/web", |now| kaos_tests::harness::read::variable(now, "SHARED") == value)
-                .await;
+            w.until("the Deployment has the value", "Deployment/web", |now| {
+                kaos_tests::harness::read::variable(now, "SHARED") == value
+            })
+            .await;
         }
     });
 }
@@ -249,13 +293,19 @@ fn e7_hanging_requests_of_objects_do_not_starve_others() {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         w.apply(&web_with(&json!({"image": "registry.example/gadget:2"}))).await;
-        w.until("it follows", "Deployment/web", |now| image(now) == "registry.example/gadget:2").await;
-        let told = w.until("it says so", "Gadget/bad-1", |gadget| reason(gadget, "Applied") == "ApplyFailed").await;
+        w.until("Deployment/web follows", "Deployment/web", |now| image(now) == "registry.example/gadget:2").await;
+        let told = w
+            .until("Gadget/bad-1 has the reason ApplyFailed for Applied", "Gadget/bad-1", |gadget| {
+                reason(gadget, "Applied") == "ApplyFailed"
+            })
+            .await;
         assert!(text(&condition(&told, "Applied")["message"]).contains("30 s"), "{told:#}");
         w.until_hit().await;
         w.mend();
-        w.until_all("all are ready", &["Gadget/bad-1", "Gadget/bad-2", "Gadget/bad-3"], |all| all.iter().all(is_ready))
-            .await;
+        w.until_all("all objects are ready", &["Gadget/bad-1", "Gadget/bad-2", "Gadget/bad-3"], |all| {
+            all.iter().all(is_ready)
+        })
+        .await;
     });
 }
 
@@ -264,21 +314,27 @@ fn e7_needs_of_a_hung_pass_do_not_replace_current_needs() {
     let soon = |options: &mut kaos_operator::operator::Options| options.pass_deadline = Duration::from_secs(30);
     play(Scenario::embedded("the test makes requests hang").tuned(soon), async |w| {
         w.apply_all(&[model_api("llm"), model_api("other"), agent("a", "llm", &json!({}))]).await;
-        w.until_all("all are ready", &["ModelAPI/llm", "ModelAPI/other", "Agent/a"], |all| all.iter().all(is_ready))
-            .await;
+        w.until_all("all objects are ready", &["ModelAPI/llm", "ModelAPI/other", "Agent/a"], |all| {
+            all.iter().all(is_ready)
+        })
+        .await;
         w.quiet().await;
         w.break_it(Fault::on_writes().of("deployments").named("agent-a").slow(Duration::from_hours(24)));
         w.apply(&agent("a", "other", &json!({}))).await;
-        let told = w.until("it says so", "Agent/a", |agent| reason(agent, "Applied") == "ApplyFailed").await;
+        let told = w
+            .until("Agent/a has the reason ApplyFailed for Applied", "Agent/a", |agent| {
+                reason(agent, "Applied") == "ApplyFailed"
+            })
+            .await;
         assert!(text(&condition(&told, "Applied")["message"]).contains("30 s"), "{told:#}");
         // The Agent has its earlier need again.
         w.apply(&agent("a", "llm", &json!({}))).await;
         w.mend();
         w.until_ready("Agent/a").await;
-        w.until("it is over", "Agent/a", |agent| is_true(agent, "Applied")).await;
+        w.until("the error of the Agent is over", "Agent/a", |agent| is_true(agent, "Applied")).await;
         w.quiet().await;
         w.delete("ModelAPI/llm").await;
-        w.until("it follows", "Agent/a", |agent| reason(agent, "Resolved") == "NotFound").await;
+        w.until("Agent/a follows", "Agent/a", |agent| reason(agent, "Resolved") == "NotFound").await;
     });
 }
 
@@ -289,8 +345,14 @@ fn e9_a_temporary_error_leaves_an_object_accepted() {
         w.until_ready("Gadget/web").await;
         w.break_it(Fault::on_writes().of("deployments").fail(Failure::Server(503)));
         w.apply(&web_with(&json!({"image": "registry.example/gadget:2"}))).await;
-        w.until("it says so", "Gadget/web", |gadget| condition(gadget, "Applied")["status"] == "False").await;
-        w.until("the generation is told", "Gadget/web", |gadget| gadget["status"]["observedGeneration"] == 2).await;
+        w.until("the condition Applied of Gadget/web is False", "Gadget/web", |gadget| {
+            condition(gadget, "Applied")["status"] == "False"
+        })
+        .await;
+        w.until("the status shows the second generation", "Gadget/web", |gadget| {
+            gadget["status"]["observedGeneration"] == 2
+        })
+        .await;
         assert!(is_true(&w.look("Gadget/web").await, "Accepted"));
     });
 }
@@ -302,7 +364,11 @@ fn e10_a_trap_is_contained_counted_and_reported() {
         w.until_ready("Gadget/web").await;
         let before = w.look("Deployment/web").await;
         w.apply(&web_with(&json!({"does": "trap"}))).await;
-        let told = w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Accepted") == "PolicyFailed").await;
+        let told = w
+            .until("Gadget/web has the reason PolicyFailed for Accepted", "Gadget/web", |gadget| {
+                reason(gadget, "Accepted") == "PolicyFailed"
+            })
+            .await;
         assert!(!is_ready(&told));
         assert!(w.counted("kaos_operator_policy_failures_total", &["policy=\"gadget\""]) >= 1.0, "{}", w.metrics());
         // The running Deployment stays unchanged.
@@ -325,7 +391,11 @@ fn e10_a_panic_of_a_pass_is_contained_and_reported() {
             Verdict::default()
         });
         w.apply_all(&[web(), gadget("other", &json!({}))]).await;
-        let told = w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "ApplyFailed").await;
+        let told = w
+            .until("Gadget/web has the reason ApplyFailed for Applied", "Gadget/web", |gadget| {
+                reason(gadget, "Applied") == "ApplyFailed"
+            })
+            .await;
         assert!(text(&condition(&told, "Applied")["message"]).contains("on purpose"), "{told:#}");
         w.until_ready("Gadget/other").await;
         w.until_warned("Gadget/web", "ApplyFailed").await;
@@ -335,17 +405,24 @@ fn e10_a_panic_of_a_pass_is_contained_and_reported() {
 }
 
 #[test]
-fn e2_an_object_without_a_policy_reports_that_and_heals() {
+fn e2_an_object_without_a_policy_reports_the_missing_policy_and_heals() {
     play(Scenario::embedded("the test removes policies"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         w.withdraw("Gadget");
-        let told = w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Accepted") == "NoPolicy").await;
+        let told = w
+            .until("Gadget/web has the reason NoPolicy for Accepted", "Gadget/web", |gadget| {
+                reason(gadget, "Accepted") == "NoPolicy"
+            })
+            .await;
         assert!(is_ready(&told), "the pods keep running: {told:#}");
         w.apply(&gadget("late", &json!({}))).await;
-        w.until("the new one says so too", "Gadget/late", |gadget| reason(gadget, "Accepted") == "NoPolicy").await;
+        w.until("the new Gadget reports the missing policy, too", "Gadget/late", |gadget| {
+            reason(gadget, "Accepted") == "NoPolicy"
+        })
+        .await;
         w.swap(kaos_tests::gadget::Edition::First);
-        w.until_all("both are ready", &["Gadget/web", "Gadget/late"], |all| {
+        w.until_all("both objects are ready", &["Gadget/web", "Gadget/late"], |all| {
             all.iter().all(|gadget| is_ready(gadget) && is_true(gadget, "Accepted"))
         })
         .await;

@@ -1,4 +1,4 @@
-//! A16: only a change of a field that a policy reads begins a pass over the objects that need it.
+//! A16: a change of a needed object begins passes only if a policy reads the changed field.
 
 use kaos_cluster::PodFate;
 use kaos_tests::harness::read::{variable, version};
@@ -7,7 +7,7 @@ use kaos_tests::harness::{Scenario, World, is_ready, play};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// The passes over objects of a kind so far.
+/// Returns the number of passes over objects of a kind so far.
 fn passes(w: &World, kind: &str) -> f64 {
     w.counted("kaos_operator_passes_total", &[&format!("kind=\"{kind}\"")])
 }
@@ -24,7 +24,7 @@ async fn settled_agents(w: &World, count: usize) {
     w.quiet().await;
 }
 
-/// The versions of the Agents and of their Deployments.
+/// Returns the resource versions of the Agents and of their Deployments.
 async fn versions(w: &World) -> Vec<String> {
     let mut all: Vec<Value> = w.list("Agent").await;
     all.extend(w.list("Deployment").await);
@@ -33,7 +33,7 @@ async fn versions(w: &World) -> Vec<String> {
     of_agents.map(|object| version(object).to_owned()).collect()
 }
 
-/// Changes a ModelAPI in ways that concern none of its Agents.
+/// Changes labels, annotations and models that have no effect on any Agent.
 async fn change_without_concern(w: &World) {
     let told = json!({"metadata": {"labels": {"team": "one"}, "annotations": {"note": "hello"}}});
     for at in ["ModelAPI/llm", "MCPServer/echo"] {
@@ -73,7 +73,7 @@ fn a16_a_changed_address_begins_a_pass_over_all_agents() {
         w.apply(&hosted).await;
         for at in 0..3 {
             let at = format!("Deployment/agent-a-{at}");
-            w.until("it has the new address", &at, |deployment| address(deployment) != old).await;
+            w.until("the Agent has the new address", &at, |deployment| address(deployment) != old).await;
         }
         assert!(passes(w, "Agent") - before >= 3.0);
     });
@@ -87,9 +87,9 @@ fn a16_a_model_that_is_no_longer_offered_is_reported_with_the_offered_ones() {
         let refused = |part: &'static str| {
             move |agent: &Value| agent["status"]["message"].as_str().is_some_and(|message| message.contains(part))
         };
-        w.until("it is refused", "Agent/a-0", refused("(supported: [tiny])")).await;
+        w.until("the Agent is refused", "Agent/a-0", refused("(supported: [tiny])")).await;
         w.apply(&model_api_for("llm", &["tiny", "small"])).await;
-        w.until("it names all", "Agent/a-0", refused("(supported: [tiny small])")).await;
+        w.until("the refusal names all offered models", "Agent/a-0", refused("(supported: [tiny small])")).await;
         w.apply(&model_api_for("llm", &["tiny", "gpt-4o"])).await;
         w.until_ready("Agent/a-0").await;
     });
@@ -123,6 +123,6 @@ fn a16_a_label_or_another_model_of_a_model_api_of_a_thousand_agents_begins_no_pa
         assert_eq!(passes(w, "Agent") - before, 0.0, "passes over Agents");
         let writes = w.writes_by_type();
         assert!(!writes.contains_key("agents/status"), "{writes:?}");
-        assert_eq!(writes["deployments"], 1, "only that of the ModelAPI: {writes:?}");
+        assert_eq!(writes["deployments"], 1, "only the Deployment of the ModelAPI may be written: {writes:?}");
     });
 }

@@ -1,4 +1,4 @@
-//! `AccessGrants`, and the `AuthorizationPolicy` that gives them to the gateway's decision point.
+//! `AccessGrants`, and the `AuthorizationPolicy` that gives the grants to the gateway's decision point.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ fn grant(subjects: &Value, resources: &Value) -> Value {
         "spec": {"subjects": subjects, "resources": resources}})
 }
 
-/// A grant of one Agent to a group.
+/// Returns a grant that allows a group to call one Agent.
 fn readers() -> Value {
     grant(&json!([{"kind": "Group", "name": "staff"}]), &json!([{"kind": "Agent", "name": "plain"}]))
 }
@@ -30,7 +30,7 @@ fn projection(more: &Value) -> Value {
         "metadata": {"name": "kaos-authz", "namespace": SYSTEM}, "spec": spec})
 }
 
-/// The environment of an operator whose gateway authorizes requests.
+/// Returns the environment of an operator whose gateway authorizes requests.
 fn secured() -> BTreeMap<String, String> {
     let all = [
         ("SECURITY_PDP_ENABLED", "true"),
@@ -47,7 +47,8 @@ fn secured() -> BTreeMap<String, String> {
     environment
 }
 
-/// A scenario of such an operator in namespace n1, which may read n1 and n2.
+/// Returns a scenario in the namespace n1, with an operator whose gateway authorizes requests. The projection may read
+/// the namespaces n1 and n2.
 fn projecting() -> Scenario {
     let why = "the operator works in several namespaces";
     Scenario::embedded(why).environment(&secured()).within("n1").reading(&["n1", "n2"])
@@ -59,7 +60,7 @@ async fn with_namespaces(w: &World) {
     }
 }
 
-/// The content of `data.json` in the ConfigMap.
+/// Returns the content of `data.json` in the ConfigMap of the projection.
 fn data(config: &Value) -> Value {
     let text = config["data"]["data.json"].as_str().unwrap_or("{}");
     serde_json::from_str::<Value>(text).unwrap()["kaos"].clone()
@@ -78,7 +79,7 @@ fn a_grant_without_gateway_authorization_says_that_it_is_not_enforced() {
         let message = "Gateway authorization is not enabled; this AccessGrant is not enforced";
         assert_eq!((&enforced["message"], &told["status"]["message"]), (&json!(message), &json!(message)));
         assert_eq!(enforced["observedGeneration"], told["metadata"]["generation"]);
-        w.until_true("an Event tells it", async || {
+        w.until_true("an Event reports that the grant is not enforced", async || {
             let events = w.list("Event").await;
             events.iter().any(|event| event["note"] == message || event["message"] == message)
         })
@@ -89,11 +90,15 @@ fn a_grant_without_gateway_authorization_says_that_it_is_not_enforced() {
 }
 
 #[test]
-fn a_grant_of_nothing_and_a_grant_by_both_ways_are_refused_with_their_path() {
+fn a_grant_needs_either_name_or_selector_and_is_refused_with_the_path() {
     play(Scenario::default(), async |w| {
         let both = json!({"kind": "Agent", "name": "a", "selector": {"matchLabels": {"x": "y"}}});
         w.apply(&grant(&json!([{"kind": "User", "name": "ada"}]), &json!([{"kind": "ModelAPI"}, both]))).await;
-        let refused = w.until("it is refused", GRANT, |it| reason(it, "Accepted") == "InvalidSpec").await;
+        let refused = w
+            .until("the condition Accepted has the reason InvalidSpec", GRANT, |it| {
+                reason(it, "Accepted") == "InvalidSpec"
+            })
+            .await;
         let message = condition(&refused, "Accepted")["message"].to_string();
         assert!(message.contains("spec.resources[0]: give name or selector"), "{message}");
         assert!(message.contains("spec.resources[1]: give either name or selector"), "{message}");
@@ -108,14 +113,18 @@ fn a_grant_for_users_needs_an_identity_provider_for_them() {
     environment.remove("SECURITY_USER_AUTH_ISSUER");
     play(Scenario::embedded("the operator has another environment").environment(&environment), async |w| {
         w.apply(&readers()).await;
-        let told = w.until("it is told", GRANT, |it| reason(it, "Enforced") == "NoUserIdentityProvider").await;
+        let told = w
+            .until("the condition Enforced has the reason NoUserIdentityProvider", GRANT, |it| {
+                reason(it, "Enforced") == "NoUserIdentityProvider"
+            })
+            .await;
         assert!(is_true(&told, "Stalled") && !is_ready(&told), "{told:#}");
         let message = condition(&told, "Enforced")["message"].to_string();
         assert!(message.contains("A user identity provider must be configured"), "{message}");
-        // An Agent is known by its ServiceAccount.
+        // The gateway identifies an Agent by the Agent's ServiceAccount.
         w.apply(&grant(&json!([{"kind": "Agent", "name": "a"}]), &json!([{"kind": "ModelAPI", "name": "llm"}]))).await;
         let waits = |it: &Value| reason(it, "Enforced") == "PolicyProjectionInactive" && is_true(it, "Reconciling");
-        w.until("it waits for the projection", GRANT, waits).await;
+        w.until("the grant waits for the projection", GRANT, waits).await;
     });
 }
 
@@ -126,7 +135,10 @@ fn a_grant_is_enforced_once_the_decision_point_has_its_generation() {
         w.apply_all(&[model_api("llm"), mcp_server("sums"), readers()]).await;
         let links = json!({"mcpServers": ["sums"], "config": {"autonomous": {"goal": "watch"}}});
         w.apply(&agent("watcher", "llm", &links)).await;
-        w.until("it waits", GRANT, |it| reason(it, "Enforced") == "PolicyProjectionInactive").await;
+        w.until("the condition Enforced has the reason PolicyProjectionInactive", GRANT, |it| {
+            reason(it, "Enforced") == "PolicyProjectionInactive"
+        })
+        .await;
         w.apply(&projection(&json!({}))).await;
         w.until_ready(PROJECTION).await;
         w.until_ready(GRANT).await;
@@ -145,25 +157,25 @@ fn a_grant_is_enforced_once_the_decision_point_has_its_generation() {
         assert_eq!(known["user_grants"], json!({"group:staff": ["kaos://agent/n1/plain"]}));
         assert_eq!(known["user"], json!({"issuer": "https://people", "audience": "kaos"}));
 
-        // A change is told only when the decision point has it.
+        // The status reports a changed grant as enforced only after the decision point has the change.
         let by_label = json!([{"kind": "MCPServer", "selector": {"matchLabels": {"team": "maths"}}}]);
         let changed = w.apply(&grant(&json!([{"kind": "User", "name": "ada"}]), &by_label)).await;
         let has_it = |it: &Value| {
             condition(it, "Enforced")["observedGeneration"] == changed["metadata"]["generation"]
                 && is_true(it, "Enforced")
         };
-        w.until("it has the new one", GRANT, has_it).await;
+        w.until("the changed grant is enforced", GRANT, has_it).await;
         assert_eq!(data(&w.look(CONFIG).await)["user_grants"], json!({"user:ada": []}));
         w.patch("MCPServer/sums", &json!({"metadata": {"labels": {"team": "maths"}}})).await;
         let opens = |it: &Value| data(it)["user_grants"] == json!({"user:ada": ["kaos://mcpserver/n1/sums"]});
-        w.until("the label opens it", CONFIG, opens).await;
+        w.until("the label gives access to the server", CONFIG, opens).await;
         w.delete(GRANT).await;
         w.until("the grant is withdrawn", CONFIG, |it| data(it)["user_grants"] == json!({})).await;
     });
 }
 
 #[test]
-fn objects_of_all_listed_namespaces_count_and_no_others() {
+fn a_projection_contains_objects_of_all_listed_namespaces_and_no_others() {
     play(projecting(), async |w| {
         with_namespaces(w).await;
         w.apply(&namespace("n3")).await;
@@ -176,13 +188,22 @@ fn objects_of_all_listed_namespaces_count_and_no_others() {
         w.until_ready(PROJECTION).await;
         w.until_ready("n2:AccessGrant/readers").await;
         assert_eq!(data(&w.look(CONFIG).await)["user_grants"], json!({"group:staff": ["kaos://agent/n2/plain"]}));
-        let outside = w.until("it is told", "n3:AccessGrant/readers", |it| is_true(it, "Stalled")).await;
+        let outside = w
+            .until("the condition Stalled of n3:AccessGrant/readers is True", "n3:AccessGrant/readers", |it| {
+                is_true(it, "Stalled")
+            })
+            .await;
         assert_eq!(reason(&outside, "Enforced"), "PolicyProjectionInactive");
         assert!(condition(&outside, "Enforced")["message"].to_string().contains("does not list namespace n3"));
 
-        // A namespace that the owner did not name is not read, and what the decision point has stays.
+        // The operator does not read a namespace that its owner did not list. The data of the decision point stays
+        // unchanged.
         w.patch(PROJECTION, &json!({"spec": {"namespaces": ["n1", "n2", "n3"]}})).await;
-        let refused = w.until("it is refused", PROJECTION, |it| reason(it, "Resolved") == "NotPermitted").await;
+        let refused = w
+            .until("the condition Resolved has the reason NotPermitted", PROJECTION, |it| {
+                reason(it, "Resolved") == "NotPermitted"
+            })
+            .await;
         assert!(condition(&refused, "Resolved")["message"].to_string().contains("--read-namespaces"), "{refused:#}");
         assert!(is_true(&refused, "Stalled"));
         assert_eq!(data(&w.look(CONFIG).await)["user_grants"], json!({"group:staff": ["kaos://agent/n2/plain"]}));
@@ -197,7 +218,7 @@ fn a_projection_elsewhere_reads_no_other_namespace() {
         own["metadata"]["namespace"] = json!("n1");
         w.apply(&own).await;
         let at = "AuthorizationPolicy/kaos-authz";
-        w.until("it may not read", at, |it| reason(it, "Resolved") == "NotPermitted").await;
+        w.until("the projection may not read", at, |it| reason(it, "Resolved") == "NotPermitted").await;
         assert!(w.look("ConfigMap/kaos-authz-policy").await.is_null());
     });
 }
@@ -230,9 +251,9 @@ fn manual_data_and_rules_stay_as_their_author_wrote_them() {
         w.until_ready(GRANT).await;
         w.patch(PROJECTION, &json!({"spec": {"dataSource": "manual", "regoOverride": true}})).await;
         let told = |it: &Value| reason(it, "Enforced") == "PolicyProjectionInactive";
-        w.until("the grant says so", GRANT, told).await;
+        w.until("the grant reports the inactive projection", GRANT, told).await;
         w.quiet().await;
-        // What the operator wrote last stays, until its author writes something else.
+        // The operator leaves its last data in the ConfigMap until a user replaces these data.
         assert_eq!(data(&w.look(CONFIG).await)["user_grants"], json!({"group:staff": ["kaos://agent/n1/plain"]}));
         let theirs = json!({"data.json": r#"{"kaos":{"mine":true}}"#, "policy.rego": "package mine"});
         w.patch(CONFIG, &json!({"data": theirs})).await;
@@ -254,7 +275,7 @@ fn a_settled_projection_causes_no_requests() {
         w.until_ready("Agent/a").await;
         w.quiet().await;
         w.forget_requests();
-        // Causes a pass of the projection that has nothing to do.
+        // Start a pass of the projection that has no work.
         w.patch("Agent/a", &json!({"metadata": {"labels": {"x": "y"}}})).await;
         w.quiet().await;
         assert!(w.reads().is_empty(), "{:#?}", w.reads());

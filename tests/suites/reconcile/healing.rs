@@ -61,7 +61,7 @@ fn a3_drift_in_any_owned_field_is_repaired_without_writing_the_object() {
         w.patch("ConfigMap/web", &json!({"data": {"a": "evil"}})).await;
         w.patch("Secret/web", &json!({"data": {"k": "ZXZpbA=="}})).await;
         w.until_all(
-            "everything is put right",
+            "all children are as planned again",
             &["Deployment/web", "Service/web", "ConfigMap/web", "Secret/web"],
             |all| {
                 image(&all[0]) == "registry.example/gadget:1"
@@ -116,7 +116,7 @@ fn a8_changes_during_a_downtime_are_repaired_at_the_start() {
         w.patch("ConfigMap/web", &json!({"data": {"a": "evil"}})).await;
         w.apply(&web_with(&json!({"image": "registry.example/gadget:2"}))).await;
         w.start().await;
-        w.until_all("everything is put right", &["Service/web", "ConfigMap/web", "Deployment/web"], |all| {
+        w.until_all("all children are as planned again", &["Service/web", "ConfigMap/web", "Deployment/web"], |all| {
             is_back(&all[0], &old, &owner)
                 && all[1]["data"]["a"] == "1"
                 && image(&all[2]) == "registry.example/gadget:2"
@@ -139,7 +139,7 @@ fn a8_changes_that_a_broken_watch_missed_are_found_by_listing_again() {
         w.patch("ConfigMap/web", &json!({"data": {"a": "evil"}})).await;
         w.embedded().compact();
         w.mend();
-        w.until_all("everything is put right", &["Service/web", "ConfigMap/web"], |all| {
+        w.until_all("all children are as planned again", &["Service/web", "ConfigMap/web"], |all| {
             is_back(&all[0], &old, &owner) && all[1]["data"]["a"] == "1"
         })
         .await;
@@ -154,7 +154,10 @@ fn a9_a_slow_resync_finds_changes_without_events() {
         async |w| {
             w.break_it(Fault::on_writes().of("services").fail(Failure::Server(422)));
             w.apply(&web()).await;
-            w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "ApplyFailed").await;
+            w.until("Gadget/web has the reason ApplyFailed for Applied", "Gadget/web", |gadget| {
+                reason(gadget, "Applied") == "ApplyFailed"
+            })
+            .await;
             w.mend();
             w.until_ready("Gadget/web").await;
         },
@@ -196,7 +199,7 @@ fn a14_a_repaired_object_becomes_ready_without_help() {
 }
 
 #[test]
-fn a_server_without_streaming_lists_is_asked_for_plain_ones() {
+fn a_server_without_streaming_lists_gets_plain_list_requests() {
     play(Scenario::embedded("the test makes requests fail").idle(), async |w| {
         w.break_it(Fault::on(&["watch"]).fail(Failure::Server(422)).times(30));
         w.start().await;

@@ -7,15 +7,14 @@
 //! |---|---|
 //! | `healing` | A: the operator repairs children |
 //! | `passes` | A: how passes run |
-//! | `fields` | A16: which changes of a needed object matter |
+//! | `fields` | A16: which changes of a needed object cause a pass |
 //! | `order` | A12, B9: the order of creation does not matter |
 //! | `rollout` | B: a change causes exactly one rollout of the affected pods |
 //! | `ownership` | C: which objects the operator may change |
-//! | `texts` | A15, D13: characters that YAML would change, and that steer a terminal |
+//! | `texts` | A15, D13: characters that YAML would change, and characters that control a terminal |
 //! | `accounts` | a ServiceAccount for each Agent |
 //! | `stores` | `MemoryStores`: their volume claims, and the ModelAPI for which they wait |
 //! | `protection` | SecurityPolicies and NetworkPolicies of objects |
-//! | `stores` | `MemoryStores`: claims, and the ModelAPI that they wait for |
 //! | `unset` | B11: fields that a user removes from an object |
 //! | `takeover` | C8: objects that the Go operator left |
 //! | `status` | D: the status |

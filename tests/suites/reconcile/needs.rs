@@ -24,7 +24,7 @@ fn labelled(name: &str, value: &str) -> Value {
 }
 
 async fn hears(w: &World, at: &str, what: &Value) {
-    w.until(&format!("it hears {what}"), at, |deployment| variable(deployment, "HEARD") == *what).await;
+    w.until(&format!("the variable HEARD is {what}"), at, |deployment| variable(deployment, "HEARD") == *what).await;
 }
 
 #[test]
@@ -35,7 +35,11 @@ fn e3_an_invalid_selector_is_reported_at_the_object_and_breaks_no_watch() {
         {
             w.apply(&gadget(name, &json!({"hears": [labels]}))).await;
             let at = format!("Gadget/{name}");
-            let told = w.until("it is told", &at, |gadget| reason(gadget, "Applied") == "GuardRefused").await;
+            let told = w
+                .until("the condition Applied has the reason GuardRefused", &at, |gadget| {
+                    reason(gadget, "Applied") == "GuardRefused"
+                })
+                .await;
             let message = condition(&told, "Applied")["message"].clone();
             assert!(text(&message).contains("is not a valid label to select by"), "{message}");
         }
@@ -50,7 +54,10 @@ fn e3_an_invalid_selector_is_reported_at_the_object_and_breaks_no_watch() {
 fn e4_an_impossible_name_counts_as_missing_and_breaks_no_watch() {
     play(Scenario::default(), async |w| {
         w.apply(&gadget("a", &json!({"chain": "b,c"}))).await;
-        w.until("it waits", "Gadget/a", |gadget| reason(gadget, "Resolved") == "NotFound").await;
+        w.until("Gadget/a has the reason NotFound for Resolved", "Gadget/a", |gadget| {
+            reason(gadget, "Resolved") == "NotFound"
+        })
+        .await;
         assert_eq!(w.counted("kaos_operator_watch_errors_total", &["reason=\"400\""]), 0.0);
     });
 }
@@ -90,7 +97,7 @@ fn watches(w: &World) -> usize {
 }
 
 #[test]
-fn g1_an_object_beyond_the_limit_of_needs_reports_that_and_waits_for_room() {
+fn g1_an_object_beyond_the_limit_of_needs_reports_the_limit_and_waits_for_room() {
     play(Scenario::embedded("the test counts watches"), async |w| {
         for name in ["a", "b", "c", "d"] {
             w.apply(&selecting(name, 250)).await;
@@ -99,7 +106,11 @@ fn g1_an_object_beyond_the_limit_of_needs_reports_that_and_waits_for_room() {
         assert!(watches(w) < 20, "{} watches", watches(w));
         w.forget_requests();
         w.apply(&selecting("e", 200)).await;
-        let told = w.until("it is told", "Gadget/e", |gadget| reason(gadget, "Resolved") == "TooManyNeeds").await;
+        let told = w
+            .until("Gadget/e has the reason TooManyNeeds for Resolved", "Gadget/e", |gadget| {
+                reason(gadget, "Resolved") == "TooManyNeeds"
+            })
+            .await;
         let message = condition(&told, "Resolved")["message"].clone();
         for part in ["1200 label selectors", "follows at most 1000", "move objects to another namespace"] {
             assert!(text(&message).contains(part), "{message}");
@@ -136,10 +147,16 @@ fn g1_an_object_with_too_many_needs_keeps_its_children_and_may_revert() {
         let others = (0..7).map(|at| json!({"gadget": format!("more-{at}")}));
         more["spec"]["hears"].as_array_mut().unwrap().extend(others);
         w.apply(&more).await;
-        w.until("it is told", "Gadget/d", |gadget| reason(gadget, "Resolved") == "TooManyNeeds").await;
+        w.until("Gadget/d has the reason TooManyNeeds for Resolved", "Gadget/d", |gadget| {
+            reason(gadget, "Resolved") == "TooManyNeeds"
+        })
+        .await;
         assert!(!w.look("Deployment/d").await.is_null(), "the pods keep running");
         w.apply(&selecting("z", 5)).await;
-        w.until("it is told", "Gadget/z", |gadget| reason(gadget, "Resolved") == "TooManyNeeds").await;
+        w.until("Gadget/z has the reason TooManyNeeds for Resolved", "Gadget/z", |gadget| {
+            reason(gadget, "Resolved") == "TooManyNeeds"
+        })
+        .await;
         w.apply(&selecting("d", 249)).await;
         w.until_ready("Gadget/d").await;
     });

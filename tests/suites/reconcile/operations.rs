@@ -18,7 +18,7 @@ use crate::support::{image, web, web_with};
 fn g1_only_types_that_policies_claim_emit_or_read_are_watched() {
     play(Scenario::embedded("the test inspects requests"), async |w| {
         w.apply_all(&[web(), model_api("llm")]).await;
-        w.until_all("both are ready", &["Gadget/web", "ModelAPI/llm"], |all| all.iter().all(is_ready)).await;
+        w.until_all("both objects are ready", &["Gadget/web", "ModelAPI/llm"], |all| all.iter().all(is_ready)).await;
         let watches = w.requests(Sort::Watch);
         let watched: BTreeSet<&str> = watches.iter().map(|entry| entry.attempt.resource.as_str()).collect();
         let wanted = [
@@ -65,13 +65,13 @@ fn g2_events_report_transitions_and_neither_passes_nor_children() {
         let told = w.requests(Sort::Event).len();
         assert!(told <= 2, "{told} Events for ten passes that changed no condition for long");
         w.apply(&web_with(&json!({"does": "refuse"}))).await;
-        w.until_true("a transition is told", async || {
+        w.until_true("an Event reports the transition", async || {
             w.events("Gadget/web").await.iter().any(|(of, reason, _)| of == "Warning" && reason == "InvalidSpec")
         })
         .await;
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
-        w.until_true("the way back is told too", async || w.requests(Sort::Event).len() > told + 1).await;
+        w.until_true("an Event reports the way back, too", async || w.requests(Sort::Event).len() > told + 1).await;
     });
 }
 
@@ -91,8 +91,12 @@ fn g5_passes_failures_durations_and_the_queue_are_counted() {
         w.apply_all(&[web(), gadget("bad", &json!({"does": "refuse"})), gadget("trapped", &json!({"does": "trap"}))])
             .await;
         w.until_ready("Gadget/web").await;
-        w.until("it is refused", "Gadget/bad", |gadget| reason(gadget, "Accepted") == "InvalidSpec").await;
-        w.until("it is trapped", "Gadget/trapped", |gadget| reason(gadget, "Accepted") == "PolicyFailed").await;
+        w.until("Gadget/bad has the reason InvalidSpec for Accepted", "Gadget/bad", |gadget| {
+            reason(gadget, "Accepted") == "InvalidSpec"
+        })
+        .await;
+        w.until("the policy has trapped", "Gadget/trapped", |gadget| reason(gadget, "Accepted") == "PolicyFailed")
+            .await;
         let counted = |metric: &str, labels: &[&str]| w.counted(&format!("kaos_operator_{metric}"), labels);
         let text = w.metrics();
         for result in ["changed", "refused", "failed"] {
@@ -120,7 +124,7 @@ fn g6_the_operator_is_ready_only_after_all_watches_synced() {
         w.pass_time(Duration::from_secs(30)).await;
         let missing = w.probe().ready().unwrap_err();
         assert!(missing.iter().any(|what| what.contains("Deployment")), "{missing:?}");
-        w.until_true("it is ready", async || w.probe().ready().is_ok()).await;
+        w.until_true("the operator is ready", async || w.probe().ready().is_ok()).await;
     });
 }
 
@@ -138,7 +142,7 @@ fn g6_nothing_is_written_before_all_watches_synced() {
     });
 }
 
-/// Kills the operator. For the next operator, listing Deployments takes a minute.
+/// Kills the operator. Makes the next operator's list of Deployments take a minute.
 async fn end_before_a_slow_list(w: &World) {
     w.crash().await;
     w.forget_requests();
@@ -167,17 +171,17 @@ fn an_event_before_the_first_sync_makes_no_object_look_deleted() {
         w.pass_time(Duration::from_secs(20)).await;
         assert!(w.probe().ready().is_err(), "the Deployments are listed already");
         assert_eq!((w.writes(), w.requests(Sort::Refused).len()), (Vec::new(), 0));
-        w.until_true("it is ready", async || w.probe().ready().is_ok()).await;
+        w.until_true("the operator is ready", async || w.probe().ready().is_ok()).await;
         w.quiet().await;
         assert_eq!((w.writes(), w.requests(Sort::Event).len()), (Vec::new(), 0));
         w.mend();
         w.apply(&web_with(&json!({"image": "registry.example/gadget:2"}))).await;
-        w.until("it follows", "Deployment/web", |now| image(now) == "registry.example/gadget:2").await;
+        w.until("Deployment/web follows", "Deployment/web", |now| image(now) == "registry.example/gadget:2").await;
     });
 }
 
 #[test]
-fn an_object_deleted_before_the_first_sync_keeps_its_finalizer_until_it() {
+fn an_object_deleted_before_the_first_sync_keeps_its_finalizer_until_the_sync() {
     play(Scenario::embedded("the test delays requests"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -202,7 +206,7 @@ fn g8_an_agent_waits_until_its_dependencies_are_ready() {
         w.apply_all(&[agent("a", "llm", &json!({"mcpServers": ["echo"]})), model_api("llm"), mcp_server("echo")]).await;
         let gated =
             |agent: &serde_json::Value| agent["status"]["phase"] == "Waiting" && reason(agent, "Applied") == "Gated";
-        w.until("it waits", "Agent/a", gated).await;
+        w.until("the Agent waits", "Agent/a", gated).await;
         w.pods_of("modelapi-llm", PodFate::ReadyAfter(Duration::ZERO));
         w.until_ready("ModelAPI/llm").await;
         w.quiet().await;
@@ -217,9 +221,13 @@ fn g8_an_agent_waits_until_its_dependencies_are_ready() {
         // After the first apply, the status still reports the unready dependency, but the plan gate delays nothing any
         // more.
         w.pods_of("mcpserver-echo", PodFate::NotReady);
-        w.until("it is told", "Agent/a", |agent| condition(agent, "DependenciesReady")["status"] == "False").await;
+        w.until("the Agent reports the unready MCPServer", "Agent/a", |agent| {
+            condition(agent, "DependenciesReady")["status"] == "False"
+        })
+        .await;
         w.apply(&agent("a", "llm", &json!({"mcpServers": ["echo"], "config": {"instructions": "new"}}))).await;
-        w.until("an edit gets through", "Deployment/agent-a", |now| now["spec"].to_string().contains("new")).await;
+        w.until("the operator applies the edit", "Deployment/agent-a", |now| now["spec"].to_string().contains("new"))
+            .await;
         assert!(w.embedded().journal().count(|entry| entry.attempt.verb == Verb::Watch) > 0);
     });
 }

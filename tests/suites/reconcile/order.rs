@@ -134,13 +134,14 @@ fn b9_agents_created_together_for_a_ready_model_get_one_replica_set_each() {
         let agents = [&boss, &worker, &partner];
         play(Scenario::embedded("the test acts between two requests of the operator"), async |w| {
             w.apply_all(&[model.clone(), tools.clone()]).await;
-            w.until_all("they are ready", &["ModelAPI/llm", "MCPServer/echo"], |all| all.iter().all(is_ready)).await;
+            w.until_all("the objects are ready", &["ModelAPI/llm", "MCPServer/echo"], |all| all.iter().all(is_ready))
+                .await;
             for at in order {
                 w.apply(agents[at]).await;
                 w.pass_time(Duration::from_millis(300)).await;
             }
             let all = ["Agent/boss", "Agent/worker", "Agent/partner"];
-            w.until_all("all are ready", &all, |all| all.iter().all(is_ready)).await;
+            w.until_all("all objects are ready", &all, |all| all.iter().all(is_ready)).await;
             w.quiet().await;
             for deployment in ["agent-boss", "agent-worker", "agent-partner"] {
                 assert_eq!(w.rollouts(deployment).await, 1, "{deployment} after {order:?}");
@@ -164,7 +165,7 @@ fn b9_an_agent_with_a_missing_peer_starts_after_a_short_wait() {
         w.until_ready("Agent/boss").await;
         // After the missing Agent appears, its peers keep running.
         w.apply(&agent("nobody", "llm", &json!({}))).await;
-        w.until_all("both are ready", &["Agent/boss", "Agent/nobody"], |all| all.iter().all(is_ready)).await;
+        w.until_all("both objects are ready", &["Agent/boss", "Agent/nobody"], |all| all.iter().all(is_ready)).await;
         w.quiet().await;
         assert_eq!(w.rollouts("agent-boss").await, 2);
     });

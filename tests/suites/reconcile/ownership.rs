@@ -34,10 +34,10 @@ fn c2_a_child_that_left_the_plan_is_deleted() {
         w.until_ready("Gadget/web").await;
         w.apply(&web_with(&json!({"leaveOut": ["Service", "Secret", "ServiceAccount", "ConfigMap", "Deployment"]})))
             .await;
-        w.until_all("all are gone", &CHILDREN, |all| all.iter().all(Value::is_null)).await;
+        w.until_all("all children are gone", &CHILDREN, |all| all.iter().all(Value::is_null)).await;
         w.until_ready("Gadget/web").await;
         w.apply(&web()).await;
-        w.until_all("all are back", &CHILDREN, |all| all.iter().all(|child| !child.is_null())).await;
+        w.until_all("all children are back", &CHILDREN, |all| all.iter().all(|child| !child.is_null())).await;
     });
 }
 
@@ -48,9 +48,9 @@ fn c2_a_renamed_workload_serves_under_its_old_name_until_the_new_one_does() {
         w.until_ready("Gadget/web").await;
         w.pods_of("web-two", PodFate::ImagePullBackOff);
         w.apply(&gadget("web", &json!({"deployment": "web-two"}))).await;
-        w.until("the new one is there", "Deployment/web-two", |child| !child.is_null()).await;
+        w.until("the new Deployment exists", "Deployment/web-two", |child| !child.is_null()).await;
         w.quiet().await;
-        assert!(!w.look("Deployment/web").await.is_null(), "nobody else serves");
+        assert!(!w.look("Deployment/web").await.is_null(), "no other Deployment serves");
         w.pods_of("web-two", PodFate::ReadyAfter(Duration::from_secs(1)));
         let pods = w.list("Pod").await;
         let is_new = |pod: &&Value| text(&pod["metadata"]["name"]).starts_with("web-two-");
@@ -59,15 +59,17 @@ fn c2_a_renamed_workload_serves_under_its_old_name_until_the_new_one_does() {
         }
         w.until_gone("Deployment/web").await;
         w.until_ready("Gadget/web").await;
-        // The new workload may never serve, for example because the old workload has a resource that it needs. So the
-        // operator waits only for a limited time.
+        // The new workload may never serve, for example because it needs a resource that the old workload occupies. So
+        // the operator waits only for a limited time.
         w.pods_of("web-three", PodFate::Unschedulable);
         w.apply(&gadget("web", &json!({"deployment": "web-three"}))).await;
-        w.until("the newest is there", "Deployment/web-three", |child| !child.is_null()).await;
+        w.until("the newest Deployment exists", "Deployment/web-three", |child| !child.is_null()).await;
         w.pass_time(Duration::from_mins(9)).await;
         assert!(!w.look("Deployment/web-two").await.is_null());
-        w.until_true("it is told", async || w.list("Event").await.iter().any(|event| event["reason"] == "HandingOver"))
-            .await;
+        w.until_true("an Event reports the handover", async || {
+            w.list("Event").await.iter().any(|event| event["reason"] == "HandingOver")
+        })
+        .await;
         // After a restart, the operator continues the wait instead of starting a new one.
         w.restart().await;
         w.pass_time(Duration::from_mins(2)).await;
@@ -109,7 +111,10 @@ fn c4_nothing_is_pruned_while_an_apply_fails() {
         w.until_ready("Gadget/web").await;
         w.break_it(Fault::on_writes().of("deployments").fail(Failure::Server(500)));
         w.apply(&web_with(&json!({"image": "registry.example/gadget:2", "leaveOut": ["Service"]}))).await;
-        w.until("it says so", "Gadget/web", |gadget| condition(gadget, "Applied")["status"] == "False").await;
+        w.until("the condition Applied of Gadget/web is False", "Gadget/web", |gadget| {
+            condition(gadget, "Applied")["status"] == "False"
+        })
+        .await;
         w.pass_time(Duration::from_mins(1)).await;
         assert!(!w.look("Service/web").await.is_null());
         w.mend();
@@ -123,7 +128,11 @@ fn c5_a_foreign_object_of_the_same_name_is_kept_and_reported() {
     play(Scenario::default(), async |w| {
         let stranger = w.apply(&deployment("web", "stranger:1")).await;
         w.apply(&web()).await;
-        let told = w.until("it says so", "Gadget/web", |g| reason(g, "Applied") == "OwnershipConflict").await;
+        let told = w
+            .until("Gadget/web has the reason OwnershipConflict for Applied", "Gadget/web", |g| {
+                reason(g, "Applied") == "OwnershipConflict"
+            })
+            .await;
         let message = condition(&told, "Applied")["message"].as_str().unwrap().to_owned();
         assert!(message.contains("Deployment web") || message.contains("Deployment/web"), "{message}");
         w.until_warned("Gadget/web", "OwnershipConflict").await;
@@ -141,7 +150,10 @@ fn c5_a_foreign_object_behind_a_webhook_is_reported_as_foreign() {
         w.apply(&deployment("web", "stranger:1")).await;
         w.break_it(Fault::on_writes().of("deployments").named("web").fail(Failure::Server(400)));
         w.apply(&web()).await;
-        w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "OwnershipConflict").await;
+        w.until("Gadget/web has the reason OwnershipConflict for Applied", "Gadget/web", |gadget| {
+            reason(gadget, "Applied") == "OwnershipConflict"
+        })
+        .await;
         w.mend();
         w.delete("Deployment/web").await;
         w.until_ready("Gadget/web").await;
@@ -162,7 +174,10 @@ fn c5_a_name_conflict_is_retried_slowly() {
     play(Scenario::embedded("the test counts requests"), async |w| {
         w.apply(&deployment("web", "stranger:1")).await;
         w.apply(&web()).await;
-        w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "OwnershipConflict").await;
+        w.until("Gadget/web has the reason OwnershipConflict for Applied", "Gadget/web", |gadget| {
+            reason(gadget, "Applied") == "OwnershipConflict"
+        })
+        .await;
         w.quiet().await;
         w.forget_requests();
         w.pass_time(Duration::from_mins(10)).await;
@@ -177,7 +192,10 @@ fn c5_the_first_of_two_objects_owns_a_shared_child_and_the_second_inherits_it() 
         w.apply(&gadget("one", &json!({"deployment": "shared"}))).await;
         let one = w.until_ready("Gadget/one").await;
         w.apply(&gadget("two", &json!({"deployment": "shared"}))).await;
-        w.until("it says so", "Gadget/two", |gadget| reason(gadget, "Applied") == "OwnershipConflict").await;
+        w.until("Gadget/two has the reason OwnershipConflict for Applied", "Gadget/two", |gadget| {
+            reason(gadget, "Applied") == "OwnershipConflict"
+        })
+        .await;
         assert_eq!(controller(&w.look("Deployment/shared").await)["uid"], uid(&one));
         assert!(is_ready(&w.look("Gadget/one").await));
         w.delete("Gadget/one").await;
@@ -193,7 +211,11 @@ fn c5_one_of_two_simultaneous_objects_owns_the_child_and_the_other_reports_it() 
         let both = ["Gadget/one", "Gadget/two"];
         let told = |gadget: &Value| reason(gadget, "Applied") == "OwnershipConflict";
         let has = |gadget: &Value| is_ready(gadget) && !told(gadget);
-        let all = w.until_all("one has it", &both, |all| all.iter().any(has) && all.iter().any(told)).await;
+        let all = w
+            .until_all("one Gadget owns the child, and the other reports the conflict", &both, |all| {
+                all.iter().any(has) && all.iter().any(told)
+            })
+            .await;
         let owner = all.iter().position(has).unwrap();
         assert_eq!(controller(&w.look("Deployment/shared").await)["uid"], uid(&all[owner]));
         w.quiet().await;
@@ -212,7 +234,10 @@ fn c5_a_foreign_object_that_replaced_a_child_unseen_is_not_taken_over() {
         w.delete("Deployment/web").await;
         let stranger = w.apply(&deployment("web", "stranger:1")).await;
         w.apply(&web_with(&json!({"image": "registry.example/gadget:2"}))).await;
-        w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "OwnershipConflict").await;
+        w.until("Gadget/web has the reason OwnershipConflict for Applied", "Gadget/web", |gadget| {
+            reason(gadget, "Applied") == "OwnershipConflict"
+        })
+        .await;
         let now = w.look("Deployment/web").await;
         assert_eq!((uid(&now), image(&now), controller(&now)), (uid(&stranger), "stranger:1", Value::Null));
         assert!(!now["metadata"]["managedFields"].to_string().contains("kaos-operator"), "{now}");
@@ -237,7 +262,7 @@ fn c5_children_of_a_deleted_namesake_are_deleted_before_garbage_collection() {
         let successor = w.apply(&model_api("llm")).await;
         let history = w.history("ModelAPI/llm").await;
         let ours = |child: &Value| controller(child)["uid"] == uid(&successor);
-        let all = w.until_all("they belong to it", &children, |all| all.iter().all(ours)).await;
+        let all = w.until_all("the new object owns the children", &children, |all| all.iter().all(ours)).await;
         // The new pods cannot start until the garbage collector has deleted the earlier object's pods.
         w.embedded().call_back(Controller::Garbage);
         w.until_ready("ModelAPI/llm").await;
@@ -274,7 +299,10 @@ fn c5_children_of_an_unseen_successor_are_not_deleted() {
         w.embedded().cut_watches();
         w.embedded().call_back(Controller::Garbage);
         w.until_ready("ModelAPI/llm").await;
-        w.until("it has its owner", "Deployment/modelapi-llm", |now| controller(now)["uid"] == uid(&successor)).await;
+        w.until("the new ModelAPI owns the child", "Deployment/modelapi-llm", |now| {
+            controller(now)["uid"] == uid(&successor)
+        })
+        .await;
     });
 }
 
@@ -290,25 +318,32 @@ fn c6_an_object_that_just_replaced_a_child_is_not_deleted_in_its_place() {
         let stranger = w.apply(&config_map("web", &json!({"mine": "yes"}))).await;
         w.pass_time(Duration::from_mins(1)).await;
         assert_eq!(uid(&w.look("ConfigMap/web").await), uid(&stranger));
-        assert!(w.requests(Sort::Refused).iter().any(|entry| entry.code == 409), "the deletion was not asked for");
+        assert!(
+            w.requests(Sort::Refused).iter().any(|entry| entry.code == 409),
+            "the operator did not try to delete the object"
+        );
     });
 }
 
 #[test]
-fn fields_of_others_stay_theirs_after_a_rejected_apply() {
-    play(Scenario::embedded("the server checks what it is given"), async |w| {
+fn fields_of_other_managers_are_kept_after_a_rejected_apply() {
+    play(Scenario::embedded("the server must validate objects"), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         w.patch("Service/web", &json!({"spec": {"sessionAffinity": "ClientIP"}})).await;
         w.apply(&web_with(&json!({"does": "misspell"}))).await;
-        w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "ApplyFailed").await;
+        w.until("Gadget/web has the reason ApplyFailed for Applied", "Gadget/web", |gadget| {
+            reason(gadget, "Applied") == "ApplyFailed"
+        })
+        .await;
         w.quiet().await;
         let managed = w.look("Service/web").await["metadata"]["managedFields"].take();
         let theirs = |entry: &&Value| entry["manager"] == "somebody" && entry["operation"] == "Update";
         let theirs = managed.as_array().unwrap().iter().find(theirs).map(|entry| &entry["fieldsV1"]["f:spec"]);
         assert!(theirs.is_some_and(|spec| !spec["f:sessionAffinity"].is_null()), "{managed:#}");
         w.apply(&web_with(&json!({"port": 81}))).await;
-        let service = w.until("the next is taken", "Service/web", |now| now["spec"]["ports"][0]["port"] == 81).await;
+        let service =
+            w.until("the next port is applied", "Service/web", |now| now["spec"]["ports"][0]["port"] == 81).await;
         assert_eq!(service["spec"]["sessionAffinity"], "ClientIP");
         w.until_ready("Gadget/web").await;
     });
@@ -324,7 +359,7 @@ fn c7_labels_that_left_the_plan_are_removed_and_foreign_ones_stay() {
             w.patch(child, &json!({"metadata": {"labels": {"foreign": "1"}, "annotations": {"foreign": "1"}}})).await;
         }
         w.apply(&web_with(&json!({"labels": {"keep": "1"}, "annotations": {"keep": "1"}}))).await;
-        w.until_all("they are gone", &CHILDREN, |all| {
+        w.until_all("the labels are removed", &CHILDREN, |all| {
             let has = |child: &Value, key: &str| {
                 ["labels", "annotations"].map(|field| entries(child, field).contains_key(key))
             };

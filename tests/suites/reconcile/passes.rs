@@ -56,7 +56,8 @@ fn a10_an_object_deleted_before_its_pass_is_no_error() {
         w.apply(&model_api("llm")).await;
         w.pass_time(Duration::from_secs(4)).await;
         w.delete("ModelAPI/llm").await;
-        // The first event has not arrived yet, and the second event arrives directly after it.
+        // The event of the creation is still delayed. The event of the deletion will arrive directly after the event of
+        // the creation.
         w.mend();
         w.pass_time(Duration::from_mins(1)).await;
         assert!(w.list("Deployment").await.is_empty());
@@ -77,7 +78,7 @@ fn a10_a_deleted_object_without_its_event_gets_a_bounded_number_of_children() {
         w.delete("ModelAPI/llm").await;
         w.forget_requests();
         w.pass_time(Duration::from_mins(5)).await;
-        w.until_all("nothing is left", &["Deployment/modelapi-llm", "Service/modelapi-llm"], |all| {
+        w.until_all("the children are gone", &["Deployment/modelapi-llm", "Service/modelapi-llm"], |all| {
             all.iter().all(Value::is_null)
         })
         .await;

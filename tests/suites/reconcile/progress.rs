@@ -1,4 +1,4 @@
-//! D14, D15: the conditions by which other tools decide whether to wait for an object or to report a failure.
+//! D14, D15: other tools read these conditions to decide whether to wait for an object or to report a failure.
 //!
 //! Each test also records the object. `tests/gitops` checks the records with the libraries of Flux, kpt and Argo CD.
 
@@ -16,10 +16,10 @@ use crate::support::{web, web_with};
 
 const BOTH: [&str; 2] = ["Reconciling", "Stalled"];
 
-/// Waits until one of the two conditions has this reason. Asserts that the object does not have the other condition.
+/// Waits until the condition `of` has this reason. Asserts that the object does not have the other condition in `BOTH`.
 async fn until_told(w: &World, at: &str, of: &str, reason: &str) -> Value {
     let told = w
-        .until(&format!("it is {of} for {reason}"), at, |object| {
+        .until(&format!("{at} is {of} with the reason {reason}"), at, |object| {
             is_true(object, of) && condition(object, of)["reason"] == reason
         })
         .await;
@@ -63,7 +63,9 @@ fn d14_an_invalid_object_is_stalled_with_our_message_and_not_reconciling() {
 fn d14_a_waiting_object_is_reconciling_and_a_ready_one_has_neither_condition() {
     play(Scenario::default(), async |w| {
         w.apply(&agent("a", "llm", &json!({}))).await;
-        let told = w.until("it waits", "Agent/a", |agent| is_true(agent, "Reconciling")).await;
+        let told = w
+            .until("the condition Reconciling of Agent/a is True", "Agent/a", |agent| is_true(agent, "Reconciling"))
+            .await;
         assert!(condition(&told, "Stalled").is_null(), "{told:#}");
         w.quiet().await;
         let told = w.look("Agent/a").await;
@@ -77,7 +79,7 @@ fn d14_a_waiting_object_is_reconciling_and_a_ready_one_has_neither_condition() {
 }
 
 #[test]
-fn d14_what_only_a_person_can_change_is_stalled() {
+fn d14_a_problem_that_only_a_person_can_solve_is_stalled() {
     play(Scenario::default(), async |w| {
         let does = |what: &str| web_with(&json!({"does": what}));
         for (record_name, what, reason) in [
@@ -111,7 +113,7 @@ fn d14_an_object_without_a_policy_is_stalled_also_if_it_ran() {
         record("no-policy", Verdict::Fails, &told);
         w.apply(&web_with(&json!({"image": "registry.example/gadget:2"}))).await;
         let told = w
-            .until("the next generation is told", "Gadget/web", |gadget| {
+            .until("the status shows the next generation", "Gadget/web", |gadget| {
                 gadget["status"]["observedGeneration"] == 2 && is_true(gadget, "Stalled")
             })
             .await;
@@ -121,7 +123,7 @@ fn d14_an_object_without_a_policy_is_stalled_also_if_it_ran() {
 }
 
 #[test]
-fn d14_what_may_end_by_itself_is_reconciling() {
+fn d14_a_problem_that_may_end_by_itself_is_reconciling() {
     play(Scenario::embedded("the test makes requests fail"), async |w| {
         w.pods(PodFate::NotReady);
         w.apply(&web()).await;
@@ -165,7 +167,7 @@ fn d14_the_two_conditions_cost_no_write_of_their_own() {
                 assert_ne!(others(&pair[0]), others(&pair[1]), "{:#}", pair[1]);
             }
         }
-        assert!(states.iter().any(|agent| is_true(agent, "Reconciling")), "it changed: {states:#?}");
+        assert!(states.iter().any(|agent| is_true(agent, "Reconciling")), "no status was Reconciling: {states:#?}");
         w.forget_requests();
         w.pass_time(Duration::from_mins(20)).await;
         assert_eq!(w.writes(), [""; 0], "a steady state writes nothing");

@@ -1,5 +1,5 @@
-//! SecurityPolicies and NetworkPolicies of objects: no object is open for a moment, and none is closed or opened without a
-//! word of the operator's owner.
+//! SecurityPolicies and NetworkPolicies of objects. No object is open even for a moment. Only settings of the
+//! operator's owner open or close an object.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ const ROUTE: &str = "HTTPRoute/modelapi-llm";
 const PROTECTED: [&str; 3] = [GUARD, NETWORK, ROUTE];
 const WORKLOAD: &str = "Deployment/modelapi-llm";
 
-/// The environment of an operator of KAOS 0.8 with a decision point.
+/// Returns the environment of an operator of KAOS 0.8 with a decision point.
 fn secured() -> BTreeMap<String, String> {
     let mut environment = case::default_environment().unwrap();
     for (name, value) in [
@@ -41,20 +41,21 @@ fn scenario() -> Scenario {
     Scenario::embedded("definitions are shared on a real control plane").gateway().environment(&secured())
 }
 
-/// Serves types. A real control plane has NetworkPolicies.
+/// Installs definitions, and waits until the cluster serves them. Skips NetworkPolicies on a real control plane, where
+/// they are built in.
 async fn serve(w: &World, definitions: &[Value]) {
     let is_built_in = |it: &&Value| w.try_embedded().is_none() && it["spec"]["group"] == "networking.k8s.io";
     for definition in definitions.iter().filter(|it| !is_built_in(it)) {
         let name = definition["metadata"]["name"].as_str().unwrap();
         w.apply(definition).await;
-        w.until("it is served", &format!("CustomResourceDefinition/{name}"), |crd| {
+        w.until("the definition is served", &format!("CustomResourceDefinition/{name}"), |crd| {
             condition(crd, "Established")["status"] == "True"
         })
         .await;
     }
 }
 
-/// A child as another operator left it for an object.
+/// Returns a child that another operator left for an object.
 fn left(of: &Value, api_version: &str, kind: &str, spec: &Value) -> Value {
     let owner = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "ModelAPI", "name": "llm", "uid": uid(of),
         "controller": true, "blockOwnerDeletion": true});
@@ -93,8 +94,11 @@ fn an_object_that_cannot_be_protected_is_refused_until_it_can_be() {
         serve(w, &[network_policies()]).await;
         w.start().await;
         w.apply(&model_api("llm")).await;
-        let told =
-            w.until("it is refused", "ModelAPI/llm", |it| condition(it, "Accepted")["reason"] == "Unsupported").await;
+        let told = w
+            .until("ModelAPI/llm has the reason Unsupported for Accepted", "ModelAPI/llm", |it| {
+                condition(it, "Accepted")["reason"] == "Unsupported"
+            })
+            .await;
         let why = condition(&told, "Accepted")["message"].as_str().unwrap().to_owned();
         assert!(why.contains("SecurityPolicy") && why.contains("would be open"), "{why}");
         for child in [ROUTE, WORKLOAD, NETWORK] {
@@ -102,7 +106,7 @@ fn an_object_that_cannot_be_protected_is_refused_until_it_can_be() {
         }
         serve(w, &[gateway_policies()]).await;
         w.until_ready("ModelAPI/llm").await;
-        w.until("it has a route", ROUTE, |route| !route.is_null()).await;
+        w.until("the ModelAPI has a route", ROUTE, |route| !route.is_null()).await;
         assert!(!w.look(GUARD).await.is_null());
     });
 }
@@ -127,7 +131,7 @@ fn protection_that_kaos_left_is_taken_over_without_a_change() {
         w.start().await;
         for (at, before) in PROTECTED.into_iter().zip(&before) {
             let ours = |it: &Value| entries(it, "annotations").contains_key(APPLIED_DIGEST);
-            let after = w.until("it is ours", at, ours).await;
+            let after = w.until("the operator owns the protection", at, ours).await;
             assert_eq!((uid(&after), &after["spec"]), (uid(before), &before["spec"]), "{at}");
         }
         assert_eq!(w.rollouts("modelapi-llm").await, 1);
@@ -151,7 +155,7 @@ fn protection_that_another_operator_left_stays_while_the_settings_ask_for_none()
 }
 
 #[test]
-fn an_operator_without_a_type_neither_watches_it_nor_runs_what_it_would_protect() {
+fn an_operator_without_a_type_does_not_watch_it_and_refuses_objects_that_need_it() {
     let without = |options: &mut kaos_operator::operator::Options| {
         options.left_out = LeftOut::new(["NetworkPolicy.networking.k8s.io".parse().unwrap()]);
     };
@@ -159,13 +163,16 @@ fn an_operator_without_a_type_neither_watches_it_nor_runs_what_it_would_protect(
         serve(w, &[gateway_policies(), network_policies()]).await;
         w.start().await;
         w.apply(&model_api("llm")).await;
-        let told =
-            w.until("it is refused", "ModelAPI/llm", |it| condition(it, "Accepted")["reason"] == "Unsupported").await;
+        let told = w
+            .until("ModelAPI/llm has the reason Unsupported for Accepted", "ModelAPI/llm", |it| {
+                condition(it, "Accepted")["reason"] == "Unsupported"
+            })
+            .await;
         let why = condition(&told, "Accepted")["message"].as_str().unwrap().to_owned();
         assert!(why.contains("NetworkPolicy") && why.contains("--without"), "{why}");
         for sort in [Sort::Watch, Sort::Read, Sort::Write, Sort::DryRun, Sort::Refused] {
             let asked = w.requests(sort).into_iter().map(|it| it.to_string()).find(|it| it.contains("networkpolicies"));
-            assert_eq!(asked, None, "the operator leaves this type alone");
+            assert_eq!(asked, None, "the operator sends no request for this type");
         }
     });
 }

@@ -27,8 +27,7 @@ async fn make_ready(w: &World, pods: &[case::Ready]) {
     w.quiet().await;
 }
 
-/// Applies the update of a case. Edits of children are patches of another client, and all other objects are applied as
-/// the user.
+/// Applies the update of a case. Patches children as another client, and applies all other objects as the user.
 async fn update(w: &World, case: &Case) {
     for object in &case.update {
         let at = At::of(object, &w.namespace).to_string();
@@ -150,7 +149,11 @@ fn a_foreign_deployment_with_labels_of_the_operator_stays_untouched() {
     let case = case::all().unwrap().into_iter().find(|case| case.name == STRANGER).unwrap();
     play(scenario(&case), async |w| {
         w.apply_all(&case.input).await;
-        let told = w.until("it says so", "Agent/a", |agent| reason(agent, "Applied") == "OwnershipConflict").await;
+        let told = w
+            .until("Agent/a has the reason OwnershipConflict for Applied", "Agent/a", |agent| {
+                reason(agent, "Applied") == "OwnershipConflict"
+            })
+            .await;
         assert!(condition(&told, "Applied")["message"].as_str().unwrap().contains("agent-a"), "{told:#}");
         w.quiet().await;
         let stranger = w.look("Deployment/agent-a").await;

@@ -24,14 +24,22 @@ fn e1_another_conflict_is_reported_in_the_servers_words_and_heals() {
         play(Scenario::embedded("the test makes requests fail"), async |w| {
             w.break_it(Fault::on(&["patch"]).of("deployments").fail(failure));
             w.apply(&web()).await;
-            let told = w.until("it is told", "Gadget/web", |gadget| reason(gadget, "Applied") == "ApplyFailed").await;
+            let told = w
+                .until("Gadget/web has the reason ApplyFailed for Applied", "Gadget/web", |gadget| {
+                    reason(gadget, "Applied") == "ApplyFailed"
+                })
+                .await;
             assert!(applied(&told).contains(words), "{}", applied(&told));
             w.mend();
             w.until_ready("Gadget/web").await;
             w.break_it(Fault::on(&["patch"]).of("deployments").fail(failure));
             w.patch("Gadget/web", &json!({"spec": {"image": "registry.example/gadget:2"}})).await;
-            let told = w.until("it is told", "Gadget/web", |gadget| reason(gadget, "Applied") == "ApplyFailed").await;
-            assert!(applied(&told).contains(words), "of a child that is there: {}", applied(&told));
+            let told = w
+                .until("Gadget/web has the reason ApplyFailed for Applied", "Gadget/web", |gadget| {
+                    reason(gadget, "Applied") == "ApplyFailed"
+                })
+                .await;
+            assert!(applied(&told).contains(words), "the message about an existing child: {}", applied(&told));
             w.mend();
             w.until_ready("Gadget/web").await;
         });
@@ -59,14 +67,18 @@ fn e2_an_immutable_field_is_reported_with_the_remedy() {
         child["spec"]["template"]["metadata"] = json!({"labels": labels});
         w.create(&child, &PostParams { field_manager: Some("manager".to_owned()), ..PostParams::default() }).await;
         w.start().await;
-        let told = w.until("it is told", "Gadget/web", |gadget| reason(gadget, "Applied") == "ApplyFailed").await;
+        let told = w
+            .until("Gadget/web has the reason ApplyFailed for Applied", "Gadget/web", |gadget| {
+                reason(gadget, "Applied") == "ApplyFailed"
+            })
+            .await;
         for part in ["spec.selector cannot change while the deployment exists", "kubectl -n", "delete deployment web"] {
             assert!(applied(&told).contains(part), "{part}: {}", applied(&told));
         }
         assert!(!applied(&told).contains("spec.template cannot"), "{}", applied(&told));
         w.delete("Deployment/web").await;
         let made = w
-            .until("it is made", "Deployment/web", |made| {
+            .until("the operator has created the Deployment", "Deployment/web", |made| {
                 !made.is_null() && made["metadata"]["labels"]["app"] != "older"
             })
             .await;
@@ -82,11 +94,15 @@ fn e1_a_missing_policy_is_reported_also_after_a_failed_status_write() {
         w.until_ready("Gadget/web").await;
         w.break_it(Fault::on(&["patch"]).of("gadgets").under("status").fail(Failure::Server(503)).times(2));
         w.withdraw("Gadget");
-        let told = w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Accepted") == "NoPolicy").await;
+        let told = w
+            .until("Gadget/web has the reason NoPolicy for Accepted", "Gadget/web", |gadget| {
+                reason(gadget, "Accepted") == "NoPolicy"
+            })
+            .await;
         assert!(is_ready(&told), "the pods keep running: {told:#}");
         w.quiet().await;
         w.forget_requests();
         w.pass_time(Duration::from_mins(20)).await;
-        assert_eq!(w.writes(), [""; 0], "the result is returned only once");
+        assert_eq!(w.writes(), [""; 0], "the operator must report the missing policy only once");
     });
 }

@@ -17,7 +17,7 @@ async fn until_other(w: &World, than: Option<&str>) -> String {
 }
 
 #[test]
-fn g4_a_killed_leader_is_replaced_within_the_lease_time_and_never_both_write() {
+fn g4_a_killed_leader_is_replaced_within_the_lease_time_and_only_one_replica_writes() {
     play(Scenario::embedded("the test simulates time").idle(), async |w| {
         for replica in 1..=3 {
             w.spawn_replica(&user(replica));

@@ -60,7 +60,7 @@ async fn live(w: &World) {
         "MemoryStore/notes",
         "Agent/a",
     ];
-    w.until_all("all are ready", &all, |all| all.iter().all(is_ready)).await;
+    w.until_all("all objects are ready", &all, |all| all.iter().all(is_ready)).await;
     store_lives(w).await;
     w.delete("Deployment/web").await;
     w.apply(&web_with(&json!({"leaveOut": ["Service"], "image": "registry.example/gadget:2"}))).await;
@@ -85,7 +85,8 @@ async fn store_lives(w: &World) {
     let secret = json!({"name": "pg", "key": "dsn"});
     let storage = json!({"type": "external", "local": null, "external": {"connectionSecretRef": secret}});
     w.patch("MemoryStore/notes", &json!({"spec": {"storage": storage}})).await;
-    w.until("it has a budget", "PodDisruptionBudget/memorystore-notes", Value::is_object).await;
+    w.until("the MemoryStore has a PodDisruptionBudget", "PodDisruptionBudget/memorystore-notes", Value::is_object)
+        .await;
     w.patch("MemoryStore/notes", &json!({"spec": {"replicas": 1}})).await;
     w.until_gone("PodDisruptionBudget/memorystore-notes").await;
     w.until_ready("MemoryStore/notes").await;
@@ -97,21 +98,21 @@ fn g3_the_printed_rights_suffice() {
         w.grant_what_is_printed().await;
         w.start().await;
         live(w).await;
-        assert_eq!(asked(w, true), BTreeSet::new(), "more was asked for than is granted");
+        assert_eq!(asked(w, true), BTreeSet::new(), "the operator sent requests without a right");
     });
 }
 
 #[test]
 fn g3_every_printed_right_is_used() {
-    // The operator must behave as on an API server without streaming lists.
+    // Make the operator behave as on an API server without streaming lists.
     let scenario = Scenario::embedded("the test decides access by stored roles").idle();
     play(scenario.tuned(|options| options.streaming_lists = false), async |w| {
         let rights = w.grant_what_is_printed().await;
         w.start().await;
         live(w).await;
         let used = asked(w, false);
-        // The API server checks some of these rights indirectly. The operator uses the others only if a watch cannot
-        // answer.
+        // The API server checks some of these rights indirectly. The operator uses the other rights only if a watch
+        // does not deliver the object.
         let implied = |verb: &str, resource: &str| {
             resource.ends_with("/finalizers") || ["get", "create"].contains(&verb) || resource == "events"
         };
@@ -133,7 +134,7 @@ fn g3_every_printed_right_is_used() {
                 }
             }
         }
-        // This life has no routes and no protection, and of the KAOS kinds only Gadgets lose children. Another suite covers installed
+        // `live` creates no routes and no protection, and only Gadgets lose children. Another suite covers installed
         // policies.
         let elsewhere = ["networking.k8s.io", "gateway.envoyproxy.io", "policyrevisions"];
         idle.retain(|right| !elsewhere.iter().any(|it| right.contains(it)));
@@ -152,7 +153,7 @@ fn g7_roles_in_the_listed_namespaces_suffice() {
             w.grant_what_is_printed().await;
             w.start().await;
             live(w).await;
-            assert_eq!(asked(w, true), BTreeSet::new(), "more was asked for than is granted");
+            assert_eq!(asked(w, true), BTreeSet::new(), "the operator sent requests without a right");
             let mut elsewhere = model_api("elsewhere");
             elsewhere["metadata"]["namespace"] = json!("default");
             w.apply(&elsewhere).await;
@@ -180,7 +181,7 @@ async fn all_have(w: &World, wanted: u32) -> bool {
 fn e8_all_objects_and_watches_use_restored_rights_at_once() {
     play(Scenario::embedded("the test revokes rights"), async |w| {
         w.apply_all(&gadgets(30, 1)).await;
-        w.until_true("all are there", async || w.list("Deployment").await.len() == 30).await;
+        w.until_true("all Deployments exist", async || w.list("Deployment").await.len() == 30).await;
         w.quiet().await;
         for (edit, reads) in [(10, true), (20, false)] {
             // As on a real API server, open watches continue. In the second round, reads are rejected and the test also
@@ -226,7 +227,11 @@ fn e3_a_revoked_privilege_is_reported_with_its_field_and_pods_keep_running() {
         w.until_ready("MCPServer/echo").await;
         REFUSED.store(true, Ordering::Relaxed);
         w.restart().await;
-        let told = w.until("it is refused", "MCPServer/echo", |it| reason(it, "Accepted") == "InvalidSpec").await;
+        let told = w
+            .until("MCPServer/echo has the reason InvalidSpec for Accepted", "MCPServer/echo", |it| {
+                reason(it, "Accepted") == "InvalidSpec"
+            })
+            .await;
         let accepted = condition(&told, "Accepted");
         let message = accepted["message"].as_str().unwrap();
         assert!(message.starts_with("spec.podSpec.hostNetwork: asks for privilege hostNetwork, but "), "{message}");
@@ -242,7 +247,7 @@ fn e3_a_revoked_privilege_is_reported_with_its_field_and_pods_keep_running() {
         assert_eq!(runs["spec"]["template"]["spec"]["hostNetwork"], true);
         w.patch("MCPServer/echo", &json!({"spec": {"podSpec": null}})).await;
         let gone = |it: &Value| it["spec"]["template"]["spec"].get("hostNetwork").is_none_or(|on| *on != true);
-        w.until("it runs without", "Deployment/mcpserver-echo", gone).await;
+        w.until("the pods run without the privilege", "Deployment/mcpserver-echo", gone).await;
         w.until_ready("MCPServer/echo").await;
     });
 }
@@ -254,11 +259,15 @@ fn e8_a_forbidden_request_is_reported_retried_and_heals() {
         w.until_ready("Gadget/web").await;
         w.embedded().authorise(|attempt| attempt.verb.name() != "patch" || attempt.resource != "deployments");
         w.apply(&web_with(&json!({"image": "registry.example/gadget:2"}))).await;
-        let told = w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "NotPermitted").await;
+        let told = w
+            .until("Gadget/web has the reason NotPermitted for Applied", "Gadget/web", |gadget| {
+                reason(gadget, "Applied") == "NotPermitted"
+            })
+            .await;
         assert!(is_true(&told, "Accepted"), "{told:#}");
         assert!(text(&condition(&told, "Applied")["message"]).contains("deployments"), "{told:#}");
         w.embedded().allow_everything();
-        w.until("it heals", "Deployment/web", |now| image(now) == "registry.example/gadget:2").await;
+        w.until("Deployment/web heals", "Deployment/web", |now| image(now) == "registry.example/gadget:2").await;
         w.until_ready("Gadget/web").await;
     });
 }
@@ -270,7 +279,11 @@ fn e8_a_forbidden_deletion_of_a_child_is_reported_and_retried() {
         w.until_ready("Gadget/web").await;
         w.embedded().authorise(|attempt| attempt.verb.name() != "delete" || attempt.resource != "services");
         w.apply(&web_with(&json!({"leaveOut": ["Service", "Secret"]}))).await;
-        let told = w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "NotPermitted").await;
+        let told = w
+            .until("Gadget/web has the reason NotPermitted for Applied", "Gadget/web", |gadget| {
+                reason(gadget, "Applied") == "NotPermitted"
+            })
+            .await;
         assert_eq!(told["status"]["observedGeneration"], told["metadata"]["generation"]);
         assert!(text(&condition(&told, "Applied")["message"]).contains("services"), "{told:#}");
         w.until_gone("Secret/web").await;
@@ -281,7 +294,7 @@ fn e8_a_forbidden_deletion_of_a_child_is_reported_and_retried() {
 }
 
 #[test]
-fn e8_an_object_whose_finalizers_may_not_be_changed_is_told_and_heals() {
+fn e8_a_forbidden_change_of_finalizers_is_reported_and_heals() {
     let mut api = model_api("llm");
     api["metadata"]["finalizers"] = json!(["kaos.tools/modelapi-finalizer"]);
     // The policy of the Gadget asks for a finalizer. An earlier operator left a finalizer on the ModelAPI.
@@ -289,13 +302,17 @@ fn e8_an_object_whose_finalizers_may_not_be_changed_is_told_and_heals() {
         (web(), "gadgets", "Gadget/web", "Deployment/web"),
         (api, "modelapis", "ModelAPI/llm", "Deployment/modelapi-llm"),
     ] {
-        play(Scenario::embedded("rights are taken away"), async |w| {
+        play(Scenario::embedded("the test revokes rights"), async |w| {
             w.embedded().authorise(move |attempt| may_change_all_but(resource, attempt));
             w.apply(&object).await;
-            let told = w.until("it says so", at, |object| reason(object, "Applied") == "NotPermitted").await;
+            let told = w
+                .until("the condition Applied has the reason NotPermitted", at, |object| {
+                    reason(object, "Applied") == "NotPermitted"
+                })
+                .await;
             assert!(is_true(&told, "Accepted"), "{told:#}");
             assert!(text(&condition(&told, "Applied")["message"]).contains(resource), "{told:#}");
-            assert!(w.look(child).await.is_null(), "the finalizer comes first");
+            assert!(w.look(child).await.is_null(), "no child may exist before the finalizer");
             w.embedded().allow_everything();
             w.until_ready(at).await;
         });

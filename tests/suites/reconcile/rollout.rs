@@ -15,7 +15,10 @@ use crate::support::{CHILDREN, image, of_type, web_with};
 
 async fn settled_agent(w: &World, more: &Value) {
     w.apply_all(&[model_api("llm"), mcp_server("echo"), agent("a", "llm", more)]).await;
-    w.until_all("all are ready", &["ModelAPI/llm", "MCPServer/echo", "Agent/a"], |all| all.iter().all(is_ready)).await;
+    w.until_all("all objects are ready", &["ModelAPI/llm", "MCPServer/echo", "Agent/a"], |all| {
+        all.iter().all(is_ready)
+    })
+    .await;
     w.quiet().await;
 }
 
@@ -44,16 +47,16 @@ fn b2_a_changed_reference_rolls_only_the_pods_that_use_it() {
             gadget("far", &json!({})),
         ])
         .await;
-        w.until_all("both are ready", &["Gadget/near", "Gadget/far"], |all| all.iter().all(is_ready)).await;
+        w.until_all("both objects are ready", &["Gadget/near", "Gadget/far"], |all| all.iter().all(is_ready)).await;
         let far = w.look("Deployment/far").await;
         w.apply(&config_map("two", &json!({"value": "new"}))).await;
-        w.until("it has the value", "Deployment/near", |now| variable(now, "CHAIN") == "new").await;
-        // Wait here: the operator may skip a template that changes again immediately.
-        w.until_true("that rolled", async || w.rollouts("near").await == 2).await;
+        w.until("Deployment/near has the value", "Deployment/near", |now| variable(now, "CHAIN") == "new").await;
+        // Wait here, because the Deployment controller may skip a template that changes again immediately.
+        w.until_true("the change has rolled the pods", async || w.rollouts("near").await == 2).await;
         w.apply(&config_map("three", &json!({"value": "newest"}))).await;
         w.apply(&config_map("one", &json!({"next": "three"}))).await;
-        w.until("it follows the chain", "Deployment/near", |now| variable(now, "CHAIN") == "newest").await;
-        w.until_true("that rolled, too", async || w.rollouts("near").await == 3).await;
+        w.until("Deployment/near follows the chain", "Deployment/near", |now| variable(now, "CHAIN") == "newest").await;
+        w.until_true("the second change has rolled the pods, too", async || w.rollouts("near").await == 3).await;
         w.quiet().await;
         assert_eq!((w.rollouts("near").await, w.rollouts("far").await), (3, 1));
         assert_eq!(w.look("Deployment/far").await["metadata"]["resourceVersion"], far["metadata"]["resourceVersion"]);
@@ -86,14 +89,23 @@ fn b4_a_change_of_an_mcp_server_reaches_the_agents_that_use_it() {
         settled_agent(w, &json!({"mcpServers": ["echo"]})).await;
         let before = w.look("Deployment/agent-a").await;
         w.pods_of("mcpserver-echo", PodFate::NotReady);
-        w.until("the Agent says so", "Agent/a", |a| condition(a, "DependenciesReady")["status"] == "False").await;
+        w.until("the Agent reports the unready MCPServer", "Agent/a", |a| {
+            condition(a, "DependenciesReady")["status"] == "False"
+        })
+        .await;
         w.pods_of("mcpserver-echo", PodFate::ReadyAfter(Duration::ZERO));
-        w.until("and that it is over", "Agent/a", |a| condition(a, "DependenciesReady")["status"] == "True").await;
+        w.until("the Agent reports the ready MCPServer", "Agent/a", |a| {
+            condition(a, "DependenciesReady")["status"] == "True"
+        })
+        .await;
         w.delete("MCPServer/echo").await;
-        w.until("the Agent misses it", "Agent/a", |a| reason(a, "Resolved") == "NotFound").await;
+        w.until("the Agent reports the deleted MCPServer", "Agent/a", |a| reason(a, "Resolved") == "NotFound").await;
         w.apply(&mcp_server("echo")).await;
         w.until_ready("Agent/a").await;
-        w.until("and has it back", "Agent/a", |a| a["status"]["linkedResources"]["mcpserver/echo"] == "echo").await;
+        w.until("the Agent has its MCPServer again", "Agent/a", |a| {
+            a["status"]["linkedResources"]["mcpserver/echo"] == "echo"
+        })
+        .await;
         w.quiet().await;
         assert_eq!(hash(&w.look("Deployment/agent-a").await), hash(&before));
     });
@@ -140,10 +152,17 @@ fn b7_a_change_of_a_peer_reaches_the_agents_that_call_it() {
     play(Scenario::default(), async |w| {
         settled_agent(w, &json!({"agentNetwork": {"access": ["worker"]}})).await;
         w.apply(&agent("worker", "llm", &json!({}))).await;
-        w.until("it knows the peer", "Deployment/agent-a", |now| variable(now, "PEER_AGENTS") == "worker").await;
+        w.until("the Deployment names the peer", "Deployment/agent-a", |now| variable(now, "PEER_AGENTS") == "worker")
+            .await;
         w.apply(&agent("worker", "llm", &json!({"agentNetwork": {"expose": false}}))).await;
-        w.until("it knows it no more", "Deployment/agent-a", |now| variable(now, "PEER_AGENTS") != "worker").await;
-        w.until("it says so", "Agent/a", |now| condition(now, "PeersResolved")["status"] == "False").await;
+        w.until("the Deployment no longer names the peer", "Deployment/agent-a", |now| {
+            variable(now, "PEER_AGENTS") != "worker"
+        })
+        .await;
+        w.until("the Agent reports the missing peer", "Agent/a", |now| {
+            condition(now, "PeersResolved")["status"] == "False"
+        })
+        .await;
     });
 }
 
@@ -151,14 +170,18 @@ fn b7_a_change_of_a_peer_reaches_the_agents_that_call_it() {
 fn b8_a_policy_swap_rolls_only_pods_that_differ() {
     play(Scenario::default(), async |w| {
         w.apply_all(&[gadget("follower", &json!({"follows": true})), gadget("other", &json!({}))]).await;
-        w.until_all("both are ready", &["Gadget/follower", "Gadget/other"], |all| all.iter().all(is_ready)).await;
+        w.until_all("both objects are ready", &["Gadget/follower", "Gadget/other"], |all| all.iter().all(is_ready))
+            .await;
         w.quiet().await;
         let other = w.look("Deployment/other").await;
         w.swap(Edition::Second);
         let awaiting = || w.counted("kaos_operator_objects_awaiting_policy", &["kind=\"Gadget\""]);
-        assert_eq!(awaiting(), 2.0, "before there was time for a pass");
-        w.until("it follows", "Deployment/follower", |now| image(now) == "registry.example/gadget:second").await;
-        w.until_all("both were looked at", &["Gadget/follower", "Gadget/other"], |all| {
+        assert_eq!(awaiting(), 2.0, "no pass has run yet");
+        w.until("Deployment/follower follows", "Deployment/follower", |now| {
+            image(now) == "registry.example/gadget:second"
+        })
+        .await;
+        w.until_all("both Gadgets had a pass of the new policy", &["Gadget/follower", "Gadget/other"], |all| {
             all.iter().all(|gadget| gadget["status"]["policy"]["version"] == "2.0.0" && is_ready(gadget))
         })
         .await;
@@ -168,7 +191,10 @@ fn b8_a_policy_swap_rolls_only_pods_that_differ() {
         let version = |object: &Value| object["metadata"]["generation"].clone();
         assert_eq!(version(&w.look("Deployment/other").await), version(&other));
         w.swap(Edition::First);
-        w.until("it goes back", "Deployment/follower", |now| image(now) == "registry.example/gadget:1").await;
+        w.until("the Deployment has the former image again", "Deployment/follower", |now| {
+            image(now) == "registry.example/gadget:1"
+        })
+        .await;
     });
 }
 
@@ -184,7 +210,7 @@ fn b8_the_fiftieth_swap_is_as_fast_as_the_first() {
             };
             let began = Instant::now();
             w.swap(edition);
-            w.until("it follows", "Deployment/follower", |now| image(now) == image_of_it).await;
+            w.until("Deployment/follower follows", "Deployment/follower", |now| image(now) == image_of_it).await;
             let took = began.elapsed();
             assert!(took < Duration::from_secs(1), "round {round} took {took:?}");
         }
@@ -220,13 +246,16 @@ fn b11_a_field_removed_from_the_spec_leaves_nothing_behind() {
         let with = names(&w.look("Deployment/agent-a").await);
         assert!(with.iter().any(|name| name.starts_with("MCP_SERVER")), "{with:?}");
         w.apply(&agent("a", "llm", &json!({}))).await;
-        w.until("nothing is left of it", "Deployment/agent-a", |now| {
+        w.until("the removed field is gone", "Deployment/agent-a", |now| {
             names(now).iter().all(|name| !name.starts_with("MCP_SERVER"))
         })
         .await;
         w.apply(&web_with(&json!({}))).await;
         w.until_ready("Gadget/web").await;
         w.apply(&gadget("web", &json!({"leaveOut": ["ConfigMap", "Secret"]}))).await;
-        w.until_all("they are gone", &CHILDREN[..3], |all| all[0].is_null() && all[2].is_null()).await;
+        w.until_all("the children of the removed fields are gone", &CHILDREN[..3], |all| {
+            all[0].is_null() && all[2].is_null()
+        })
+        .await;
     });
 }

@@ -22,10 +22,14 @@ fn message(object: &Value) -> &str {
 fn d1_accepted_has_the_reason_and_the_path() {
     play(Scenario::default(), async |w| {
         w.apply(&web()).await;
-        let good = w.until("it is accepted", "Gadget/web", |gadget| is_true(gadget, "Accepted")).await;
+        let good = w.until("Gadget/web is accepted", "Gadget/web", |gadget| is_true(gadget, "Accepted")).await;
         assert_ne!(condition(&good, "Accepted")["message"], "");
         w.apply(&web_with(&json!({"does": "refuse"}))).await;
-        let bad = w.until("it is refused", "Gadget/web", |g| condition(g, "Accepted")["status"] == "False").await;
+        let bad = w
+            .until("the condition Accepted of Gadget/web is False", "Gadget/web", |g| {
+                condition(g, "Accepted")["status"] == "False"
+            })
+            .await;
         let condition = condition(&bad, "Accepted");
         assert_eq!(condition["reason"], "InvalidSpec");
         assert!(text(&condition["message"]).contains("spec.does"), "{condition}");
@@ -39,9 +43,9 @@ fn d2_ready_counts_pods_while_they_start() {
     play(Scenario::embedded("the test decides the fate of pods"), async |w| {
         w.pods(PodFate::NotReady);
         w.apply(&web_with(&json!({"replicas": 3}))).await;
-        w.until("none is ready", "Gadget/web", |gadget| !is_ready(gadget) && message(gadget).contains("0/3")).await;
+        w.until("no pod is ready", "Gadget/web", |gadget| !is_ready(gadget) && message(gadget).contains("0/3")).await;
         w.pods(PodFate::ReadyAfter(Duration::ZERO));
-        w.until("all are", "Gadget/web", |gadget| is_ready(gadget) && message(gadget).contains("3/3")).await;
+        w.until("all pods are ready", "Gadget/web", |gadget| is_ready(gadget) && message(gadget).contains("3/3")).await;
     });
 }
 
@@ -56,7 +60,10 @@ fn d3_accepted_and_ready_are_set_after_the_first_pass() {
             assert!(["False", "Unknown"].contains(&text(&condition(&first, "Ready")["status"])), "{at}: {first:#}");
         }
         w.pods(PodFate::ReadyAfter(Duration::ZERO));
-        w.until_all("they are ready", &["Gadget/web", "ModelAPI/llm", "Agent/a"], |all| all.iter().all(is_ready)).await;
+        w.until_all("the objects are ready", &["Gadget/web", "ModelAPI/llm", "Agent/a"], |all| {
+            all.iter().all(is_ready)
+        })
+        .await;
     });
 }
 
@@ -66,7 +73,9 @@ fn d4_the_status_and_each_condition_have_the_observed_generation() {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         w.apply(&web_with(&json!({"image": "registry.example/gadget:2"}))).await;
-        let now = w.until("the second is told", "Gadget/web", |g| g["status"]["observedGeneration"] == 2).await;
+        let now = w
+            .until("the status shows the second generation", "Gadget/web", |g| g["status"]["observedGeneration"] == 2)
+            .await;
         let conditions = now["status"]["conditions"].as_array().unwrap();
         assert!(!conditions.is_empty(), "{now:#}");
         for condition in conditions {
@@ -78,7 +87,7 @@ fn d4_the_status_and_each_condition_have_the_observed_generation() {
 #[test]
 fn d4_an_edit_during_a_pass_counts_as_neither_observed_nor_applied() {
     play(Scenario::embedded("requests take their time, and fail on purpose"), async |w| {
-        // The pass first removes the finalizer of an earlier operator, and this request is slow.
+        // The pass first removes the finalizer of an earlier operator. The request for this removal is slow.
         let mut api = model_api("llm");
         api["metadata"]["finalizers"] = json!(["kaos.tools/modelapi-finalizer"]);
         w.break_it(Fault::on(&["patch"]).of("modelapis").slow(Duration::from_secs(30)).times(1));
@@ -89,12 +98,16 @@ fn d4_an_edit_during_a_pass_counts_as_neither_observed_nor_applied() {
         let history = w.history("ModelAPI/llm").await;
         w.pass_time(Duration::from_secs(5)).await;
         w.patch("ModelAPI/llm", &json!({"spec": {"podSpec": {"terminationGracePeriodSeconds": 5}}})).await;
-        let told = w.until("it says so", "ModelAPI/llm", |api| reason(api, "Applied") == "ApplyFailed").await;
+        let told = w
+            .until("ModelAPI/llm has the reason ApplyFailed for Applied", "ModelAPI/llm", |api| {
+                reason(api, "Applied") == "ApplyFailed"
+            })
+            .await;
         assert_eq!(told["status"]["observedGeneration"], 2);
         let states = history.states();
         let applied = states.iter().map(|state| condition(state, "Applied")).filter(|it| it["status"] == "True");
         let of: Vec<Value> = applied.map(|it| it["observedGeneration"].clone()).collect();
-        assert_eq!(of, [1], "the second generation is not there yet");
+        assert_eq!(of, [1], "the second generation must not count as applied");
         w.mend();
         let told = w.until_ready("ModelAPI/llm").await;
         assert_eq!(told["status"]["observedGeneration"], 2);
@@ -131,7 +144,7 @@ fn d6_every_kind_has_phase_ready_and_endpoint() {
     play(Scenario::default(), async |w| {
         w.apply_all(&[model_api("llm"), mcp_server("echo"), agent("a", "llm", &json!({})), web()]).await;
         let at = ["ModelAPI/llm", "MCPServer/echo", "Agent/a", "Gadget/web"];
-        let all = w.until_all("all are ready", &at, |all| all.iter().all(is_ready)).await;
+        let all = w.until_all("all objects are ready", &at, |all| all.iter().all(is_ready)).await;
         let services = ["modelapi-llm", "mcpserver-echo", "agent-a", "web"];
         for (object, service) in all.iter().zip(services) {
             let status = &object["status"];
@@ -191,7 +204,7 @@ fn d8_all_reasons_are_documented() {
         let names: Vec<String> = specs.as_object().unwrap().keys().map(|name| format!("Gadget/{name}")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let all = w
-            .until_all("all have a status", &names, |all| {
+            .until_all("all objects have a status", &names, |all| {
                 all.iter().all(|object| !condition(object, "Ready").is_null())
             })
             .await;
@@ -257,7 +270,10 @@ fn d9_status_fields_declared_later_are_written_from_then_on() {
         status["undeclared"] = json!({"type": "string"});
         let with = json!({"spec": {"versions": versions}});
         w.patch(name, &with).await;
-        w.until("it is told", "Gadget/web", |gadget| gadget["status"]["undeclared"] == "dropped").await;
+        w.until("the status has the declared field", "Gadget/web", |gadget| {
+            gadget["status"]["undeclared"] == "dropped"
+        })
+        .await;
         let mut versions = with["spec"]["versions"].clone();
         let schema = &mut versions[0]["schema"]["openAPIV3Schema"];
         schema["properties"]["status"]["properties"].as_object_mut().unwrap().remove("undeclared");
@@ -284,7 +300,7 @@ fn d11_ready_stays_true_while_more_pods_start_and_the_message_counts_them() {
         w.pods_of("agent-a", PodFate::ReadyAfter(Duration::from_mins(1)));
         w.apply(&agent("a", "llm", &json!({"replicas": 5}))).await;
         let counted = Cell::new(false);
-        w.until("all five are ready", "Agent/a", |agent| {
+        w.until("all five pods are ready", "Agent/a", |agent| {
             if agent["status"]["observedGeneration"] == 2 && message(agent).contains("2/5") {
                 counted.set(true);
                 assert!(is_ready(agent), "{agent:#}");
@@ -292,7 +308,7 @@ fn d11_ready_stays_true_while_more_pods_start_and_the_message_counts_them() {
             is_ready(agent) && message(agent).contains("5/5")
         })
         .await;
-        assert!(counted.get(), "it never counted 2/5");
+        assert!(counted.get(), "no status counted 2/5");
     });
 }
 
@@ -306,12 +322,13 @@ fn d11_an_unobserved_deployment_changes_no_scaling_status() {
         w.embedded().send_away(Controller::Deployments);
         w.forget_requests();
         w.apply(&agent("a", "llm", &json!({"replicas": 5}))).await;
-        w.until("it is scaled", "Deployment/agent-a", |deployment| deployment["spec"]["replicas"] == 5).await;
+        w.until("Deployment/agent-a is scaled", "Deployment/agent-a", |deployment| deployment["spec"]["replicas"] == 5)
+            .await;
         w.pass_time(Duration::from_secs(5)).await;
         assert_eq!(w.writes_by_type().get("agents/status"), None, "{:#?}", w.writes());
         w.pods_of("agent-a", PodFate::ReadyAfter(Duration::from_mins(1)));
         w.embedded().call_back(Controller::Deployments);
-        w.until("all five are ready", "Agent/a", |agent| is_ready(agent) && message(agent).contains("5/5")).await;
+        w.until("all five pods are ready", "Agent/a", |agent| is_ready(agent) && message(agent).contains("5/5")).await;
         w.quiet().await;
         // The three pods may become ready together or one after the other, so the number of intermediate counts varies.
         let statuses = w.writes_by_type()["agents/status"];
@@ -329,7 +346,11 @@ fn d11_a_stalled_deployment_controller_is_reported_after_a_while() {
         w.embedded().send_away(Controller::Deployments);
         w.forget_requests();
         w.apply(&agent("a", "llm", &json!({"replicas": 5}))).await;
-        let told = w.until("it is told", "Agent/a", |agent| agent["status"]["observedGeneration"] == 2).await;
+        let told = w
+            .until("the status shows the second generation", "Agent/a", |agent| {
+                agent["status"]["observedGeneration"] == 2
+            })
+            .await;
         assert_eq!(condition(&told, "Ready")["status"], "False");
         w.pass_time(Duration::from_mins(2)).await;
         assert_eq!(w.writes_by_type().get("agents/status"), Some(&1), "{:#?}", w.writes());
@@ -345,7 +366,7 @@ fn d11_ready_is_about_the_current_generation() {
         w.until_ready("Gadget/web").await;
         w.pods_of("web", PodFate::ImagePullBackOff);
         w.apply(&web_with(&json!({"image": "registry.example/none:1"}))).await;
-        w.until("it has the image", "Deployment/web", |now| image(now) == "registry.example/none:1").await;
+        w.until("Deployment/web has the image", "Deployment/web", |now| image(now) == "registry.example/none:1").await;
         w.apply(&web()).await;
         w.pods_of("web", PodFate::ReadyAfter(Duration::ZERO));
         let now = w.until_ready("Gadget/web").await;
@@ -357,7 +378,7 @@ fn d11_ready_is_about_the_current_generation() {
 fn d12_printer_columns_show_ready_and_the_reason_if_it_is_false() {
     play(Scenario::default(), async |w| {
         w.apply_all(&[model_api("llm"), web()]).await;
-        w.until_all("both are ready", &["ModelAPI/llm", "Gadget/web"], |all| all.iter().all(is_ready)).await;
+        w.until_all("both objects are ready", &["ModelAPI/llm", "Gadget/web"], |all| all.iter().all(is_ready)).await;
         for (group, plural, wanted) in [
             ("test.example.com/v1", "gadgets", vec![("Ready", json!("True")), ("Accepted", json!("True"))]),
             ("kaos.tools/v1alpha1", "modelapis", vec![("Ready", json!(true)), ("Phase", json!("Ready"))]),

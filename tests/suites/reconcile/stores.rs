@@ -32,9 +32,11 @@ fn sized(size: &str) -> Value {
 /// Waits until a `MemoryStore`'s claim exists, and until the store's status reports the claim. Returns the claim.
 async fn settled(w: &World, store: &Value) -> Value {
     w.apply_all(&[model_api("llm"), store.clone()]).await;
-    w.until("it is told of", STORE, |it| condition(it, "DataKept")["status"].is_string() && is_true(it, "Applied"))
-        .await;
-    let claim = w.until("it has a claim", DATA, Value::is_object).await;
+    w.until("the status of the store reports the claim", STORE, |it| {
+        condition(it, "DataKept")["status"].is_string() && is_true(it, "Applied")
+    })
+    .await;
+    let claim = w.until("the store has a claim", DATA, Value::is_object).await;
     w.quiet().await;
     claim
 }
@@ -44,7 +46,7 @@ fn a_store_waits_for_its_model_api() {
     play(Scenario::default(), async |w| {
         w.apply(&external("facts")).await;
         let waits = |it: &Value| it["status"]["message"] == "summarization ModelAPI \"llm\" not found";
-        let waiting = w.until("it says what it waits for", "MemoryStore/facts", waits).await;
+        let waiting = w.until("the store names the ModelAPI for which it waits", "MemoryStore/facts", waits).await;
         assert_eq!(
             (&waiting["status"]["phase"], reason(&waiting, "Accepted")),
             (&json!("Pending"), "Waiting".to_owned())
@@ -90,14 +92,14 @@ fn a_volume_claim_grows_with_the_size_and_never_shrinks() {
         assert_eq!(claim["spec"]["resources"]["requests"]["storage"], "5Gi");
         let holds = |size: &str| json!({"phase": "Bound", "capacity": {"storage": size}});
         w.patch_status(DATA, &holds("5Gi")).await;
-        w.until("its size is told", STORE, |it| reason(it, "VolumeSized") == "Sized").await;
+        w.until("the status shows the size", STORE, |it| reason(it, "VolumeSized") == "Sized").await;
         w.apply(&sized("6Gi")).await;
-        w.until("it grows", DATA, |it| it["spec"]["resources"]["requests"]["storage"] == "6Gi").await;
-        w.until("that is told", STORE, |it| reason(it, "VolumeSized") == "Growing").await;
+        w.until("the claim grows", DATA, |it| it["spec"]["resources"]["requests"]["storage"] == "6Gi").await;
+        w.until("the status shows the growth", STORE, |it| reason(it, "VolumeSized") == "Growing").await;
         w.patch_status(DATA, &holds("6Gi")).await;
-        w.until("it has grown", STORE, |it| reason(it, "VolumeSized") == "Sized").await;
+        w.until("the volume has grown", STORE, |it| reason(it, "VolumeSized") == "Sized").await;
         w.apply(&sized("4Gi")).await;
-        let refused = w.until("it is refused", STORE, |it| reason(it, "Accepted") == "InvalidSpec").await;
+        let refused = w.until("the store is refused", STORE, |it| reason(it, "Accepted") == "InvalidSpec").await;
         assert!(refused["status"]["message"].to_string().contains("a volume never shrinks"), "{refused:#}");
         w.quiet().await;
         let kept = w.look(DATA).await;
@@ -111,12 +113,14 @@ fn a_rejected_growth_is_reported_with_the_current_size() {
     play(Scenario::default(), async |w| {
         let claim = settled(w, &sized("5Gi")).await;
         w.apply(&sized("6Gi")).await;
-        let told = w.until("it is told", STORE, |it| condition(it, "Applied")["status"] == "False").await;
+        let told = w
+            .until("the status reports the rejected growth", STORE, |it| condition(it, "Applied")["status"] == "False")
+            .await;
         assert_eq!(reason(&told, "VolumeSized"), "NotGrown", "{told:#}");
         let message = condition(&told, "Applied")["message"].to_string();
         assert!(message.contains("all data in the claim is lost"), "{message}");
         w.apply(&sized("5Gi")).await;
-        w.until("it is over", STORE, |it| is_true(it, "Applied")).await;
+        w.until("the growth is applied", STORE, |it| is_true(it, "Applied")).await;
         assert_eq!(uid(&w.look(DATA).await), uid(&claim));
     });
 }
@@ -127,8 +131,8 @@ fn a_volume_claim_is_deleted_with_its_store_or_kept_and_reused() {
         let claim = settled(w, &memory_store("notes", "llm")).await;
         assert_eq!(controller(&claim)["kind"], "MemoryStore");
         w.patch(STORE, &json!({"metadata": {"annotations": {KEEP: "true"}}})).await;
-        w.until("it belongs to nobody", DATA, |it| it["metadata"]["ownerReferences"].is_null()).await;
-        w.until("that is told", STORE, |it| is_true(it, "DataKept")).await;
+        w.until("the claim has no owner", DATA, |it| it["metadata"]["ownerReferences"].is_null()).await;
+        w.until("the status reports the kept claim", STORE, |it| is_true(it, "DataKept")).await;
         w.quiet().await;
         w.delete(STORE).await;
         w.until_gone("Deployment/memorystore-notes").await;
@@ -139,7 +143,7 @@ fn a_volume_claim_is_deleted_with_its_store_or_kept_and_reused() {
         again["metadata"]["annotations"] = json!({KEEP: "true"});
         assert_eq!(uid(&settled(w, &again).await), uid(&claim));
         w.patch(STORE, &json!({"metadata": {"annotations": {KEEP: null}}})).await;
-        let owned = w.until("it is the store's", DATA, |it| controller(it)["kind"] == "MemoryStore").await;
+        let owned = w.until("the store owns the claim", DATA, |it| controller(it)["kind"] == "MemoryStore").await;
         assert_eq!(uid(&owned), uid(&claim));
     });
 }
@@ -187,11 +191,12 @@ fn an_unreadable_volume_claim_is_kept_through_edits_of_the_store() {
             attempt.user != OPERATOR || attempt.verb.is_write() || attempt.resource != "persistentvolumeclaims"
         });
         w.embedded().cut_watches();
-        // While reads are refused, policies still see the last known objects for a minute. So wait longer.
+        // While the API server rejects reads, policies still get the last known objects for a minute. So wait for a
+        // longer time.
         w.pass_time(Duration::from_mins(3)).await;
         w.apply(&external("notes")).await;
         let waits = |it: &Value| reason(it, "Accepted") == "Waiting";
-        let waiting = w.until("it waits", STORE, waits).await;
+        let waiting = w.until("the store waits", STORE, waits).await;
         let message = condition(&waiting, "DependenciesReady")["message"].to_string();
         assert!(message.contains("PersistentVolumeClaim memorystore-notes-data cannot be read"), "{message}");
         w.pass_time(Duration::from_mins(3)).await;
@@ -218,7 +223,7 @@ fn no_child_is_deleted_while_its_type_is_not_watched() {
             w.pass_time(wait).await;
             w.apply(&web_with(&json!({"leaveOut": ["Service"], "image": image}))).await;
             let follows = |it: &Value| it["spec"]["template"]["spec"]["containers"][0]["image"] == image;
-            w.until("the rest follows", "Deployment/web", follows).await;
+            w.until("the Deployment follows the new plan", "Deployment/web", follows).await;
             w.pass_time(Duration::from_secs(30)).await;
             assert!(w.look("Service/web").await.is_object(), "{image}");
             let known = w.probe().explain("gadgets", &w.namespace, "web").await.unwrap();
@@ -244,7 +249,7 @@ fn a_flapping_store_rolls_no_agent_and_changes_one_condition() {
         }
         let at: Vec<String> = names.iter().map(|name| format!("Agent/{name}")).collect();
         let all: Vec<&str> = at.iter().map(String::as_str).collect();
-        w.until_all("all are ready", &all, |all| all.iter().all(is_ready)).await;
+        w.until_all("all objects are ready", &all, |all| all.iter().all(is_ready)).await;
         w.quiet().await;
         let others = |agent: &Value| {
             let mut status = agent["status"].clone();
@@ -255,12 +260,12 @@ fn a_flapping_store_rolls_no_agent_and_changes_one_condition() {
         for agent in &at {
             before.push(others(&w.look(agent).await));
         }
-        // Following every Agent would take most of the test's time.
+        // Record only some of the Agents, because recording all of them would take most of the test's time.
         let mut histories = Vec::new();
         for agent in at.iter().step_by(FOLLOWED) {
             histories.push(w.history(agent).await);
         }
-        // A minute of flips, one each second.
+        // Change the pods once per second, for one minute.
         for _ in 0..30 {
             w.pods_of("memorystore-notes", PodFate::NotReady);
             w.pass_time(Duration::from_secs(1)).await;
@@ -269,12 +274,12 @@ fn a_flapping_store_rolls_no_agent_and_changes_one_condition() {
         }
         w.until_ready(STORE).await;
         let healthy = |it: &Value| reason(it, "MemoryDegraded") == "MemoryHealthy";
-        w.until_all("all are healthy", &all, |all| all.iter().all(healthy)).await;
+        w.until_all("all Agents are healthy", &all, |all| all.iter().all(healthy)).await;
         w.quiet().await;
         for (before, history) in before.iter().step_by(FOLLOWED).zip(&histories) {
             let states = history.states();
             let has_flapped = |it: &Value| reason(it, "MemoryDegraded") == "MemoryStoreNotReady";
-            assert!(states.iter().any(has_flapped), "it has never flapped");
+            assert!(states.iter().any(has_flapped), "no recorded state shows the unready store");
             for state in states {
                 assert_eq!(others(&state), *before);
             }
@@ -286,7 +291,7 @@ fn a_flapping_store_rolls_no_agent_and_changes_one_condition() {
     });
 }
 
-/// Creates an Agent with a ModelAPI, an MCPServer and a MemoryStore. Waits until all of them are ready.
+/// Creates an Agent with a ModelAPI, an MCPServer and a MemoryStore. Waits until all four objects are ready.
 async fn with_dependencies(w: &World) -> [Value; 3] {
     let dependencies = [model_api("llm"), mcp_server("tools"), external("notes")];
     w.apply_all(&dependencies).await;
@@ -311,7 +316,7 @@ fn a_dependency_that_is_deleted_and_created_again_rolls_no_agent() {
                 let told = ["DependenciesReady", "MemoryDegraded"].map(|of| condition(it, of)["message"].to_string());
                 told.concat().contains(&missing)
             };
-            let waiting = w.until("it tells what is missing", "Agent/a", is_told).await;
+            let waiting = w.until("the Agent names the missing dependency", "Agent/a", is_told).await;
             assert!(is_ready(&waiting), "its pods serve: {waiting:#}");
             w.quiet().await;
             w.apply(dependency).await;
@@ -321,7 +326,7 @@ fn a_dependency_that_is_deleted_and_created_again_rolls_no_agent() {
                     && is_true(it, "Applied")
                     && reason(it, "MemoryDegraded") == "MemoryHealthy"
             };
-            w.until("it has all", "Agent/a", serves).await;
+            w.until("the Agent has all dependencies", "Agent/a", serves).await;
             w.quiet().await;
             let after = w.look("Deployment/agent-a").await;
             assert_eq!(after["spec"]["template"], before["spec"]["template"], "{at}");
@@ -338,12 +343,12 @@ fn a_store_that_comes_back_with_another_scope_rolls_its_agents_once() {
         w.until_gone(STORE).await;
         let missing =
             |it: &Value| reason(it, "MemoryDegraded") == "MemoryStoreNotReady" && reason(it, "Applied") == "Gated";
-        w.until("it tells that its store is missing", "Agent/a", missing).await;
+        w.until("the Agent names the missing store", "Agent/a", missing).await;
         store["spec"]["maxReadScope"] = json!("session");
         w.apply(&store).await;
         w.until_ready(STORE).await;
         let has_scope = |it: &Value| variable(it, "MEMORY_MAX_READ_SCOPE") == "session";
-        w.until("its pods have the new scope", "Deployment/agent-a", has_scope).await;
+        w.until("the pods have the new scope", "Deployment/agent-a", has_scope).await;
         w.until_ready("Agent/a").await;
         w.quiet().await;
         assert_eq!(w.rollouts("agent-a").await, 2);
@@ -358,7 +363,7 @@ fn an_agent_whose_store_is_missing_gets_a_deleted_deployment_back() {
         w.until_gone(STORE).await;
         w.until("the gate holds back the apply", "Agent/a", |it| reason(it, "Applied") == "Gated").await;
         w.delete("Deployment/agent-a").await;
-        w.until("it is made again", "Deployment/agent-a", |it| {
+        w.until("the operator has created the Deployment again", "Deployment/agent-a", |it| {
             it["metadata"]["deletionTimestamp"].is_null() && it.is_object()
         })
         .await;
@@ -376,7 +381,7 @@ fn an_agent_waits_for_its_store_and_reports_a_too_wide_read_scope() {
         };
         w.apply_all(&[model_api("llm"), agent("a", "llm", &of_store(json!({})))]).await;
         let waits = |it: &Value| it["status"]["message"] == "MemoryStore facts not found";
-        let waiting = w.until("it waits", "Agent/a", waits).await;
+        let waiting = w.until("the Agent waits", "Agent/a", waits).await;
         assert_eq!(waiting["status"]["phase"], "Waiting");
         w.apply(&external("facts")).await;
         let ready = w.until_ready("Agent/a").await;
@@ -386,7 +391,11 @@ fn an_agent_waits_for_its_store_and_reports_a_too_wide_read_scope() {
         assert_eq!(variable(&deployment, "MEMORY_STORE_ENDPOINT"), endpoint.as_str());
         assert_eq!(variable(&deployment, "AGENT_IDENTITY"), format!("kaos://agent/{}/a", w.namespace).as_str());
         w.apply(&agent("b", "llm", &of_store(json!({"maxReadScope": "user"})))).await;
-        let refused = w.until("it is refused", "Agent/b", |it| reason(it, "Ready") == "InvalidMemoryReadScope").await;
+        let refused = w
+            .until("Agent/b has the reason InvalidMemoryReadScope for Ready", "Agent/b", |it| {
+                reason(it, "Ready") == "InvalidMemoryReadScope"
+            })
+            .await;
         assert_eq!(
             (&refused["status"]["phase"], reason(&refused, "Accepted").as_str()),
             (&json!("Failed"), "InvalidSpec")
@@ -417,8 +426,8 @@ fn a_store_of_an_earlier_operator_is_taken_over_without_a_restart() {
         let (claim, before) = (w.look("PersistentVolumeClaim/memorystore-m-data").await, w.look(DEPLOYMENT).await);
         w.apply(&model_api("llm")).await;
         w.start().await;
-        w.until("it is taken over", DEPLOYMENT, |it| it["spec"]["strategy"]["type"] == "Recreate").await;
-        w.until("all of it is", "MemoryStore/m", |it| is_true(it, "Applied")).await;
+        w.until("the Deployment is taken over", DEPLOYMENT, |it| it["spec"]["strategy"]["type"] == "Recreate").await;
+        w.until("the whole store is taken over", "MemoryStore/m", |it| is_true(it, "Applied")).await;
         w.quiet().await;
         let after = w.look(DEPLOYMENT).await;
         assert_eq!(after["spec"]["template"], before["spec"]["template"]);

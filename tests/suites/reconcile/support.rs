@@ -33,7 +33,7 @@ pub(crate) fn of_type<'a>(entries: &'a [Entry], plural: &str) -> Vec<&'a Entry> 
     entries.iter().filter(fits).collect()
 }
 
-/// A rule that allows the operator to write only the status of Gadgets.
+/// Returns whether the operator may send this request. Of the Gadgets, the operator may write only the status.
 pub(crate) fn may_not_change_gadgets(attempt: &Attempt) -> bool {
     may_change_all_but("gadgets", attempt)
 }

@@ -19,7 +19,7 @@ async fn create(w: &World, object: &Value) {
     w.create(object, &params).await;
 }
 
-/// Replaces a child that the operator created by the child that the Go operator would have created.
+/// Replaces a child of this operator with the child that the Go operator would have created.
 async fn as_go_left_it(w: &World, at: &str, change: impl Fn(&mut Value)) {
     let mut child = w.look(at).await;
     w.delete(at).await;
@@ -126,7 +126,8 @@ fn c8_a_child_of_the_go_operator_that_left_the_plan_is_pruned() {
     });
 }
 
-/// Creates a workload of the Go operator. A user scaled it before the takeover. Returns the object after the takeover.
+/// Creates a ModelAPI with a workload of the Go operator. Scales the workload like a user, and waits for the takeover.
+/// Returns the ModelAPI.
 async fn scaled_by_hand(w: &World, spec: &Value) -> Value {
     let object = || {
         let mut object = model_api("llm");
@@ -150,7 +151,7 @@ async fn scaled_by_hand(w: &World, spec: &Value) -> Value {
     let applied = json!({"metadata": {"annotations": {LAST_APPLIED: "{}"}}});
     w.patch("ModelAPI/llm", &applied).await;
     w.start().await;
-    w.until("it is taken over", CHILDREN[0], |child| {
+    w.until("the child is taken over", CHILDREN[0], |child| {
         entries(child, "labels").get("app.kubernetes.io/managed-by").is_some_and(|by| by == "kaos-operator")
     })
     .await;
@@ -168,13 +169,20 @@ fn c8_replicas_set_before_the_takeover_stay_until_the_object_sets_a_number() {
         assert_eq!((&child["spec"]["replicas"], hash(&child)), (&json!(4), "gohash"));
         assert_eq!(entries(&object, "annotations")["kaos.tools/replicas"], "external");
         let told = |events: &[Value]| events.iter().any(|event| event["reason"] == "ReplicasLeft");
-        w.until_true("it is told", async || told(&w.list("Event").await)).await;
+        w.until_true("an Event reports the kept number of replicas", async || told(&w.list("Event").await)).await;
         w.scale(CHILDREN[0], 3).await;
         w.quiet().await;
-        assert_eq!(w.look(CHILDREN[0]).await["spec"]["replicas"], 3, "the client that scales keeps scaling");
+        assert_eq!(
+            w.look(CHILDREN[0]).await["spec"]["replicas"],
+            3,
+            "the operator must leave the number of replicas to the other client"
+        );
         let ours = json!({"metadata": {"annotations": {"kaos.tools/replicas": null}}, "spec": {"replicas": 2}});
         w.patch("ModelAPI/llm", &ours).await;
-        w.until("it has what the object says", CHILDREN[0], |child| child["spec"]["replicas"] == 2).await;
+        w.until("the Deployment has the number of replicas of the object", CHILDREN[0], |child| {
+            child["spec"]["replicas"] == 2
+        })
+        .await;
     });
 }
 
@@ -198,18 +206,18 @@ fn c8_finalizers_of_the_go_operator_are_removed_also_from_deleting_objects() {
         w.apply(&with(agent("a", "llm", &json!({})), "kaos.tools/agent-finalizer")).await;
         w.delete("Agent/a").await;
         w.start().await;
-        w.until_all("they are off", &["ModelAPI/llm", "Agent/a"], |all| {
+        w.until_all("the finalizers are removed", &["ModelAPI/llm", "Agent/a"], |all| {
             all.iter().all(|object| finalizers(object) == ["example.com/foreign"])
         })
         .await;
         let going = w.look("Agent/a").await;
         assert_ne!(text(&going["metadata"]["deletionTimestamp"]), "");
-        w.until("the other is ready", "ModelAPI/llm", is_ready).await;
+        w.until("the ModelAPI is ready", "ModelAPI/llm", is_ready).await;
     });
 }
 
 #[test]
-fn c8_the_finalizer_of_a_client_comes_off_a_deleting_object_only_and_is_told() {
+fn c8_the_finalizer_of_a_client_is_removed_only_from_a_deleting_object_and_reported() {
     play(Scenario::default().idle(), async |w| {
         const CLIENT: &str = "kaos.tools/oidc-client-finalizer";
         let mut object = agent("a", "llm", &json!({}));
@@ -221,10 +229,10 @@ fn c8_the_finalizer_of_a_client_comes_off_a_deleting_object_only_and_is_told() {
         w.quiet().await;
         assert_eq!(finalizers(&w.look("Agent/a").await), [CLIENT, "example.com/foreign"]);
         w.delete("Agent/a").await;
-        w.until("it is off", "Agent/a", |object| finalizers(object) == ["example.com/foreign"]).await;
+        w.until("the finalizer is removed", "Agent/a", |object| finalizers(object) == ["example.com/foreign"]).await;
         let told =
             |events: &[Value]| events.iter().any(|event| event["reason"] == "ClientLeft" && event["type"] == "Warning");
-        w.until_true("it is told", async || told(&w.list("Event").await)).await;
+        w.until_true("an Event reports the removed finalizer", async || told(&w.list("Event").await)).await;
     });
 }
 
@@ -238,14 +246,14 @@ fn c8_running_children_of_a_refused_object_are_reported() {
             "metadata": {"name": "web", "ownerReferences": [reference]}, "spec": {"ports": [{"port": 80}]}});
         create(w, &service).await;
         w.start().await;
-        w.until("it is refused, and the Service told", "Gadget/web", |gadget| {
+        w.until("the Gadget is refused, and its status names the Service", "Gadget/web", |gadget| {
             reason(gadget, "Accepted") == "InvalidSpec" && is_true(gadget, "ServiceReady")
         })
         .await;
     });
 }
 
-/// A condition of another controller.
+/// The type of a condition of another controller.
 const THEIRS: &str = "Audited";
 
 fn another_condition(of: &str) -> Value {
@@ -263,8 +271,10 @@ async fn add_condition(w: &World, at: &str, of: &str) {
 /// Edits an object, and waits until the status shows the new generation. Returns the object.
 async fn edited(w: &World, at: &str, replicas: i64) -> Value {
     let generation = w.patch(at, &json!({"spec": {"replicas": replicas}})).await["metadata"]["generation"].clone();
-    w.until("the edit is told", at, |object| is_ready(object) && object["status"]["observedGeneration"] == generation)
-        .await
+    w.until("the status shows the edit", at, |object| {
+        is_ready(object) && object["status"]["observedGeneration"] == generation
+    })
+    .await
 }
 
 #[test]
@@ -313,7 +323,7 @@ fn c8_an_interrupted_takeover_of_a_status_is_finished_after_a_restart() {
         w.start().await;
         let object = w.until_ready("ModelAPI/llm").await;
         assert!(condition(&object, "Left").is_null(), "{object:#}");
-        assert!(!condition(&object, THEIRS).is_null(), "it came after the takeover: {object:#}");
+        assert!(!condition(&object, THEIRS).is_null(), "the condition is newer than the takeover: {object:#}");
     });
 }
 
@@ -342,7 +352,7 @@ fn c8_a_child_without_digest_is_not_taken_over_again() {
         let theirs = json!({"metadata": {"labels": {"theirs": "1"}, "annotations": {APPLIED_DIGEST: null}}});
         w.patch_as(GO, CHILDREN[0], &theirs).await;
         let child = w
-            .until("it has its digest again", CHILDREN[0], |child| {
+            .until("the child has its digest again", CHILDREN[0], |child| {
                 entries(child, "annotations").contains_key(APPLIED_DIGEST)
             })
             .await;

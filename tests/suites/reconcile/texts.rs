@@ -1,4 +1,5 @@
-//! A15: every text reaches a child unchanged, whatever characters it contains. D13: texts of policies steer no terminal.
+//! A15: every text reaches a child unchanged, whatever characters it contains. D13: the text of a policy cannot control
+//! a terminal.
 
 use kaos_tests::gadget::gadget;
 use kaos_tests::harness::read::text;
@@ -14,7 +15,7 @@ const AT_ONCE: usize = 1 << 16;
 #[test]
 fn every_unicode_character_reaches_a_child_unchanged() {
     play(Scenario::default(), async |w| {
-        // Leave out NUL: a ConfigMap that a container mounts as a file cannot contain it.
+        // Leave out NUL: a ConfigMap that a container mounts as a file cannot contain NUL.
         let all: Vec<char> = ('\u{1}'..=char::MAX).collect();
         let texts: Vec<String> = all.chunks(AT_ONCE).map(|some| some.iter().collect()).collect();
         for (at, text) in texts.iter().enumerate() {
@@ -23,7 +24,7 @@ fn every_unicode_character_reaches_a_child_unchanged() {
         }
         for (at, text) in texts.iter().enumerate() {
             let child = format!("ConfigMap/text{at:02}");
-            let map = w.until("it is there", &child, |map| !map.is_null()).await;
+            let map = w.until("the ConfigMap exists", &child, |map| !map.is_null()).await;
             let found = map["data"]["k"].as_str().unwrap_or_default();
             let differs = text.chars().zip(found.chars()).find(|(wanted, found)| wanted != found);
             assert_eq!((differs, text.len()), (None, found.len()), "{child}");
@@ -46,7 +47,11 @@ fn d13_policy_messages_reach_status_and_events_without_control_characters() {
         let endpoint = text(&told["status"]["endpoint"]);
         assert_eq!(endpoint, WRITTEN_OUT.replace("\\n", "\n"), "a field may have lines");
         w.apply(&web_with(&json!({"says": STEERS, "does": "refuse"}))).await;
-        let told = w.until("it is refused", "Gadget/web", |g| reason(g, "Accepted") == "InvalidSpec").await;
+        let told = w
+            .until("Gadget/web has the reason InvalidSpec for Accepted", "Gadget/web", |g| {
+                reason(g, "Accepted") == "InvalidSpec"
+            })
+            .await;
         assert_eq!(condition(&told, "Accepted")["message"], format!("spec.does: {WRITTEN_OUT}"));
         w.quiet().await;
         let events = w.events("Gadget/web").await;

@@ -40,12 +40,12 @@ fn pods_drop_a_service_account_that_was_removed_from_their_object() {
         w.apply(&agent("older", "models", &spec("serviceAccount"))).await;
         let children = ["Deployment/mcpserver-tools", "Deployment/agent-newer", "Deployment/agent-older"];
         let runs_as_it = |all: &[Value]| all.iter().all(|child| account(child) == (&json!("sa"), &json!("sa")));
-        w.until_all("pods run as it", &children, runs_as_it).await;
+        w.until_all("the pods use the ServiceAccount", &children, runs_as_it).await;
         w.apply(&mcp_server("tools")).await;
         w.apply(&agent("newer", "models", &json!({}))).await;
         w.apply(&agent("older", "models", &json!({}))).await;
         let runs_as_nobody = |all: &[Value]| all.iter().all(|child| account(child) == (&Value::Null, &Value::Null));
-        w.until_all("pods run as it no longer", &children, runs_as_nobody).await;
+        w.until_all("the pods no longer use the ServiceAccount", &children, runs_as_nobody).await;
         // Setting the account causes one rollout, and removing it causes another.
         w.quiet().await;
         for child in children {
@@ -58,10 +58,10 @@ fn pods_drop_a_service_account_that_was_removed_from_their_object() {
 fn pods_drop_a_service_account_left_by_an_earlier_operator() {
     play(Scenario::default(), async |w| {
         w.apply(&mcp_server("tools")).await;
-        w.until("there are pods", "Deployment/mcpserver-tools", |child| !child.is_null()).await;
+        w.until("the Deployment exists", "Deployment/mcpserver-tools", |child| !child.is_null()).await;
         w.stop_all().await;
-        // A user sets the field, and then stops managing it without setting another value. The server keeps the alias
-        // of the field, and no manager owns it.
+        // A user sets the field, and then stops managing the field without setting another value. The server keeps the
+        // alias of the field, and no manager owns this alias.
         let mut edited = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "mcpserver-tools"},
             "spec": {"template": {"spec": {"serviceAccountName": "sa"}}}});
         w.apply_as("left", &edited).await.unwrap();
@@ -71,7 +71,7 @@ fn pods_drop_a_service_account_left_by_an_earlier_operator() {
         assert_eq!(account(&left), (&json!("sa"), &json!("sa")), "the server derives one from the other");
         w.start().await;
         let is_clear = |child: &Value| account(child) == (&Value::Null, &Value::Null);
-        w.until("pods run as it no longer", "Deployment/mcpserver-tools", is_clear).await;
+        w.until("the pods no longer use the ServiceAccount", "Deployment/mcpserver-tools", is_clear).await;
     });
 }
 
@@ -82,7 +82,7 @@ fn pods_drop_a_left_service_account_also_where_the_server_always_stores_another_
         // The server fills in the empty path, so the child never equals the plan.
         let side = json!({"name": "side", "image": "side:1", "terminationMessagePath": ""});
         w.apply(&agent("a", "models", &json!({"podSpec": {"containers": [side]}}))).await;
-        w.until("there are pods", "Deployment/agent-a", |child| !child.is_null()).await;
+        w.until("the Deployment exists", "Deployment/agent-a", |child| !child.is_null()).await;
         w.stop_all().await;
         let mut edited = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "agent-a"},
             "spec": {"template": {"spec": {"serviceAccountName": "sa"}}}});
@@ -96,7 +96,7 @@ fn pods_drop_a_left_service_account_also_where_the_server_always_stores_another_
         assert_eq!(side["terminationMessagePath"], "/dev/termination-log");
         w.start().await;
         let is_clear = |child: &Value| account(child) == (&Value::Null, &Value::Null);
-        w.until("pods run as it no longer", "Deployment/agent-a", is_clear).await;
+        w.until("the pods no longer use the ServiceAccount", "Deployment/agent-a", is_clear).await;
     });
 }
 
@@ -104,7 +104,7 @@ fn pods_drop_a_left_service_account_also_where_the_server_always_stores_another_
 fn a_service_account_set_by_others_stays_and_causes_no_writes() {
     play(Scenario::default(), async |w| {
         w.apply(&mcp_server("tools")).await;
-        w.until("there are pods", "Deployment/mcpserver-tools", |child| !child.is_null()).await;
+        w.until("the Deployment exists", "Deployment/mcpserver-tools", |child| !child.is_null()).await;
         let edited = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "mcpserver-tools"},
             "spec": {"template": {"spec": {"serviceAccountName": "theirs"}}}});
         w.apply_as("somebody", &edited).await.unwrap();
@@ -121,10 +121,11 @@ fn a_volume_without_a_source_can_get_one() {
         let volumes = |source: Value| json!({"podSpec": {"containers": [], "volumes": [source]}});
         w.apply(&agent("a", "models", &volumes(json!({"name": "v"})))).await;
         let source = |child: &Value| child["spec"]["template"]["spec"]["volumes"][0].clone();
-        w.until("it is empty", "Deployment/agent-a", |child| source(child)["emptyDir"].is_object()).await;
+        w.until("Deployment/agent-a is empty", "Deployment/agent-a", |child| source(child)["emptyDir"].is_object())
+            .await;
         w.apply(&agent("a", "models", &volumes(json!({"name": "v", "configMap": {"name": "c"}})))).await;
         let wanted = json!({"name": "v", "configMap": {"name": "c", "defaultMode": 420}});
-        w.until("it has a source", "Deployment/agent-a", |child| source(child) == wanted).await;
+        w.until("Deployment/agent-a has a source", "Deployment/agent-a", |child| source(child) == wanted).await;
     });
 }
 
@@ -187,7 +188,7 @@ fn a_probe_can_change_its_type_and_go() {
                     && live.is_null() == probe.is_null()
                     && (probe["httpGet"].is_null() || live["httpGet"]["port"] == probe["httpGet"]["port"])
             };
-            w.until(&format!("it has the probe {probe}"), "Deployment/agent-a", is_as_planned).await;
+            w.until(&format!("the Deployment has the probe {probe}"), "Deployment/agent-a", is_as_planned).await;
         }
     });
 }
@@ -197,20 +198,20 @@ fn a_service_keeps_its_address_while_its_port_is_set_and_removed() {
     play(Scenario::default(), async |w| {
         w.apply(&mcp_server("tools")).await;
         let service = "Service/mcpserver-tools";
-        let before = w.until("it has an address", service, |it| it["spec"]["clusterIP"].is_string()).await;
+        let before = w.until("the Service has an address", service, |it| it["spec"]["clusterIP"].is_string()).await;
         let mut annotated = mcp_server("tools");
         annotated["metadata"]["annotations"] = json!({"settings.kaos.tools/servicePort": "9999"});
         w.apply(&annotated).await;
-        w.until("it has the port", service, |it| it["spec"]["ports"][0]["port"] == 9999).await;
+        w.until("the Service has the port", service, |it| it["spec"]["ports"][0]["port"] == 9999).await;
         w.apply(&mcp_server("tools")).await;
         let is_back = |it: &Value| it["spec"]["ports"] == before["spec"]["ports"];
-        let after = w.until("it has its former ports, and no others", service, is_back).await;
+        let after = w.until("the Service has only its former ports", service, is_back).await;
         assert_eq!(after["spec"], before["spec"]);
     });
 }
 
-/// Returns the object without each of its optional fields, one field at a time, with the field's path. Also removes a
-/// parent that would become empty, because an apply of an empty object may remove the parent.
+/// For each optional field, returns the path of the field, and the object without this field. If the parent would
+/// become empty, also removes the parent, because an apply of an empty object may remove it.
 fn without_each(object: &Value) -> Vec<(String, Value)> {
     fn walk(value: &Value, path: &str, depth: usize, found: &mut Vec<String>) {
         for (field, below) in value.as_object().into_iter().flatten() {
@@ -288,12 +289,13 @@ async fn until_answered(w: &World, kind: &str, names: &[String]) {
     for name in names {
         let at = format!("{kind}/{name}");
         let is_current = |object: &Value| object["status"]["observedGeneration"] == object["metadata"]["generation"];
-        w.until("it is answered", &at, is_current).await;
+        w.until("the status is current", &at, is_current).await;
     }
 }
 
-/// Applies the first primary of a case twice. The object `set` has a field and loses it, and the object `never` never
-/// has it. Returns the differences between their children. Adds the compared fields to `compared`.
+/// Applies the first primary of a case twice, with the names `set` and `never`. `set` gets a field and later loses the
+/// field. `never` never has the field. Returns the differences between their children. Adds the compared fields to
+/// `compared`.
 async fn differing(w: &World, case: &Case, compared: &mut BTreeSet<String>) -> Vec<String> {
     let (kind, name) = case.about.primary[0].split_once('/').unwrap();
     let is_primary = |object: &&Value| object["kind"] == kind && object["metadata"]["name"] == name;
@@ -319,7 +321,7 @@ async fn differing(w: &World, case: &Case, compared: &mut BTreeSet<String>) -> V
     let mut differing = Vec::new();
     for (path, _, set, never) in &variants {
         let object = w.look(&format!("{kind}/{never}")).await;
-        // Skip an object that the policy or the server rejects, because it keeps its earlier children.
+        // Skip an object that the policy or the server rejects, because such an object keeps its earlier children.
         if ["Accepted", "Applied"].iter().any(|of| condition(&object, of)["status"] != "True") {
             continue;
         }
@@ -354,8 +356,8 @@ fn with_every_field(mut cases: Vec<Case>) -> Vec<Case> {
     cases
 }
 
-/// Runs each recorded case of a kind that needs no special environment. Runs them in turn, with a new operator for
-/// each. Expects a minimum number of cases, and a minimum number of compared fields.
+/// Runs each recorded case of a kind that needs no special environment. Runs the cases in turn, with a new operator for
+/// each case. Expects a minimum number of cases, and a minimum number of compared fields.
 fn set_and_removed(kind: &str, at_least: usize, fields: usize) {
     let environment = case::default_environment().unwrap();
     let fits = |case: &Case| {

@@ -135,8 +135,8 @@ impl Crate {
         imported.chain(named).filter_map(|path| self.target(from, path, 0)).filter(|to| *to != from).collect()
     }
 
-    /// Returns the sets of files that all reach each other. Also returns such sets of files and folders inside one
-    /// folder.
+    /// Returns every set of files in which each file reaches all others. Also returns such sets among the files and
+    /// folders of one folder.
     fn circles(&self) -> BTreeSet<String> {
         let (mut files, mut siblings) = (Uses::new(), Uses::new());
         for (from, file) in self.files.iter().enumerate() {
@@ -156,7 +156,7 @@ impl Crate {
     }
 }
 
-/// Returns the sets of modules that all reach each other.
+/// Returns every set of modules in which each module reaches all others.
 fn circles(uses: &Uses) -> BTreeSet<BTreeSet<Module>> {
     let reach: BTreeMap<&Module, BTreeSet<&Module>> = uses.keys().map(|from| (from, reached(uses, from))).collect();
     let circle = |from: &Module| -> BTreeSet<Module> {

@@ -1,9 +1,9 @@
 //! People write `docs/reference/conditions.md` by hand. The page must have a row for every word that the sources can
 //! put into a condition, an Event, a revision or a note.
 //!
-//! The test treats every text in the sources in `CamelCase`, without other characters, as such a word. This file lists
-//! the words with another meaning, so an author cannot forget to document a new reason. Phases, and states of
-//! revisions, come from the definitions.
+//! The test treats every string literal in `CamelCase` in the sources as such a word. This file lists the words with
+//! another meaning, so an author cannot forget to document a new reason. Phases, and states of revisions, come from the
+//! definitions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -68,7 +68,10 @@ pub(crate) fn check() {
         .collect();
     assert!(missing.is_empty(), "docs/reference/conditions.md has no row for: {missing:#?}");
     let unknown: Vec<&&str> = rows.iter().filter(|word| is_reason(word) && !words.contains_key(**word)).collect();
-    assert!(unknown.is_empty(), "docs/reference/conditions.md has rows for words that nothing says: {unknown:?}");
+    assert!(
+        unknown.is_empty(),
+        "docs/reference/conditions.md has rows for words that are not in the sources: {unknown:?}"
+    );
     let unused: Vec<&&str> = others.iter().filter(|word| !words.contains_key(**word)).collect();
     assert!(unused.is_empty(), "these words are not in the sources any more: {unused:?}");
 }

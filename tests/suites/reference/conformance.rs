@@ -19,7 +19,7 @@ const REAL: [&str; 2] = ["tests/suites/e2e/", "tests/suites/chaos/"];
 struct Test {
     file: String,
     name: String,
-    /// Why the test runs only on the embedded cluster. `None` if it also runs on real Kubernetes.
+    /// Why the test runs only on the embedded cluster. `None` if the test also runs on real Kubernetes.
     embedded: Option<String>,
 }
 
@@ -118,7 +118,8 @@ fn tests() -> BTreeMap<String, Vec<Test>> {
     tests
 }
 
-/// Returns why a test needs the embedded cluster. The test may call a function of its file that contains the reason.
+/// Returns why a test needs the embedded cluster. Either the test or a function that it calls in the same file contains
+/// the reason.
 fn embedded(body: &str, functions: &BTreeMap<&str, &str>) -> Option<String> {
     let body = &body[..body.find("\n}\n").unwrap_or(body.len())];
     let why = |text: &str| {

@@ -56,7 +56,7 @@ fn world(resolve: &Resolve, name: &str, world: &World) -> String {
 }
 
 fn signature(resolve: &Resolve, function: &Function) -> String {
-    // The first parameter of a method is its resource. Skip it.
+    // The first parameter of a method is its resource. Skip this parameter.
     let own = usize::from(matches!(function.kind, FunctionKind::Method(_)));
     let parameters = function.params.iter().skip(own);
     let parameters = parameters.map(|parameter| format!("{}: {}", parameter.name, plain(resolve, &parameter.ty)));

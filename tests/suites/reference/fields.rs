@@ -179,7 +179,7 @@ impl Groups {
         }
     }
 
-    /// Removes groups with only one place. Gives each other group the name that most of its places have.
+    /// Removes the groups that only one place contains. Gives every remaining group a name from one of its places.
     fn name(&mut self) {
         self.shapes.retain(|_, group| group.places.len() > 1);
         for shape in &self.met {
@@ -198,8 +198,8 @@ impl Groups {
     }
 }
 
-/// Returns the part of a schema by which two objects are compared: the fields, and everything below them. Objects with
-/// equal parts share a group.
+/// Returns the part of a schema that decides whether two objects share a group: the fields, and everything below the
+/// fields.
 fn shape(node: &Value) -> String {
     let mut node = node.clone();
     for own in ["description", "default"] {
@@ -209,7 +209,7 @@ fn shape(node: &Value) -> String {
     node.to_string()
 }
 
-/// Removes what a place allows in addition to the fields. The page shows this at the place itself.
+/// Removes the permission of other fields and of null from a schema. The page shows this permission at each place.
 fn without_leniency(node: &mut Value) {
     if let Some(node) = node.as_object_mut() {
         node.remove("nullable");

@@ -18,7 +18,7 @@ use crate::images::Image;
 /// A container that is ready to start.
 pub(crate) struct Container {
     pub(crate) image: String,
-    /// The command in the pod. If it is empty, the image's command runs.
+    /// The command in the pod. If this command is empty, the image's command runs.
     command: Vec<String>,
     args: Vec<String>,
     pub(crate) variables: BTreeMap<String, String>,
@@ -44,7 +44,7 @@ impl Container {
     pub(crate) fn of(deployment: &Value, objects: &Objects<'_>, root: &Path) -> Result<Self> {
         let pod = &deployment["spec"]["template"]["spec"];
         ensure!(pod["initContainers"].is_null(), "the node runs no init containers");
-        // A user can add containers with other images. The node does not run them.
+        // A user can add containers with other images. The node does not run these containers.
         let is_known = |it: &&Value| Image::named(it["image"].as_str().unwrap_or_default()).is_ok();
         let container = list(&pod["containers"]).iter().find(is_known).context("no container has a known image")?;
         let mut mounts = Vec::new();

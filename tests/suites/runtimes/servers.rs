@@ -41,7 +41,7 @@ fn sources() -> BTreeMap<String, (String, Value, Value)> {
 }
 
 #[test]
-fn a_server_of_python_functions_serves_what_params_holds_and_the_status_lists() {
+fn a_server_of_python_functions_serves_the_functions_in_params_and_in_the_status() {
     let mut node = Node::new("servers").unwrap();
     let sources = sources();
     assert!(sources.len() >= 4, "{} sources", sources.len());

@@ -20,8 +20,8 @@ def price() -> str:
     """A price."""
     return "$$5 $(LOG_LEVEL)"
 "#;
-/// The maximum time until the memory service has extracted facts from turns. The service does this after it has
-/// answered.
+/// The maximum time until the memory service has extracted facts from turns. The service extracts facts only after its
+/// answer.
 const EXTRACTION: Duration = Duration::from_mins(2);
 
 fn object(kind: &str, name: &str, spec: &Value) -> Value {
@@ -157,8 +157,8 @@ fn a_team_of_real_processes_becomes_ready_talks_remembers_and_uses_tools() {
     }
     assert!(told.contains(of_provider), "{told}");
 
-    // If the window is full, the service removes turns from it. The service extracts facts from these turns with the
-    // models of the ModelAPI.
+    // If the window is full, the service removes turns from the window. The service extracts facts from these turns
+    // with the models of the ModelAPI.
     let begun = Instant::now();
     while !facts(&mut running, "lead").contains(of_provider) {
         assert!(begun.elapsed() < EXTRACTION, "no fact: {}", running.node.pod("memorystore-notes").unwrap().log());

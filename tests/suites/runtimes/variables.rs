@@ -1,5 +1,5 @@
 //! `tests/runtimes/reads.json` contains the variables that the installed packages read. The test of the reference page
-//! compares the page with this file, so that test needs no packages.
+//! reads this file, and therefore needs no packages.
 
 use std::fs;
 use std::path::Path;

@@ -282,7 +282,7 @@ impl Ending {
             missing.clear();
             restore_ground(w).await;
             for object in &self.objects {
-                // A definition or the namespace may still be missing. Then try again.
+                // A definition or the namespace may still be missing. In this case, try again later.
                 if let Err(error) = w.try_apply(object).await {
                     missing.push(format!("{} is refused: {error}", object["metadata"]["name"]));
                 }

@@ -1,5 +1,5 @@
 //! Ends the operator at each of its writes, once before and once after the effect of the write. After a restart, the
-//! cluster must contain the same objects as after a run without an end.
+//! cluster must contain the same objects as after an uninterrupted run.
 
 use std::cell::RefCell;
 use std::sync::Mutex;
@@ -17,7 +17,7 @@ use crate::check::{self, State};
 /// The write at which the operator ends.
 #[derive(Debug, Clone, Copy)]
 struct End {
-    /// The number of writes before it.
+    /// The number of writes before that write.
     writes: u32,
     /// Whether the write takes effect.
     after: bool,
@@ -28,11 +28,12 @@ struct End {
 struct Told {
     state: State,
     wrong: Vec<String>,
-    /// Whether the operator ended at the planned write. A run has a limited number of writes.
+    /// Whether the operator ended at the planned write. False if the run has fewer writes.
     ended: bool,
 }
 
-/// Creates, changes and deletes objects of all kinds, with children of all types, waits for references, and an orphan.
+/// Returns the steps of the story. The steps create, change and delete objects of all kinds, with children of all
+/// types. Some objects wait for references.
 fn story() -> [Vec<Change>; 4] {
     let boss = |more: &Value| Change::Apply(agent("boss", "llm", more));
     let web = |spec: &Value| Change::Apply(gadget("web", spec));
@@ -112,7 +113,7 @@ fn run(end: Option<End>) -> Told {
 #[test]
 fn an_operator_that_ends_at_any_write_leaves_nothing_undone() {
     let wanted = run(None);
-    assert!(wanted.wrong.is_empty(), "without an end: {:#?}", wanted.wrong);
+    assert!(wanted.wrong.is_empty(), "in the uninterrupted run: {:#?}", wanted.wrong);
     let (next, is_over, failed) = (AtomicU32::new(0), AtomicBool::new(false), Mutex::new(Vec::new()));
     let worker = || {
         while !is_over.load(Ordering::Relaxed) {

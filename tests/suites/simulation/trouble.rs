@@ -17,7 +17,7 @@ pub(crate) struct Cut(Arc<Mutex<Option<Off>>>);
 #[derive(Debug, Clone)]
 struct Off {
     user: String,
-    /// Whether requests hang. Otherwise they fail immediately.
+    /// Whether requests hang. If this is false, requests fail immediately.
     hangs: bool,
 }
 
@@ -58,7 +58,7 @@ impl Trouble {
         Self { rate, dropped: if seed % 16 == 15 { 0.02 } else { 0.0 } }
     }
 
-    /// Returns whether the operator's cache can only be repaired by a new list.
+    /// Returns whether only a new list can repair the operator's cache.
     pub(crate) fn loses_events(self) -> bool {
         self.dropped > 0.0
     }

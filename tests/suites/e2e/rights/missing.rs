@@ -1,4 +1,5 @@
-//! The operator without some of its rights: the API server rejects its requests, and the operator reports this.
+//! The operator without some of its rights: the API server rejects its requests, and the operator reports the missing
+//! right.
 
 use kaos_tests::control_plane::audit::Request;
 use kaos_tests::harness::World;
@@ -29,7 +30,8 @@ fn without(rules: &[Value], (resource, verb): (&str, &str)) -> Vec<Value> {
     rest
 }
 
-/// Returns whether the API server rejected a request because it indirectly checked a right that is missing.
+/// Returns whether the API server rejected a request for lack of this right. The API server checks such a right
+/// indirectly, as part of another request.
 fn misses((resource, verb): (&str, &str), request: &Request) -> bool {
     let refused = request.code == 403 && request.verb == "patch";
     let owner = resource.strip_suffix("s/finalizers").filter(|_| verb == "update");
@@ -39,7 +41,7 @@ fn misses((resource, verb): (&str, &str), request: &Request) -> bool {
             Some("modelapi") => request.resource == "configmaps" && request.name.ends_with("-llm"),
             // The operator also applies the ServiceAccount of an Agent before the Deployment.
             Some("agent") => request.resource == "serviceaccounts",
-            // Its name without the last letter.
+            // The suffix is cut off: the whole resource is `authorizationpolicies`.
             Some("authorizationpolicie") => request.resource == "configmaps" && request.name.starts_with("kaos-authz"),
             Some(kind) => request.resource == "deployments" && request.name.starts_with(kind),
             None => request.resource == resource,
@@ -56,7 +58,7 @@ async fn live_without(release: &Release, world: &World, all: &[Value], right: (&
         let asked = release.cluster.audit().since(mark, USER).unwrap();
         asked.iter().any(|request| misses(right, request))
     };
-    until(&format!("something misses {right:?}"), &operator, is_missed).await;
+    until(&format!("a request is rejected for lack of {right:?}"), &operator, is_missed).await;
     drop(operator);
     EVERYWHERE.set_rules(release, all);
     for object in team(&world.namespace) {
@@ -116,8 +118,8 @@ async fn a_lost_right_to_watch_policies_is_reported_and_missed_packages_are_foun
         role.set_rules(&release, &without_following(rules, "configmaps"));
     }
     let may_not = async || !release.cluster.may(USER, "watch", "configmaps", SYSTEM);
-    system.until_true("it may no longer", may_not).await;
-    // An open watch continues even without the right. So restart the API server.
+    system.until_true("the operator has lost the right", may_not).await;
+    // An open watch continues even without the right. Restart the API server to end the open watches.
     release.cluster.kill("kube-apiserver").unwrap();
     release.cluster.revive("kube-apiserver").unwrap();
     until("readiness tells", &operator, || {
@@ -126,12 +128,12 @@ async fn a_lost_right_to_watch_policies_is_reported_and_missed_packages_are_foun
     })
     .await;
     let forbidden = r#"kaos_operator_watch_state{group="",kind="ConfigMap",state="forbidden"} 1"#;
-    until("it is on the page of metrics", &operator, || operator.get("/metrics").contains(forbidden)).await;
+    until("the metrics report the missing right", &operator, || operator.get("/metrics").contains(forbidden)).await;
     system.apply(&settings("meanwhile", "{logLevel: DEBUG}")).await;
     for (role, rules) in [HOME, EVERYWHERE].iter().zip(&before) {
         role.set_rules(&release, rules);
     }
     until_active(&release, "meanwhile").await;
-    until("it is ready", &operator, || operator.is_ready()).await;
+    until("the operator is ready", &operator, || operator.is_ready()).await;
     assert!(!operator.get("/metrics").contains(forbidden));
 }

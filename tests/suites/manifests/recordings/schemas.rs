@@ -76,7 +76,7 @@ fn collect(schemas: &Value, path: &str, kinds: &[&str], found: &mut BTreeMap<Str
             continue;
         }
         let mut schema = tidy(&schemas[&name]);
-        // Types of all groups, such as `DeleteOptions`, list every group.
+        // A type of several groups, such as `DeleteOptions`, lists all of its groups. Remove this list.
         if types(&schema).len() > 1
             && let Some(schema) = schema.as_object_mut()
         {
@@ -106,7 +106,8 @@ fn references(node: &Value, names: &mut Vec<String>) {
     }
 }
 
-/// Removes zero values from `default`, which Go's generator adds to each required field, and unwraps lists of one schema.
+/// Removes zero values from `default`, because Go's generator adds such a value to each required field. Also unwraps
+/// lists of one schema.
 fn tidy(node: &Value) -> Value {
     match node {
         Value::Object(fields) => {
