@@ -1,9 +1,10 @@
-//! The default values. The API server sets them in stored objects. Serde sets the defaults when it decodes objects that
-//! no API server has processed.
+//! The default values. The API server sets the defaults in stored objects. Serde sets the defaults when it decodes
+//! objects that no API server has processed.
 //!
 //! A field has a default here only if "unset" and "set to the default" mean the same. Some fields have no default,
-//! because an absent field has a meaning of its own. The value then comes from an older alias, or from the cluster's
-//! settings. These fields are `config.reasoningLoopMaxSteps`, `config.memory.type` and `telemetry.enabled`.
+//! because an absent field has a meaning of its own. The value of an absent field then comes from an older alias, or
+//! from the cluster's settings. These fields are `config.reasoningLoopMaxSteps`, `config.memory.type` and
+//! `telemetry.enabled`.
 //!
 //! `replicas` has a default in the CRD only, because `kubectl scale` needs a number. The API server also sets this
 //! default in objects that were stored before the CRD had it. So on a cluster, the Deployment always gets a number,

@@ -12,8 +12,8 @@
 #![allow(rustdoc::bare_urls, rustdoc::invalid_html_tags)]
 // `kubectl explain` prints doc comments as plain text, so names in them have no backticks.
 #![allow(clippy::doc_markdown)]
-// False alarms: the first lint mistakes the columns for repeated attributes, and the second lint does not see that a
-// derived kind exports its spec.
+// These lints are wrong here: the first lint mistakes the printer columns for repeated attributes, and the second lint
+// does not see that a derived kind exports its spec.
 #![cfg_attr(feature = "schema", allow(clippy::duplicated_attributes, unreachable_pub))]
 #![cfg_attr(all(target_arch = "wasm32", target_os = "unknown"), no_std)]
 

@@ -63,7 +63,7 @@ pub struct MCPServerSpec {
     /// The route through the cluster's Gateway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gateway_route: Option<GatewayRoute>,
-    /// Changes to the container named mcp-server. The runtime custom needs image here.
+    /// Changes to the container named mcp-server. If runtime is custom, set image here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<Container>,
     /// Changes to the generated pod spec, as a strategic merge patch. The generated container is named mcp-server.
@@ -92,8 +92,8 @@ pub struct MCPServerSpec {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct McpConfig {
-    /// Deprecated: use runtime custom, or a runtime of the registry. A Python package that the pod installs and runs
-    /// when it starts.
+    /// Deprecated: use runtime custom, or a runtime of the ConfigMap kaos-mcp-runtimes. A Python package that the pod
+    /// installs and runs at its start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mcp: Option<String>,
     /// Deprecated: use runtime python-string with params.
@@ -115,8 +115,8 @@ pub struct McpConfig {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct McpTools {
-    /// Deprecated: use runtime custom, or a runtime of the registry. A Python package that the pod installs and runs
-    /// when it starts.
+    /// Deprecated: use runtime custom, or a runtime of the ConfigMap kaos-mcp-runtimes. A Python package that the pod
+    /// installs and runs at its start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_package: Option<String>,
     /// Deprecated: use runtime python-string with params.

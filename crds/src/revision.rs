@@ -113,8 +113,8 @@ pub struct PolicyRevisionStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("format" = "date-time")))]
     pub since: Option<String>,
-    /// The time since which the ConfigMap claims its place. If two ConfigMaps claim the same place, the ConfigMap with
-    /// the earlier time serves.
+    /// The time at which the ConfigMap began to claim its place. If two ConfigMaps claim the same place, the ConfigMap
+    /// with the earlier time serves.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("format" = "date-time")))]
     pub claimed: Option<String>,

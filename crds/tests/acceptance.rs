@@ -111,8 +111,8 @@ fn recorded_inputs_are_accepted_or_refused_as_they_were() {
     for case in cases() {
         let name = case.file_name().unwrap().to_string_lossy().into_owned();
         let recorded: Value = serde_json::from_str(&fs::read_to_string(case.join("expected.json")).unwrap()).unwrap();
-        // The schemas accept two of the rejected inputs: they allow a partial pod spec, and do not check names. The API
-        // server checks the names of every kind itself.
+        // The schemas accept two inputs whose recorded result is a rejection: the schemas allow a partial pod spec, and
+        // do not check names. The API server checks the names of every kind itself.
         let refused = !recorded["rejected"].is_null()
             && name != "agent-rejected-podspec-no-containers"
             && name != "agent-rejected-name-uppercase";

@@ -24,7 +24,7 @@ fn the_files_equal_the_schemas_of_the_types() {
         let stored = fs::read_to_string(folder.join(&file)).unwrap_or_default();
         assert!(
             stored == text,
-            "crds/generated/{file} is stale: cargo run -p kaos-crds --features schema --bin crdgen"
+            "crds/generated/{file} is stale; run `cargo run -p kaos-crds --features schema --bin crdgen`"
         );
     }
 }

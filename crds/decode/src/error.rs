@@ -1,5 +1,5 @@
-//! Errors with a path, worded for authors of YAML. Each level adds its part of the path only to an error, so decoding a
-//! valid value builds no path.
+//! Errors with a path, worded for authors of YAML. Each level of an object adds its part of the path only after an
+//! error, so decoding a valid value builds no path.
 
 use crate::Path;
 use alloc::{borrow::ToOwned, boxed::Box, string::String, vec::Vec};

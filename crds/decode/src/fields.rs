@@ -17,7 +17,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Returns the names of members that are not in `known`. Treats a null as absent.
+    /// Returns the names of members that are not in `known`. Leaves out members whose value is null.
     pub fn others(self, known: &[&str]) -> impl Iterator<Item = &'a str> {
         let is_other = |(name, value): &(&String, &Value)| !value.is_null() && !known.contains(&name.as_str());
         self.0.iter().filter(is_other).map(|(name, _)| name.as_str())
@@ -28,13 +28,13 @@ impl<'a> Fields<'a> {
         match self.others(known).next() {
             None => Ok(()),
             Some(name) => {
-                let message = format!("is no known field; known are {}", known.join(", "));
+                let message = format!("is not a known field; the known fields are {}", known.join(", "));
                 Err(Error::new(message).in_member(name))
             }
         }
     }
 
-    /// Decodes the field `name`. An absent field is an error, unless its type has a value for an absent field.
+    /// Decodes the field `name`. Returns an error if the field is absent and its type has no value for an absent field.
     #[inline(never)]
     pub fn get<T: Decode>(self, name: &str) -> Result<T, Error> {
         match self.find(name) {

@@ -33,7 +33,8 @@ impl Path {
     /// Returns the path of the item `index`.
     #[must_use]
     pub fn index(&self, index: usize) -> Self {
-        // Concatenate by hand: `format!` takes ten times as long, and each variable of a container needs a path.
+        // Concatenate by hand: `format!` would take ten times as long, and the decoder builds a path for each variable
+        // of a container.
         let mut text = String::with_capacity(self.0.len() + 8);
         text.push_str(&self.0);
         text.push('[');

@@ -81,8 +81,8 @@ fn an_error_names_the_path_and_what_is_wanted() {
 
 #[test]
 fn unknown_fields_and_variants_name_the_known_ones() {
-    let known = "known are model, config, models, mode, raw, labels";
-    assert_eq!(said::<Spec>(&json!({"modle": 1})), format!("modle: is no known field; {known}"));
+    let known = "the known fields are model, config, models, mode, raw, labels";
+    assert_eq!(said::<Spec>(&json!({"modle": 1})), format!("modle: is not a known field; {known}"));
     assert_eq!(said::<Spec>(&json!({"mode": "Proxy"})), "mode: must be one of proxy, HOSTED, not \"Proxy\"");
     assert_eq!(said::<Spec>(&json!({"mode": 1})), "mode: must be one of proxy, HOSTED, not integer `1`");
     assert_eq!(said::<Strict>(&json!({})), "theName: is required");

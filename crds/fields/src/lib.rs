@@ -22,14 +22,14 @@ use serde_json::Value;
 use part::Part;
 pub use path::{FieldError, MOST_BYTES, MOST_FIELDS, PathError};
 
-/// The paths in every selection. They identify the object, and show whether a user has deleted it.
+/// The paths in every selection. These paths identify the object, and show whether a user has deleted it.
 const ALWAYS: [&str; 6] =
     ["apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.uid", "metadata.deletionTimestamp"];
 
 /// The fields of an object that a reader needs: all fields, or the fields at some paths.
 #[derive(Clone, Debug, Default)]
 pub struct Fields {
-    /// The paths, sorted and without duplicates. Empty for the whole object.
+    /// The paths, sorted and without duplicates. If all fields are selected, the list is empty.
     paths: Vec<String>,
     part: Part,
 }

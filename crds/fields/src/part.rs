@@ -22,7 +22,7 @@ pub(crate) struct Part {
     members: BTreeMap<String, Part>,
     /// The selected texts.
     equal: BTreeSet<String>,
-    /// The selected items of a list, by a member and its text.
+    /// The selected items of a list. The key of an entry is the name and the text of the member that selects the item.
     items: BTreeMap<(String, String), Part>,
 }
 

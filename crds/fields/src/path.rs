@@ -36,7 +36,7 @@ pub enum FieldError {
     /// A need has more paths than allowed.
     #[error("a need has at most {MOST_FIELDS} fields, but this one has {0}")]
     TooMany(usize),
-    /// A path cannot be read.
+    /// A text is not a valid path.
     #[error("`{}` is not the path of a field: {why}", shown(path))]
     Path {
         /// The path.
@@ -59,10 +59,10 @@ pub enum PathError {
     #[error("write a text in double quotes at byte {0}, as in JSON")]
     Text(usize),
     /// A bracket is not closed.
-    #[error("close the bracket with `]` at byte {0}")]
+    #[error("a `]` is missing at byte {0}")]
     Open(usize),
     /// The path continues in an invalid way.
-    #[error("`.` or `[` must follow at byte {0}, and nothing follows `?`; only `?` follows [=\"text\"]")]
+    #[error("only `.` or `[` may follow at byte {0}; a path ends after `?`, and only `?` may follow [=\"text\"]")]
     Rest(usize),
 }
 

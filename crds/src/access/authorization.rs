@@ -59,9 +59,9 @@ fn config_map() -> String {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum DataSource {
-    /// The operator, from the objects of the namespaces.
+    /// The operator writes data.json from the objects of the namespaces.
     #[default]
     Automated,
-    /// The user. The operator leaves data.json as it is.
+    /// The user writes data.json, and the operator leaves data.json as it is.
     Manual,
 }

@@ -144,7 +144,7 @@ pub struct Expression {
     pub key: String,
     /// The relation of the label to the values.
     pub operator: Operator,
-    /// The values. Exists and DoesNotExist take none.
+    /// The values. Exists and DoesNotExist take no values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<String>,
 }

@@ -42,11 +42,11 @@ pub struct Config {
     /// Limits of tasks that run in the background.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_config: Option<TaskConfig>,
-    /// Deprecated: use reasoningLoopMaxSteps instead of maxSteps. The other fields have no successor. The Agent still
-    /// gets their values.
+    /// Deprecated: use reasoningLoopMaxSteps instead of maxSteps. The fields enableTools and enableDelegation have no
+    /// successor. The Agent still gets the values of all these fields.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agentic_loop: Option<AgenticLoop>,
-    /// Deprecated: use container.env. For the variable MODEL_NAME, use model.
+    /// Deprecated: use container.env. Instead of the variable MODEL_NAME, set the field model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<EnvVar>,
 }

@@ -20,7 +20,7 @@ pub struct Harness {
     pub workspace: Option<Workspace>,
 }
 
-/// A Git repository. An init container clones it to /workspace before the Agent starts.
+/// A Git repository. An init container clones the repository to /workspace before the Agent starts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]

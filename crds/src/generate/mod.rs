@@ -1,6 +1,7 @@
 //! Generates the CustomResourceDefinitions from the types.
 //!
-//! In a generated schema, the description of an enum replaces the description of its field. So both have the same text.
+//! In a generated schema, the description of an enum replaces the description of its field. So in this crate, the enum
+//! and the field have the same text.
 
 mod tidy;
 

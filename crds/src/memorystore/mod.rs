@@ -57,7 +57,7 @@ pub struct MemoryStoreSpec {
     pub engine: Engine,
     /// The storage of the memories.
     pub storage: Storage,
-    /// The number of pods. Not set: 2 with external storage. Local storage always has 1.
+    /// The number of pods. Not set: 2 pods with external storage. With local storage, the store always has 1 pod.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub replicas: Option<i32>,

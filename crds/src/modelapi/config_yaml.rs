@@ -1,4 +1,5 @@
-//! A complete proxy configuration: an object that names the source of the text. In older manifests, the text itself.
+//! A complete proxy configuration: an object that names the source of the text. In older manifests, the field contains
+//! the text itself.
 
 use alloc::{borrow::ToOwned, string::String};
 
@@ -33,7 +34,7 @@ pub struct ConfigSource {
     /// A key of a Secret in the same namespace that holds the text. Used if fromString is not set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_secret_key_ref: Option<KeySelector>,
-    /// The first unknown field. The API server keeps this field, because the schema is open here.
+    /// The first unknown field. The API server keeps an unknown field here, because this part of the schema is open.
     #[serde(skip)]
     pub unknown: Option<String>,
 }

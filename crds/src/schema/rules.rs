@@ -34,8 +34,8 @@ pub(crate) fn local_replicas() -> Rule {
         .message("replicas must be 1 in local storage mode")
 }
 
-/// Compares the marks only if at least one of them is set. Otherwise the service computes both marks from the token
-/// budget.
+/// Compares `compactionTrigger` and `compactionTarget` only if at least one of the two fields is set. Otherwise the
+/// service computes both values from the token budget.
 pub(crate) fn compaction_marks() -> Rule {
     const BUDGET: &str = "(has(self.shortTerm) && has(self.shortTerm.tokenBudget) ? self.shortTerm.tokenBudget : 4096)";
     let is_set = |mark: &str| format!("(has(self.mediumTerm.{mark}) && self.mediumTerm.{mark} > 0)");

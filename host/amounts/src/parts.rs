@@ -3,9 +3,9 @@
 /// The factor of a suffix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scale {
-    /// A power of ten, from a suffix letter or no suffix.
+    /// A power of ten: the amount has a suffix letter, or no suffix.
     Tens(i32),
-    /// A power of ten, from an exponent.
+    /// A power of ten: the amount has an exponent, such as `e3`.
     Scientific(i32),
     /// A power of two.
     Bits(u32),

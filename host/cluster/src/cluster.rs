@@ -196,7 +196,7 @@ impl Cluster {
         lock(&self.0.controllers).send_away(controller);
     }
 
-    /// Resumes a controller. The controller then processes all work that has waited for it.
+    /// Resumes a controller. The resumed controller processes all work that has waited for it.
     pub fn call_back(&self, controller: Controller) {
         lock(&self.0.controllers).call_back(controller);
         self.0.poke.notify_one();

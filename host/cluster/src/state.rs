@@ -24,7 +24,7 @@ pub(crate) struct State {
     pub(crate) snapshots: Snapshots,
     /// The minor version of Kubernetes that the cluster reports.
     pub(crate) minor: u32,
-    /// The maximum number of Events. If there are more, the oldest ones are deleted.
+    /// The maximum number of Events. Above this number, the cluster deletes the oldest Events.
     pub(crate) events: usize,
     rng: Rng,
 }
@@ -85,7 +85,7 @@ impl Snapshots {
         self.kept.get(&token).cloned()
     }
 
-    /// Removes all stored lists, as a compaction does.
+    /// Removes all stored lists. A compaction calls this function.
     pub(crate) fn clear(&mut self) {
         self.kept.clear();
     }

@@ -66,7 +66,7 @@ impl Cause {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Subject {
     pub(crate) group: String,
-    /// The plural of the type. For errors about invalid objects, the kind.
+    /// The plural name of the type. In errors about invalid objects, this field contains the kind instead.
     pub(crate) kind: String,
     pub(crate) name: String,
 }
@@ -150,7 +150,7 @@ impl ApiError {
         self.code == StatusCode::NOT_FOUND && self.reason.is_empty()
     }
 
-    /// Returns the error for an object with invalid fields. `subject.kind` must be the kind.
+    /// Returns the error for an object with invalid fields. `subject.kind` must contain the kind, such as `Deployment`.
     pub(crate) fn invalid(subject: &Subject, causes: &[Cause]) -> Self {
         let texts: Vec<String> = causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
         let list = if let [one] = texts.as_slice() { one.clone() } else { format!("[{}]", texts.join(", ")) };

@@ -38,7 +38,7 @@ async fn send(service: &mut ClusterService, step: &Value) -> Value {
 }
 
 // The server sorts managers by the time of their last write, in whole seconds. All recorded writes happened within one
-// second. With paused time, this test's writes do too.
+// second. With paused time, the writes of this test also happen within one second.
 #[tokio::test(start_paused = true)]
 async fn answers_equal_those_of_a_real_server() {
     let scenarios: Vec<Value> = serde_saphyr::from_str(include_str!("recorded/scenarios.yaml")).unwrap();
@@ -63,7 +63,10 @@ async fn answers_equal_those_of_a_real_server() {
             }
         }
     }
-    assert!(report.is_empty(), "answers that differ (patches lead from the recorded answer to ours):{report}");
+    assert!(
+        report.is_empty(),
+        "some answers differ from the recorded answers; each patch turns a recorded answer into the embedded cluster's answer:{report}"
+    );
 }
 
 #[tokio::test]

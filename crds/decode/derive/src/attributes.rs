@@ -1,4 +1,4 @@
-//! Reads serde's attributes, as far as decoding uses them.
+//! Reads the attributes of serde that decoding uses.
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::meta::ParseNestedMeta;
@@ -12,7 +12,7 @@ pub(crate) enum Absent {
     ByType,
     /// `Default::default()`.
     Default,
-    /// The result of this function.
+    /// The value that this function returns.
     Call(TokenStream),
 }
 
@@ -31,8 +31,8 @@ impl Attributes {
         let mut found = Self::default();
         for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("serde")) {
             attribute.parse_nested_meta(|meta| found.read(&meta))?;
-            // Accept `deserialize_with` only together with `default`. Such a function may only map null to the default,
-            // and `Decode` does this in any case.
+            // Accept `deserialize_with` only together with `default`. A function for `deserialize_with` may only map
+            // null to the default, and `Decode` maps null to the default in any case.
             if found.deserialize_with && !matches!(found.absent, Absent::Call(_)) {
                 return Err(syn::Error::new_spanned(attribute, "Decode knows deserialize_with only beside default"));
             }

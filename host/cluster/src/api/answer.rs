@@ -32,7 +32,7 @@ pub(crate) enum Answer {
 }
 
 impl Answer {
-    /// Answers with an object of another kind, such as a `Scale` or a `Status`.
+    /// Answers with an object that the cluster does not store, such as a `Scale` or a `Status`.
     pub(crate) fn value(value: Value) -> Self {
         Self::Document(value)
     }

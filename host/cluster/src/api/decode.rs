@@ -1,5 +1,4 @@
-//! Decodes bodies in JSON or YAML. The object must have the kind of the request, and no fields that its schema does not
-//! contain.
+//! Decodes bodies in JSON or YAML. Checks the kind of the object, and looks for fields that are not in its schema.
 
 use std::borrow::Cow;
 
@@ -48,7 +47,7 @@ pub(super) fn object(request: &Request<'_>) -> Result<Value, ApiError> {
     Ok(value)
 }
 
-/// Checks the object's kind, name and namespace. Takes missing ones from the path.
+/// Checks the object's kind, name and namespace. Takes a missing name or namespace from the request's path.
 pub(super) fn identity(request: &Request<'_>, value: &mut Value) -> Result<(), ApiError> {
     let resource = request.resource;
     if !value.is_object() {
@@ -145,7 +144,7 @@ pub(super) fn settle(request: &Request<'_>, value: &mut Value) -> Result<Vec<Str
     Ok(warnings)
 }
 
-/// Returns the error for a value of the wrong type. Go reports this error before all others.
+/// Returns the error for a value of the wrong type. Go reports this error before all other errors.
 fn types(value: &Value, resource: &crate::catalogue::Resource) -> Option<String> {
     schema::validate::check(value, &resource.node, "")
         .into_iter()

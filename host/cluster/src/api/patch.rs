@@ -16,7 +16,7 @@ use crate::{
     storage::meta,
 };
 
-/// Patches an object. A server-side apply may create it.
+/// Patches an object. A server-side apply may also create the object.
 pub(super) fn patch(state: &mut State, request: &Request<'_>) -> Result<Answer, ApiError> {
     let form = request.call.content_type.split(';').next().unwrap_or_default().trim().to_owned();
     if form == "application/apply-patch+yaml" {
@@ -47,8 +47,8 @@ pub(super) fn patch(state: &mut State, request: &Request<'_>) -> Result<Answer, 
     if !new["metadata"].is_object() {
         return Err(ApiError::bad_request("the patch leaves no metadata"));
     }
-    // A `resourceVersion` in the patch is a precondition. Remove the `resourceVersion` that the result took from the
-    // stored object.
+    // Only a `resourceVersion` in the patch is a precondition. So if the patch has none, remove the stored object's
+    // `resourceVersion` from the result.
     if body["metadata"]["resourceVersion"].is_null() && form != "application/json-patch+json" {
         write::put(&mut new["metadata"], "resourceVersion", None);
     }

@@ -40,7 +40,7 @@ impl Form {
         Self::Whole
     }
 
-    /// Returns whether the server can serve an accepted media type.
+    /// Returns whether the header `Accept` names a media type that the server can send.
     pub(crate) fn acceptable(accept: &str) -> bool {
         accept.is_empty()
             || accept.split(',').any(|part| {

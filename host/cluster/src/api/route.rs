@@ -13,7 +13,7 @@ use crate::{
 /// The target of a path.
 #[derive(Debug, Clone)]
 pub(crate) enum Target {
-    /// All objects of a type, in one namespace or in all.
+    /// All objects of a type, in one namespace or in all namespaces.
     Objects { resource: Arc<Resource>, namespace: String },
     /// One object, or one of its subresources.
     Object { resource: Arc<Resource>, namespace: String, name: String, subresource: String },

@@ -34,7 +34,7 @@ pub(super) fn update(state: &mut State, request: &Request<'_>) -> Result<Answer,
     Ok(request.answer(StatusCode::OK, &stored, warnings))
 }
 
-/// Replaces `old` by a settled object, for PUT and for every patch except apply.
+/// Replaces `old` by an object that `settle` converted, for PUT and for every patch except apply.
 pub(super) fn replace(
     state: &mut State,
     request: &Request<'_>,

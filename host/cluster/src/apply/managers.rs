@@ -38,7 +38,7 @@ pub(crate) enum Refusal {
 /// The rules for computing ownership.
 pub(crate) struct OwnershipRules<'a> {
     pub(crate) node: &'a Node,
-    /// Fields that this endpoint resets. Writes through this endpoint do not own them.
+    /// Fields that this endpoint resets. A manager that writes through this endpoint does not own these fields.
     pub(crate) ignored: &'a FieldSet,
     pub(crate) now: &'a str,
 }

@@ -90,8 +90,8 @@ fn list_items(live: &[Value], patch: &[Value], order: Option<&[Value]>, list: &L
     sort(out, order.as_deref(), live, |item| item.get(key).cloned().unwrap_or(Value::Null))
 }
 
-/// Sorts items. Items in `order` get its order. Other items keep their position in the live list, and come after new
-/// items.
+/// Sorts items. Items that `order` contains get the positions that they have in `order`. Other items keep their
+/// position in the live list, and come after new items.
 fn sort(items: Vec<Value>, order: Option<&[Value]>, live: &[Value], identity: impl Fn(&Value) -> Value) -> Vec<Value> {
     let Some(order) = order else { return items };
     let rank = |item: &Value| order.iter().position(|wanted| identity(wanted) == identity(item));

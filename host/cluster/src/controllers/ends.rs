@@ -1,5 +1,5 @@
 //! Ends the pods of Jobs. A pod of a Job succeeds after the time after which a pod of a Deployment would become ready.
-//! A pod whose containers crash fails, if it never restarts its containers.
+//! If a pod never restarts its containers, a crash of a container makes the pod fail.
 
 use std::{sync::Arc, time::Duration};
 

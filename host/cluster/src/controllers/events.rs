@@ -58,8 +58,8 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
     TTL.checked_sub(age)
 }
 
-/// Deletes the oldest Events above the limit. Deletes more than necessary, so that the next new Events need no search
-/// for the oldest.
+/// Deletes the oldest Events above the limit. Deletes more Events than necessary, so that the controller need not
+/// search for the oldest Event after each new Event.
 fn trim(state: &mut State, events: &GroupResource) {
     let count = state.store.list(events, "").count();
     if count <= state.events {

@@ -132,7 +132,7 @@ impl Controllers {
         self.away.entry(controller).or_default();
     }
 
-    /// Resumes a controller. Queues the work that has waited for it.
+    /// Resumes a controller. Queues the work that has waited for this controller.
     pub(crate) fn call_back(&mut self, controller: Controller) {
         self.queue.extend(self.away.remove(&controller).unwrap_or_default());
     }

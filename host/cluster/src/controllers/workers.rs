@@ -31,13 +31,13 @@ pub(super) fn missing_account(state: &State, owner: &Value) -> Option<String> {
     })
 }
 
-/// Returns how many of the wanted pods an owner gets. Records an Event if the owner gets fewer. The limit is needed
-/// because the cluster is locked during every step, and creating millions of pods would take hours.
+/// Returns how many of the wanted pods an owner gets. Records an Event if the owner gets fewer pods than it wants. The
+/// limit is needed because the cluster is locked during every step, and creating millions of pods would take hours.
 pub(super) fn bounded(state: &mut State, owner: &Value, wanted: i64, moment: &Moment<'_>) -> i64 {
     if wanted > MOST {
         let kind = owner["kind"].as_str().unwrap_or_default();
         let message = format!(
-            "{kind} {} gets {MOST} of {wanted} pods: this cluster runs no more for one owner",
+            "{kind} {} gets {MOST} of {wanted} pods: this cluster runs at most {MOST} pods for one owner",
             meta(owner, "name")
         );
         let by = format!("{}-controller", kind.to_ascii_lowercase());

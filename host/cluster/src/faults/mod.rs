@@ -175,7 +175,7 @@ pub struct NoFaults;
 
 impl FaultPlan for NoFaults {}
 
-/// Uses a function that decides about requests as a plan.
+/// A function that decides about requests is also a plan.
 impl<F> FaultPlan for F
 where
     F: FnMut(&Attempt, &mut Rng) -> Verdict + Send,

@@ -68,8 +68,8 @@ impl FaultPlan for SeededFaults {
         let outcome = if rng.f64() < self.before {
             Outcome::FailBefore(failure(attempt, rng))
         } else if attempt.verb.is_write() && rng.f64() < self.after {
-            // Never answer with a conflict after an effect: a conflict guarantees that the request had no effect. The
-            // two failures below leave this open.
+            // Never answer with a conflict after an effect: a conflict guarantees that the request had no effect. After
+            // a broken connection or a 504, the client does not know whether the request had an effect.
             let lost = if rng.bool() { Failure::Disconnect } else { Failure::Server(504) };
             Outcome::FailAfter(lost)
         } else if !attempt.verb.is_write() && rng.f64() < self.stale {

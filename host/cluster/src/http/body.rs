@@ -24,7 +24,7 @@ impl From<Infallible> for Disconnected {
 /// The maximum size of a request's body in bytes, as on a real server.
 const MOST: usize = 3 << 20;
 
-/// Reads a body. Returns `None` if it is too large.
+/// Reads a body. Returns `None` if the body is too large.
 pub(super) async fn read<B>(body: B) -> Result<Option<Bytes>, Box<dyn Error + Send + Sync>>
 where
     B: http_body::Body,

@@ -19,7 +19,8 @@ use super::{
 };
 use crate::inner::Inner;
 
-/// A service that connects a client without a socket: `kube::Client::new(cluster.service(), "default")`.
+/// A service that connects a client of this process to the cluster without a socket:
+/// `kube::Client::new(cluster.service(), "default")`.
 #[derive(Clone)]
 pub struct ClusterService {
     cluster: Arc<Inner>,

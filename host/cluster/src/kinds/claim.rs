@@ -1,4 +1,5 @@
-//! Rules of PersistentVolumeClaims. The spec is immutable, with one exception: a bound claim may request more storage.
+//! Rules of PersistentVolumeClaims. The spec is immutable, with one exception: a bound PersistentVolumeClaim may
+//! request more storage.
 
 use std::cmp::Ordering;
 
@@ -18,7 +19,7 @@ pub(super) fn fill(object: &mut Value) {
     }
 }
 
-/// Validates a claim. `old` is the claim before an update.
+/// Validates a PersistentVolumeClaim. `old` is the PersistentVolumeClaim before an update.
 pub(super) fn check(new: &Value, old: Option<&Value>) -> Vec<Cause> {
     const SIZE: &str = "spec.resources.requests.storage";
     let size = |claim: &Value| claim["spec"]["resources"]["requests"]["storage"].as_str().map(str::to_owned);

@@ -19,8 +19,8 @@ const PER_RULE: u64 = 1_000_000;
 /// The maximum number of steps for all rules on one object, as on a real server.
 const IN_ALL: u64 = 10_000_000;
 
-/// The number of items that cost one step to copy. A comprehension copies all items that it has built so far in every
-/// round.
+/// The number of items that a rule can copy in one step. In every round, a comprehension copies all items that it has
+/// built so far.
 const COPIES: u64 = 16;
 
 /// A rule that costs too much.
@@ -204,7 +204,8 @@ impl<'a> Estimate<'a> {
     fn values(&self, expression: &Expr) -> Values<'a> {
         match expression {
             Expr::Ident(name) => self.names.iter().rev().find(|(known, _)| known == name)?.1.clone(),
-            // CEL escapes fields with invalid names with `__`. Treat the values of such fields as unknown.
+            // In CEL, the name of a field contains `__` if the field's real name is not a valid identifier. Treat the
+            // values of such fields as unknown.
             Expr::Select(select) if !select.test && !select.field.contains("__") => {
                 let values = self.values(&select.operand.expr)?;
                 Some(values.into_iter().filter_map(|value| value.get(&select.field)).collect())

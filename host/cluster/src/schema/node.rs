@@ -129,7 +129,8 @@ impl<'a> Reader<'a> {
     pub(crate) fn read(&mut self, schema: &Value) -> Node {
         if let (Some(name), Some(definitions)) = (schema["$ref"].as_str(), self.definitions) {
             let name = name.trim_start_matches(PREFIX).to_owned();
-            // Expand a recursive type only once (a JSON schema in a CustomResourceDefinition).
+            // Expand a recursive type only once. For example, the JSON schema in a CustomResourceDefinition is
+            // recursive.
             if self.open.contains(&name) {
                 return Node::default();
             }

@@ -10,7 +10,7 @@ use super::cost;
 use crate::status::Cause;
 
 thread_local! {
-    /// Shared by all rules, because registering the functions of CEL takes longer than evaluating a rule.
+    /// All rules share this validator, because registering the functions of CEL takes longer than evaluating a rule.
     static VALIDATOR: Validator = Validator::new();
 }
 
@@ -20,7 +20,7 @@ pub(crate) struct Rules {
     any: bool,
     /// Whether a rule iterates over a list.
     loops: bool,
-    /// The top-level fields below which all rules are. `None` if a rule concerns the whole object.
+    /// The top-level fields to which all rules belong. `None` if a rule concerns the whole object.
     within: Option<Vec<String>>,
 }
 

@@ -161,7 +161,7 @@ impl Store {
     }
 
     /// Returns the objects of a type in their state before the last `back` changes. If the log has fewer changes, goes
-    /// back to the first of them.
+    /// back to the first change in the log.
     pub(crate) fn earlier(&self, resource: &GroupResource, namespace: &str, back: u64) -> Vec<(Key, Arc<Value>)> {
         let mut objects: BTreeMap<Key, Arc<Value>> =
             self.list(resource, namespace).map(|(key, object)| (key.clone(), Arc::clone(object))).collect();
@@ -190,7 +190,7 @@ impl Store {
         }
     }
 
-    /// Clears the log. Every watch from an older revision then gets 410.
+    /// Clears the log. After this call, every watch from an older revision gets 410.
     pub(crate) fn compact(&mut self) {
         for table in self.tables.values_mut() {
             table.log.clear();

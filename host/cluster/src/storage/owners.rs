@@ -11,8 +11,7 @@ use super::{Place, meta};
 pub(super) struct Owners {
     places: BTreeMap<String, Place>,
     dependents: BTreeMap<String, BTreeSet<Place>>,
-    /// Pods and `ReplicaSet`s without a controller. There are few of them, and every search for objects to adopt uses
-    /// this set.
+    /// Pods and `ReplicaSet`s without a controller. Every search for objects to adopt uses this set, which is small.
     free: BTreeSet<Place>,
 }
 

@@ -1,4 +1,5 @@
-//! Label and field selectors. Both come from query parameters, and label selectors also come from objects.
+//! Label and field selectors. Both kinds of selectors come from query parameters, and label selectors also come from
+//! objects.
 
 use serde_json::Value;
 

@@ -22,7 +22,7 @@ const MAGIC: &[u8] = b"k8s\0";
 /// Messages whose fields belong to the enclosing message.
 const INLINE: [&str; 4] = ["handler", "volumeSource", "localObjectReference", "ephemeralContainerCommon"];
 
-/// Reads a body. Returns `None` if it is damaged or its kind is unknown.
+/// Reads a body. Returns `None` if the body is damaged or its kind is unknown.
 pub(in crate::api) fn read(body: &[u8]) -> Option<Value> {
     let envelope = fields(body.strip_prefix(MAGIC)?)?;
     let bytes = |fields: &[(u32, Wire<'_>)], number: u32| {

@@ -243,7 +243,7 @@ fn cell(column: &Column, object: &Value, now: Timestamp) -> Value {
     }
 }
 
-/// Evaluates a printer column. Returns nothing if its path is invalid.
+/// Evaluates a printer column. Returns no values if the column's path is invalid.
 fn query<'a>(text: &str, object: &'a Value) -> Vec<&'a Value> {
     path(text).and_then(|path| object.query(&path).ok()).unwrap_or_default()
 }
