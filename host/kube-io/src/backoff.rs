@@ -1,5 +1,5 @@
 //! Backoff: waits that grow exponentially with the number of failures, up to a maximum. If many processes or objects
-//! wait for the same server, jitter spreads their retries.
+//! wait for one server, jitter spreads the retries over time.
 
 use std::time::Duration;
 

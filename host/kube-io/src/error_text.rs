@@ -1,5 +1,5 @@
-//! Formats errors for people. For an answer of an API server, shows the server's message. If a server did not answer,
-//! shows the whole chain of causes, each cause once.
+//! Formats errors for people. If an API server answered, shows the server's message. If no server answered, shows the
+//! whole chain of causes, each cause once.
 
 use std::{error::Error, iter::successors};
 
@@ -103,7 +103,7 @@ mod tests {
         let listed = anyhow::Error::new(refused()).context("Agents cannot be listed");
         assert_eq!(told(listed.as_ref()), "Agents cannot be listed: tcp connect error: Connection refused");
         assert!(is_unanswered(listed.as_ref()));
-        // Outside of an error of a request, the same cause does not concern the API server.
+        // Without an error of a request around it, a broken pipe does not concern the API server.
         assert!(!is_unanswered(&io::Error::from(io::ErrorKind::BrokenPipe)));
     }
 }

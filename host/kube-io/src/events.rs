@@ -91,7 +91,7 @@ impl Repeat {
         }
     }
 
-    /// Returns a hash of an Event that is equal for repetitions.
+    /// Returns a hash of an Event. Two Events that are repetitions have the same hash.
     fn identity(self, NewEvent { regarding, warning, reason, action, note }: &NewEvent<'_>) -> u64 {
         match self {
             Self::Skip => hash((&regarding.uid, reason, note)),
@@ -133,7 +133,8 @@ impl EventWriter {
         }
     }
 
-    /// Returns how to write an Event, and remembers the Event. Returns `None` for a repetition that is not written.
+    /// Decides how to write an Event, and remembers the Event. Returns `None` if the Event is a repetition that the
+    /// writer skips.
     fn next(&self, identity: u64, repeat: Repeat, name: impl FnOnce() -> String) -> Option<Write> {
         let now = Instant::now();
         let mut written = lock(&self.written);

@@ -1,4 +1,4 @@
-//! Kubernetes I/O. This crate knows no policies.
+//! Kubernetes I/O. The code in this crate does not depend on policies.
 //!
 //! | module | contents |
 //! |---|---|

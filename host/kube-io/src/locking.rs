@@ -1,4 +1,4 @@
-//! Locks mutexes, also after a panic: an error in one policy, pass or page must not affect the others.
+//! Locks mutexes, also after a panic: a panic in one pass must not affect other passes.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -5,7 +5,7 @@ use std::{fmt, time::Duration};
 
 use kaos_objects::ResourceType;
 
-/// Sets the values that need to be current only when a client reads the metrics.
+/// Sets metrics whose values matter only at the moment when a client reads the metrics.
 pub type Refresh = Box<dyn Fn(&dyn IoMetrics) + Send + Sync>;
 
 /// Receives the measurements of the client and of the watches. Every method is cheap, and any thread may call it.
@@ -26,7 +26,7 @@ pub trait IoMetrics: fmt::Debug + Send + Sync {
     /// Sets the number and size of the cached objects of a type.
     fn stored(&self, of: &ResourceType, objects: usize, bytes: usize);
 
-    /// Calls `refresh` before each time that a client reads the metrics.
+    /// Registers `refresh`, which runs each time before a client reads the metrics.
     fn before_reading(&self, refresh: Refresh);
 }
 

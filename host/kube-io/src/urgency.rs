@@ -1,12 +1,13 @@
-//! The urgency of keys, which decides in which line of the queue they wait.
+//! The urgency of keys in the work queue.
 
-/// The line in which a key waits.
+/// The urgency of a key: how soon the queue returns the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Urgency {
-    /// The third line, after the fresh keys and at a limited pace: a policy swap concerns many keys.
+    /// The key waits because of a policy swap. The queue returns paced keys after fresh keys, and at a limited pace.
     Paced,
-    /// The second line, after the fresh keys: a start or a change concerns many keys.
+    /// The key waits because the operator started, or because of a change that concerns many objects. The queue returns
+    /// bulk keys after fresh keys.
     Bulk,
-    /// The first line: an event concerns the key.
+    /// The key waits because of an event that concerns its object.
     Fresh,
 }

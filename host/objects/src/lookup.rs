@@ -14,11 +14,11 @@ pub const MOST: usize = 4 << 20;
 /// The maximum size, as JSON, of all objects that one pass reads to find fields for its policies, in bytes.
 pub const MOST_READ: usize = 64 << 20;
 
-/// The cluster as it is now, or as files describe it.
+/// Answers lookups from the state of a cluster, or from objects in files.
 pub trait Lookup {
     /// Looks up a target. The target always contains a namespace. Ignores the namespace for a cluster-scoped type. For
     /// a Secret, the answer is always a [`Sighting::Secret`]. An implementation may stop when the objects exceed
-    /// [`MOST`] bytes in total, because the policy then does not see the remaining objects.
+    /// [`MOST`] bytes in total, because the policy does not see objects beyond this limit.
     fn look_up(&self, target: &Target) -> Sighting;
 
     /// Looks up fields of a target, as in [`look_up`](Self::look_up). `room` is the number of bytes that the pass may

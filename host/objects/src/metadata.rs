@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// The label that every child has.
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
-/// The value of [`MANAGED_BY`]. The operator also has this name as a field manager.
+/// The value of [`MANAGED_BY`]. This name is also the operator's field manager.
 pub const MANAGER: &str = "kaos-operator";
 
 /// The annotation that `kubectl apply` writes. It contains a copy of the whole applied object.

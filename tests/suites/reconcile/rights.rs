@@ -201,7 +201,10 @@ fn e8_all_objects_and_watches_use_restored_rights_at_once() {
                 assert_eq!(w.probe().denied(), 30);
             } else {
                 let missing = w.probe().ready().unwrap_err();
-                assert!(missing.iter().any(|it| it.contains("Gadget: the operator may not read it")), "{missing:?}");
+                assert!(
+                    missing.iter().any(|it| it.contains("Gadget: the operator lacks the right to read")),
+                    "{missing:?}"
+                );
             }
             w.embedded().allow_everything();
             // Wait for the longest backoff of a watch, or of the one object that probes for all others.

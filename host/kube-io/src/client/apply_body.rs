@@ -11,13 +11,13 @@ use kube::client::Body;
 
 const APPLY_CONTENT_TYPE: &str = "application/apply-patch+yaml";
 
-/// Returns the request. If the server reads the body as YAML, the body is escaped.
+/// Returns the request, with an escaped body if the server reads the body as YAML.
 pub(super) fn escaped(request: Request<Body>) -> Request<Body> {
     if request.headers().get(CONTENT_TYPE).is_none_or(|media_type| media_type != APPLY_CONTENT_TYPE) {
         return request;
     }
     let (mut parts, body) = request.into_parts();
-    // A body of bytes is complete immediately. The operator sends no streams.
+    // The operator sends every body as bytes and never as a stream. So the whole body is available without waiting.
     let Some(copy) = body.try_clone() else { return Request::from_parts(parts, body) };
     let Some(Ok(text)) = copy.collect_bytes().now_or_never() else { return Request::from_parts(parts, body) };
     match escape(&text) {
@@ -31,10 +31,10 @@ pub(super) fn escaped(request: Request<Body>) -> Request<Body> {
     }
 }
 
-/// Escapes every character that YAML would change or reject. Returns `None` if there is no such character. All these
-/// characters are inside strings, because JSON outside of strings is ASCII.
+/// Escapes every character that YAML would change or reject. Returns `None` if there is no such character. Such
+/// characters occur only inside strings, because JSON outside of strings is ASCII.
 fn escape(json: &[u8]) -> Option<Vec<u8>> {
-    // In UTF-8, each of these characters begins with one of these bytes.
+    // In UTF-8, every character that must be escaped begins with one of the bytes below.
     if !json.iter().any(|byte| matches!(byte, 0x7f | 0xc2 | 0xe2 | 0xef)) {
         return None;
     }

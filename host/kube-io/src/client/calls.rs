@@ -21,10 +21,10 @@ use crate::{leader_election::Fence, metrics::IoMetrics};
 /// The operator's user agent, with its version.
 const USER_AGENT_VALUE: &str = concat!("kaos-operator/", env!("CARGO_PKG_VERSION"));
 
-/// The operator's own reasons for ending a request without an answer.
+/// A reason why the operator itself ends a request, or does not send the request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
-    /// The API server took too long.
+    /// The API server did not answer before the deadline.
     #[error("no answer to {verb} {resource} within {}s", deadline.as_secs_f64())]
     Late {
         /// The verb of the request.
@@ -162,7 +162,8 @@ struct Bound {
 pub struct BoundedBody<B> {
     body: B,
     bound: Option<Bound>,
-    /// The text that replaces the body. `replaced` stays true after the text was read.
+    /// The text that replaces the body. After the client has read the text, this field is `None`, and `replaced` stays
+    /// true.
     instead: Option<Bytes>,
     replaced: bool,
 }

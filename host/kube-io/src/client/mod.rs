@@ -19,7 +19,7 @@ use kube::{
 
 pub use calls::{BoundedBody, CallError, CallLayer, Calls};
 
-/// The cluster that the user chose.
+/// The kubeconfig and the context with which the user chooses a cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Place {
     /// The path of a kubeconfig. `None` selects `$KUBECONFIG`, `~/.kube/config`, or the service account of the pod.
@@ -40,7 +40,9 @@ pub enum ConnectError {
         source: KubeconfigError,
     },
     /// Neither the kubeconfig nor the environment of a pod names a cluster.
-    #[error("no cluster: name one with --kubeconfig or KUBECONFIG, or run in a pod with a service account ({0})")]
+    #[error(
+        "no cluster: name a kubeconfig with --kubeconfig or KUBECONFIG, or run in a pod with a service account ({0})"
+    )]
     Nowhere(InferConfigError),
     /// The client cannot use the certificates or the address.
     #[error("could not create a client for {url}: {source}")]

@@ -1,7 +1,8 @@
-//! Answers of an overloaded server that ask the client to wait, in a header.
+//! Converts the answers with which an overloaded server asks the client to wait.
 //!
-//! The priority and fairness filter, and proxies in front of the server, answer 429 and 503 with plain text and a
-//! `Retry-After`. Clients read the wait only from a `Status`, so this module converts such an answer to a `Status`.
+//! The priority and fairness filter, and proxies in front of the server, answer 429 and 503 with plain text and the
+//! header `Retry-After`. Clients read the wait only from a `Status`, so this module converts an answer with this header
+//! to a `Status`.
 
 use bytes::Bytes;
 use http::{
@@ -10,8 +11,8 @@ use http::{
 };
 use serde_json::json;
 
-/// Returns a `Status` for an answer without one. Returns `None` if the answer already contains a `Status`, or if it
-/// asks for no wait.
+/// Returns the `Status` that replaces the body of an answer. Returns `None` if the body is already a `Status`, or if
+/// the answer does not ask the client to wait.
 pub(super) fn status_of(code: StatusCode, headers: &HeaderMap) -> Option<Bytes> {
     if !matches!(code, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
         return None;

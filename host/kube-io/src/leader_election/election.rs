@@ -18,7 +18,7 @@ use crate::{error_text::told, hashing::hash};
 #[derive(Debug)]
 pub struct Election {
     seat: Seat,
-    /// The generator for jitter. Its seed is the replica's unique identity.
+    /// The generator for jitter. The seed of the generator is the replica's unique identity.
     rng: Rng,
 }
 
@@ -63,8 +63,8 @@ impl Election {
             let first = record::first(LEASE, identity, timing.duration);
             return settled(self.seat.api.create(&PostParams::default(), &first).await);
         };
-        // If this replica is the holder, an earlier write succeeded although its answer was lost. Then take the Lease
-        // at once.
+        // If another replica is the holder, wait. If this replica itself is the holder, take the Lease at once: an
+        // earlier write succeeded, and only its answer was lost.
         if let Some(holder) = record::holder(&wanted).filter(|holder| *holder != identity) {
             let version = wanted.metadata.resource_version.clone();
             let since = seen.take().filter(|seen| seen.version == version).map_or_else(Instant::now, |seen| seen.since);

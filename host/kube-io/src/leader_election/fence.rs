@@ -36,7 +36,7 @@ impl Fence {
         Self(Arc::new(watch::Sender::new(FenceState::Until(Instant::now()))))
     }
 
-    /// Keeps the fence open until this time, unless it was shut.
+    /// Keeps the fence open until this time, unless the fence was shut before.
     pub(super) fn open_until(&self, moment: Instant) {
         self.0.send_if_modified(|state| {
             let opens = *state != FenceState::Closed;

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// The name of the Lease. The Go operator uses the same name.
 pub const LEASE: &str = "kaos-operator.kaos.tools";
 
-/// Message used when the API server does not respond.
+/// The message for a request that the API server does not answer.
 pub(super) const API_SERVER_SILENT: &str = "the API server did not respond";
 
 /// A replica's knowledge of the Lease.
@@ -13,7 +13,7 @@ pub(super) const API_SERVER_SILENT: &str = "the API server did not respond";
 pub enum Standing {
     /// The replica does not know the state of the Lease, for this reason.
     Unknown(String),
-    /// Another replica holds the Lease. Contains the identity of this replica.
+    /// Another replica holds the Lease. The text is the identity of the other replica.
     Behind(String),
     /// This replica holds the Lease.
     Leading,

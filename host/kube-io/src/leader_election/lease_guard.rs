@@ -74,7 +74,7 @@ impl LeaseGuard {
         Ok(())
     }
 
-    /// Releases the Lease for the next replica. After that, this process writes nothing.
+    /// Releases the Lease for the next replica. After the release, this process writes nothing.
     pub async fn release(self) -> Result<(), kube::Error> {
         let Self { seat, lease, .. } = self;
         let Seat { api, identity, fence, .. } = seat;

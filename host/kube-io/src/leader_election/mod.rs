@@ -3,9 +3,10 @@
 //!
 //! There are never two writers. A replica takes the Lease of another replica only after the Lease stayed unchanged for
 //! the holder's lease duration. The replica measures this time on its own clock. The takeover updates exactly the
-//! version that the replica saw, so only one of several replicas succeeds. The holder measures its time from the moment
-//! before its renewal request, and gives up before others may take over. From then on, its [`Fence`] stops all writes,
-//! and aborts writes in progress. No replica compares its clock with a time that another machine wrote.
+//! version that the replica saw, so only one of several replicas succeeds. The holder measures the lease duration from
+//! the moment before it sent its last renewal. The holder gives up the Lease before another replica may take over.
+//! After that, the [`Fence`] of the holder stops all writes, and aborts writes in progress. No replica compares its
+//! clock with a time that another machine wrote.
 //!
 //! Losing the Lease is final: the caller must end the process. The process then starts again as a waiting replica.
 

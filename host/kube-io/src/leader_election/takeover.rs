@@ -28,8 +28,8 @@ pub async fn take_over(
             Err(error) => return Err(error),
         }
         if !before.is_empty() && before != identity {
-            // Wait for the earlier lease duration. Until this time after the last renewal, a holder that does not
-            // notice the loss may still write.
+            // Wait for the lease duration of the earlier holder. For this time after its last renewal, an earlier
+            // holder that does not notice the loss may still write.
             tokio::time::sleep(silent_after).await;
         }
         return Ok(Some(before));

@@ -7,7 +7,8 @@ use std::time::Duration;
 pub struct Timing {
     /// If the holder did not renew the Lease for this time, another replica may take the Lease.
     pub duration: Duration,
-    /// The holder stops writing if it could not renew for this time. Writes in progress may use the rest of `duration`.
+    /// The holder stops writing if it could not renew the Lease for this time. Writes in progress may use the rest of
+    /// `duration`.
     pub renew_deadline: Duration,
     /// The time between two attempts to renew the Lease or to take it over.
     pub retry_period: Duration,
@@ -20,7 +21,7 @@ impl Default for Timing {
     }
 }
 
-/// The error for times with which two replicas could write at the same time.
+/// A reason why the three times are not valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TimingError {
     /// The duration is not a number of whole seconds, which the API requires.

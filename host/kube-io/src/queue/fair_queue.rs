@@ -1,5 +1,5 @@
-//! One line of the work queue. Keys wait in one list for each namespace, and the namespaces take turns. So a busy
-//! namespace delays any other namespace by at most one key in each turn.
+//! The waiting keys of one urgency. Each namespace has its own list of keys, and the namespaces take turns. So in each
+//! turn, a busy namespace delays any other namespace by at most one key.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -8,7 +8,7 @@ use std::{
 
 use crate::object_key::ObjectKey;
 
-/// The waiting keys by namespace.
+/// The waiting keys of one urgency, by namespace.
 #[derive(Debug, Default)]
 pub(super) struct FairQueue {
     waiting: BTreeMap<String, VecDeque<Arc<ObjectKey>>>,

@@ -1,12 +1,12 @@
 //! The work queue decides which object is next. At any time, at most one pass works on an object.
 //!
-//! Keys wait in three lines. The first line contains keys with fresh events. These keys come first. In the other two
-//! lines, keys wait because of a change that concerns many objects. After several fresh keys in a row, a key of the
-//! second or third line comes next. The second line contains the keys of a start, or of a change of an object that many
-//! objects need. This line has no limit on its pace. The third line contains the keys of a policy swap, and has a
-//! limited pace. If a key is added during its own pass, the queue adds the key again after the pass. In each line, the
-//! namespaces take turns, and each namespace has a maximum number of passes at the same time. Each key has its own
-//! backoff. The callers of [`Queue::next`] decide how many passes run at the same time.
+//! Each waiting key has one of three urgencies. A key is [`Fresh`](Urgency::Fresh) after an event for its object. A key
+//! is [`Bulk`](Urgency::Bulk) if the operator starts, or if an object changes that many objects need. A key is
+//! [`Paced`](Urgency::Paced) after a policy swap, and the queue limits the pace of paced keys. Fresh keys come first.
+//! After several fresh keys in a row, the queue returns one bulk or paced key. If a key is added during its own pass,
+//! the queue adds the key again after the pass. Among keys of the same urgency, the namespaces take turns. The number
+//! of passes at the same time is limited for each namespace. Each key has its own backoff. The callers of
+//! [`Queue::next`] decide how many passes run at the same time.
 
 mod fair_queue;
 mod state;

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::fair_queue::FairQueue;
 use crate::{object_key::ObjectKey, urgency::Urgency};
 
-/// The maximum number of fresh keys in a row while a key of another line waits.
+/// The maximum number of fresh keys in a row while a bulk or paced key waits.
 const FRESH_KEYS_IN_A_ROW: u32 = 8;
 
 /// The answer to a caller that asks for a key.
@@ -23,14 +23,14 @@ pub(super) enum Next {
 
 #[derive(Debug, Default)]
 struct Entry {
-    /// The line in which the key waits, and the time since which it waits.
+    /// The urgency with which the key waits, and the time at which the key began to wait.
     queued: Option<(Urgency, Instant)>,
-    /// The time at which the key is added to a line. The number distinguishes keys with the same time.
+    /// The time at which the queue will add the key. The number distinguishes keys with the same time.
     due: Option<(Instant, u64)>,
     leased: bool,
-    /// Set if the key was added while a pass works on it.
+    /// The urgency of a key that was added during its own pass.
     again: Option<Urgency>,
-    /// Before this time, no work on the key starts, not even after an event.
+    /// The earliest time at which a pass may work on the key again. An event does not change this time.
     held: Option<Instant>,
     failures: u32,
 }
@@ -39,7 +39,8 @@ struct Entry {
 #[derive(Debug)]
 pub(super) struct QueueState {
     entries: BTreeMap<Arc<ObjectKey>, Entry>,
-    /// If a key moved to a faster line, the slower line still contains the key, and `pop` skips it there.
+    /// If a waiting key became more urgent, the `FairQueue` of the lower urgency still contains the key. `pop` skips
+    /// the key in that `FairQueue`.
     fresh: FairQueue,
     bulk: FairQueue,
     paced: FairQueue,
@@ -148,8 +149,8 @@ impl QueueState {
         let found = found.or_else(|| self.pop(Urgency::Fresh)).or_else(|| self.pop_many(is_time));
         let Some((key, line)) = found else {
             let due = self.due.keys().next().map(|(time, _)| *time);
-            // If this time has passed, the paced keys wait only because their namespaces have reached their share. So
-            // ignore a time that has passed.
+            // Ignore `next_paced` if this time has passed: the paced keys then wait only because their namespaces
+            // already have the maximum number of passes.
             let paced = self.next_paced.filter(|time| *time > now && !self.paced.is_empty());
             return Next::At(due.into_iter().chain(paced).min());
         };
@@ -174,7 +175,7 @@ impl QueueState {
         Next::Key(key)
     }
 
-    /// Removes and returns a key from the second or third line.
+    /// Removes and returns a bulk key or a paced key.
     fn pop_many(&mut self, is_time: bool) -> Option<(Arc<ObjectKey>, Urgency)> {
         self.pop(Urgency::Bulk).or_else(|| if is_time { self.pop(Urgency::Paced) } else { None })
     }
@@ -260,7 +261,7 @@ impl QueueState {
 
     pub(super) fn oldest(&self, now: Instant) -> Duration {
         let queued = |key: &Arc<ObjectKey>| self.entries.get(key)?.queued;
-        // The wait of a paced key begins only when its line could have a turn.
+        // For the age of a paced key, count only the time since the limit on the pace allowed a paced key.
         let turn = |line: Urgency| self.next_paced.filter(|_| line == Urgency::Paced);
         let first = |line: Urgency, keys: &FairQueue| {
             let counts = |key: &Arc<ObjectKey>| queued(key).is_some_and(|(waits, _)| waits == line);

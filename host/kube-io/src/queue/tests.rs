@@ -146,7 +146,7 @@ async fn paced_objects_of_a_namespace_that_used_its_share_wait_without_a_time() 
         queue.add(&key_in("busy", name), Urgency::Paced);
     }
     let held = queue.next().await.unwrap();
-    // If the queue asked again and again, the simulated time would not pass.
+    // If `next` polled the queue in a loop, the simulated time would not pass, and the timeout would never end.
     assert!(timeout(Duration::from_hours(1), queue.next()).await.is_err());
     drop(held);
     assert_eq!(queue.next().await.unwrap().key().name, "y");
@@ -258,7 +258,7 @@ async fn depth_and_age_describe_waiting_objects() {
     advance(Duration::from_secs(2)).await;
     assert_eq!((queue.depth(), queue.oldest_age()), (2, Duration::from_secs(5)));
     fresh(&queue, &["x"]);
-    assert_eq!(queue.oldest_age(), Duration::from_secs(2), "only the first key of each line counts");
+    assert_eq!(queue.oldest_age(), Duration::from_secs(2), "only the first key of each urgency counts");
     assert_eq!(drain(&queue).await, ["a", "x"]);
     assert_eq!(queue.oldest_age(), Duration::ZERO);
 }

@@ -1,10 +1,10 @@
 //! Limits for the needs of all objects in a namespace.
 //!
 //! Policies name the needs, but the text may come from objects. Without a limit, a user who may create objects in one
-//! namespace could fill the operator's memory at the expense of all other namespaces. The operator follows the needs of
-//! the objects that come first, and keeps following these needs. An object whose needs exceed the limit gets an error.
-//! When the needs of the other objects decrease, the operator wakes this object, and the new pass asks for the needs
-//! again.
+//! namespace could fill the operator's memory at the expense of all other namespaces. The operator accepts needs up to
+//! the limit, in the order in which objects ask, and keeps following the accepted needs. An object whose needs exceed
+//! the limit gets an error. When other objects have fewer needs, the operator wakes the refused object, and a new pass
+//! asks for its needs again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,14 +35,14 @@ impl Default for Allowance {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "with this object, the objects of namespace {namespace} need {wanted} {what}, but the operator follows at most \
-     {most} in a namespace: refer to fewer, or move objects to another namespace"
+     {most} in a namespace: refer to fewer objects, or move objects to another namespace"
 )]
 pub struct TooMany {
     /// The namespace of the objects.
     pub namespace: String,
     /// The kind of need that exceeds the limit.
     pub what: &'static str,
-    /// The number of needs that the namespace would have.
+    /// The number of needs that the namespace would have with the new needs of the object.
     pub wanted: usize,
     /// The maximum number.
     pub most: usize,
@@ -71,7 +71,8 @@ impl Used {
 }
 
 impl Ledger {
-    /// Updates the counts after a target became needed or unneeded. Returns the refused objects that may ask again.
+    /// Updates the counts after a target became needed or unneeded. Returns the refused objects whose needs may fit
+    /// within the limit now.
     pub(super) fn note(&mut self, target: &Target, needs: &Needs) -> Wakes {
         let namespace = target.namespace().unwrap_or_default();
         let one = Used::of(std::iter::once(target));

@@ -121,10 +121,10 @@ fn metadata_list(
     changed.iter().flat_map(|name| state.concerned(&handle.spec, name, &Difference::unknown())).collect()
 }
 
-/// Applies an error of a watch, or the end of an error. If the API server refused a type that was never listed, the
-/// refusal remains in effect during an outage. The reason is that a restart of the server grants no rights. Cached
-/// objects stay readable during an outage, and during the first minute of refusals. Metrics and readiness report the
-/// error at once.
+/// Records the error of a watch, or `None` when the watch works again. If the API server refused a type that was never
+/// listed, the refusal remains in effect during an outage. The reason is that the operator does not get rights through
+/// a restart of the server. Cached objects stay readable during an outage, and during the first minute of refusals.
+/// Metrics and readiness report the error at once.
 pub(super) fn set_trouble(state: &mut State, handle: &Handle, broken: Option<&WatchError>) -> Wakes {
     let Some(slot) = state.slot(handle) else { return Wakes::new() };
     if slot.cache.is_refused() && !slot.cache.synced && broken.is_some_and(WatchError::is_outage) {
@@ -200,7 +200,7 @@ pub(super) fn wrote(state: &mut State, object: &Value) -> Wakes {
     wakes
 }
 
-/// Applies the answer to a deletion by the operator, if the object no longer exists.
+/// Removes an object from the cache after the operator deleted the object.
 pub(super) fn deleted(state: &mut State, of: &ResourceType, namespace: &str, name: &str, uid: &str) -> Wakes {
     let mut wakes = Wakes::new();
     let Some((spec, slot)) = state.store(of, namespace).map(|(spec, slot)| (spec.clone(), slot)) else {
@@ -252,7 +252,7 @@ fn note(state: &mut State, spec: &Spec, change: &Change, quietly: bool, wakes: &
     }
 }
 
-/// Returns the owners of an object. Leaves out owners whose kind cannot have such children.
+/// Returns the owners of an object. Leaves out an owner if plans for its kind cannot contain the type of the object.
 fn owners_of(state: &State, of: &ResourceType, change: &Change) -> Wakes {
     let key = |owner: super::cached_object::Owner| {
         let primary = state.coverage.primary_of(&owner.of)?;

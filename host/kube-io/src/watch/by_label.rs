@@ -37,7 +37,8 @@ pub(super) fn marks(labels: &Labels) -> Vec<u64> {
 }
 
 impl ByLabel {
-    /// Records the labels of a version of an object. Returns whether this version is newer than the known one.
+    /// Records the labels of a version of an object. Returns whether this version is newer than the version in the
+    /// index.
     pub(super) fn put(&mut self, name: &Arc<str>, item: &CachedObject) -> bool {
         if self.of_name.get(name).is_some_and(|known| known.version >= item.version) {
             return false;
@@ -53,7 +54,8 @@ impl ByLabel {
         true
     }
 
-    /// Removes an object that was deleted at a version. Returns whether this version is newer than the known one.
+    /// Removes an object that was deleted at a version. Returns whether this version is newer than the version in the
+    /// index.
     pub(super) fn gone(&mut self, name: &str, version: u64) -> bool {
         let is_newer = self.of_name.get(name).is_none_or(|known| known.version <= version);
         if is_newer {

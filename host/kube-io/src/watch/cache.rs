@@ -4,8 +4,8 @@
 //! - Event versions rise within a watch, so an event at or below the reached version is old.
 //! - The cache keeps the answer to a write until the watch has passed the version in the answer.
 //! - A list replaces everything up to its own version. Newer objects stay, because the following watch reports them
-//!   again. After a restore from a backup, the server's versions are lower. Vanished objects then disappear only with
-//!   the first list whose version is above their versions.
+//!   again. After a restore from a backup, the server's versions are lower. In this case, an object that vanished stays
+//!   in the cache until the version of a list is above the object's version.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -97,9 +97,9 @@ impl Change {
 }
 
 impl Cache {
-    /// Records the error of a watch, or `None` when it works again. Returns whether later reads have another result.
-    /// Before the first list, a 403 or a 401 takes effect at once. After the first list, a 403 takes effect after some
-    /// time. A 401 then never takes effect, because it proves nothing about rights.
+    /// Records the error of a watch, or `None` when the watch works again. Returns whether later reads have another
+    /// result. Before the first list, a 403 or a 401 takes effect at once. After the first list, a 403 takes effect
+    /// after some time. After the first list, a 401 never takes effect, because a 401 proves nothing about rights.
     pub(super) fn set_trouble(&mut self, broken: Option<&WatchError>, now: Instant) -> bool {
         self.trouble = broken.map(Trouble::of);
         let counts = self.synced && matches!(broken, Some(WatchError::Forbidden(_)));
@@ -169,7 +169,7 @@ impl Cache {
         if arrived.item.version <= self.reached { None } else { self.put(arrived) }
     }
 
-    /// Applies the answer to a deletion, if the object with this UID no longer exists.
+    /// Removes an object after the operator deleted it. Does nothing if the cached object has another UID.
     pub(super) fn deleted(&mut self, namespace: &str, name: &str, uid: &str) -> Option<Change> {
         let known = self.get(namespace, name).filter(|known| *known.uid == *uid)?;
         self.deleted.insert(known.uid.clone());

@@ -152,7 +152,7 @@ impl Arrived {
         Ok(arrived)
     }
 
-    /// Converts an object. Adds the type, because list items do not contain it.
+    /// Converts an object. Adds the object's type, because the items of a list do not contain their type.
     pub(super) fn new(mut object: Value, of: &ResourceType, extract: Extract) -> Result<Self, Malformed> {
         let fields = object.as_object_mut().ok_or(Malformed::Field("name"))?;
         fields.entry("apiVersion").or_insert_with(|| json!(of.api_version));
@@ -214,8 +214,8 @@ pub(super) fn parse(text: &str, version: u64) -> Value {
     object
 }
 
-/// Parses a resource version into a number. The watch compares versions. Kubernetes has always supported such
-/// comparisons in practice, and now guarantees them.
+/// Parses a resource version into a number, so that the watch can compare versions. In practice, clients could always
+/// compare versions in this way, and now Kubernetes guarantees it.
 pub(super) fn version_of(value: Option<&Value>) -> Option<u64> {
     value.and_then(Value::as_str).and_then(|text| text.parse().ok())
 }

@@ -11,8 +11,9 @@ use super::{
 };
 use crate::object_key::{ObjectKey, Wakes};
 
-/// Checks the new needs of an object against the limits of its namespace. Needs in other namespaces require a
-/// grant, so they are few and do not count. An object that needs no more than before always passes.
+/// Checks the new needs of an object against the limits of its namespace. Needs in other namespaces do not count: they
+/// require a grant, so they are few. Accepts the needs of an object in any case if the object has no more needs than
+/// before.
 pub(super) fn allow(state: &mut State, key: &ObjectKey, needs: &BTreeSet<Followed>) -> Result<(), TooMany> {
     let targets: BTreeSet<&Target> = needs.iter().map(|need| &need.target).collect();
     let here = |target: &&Target| target.namespace() == Some(&*key.namespace);

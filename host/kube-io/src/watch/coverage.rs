@@ -11,7 +11,8 @@ pub struct Claimed {
     pub emits: BTreeSet<ResourceType>,
     /// The types that policies of the kind may name in needs.
     pub reads: BTreeSet<ResourceType>,
-    /// Types that the policies use only if the cluster serves them. Each type is also in one of the other sets.
+    /// Types that the policies use only if the cluster serves them. Each type in `wishes` is also in `emits` or in
+    /// `reads`.
     pub wishes: BTreeSet<ResourceType>,
 }
 
@@ -114,14 +115,14 @@ impl Coverage {
         self.primaries.iter().flat_map(|(of, claimed)| std::iter::once(of).chain(claimed.types())).cloned().collect()
     }
 
-    /// Returns the claimed kind that an owner reference means. Ignores the version, because all versions of a kind show
-    /// the same objects.
+    /// Returns the claimed kind to which an owner reference refers. Ignores the version, because all versions of a kind
+    /// show the same objects.
     pub(super) fn primary_of(&self, owner: &ResourceType) -> Option<&ResourceType> {
         let (exact, _) = self.primaries.get_key_value(owner).unzip();
         exact.or_else(|| self.primaries.keys().find(|of| of.kind == owner.kind && of.group() == owner.group()))
     }
 
-    /// Returns how the operator watches a type. A type may have two manners.
+    /// Returns how the operator watches a type. The operator may watch one type in two manners.
     pub(super) fn manners(&self, of: &ResourceType) -> Vec<Manner> {
         let read = self.is_read(of);
         if self.is_primary(of) || (read && !is_guarded(of)) {

@@ -37,8 +37,8 @@ pub(super) fn definition(state: &State, of: &ResourceType) -> u64 {
     state.definitions.by_name.get(&*name).map_or(0, |definition| definition.content)
 }
 
-/// Returns the objects whose type a definition defines. After a change of the definition, the status of these objects
-/// may need other fields.
+/// Returns all objects of the type that a definition defines. After a change of the definition, the status of these
+/// objects may need other fields.
 fn defined_by(state: &State, name: &str) -> Wakes {
     let is_it = |of: &&ResourceType| {
         state

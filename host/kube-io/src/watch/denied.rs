@@ -1,5 +1,6 @@
 //! Retries passes when rights return. If passes over several objects lack rights, one object retries at regular
-//! intervals, and all other objects wait longer and longer. As soon as one pass succeeds, all others retry at once.
+//! intervals, and all other objects wait longer and longer. As soon as one pass succeeds, all other objects retry at
+//! once.
 
 use super::{slot::Handle, state::State};
 use crate::{object_key::Wakes, queue::Urgency};

@@ -1,4 +1,4 @@
-//! A change of one object, for readers that read only some of its fields.
+//! A change of one object, and the question whether certain fields of the object changed.
 
 use std::{
     cell::{Cell, OnceCell, RefCell},
@@ -21,7 +21,7 @@ pub(super) struct Difference<'a> {
     before: Option<&'a CachedObject>,
     after: Option<&'a CachedObject>,
     parsed: OnceCell<[Value; 2]>,
-    /// The results of earlier comparisons: whether these fields changed.
+    /// The results of earlier comparisons: for each set of fields, whether one of these fields changed.
     known: RefCell<BTreeMap<Arc<Fields>, bool>>,
     left: Cell<usize>,
 }
@@ -45,7 +45,7 @@ impl<'a> Difference<'a> {
         }
     }
 
-    /// Returns the object before and after the change, as far as the states exist and are known.
+    /// Returns the object before and after the change. Leaves out a state that does not exist or is unknown.
     pub(super) fn states(&self) -> impl Iterator<Item = &'a CachedObject> {
         [self.before, self.after].into_iter().flatten()
     }

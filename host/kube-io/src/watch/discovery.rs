@@ -21,7 +21,7 @@ pub struct Served {
     pub resource: ApiResource,
     /// Whether the type is namespaced.
     pub namespaced: bool,
-    /// The singular and the short names.
+    /// The singular name of the type, and its short names.
     pub nicknames: Vec<String>,
 }
 

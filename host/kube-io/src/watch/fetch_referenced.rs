@@ -54,8 +54,8 @@ pub(super) async fn run(shared: &Shared, handle: &Handle) {
         }
         while let Some((name, version)) = next(shared, handle) {
             if let Some(failed) = failed.get_mut(&name) {
-                // The delay after a failure is not over, and changes do not shorten the delay. Version 0 means that
-                // another object began to need this object.
+                // The delay after a failed read is not over, and changes of the object do not shorten this delay.
+                // Version 0 means that another object began to need this object.
                 failed.seen = if version == 0 { 0 } else { version.max(failed.seen) };
                 continue;
             }

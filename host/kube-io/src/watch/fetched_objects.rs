@@ -36,7 +36,7 @@ impl Fetched {
 #[derive(Debug, Default)]
 pub(super) struct FetchedObjects {
     known: BTreeMap<Arc<str>, (u64, Fetched)>,
-    /// The objects to read, each with a version that is known to exist. The version is 0 if none is known.
+    /// The objects to read, each with a version that is known to exist. The version is 0 if no version is known.
     dirty: BTreeMap<Arc<str>, u64>,
 }
 

@@ -135,10 +135,10 @@ impl Watch {
         PassLookup::new(Arc::clone(&self.0))
     }
 
-    /// Replaces the needs of an object. From now on, a change of the fields of any need wakes the object. Returns
-    /// whether the state of all needs is known. If true, the pass may look up pending needs again at once. If false,
-    /// the watch wakes the object as soon as the state is known. After an error, the old needs stay in force, and the
-    /// watch wakes the object when the namespace may have room.
+    /// Replaces the needs of an object. From now on, the watch wakes the object if a field in one of its needs changes.
+    /// Returns whether the state of all needs is known. If the state is known, the pass may look up pending needs again
+    /// at once. Otherwise the watch wakes the object as soon as the state is known. After an error, the old needs stay
+    /// in force. The watch wakes the object when the new needs may fit within the limit.
     pub fn set_needs<N: Into<Followed>>(
         &self,
         key: &ObjectKey,
@@ -161,7 +161,7 @@ impl Watch {
 
     /// Forgets the needs and wanted names of an object that was deleted.
     pub fn forget(&self, key: &ObjectKey) {
-        // An empty set always fits.
+        // Ignore the error: an empty set of needs never exceeds the limit.
         drop(self.set_needs::<Followed>(key, []));
         self.0.with(|state| state.denied.remove(key));
         self.contest(key, &BTreeSet::new());
@@ -188,8 +188,8 @@ impl Watch {
         self.0.tell(|state| apply_event::wrote(state, object));
     }
 
-    /// Applies the answer to a deletion by the operator, if the object no longer exists. For an object that waits for
-    /// finalizers, call [`wrote`] instead.
+    /// Removes an object from the cache after the operator deleted the object. If the object still exists because of
+    /// its finalizers, call [`wrote`] instead.
     ///
     /// [`wrote`]: Self::wrote
     pub fn deleted(&self, of: &ResourceType, namespace: &str, name: &str, uid: &str) {
@@ -222,8 +222,8 @@ impl Watch {
     }
 
     /// Checks that the operator's view follows the cluster. The error lists each type that was never [seen], each type
-    /// whose watch lost its rights, and each type that a [foreign watch](Self::beside) lacks. An API server that cannot
-    /// be reached is not an error.
+    /// whose watch lost its rights, and each [foreign watch](Self::beside) that lacks its first list or a right. An API
+    /// server that cannot be reached is not an error.
     ///
     /// [seen]: Self::synced
     pub fn follows_all(&self) -> Result<(), Vec<String>> {
@@ -247,8 +247,9 @@ impl Watch {
         self.0.with(|state| state.trouble(of))
     }
 
-    /// Returns why the operator does not follow objects of a type in this namespace now; `None` if it follows these
-    /// objects. Cached objects may be old, and a policy may see `forbidden` instead of them.
+    /// Returns why the operator does not follow objects of a type in this namespace now; `None` if the operator follows
+    /// these objects. While the operator does not follow objects, cached objects may be old, and a policy may get the
+    /// answer `forbidden`.
     pub fn trouble_in(&self, of: &ResourceType, namespace: &str) -> Option<String> {
         self.0.with(|state| state.trouble_in(of, namespace))
     }
@@ -321,7 +322,7 @@ impl Watch {
         ForeignWatch::new(Arc::clone(&self.0), of, what)
     }
 
-    /// Announces that the owner named in the manifest will now write the child.
+    /// Announces a write of a child. The writer is the owner that the child's manifest names.
     pub fn writing(&self, child: &Value) -> WriteGuard<'_> {
         WriteGuard::new(&self.0, child)
     }

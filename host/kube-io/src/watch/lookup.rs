@@ -98,8 +98,9 @@ fn sighting(look: Look) -> Sighting {
     }
 }
 
-/// Parses objects one after the other, and keeps only these fields, without the version. Stops when the fields exceed
-/// the size limit of a pass. Also stops, and sets `room` to 0, if the next object has more than `room` bytes.
+/// Parses objects one after the other, and keeps only the given fields, without the resource version. Stops when the
+/// fields exceed the size limit of a pass. Also stops, and sets `room` to 0, if the next object has more than `room`
+/// bytes.
 fn parsed_fields(texts: &[(Arc<str>, u64)], fields: &Fields, room: &mut usize) -> Vec<Arc<Value>> {
     let (mut found, mut bytes) = (Vec::new(), 0);
     for (text, _) in texts {
@@ -210,7 +211,7 @@ fn absent(is_secret: bool) -> Look {
     }
 }
 
-/// Returns the answer for a watch that cannot answer from its cache.
+/// Returns the state to report if a watch cannot answer from its cache.
 fn unknown(slot: &Slot) -> Option<Look> {
     match &slot.cache.trouble {
         Some(trouble) if slot.cache.withheld => Some(Look::Forbidden(trouble.text.clone())),
@@ -260,8 +261,8 @@ impl Seen {
         Reference { api_version, kind, namespace: Some(self.namespace.clone()), name: self.name.clone() }
     }
 
-    /// Returns whether the watch knows the whole child. Otherwise an earlier operator created the child without the
-    /// label.
+    /// Returns whether the watch knows the whole child. The watch knows only the metadata of a child that an earlier
+    /// operator created without the label.
     pub fn is_known(&self) -> bool {
         self.text.is_some()
     }

@@ -16,8 +16,8 @@ use super::{
 };
 use crate::{object_key::Wakes, queue::Urgency};
 
-/// Maximum number of contested names that the operator follows in one namespace. For further names, the pass checks
-/// from time to time.
+/// Maximum number of contested names that the operator follows in one namespace. For further names, a pass checks from
+/// time to time whether the name is free.
 const FOLLOWED_NAMES_PER_NAMESPACE: usize = 64;
 /// Maximum number of contested names that the operator follows in all namespaces. If more names are contested, the
 /// namespaces share this number.

@@ -28,7 +28,8 @@ pub(super) struct Owners {
 }
 
 impl Owners {
-    /// Moves a child from the owner that it had before a change to the owner that it has after the change.
+    /// Records that a child may have another owner after a change: `before` is the owner before the change, and `after`
+    /// the owner after the change.
     pub(super) fn moved(&mut self, place: &ChildPlace, before: Option<&str>, after: Option<&str>) {
         if after.is_some() {
             self.forget_stray(place);

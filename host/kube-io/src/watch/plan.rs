@@ -15,7 +15,8 @@ pub enum Scope {
     /// Every namespace.
     #[default]
     All,
-    /// These namespaces. The operator has only Roles there, so it sends no request for anything cluster-scoped.
+    /// Only these namespaces. The operator has Roles in these namespaces and no cluster-wide rights, so it sends no
+    /// request for anything cluster-scoped.
     Listed(BTreeSet<String>),
 }
 
@@ -145,8 +146,8 @@ struct Needed<'a> {
 
 /// Returns the watches for the needs of a guarded type, with the facts to extract. Usually each name and each selector
 /// has its own watch. A namespace with more than `most` names or selectors gets one metadata watch instead. The
-/// namespace gets separate watches again at half that number, so that single objects do not make it switch back and
-/// forth. `wide` returns the facts that the current metadata watch of a namespace extracts.
+/// namespace gets separate watches again only at half that number. So a single object more or less does not switch the
+/// namespace back and forth. `wide` returns the facts that the current metadata watch of a namespace extracts.
 pub(super) fn as_needed<'a>(
     of: &ResourceType,
     targets: impl Iterator<Item = &'a Target>,

@@ -1,7 +1,8 @@
 //! Follows one collection: lists it, watches it, and continues after every error.
 //!
 //! A [`Sink`] receives the objects. After every error, the reflector waits and retries. The reflector lists again only
-//! if the server has forgotten the version of the watch. It also lists after a long time, in case an event was lost.
+//! if the server has forgotten the version of the watch. In case an event was lost, the reflector also lists again
+//! after a long time.
 
 use std::{pin::pin, time::Duration};
 
@@ -92,7 +93,7 @@ pub(super) struct Reflector<S> {
     forgotten: u32,
     streaming: bool,
     paged: bool,
-    /// Whether a list completed in this round.
+    /// Whether a list completed since the last error.
     listed: bool,
 }
 
@@ -203,7 +204,7 @@ impl<S: Sink> Reflector<S> {
                 if self.collection.by_metadata { path.list_metadata(&params) } else { path.list(&params) }
             };
             let text = size.next_page(&self.client, request).await.inspect_err(|broken| {
-                // Pages expire if listing takes too long. In this case, list without pages next time.
+                // Pages expire if listing takes too long. After such an error, request the next list without pages.
                 self.paged &= *broken != WatchError::Gone;
             })?;
             let Page { items, malformed, version, next: more } =

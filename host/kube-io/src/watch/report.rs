@@ -13,7 +13,7 @@ use crate::{
     metrics::{IoMetrics, WatchState},
 };
 
-/// The state of a listed namespace.
+/// Facts about a namespace that the scope lists.
 #[derive(Default)]
 struct Sight {
     /// Whether the API server accepts some watch in the namespace.
@@ -99,8 +99,8 @@ pub(super) fn lost(state: &State, barred: &BTreeSet<String>) -> Vec<String> {
     refused.filter_map(told).collect()
 }
 
-/// Returns whether an error was logged before, either for this watch or for another watch of its type outside of barred
-/// namespaces.
+/// Returns whether the operator already logged an error of this watch, or of another watch of the same type. Ignores
+/// other watches in barred namespaces.
 pub(super) fn is_told(state: &State, of: &Spec) -> bool {
     let barred = barred(state);
     let mut troubled = state.slots_of(&of.of).filter(|(_, slot)| slot.cache.trouble.is_some());

@@ -82,9 +82,9 @@ pub(super) fn labelled_event(state: &mut State, handle: &Handle, event: &Event) 
     relabelled(state, handle, name, version, item)
 }
 
-/// Applies new labels of an object, or its deletion (`None`). Wakes each reader whose selectors no longer select the
-/// object at once. Wakes each reader whose selectors select the object now, but only after the operator has read the
-/// object.
+/// Applies new labels of an object, or its deletion (`None`). If the selectors of a reader no longer select the object,
+/// wakes the reader at once. If the selectors of a reader select the object now, the reader wakes after the operator
+/// has read the object.
 fn relabelled(state: &mut State, handle: &Handle, name: &Arc<str>, version: u64, item: Option<&CachedObject>) -> Wakes {
     let spec = &*handle.spec;
     let (before, is_named) = (all_selecting(state, spec, name), is_named(state, spec, name));

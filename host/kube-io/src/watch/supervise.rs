@@ -19,7 +19,8 @@ use super::{
     slot::Handle,
 };
 
-/// The waits before repeated discoveries after a definition changed. Discovery shows such a change only a little later.
+/// The waits before repeated discoveries after a change of a definition. Discovery shows the change of a definition
+/// only a little later.
 const REDISCOVERY_DELAYS: [Duration; 4] =
     [Duration::from_secs(1), Duration::from_secs(3), Duration::from_secs(10), Duration::from_secs(30)];
 
@@ -105,7 +106,7 @@ async fn watch(shared: Arc<Shared>, handle: Handle) {
     tokio::join!(reflector.run(), requests(&shared, &handle));
 }
 
-/// Sends the further requests of a watch: reads of needed objects, or the sweep of a type.
+/// Sends the requests of a watch other than lists and watches: reads of needed objects, or the sweep of a type.
 async fn requests(shared: &Shared, handle: &Handle) {
     if handle.spec.by_metadata() {
         fetch_referenced::run(shared, handle).await;

@@ -25,9 +25,9 @@ pub(super) enum WatchError {
     #[error("the API server does not serve this type")]
     Unserved,
     /// The operator lacks the right.
-    #[error("the operator may not read it: {0}")]
+    #[error("the operator lacks the right to read: {0}")]
     Forbidden(String),
-    /// The server cannot authenticate the operator, so it cannot check rights.
+    /// The server cannot authenticate the operator, so the server cannot check rights.
     #[error("the API server could not authenticate the operator: {0}")]
     Unauthenticated(String),
     /// The server answered with an error.
@@ -163,14 +163,14 @@ mod tests {
     fn an_error_shows_the_message_of_the_api_server() {
         let so = |text: &str| [text.to_owned(), text.to_owned()];
         assert_eq!(shown(500, "etcd is gone"), so("the API server answered 500: etcd is gone"));
-        assert_eq!(shown(403, "no rights"), so("the operator may not read it: no rights"));
+        assert_eq!(shown(403, "no rights"), so("the operator lacks the right to read: no rights"));
     }
 
     #[test]
     fn an_answer_without_a_message_shows_its_code() {
         for (code, told) in [
             (502, "the API server answered 502"),
-            (403, "the operator may not read it: the API server answered 403"),
+            (403, "the operator lacks the right to read: the API server answered 403"),
             (401, "the API server could not authenticate the operator: the API server answered 401"),
         ] {
             assert_eq!(shown(code, ""), [told, told]);

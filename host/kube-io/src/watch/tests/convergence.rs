@@ -21,7 +21,7 @@ use crate::{object_key::ObjectKey, watch::WatchOptions};
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 const MANAGERS: [&str; 2] = ["helm", "kaos-operator"];
 
-/// Makes the operator's requests and events fail at times. Requests of users never fail.
+/// Lets some requests and some events of the operator fail. Requests of users never fail.
 struct OfOperator(SeededFaults, f64);
 
 impl FaultPlan for OfOperator {

@@ -10,7 +10,8 @@ use crate::watch::{WatchOptions, plan::Select};
 const MAPS: usize = 12;
 const LABELS: usize = 400;
 
-/// Returns a ConfigMap with many labels of its own, a label that a selector names, and a long annotation.
+/// Returns a ConfigMap with a long annotation, many labels that no other ConfigMap has, and one label that a selector
+/// names.
 fn large(number: usize) -> Value {
     let mut map = config_map(&format!("c{number}"), "1");
     let labels: serde_json::Map<String, Value> =
@@ -46,7 +47,7 @@ async fn a_watch_on_all_metadata_asks_for_small_pages_and_keeps_the_labels_that_
         assert_eq!(slot.labels.of_name.len(), MAPS + 1, "with the namespace's kube-root-ca.crt");
         assert_eq!(slot.labels.names.len(), MAPS, "one list of objects for each label that a selector names");
     });
-    // A selector that is added later also finds objects that are known already.
+    // A new selector also finds objects that the watch already knows.
     let later = labelled(&config_maps, "l3-7", "1");
     bench.watch.set_needs(&Bench::key("b"), [&later]).unwrap();
     bench.until("found later", |_| found(&later) == 1).await;

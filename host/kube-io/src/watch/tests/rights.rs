@@ -131,7 +131,7 @@ async fn a_start_without_rights_reports_the_missing_rights_and_continues_once_th
     tokio::time::sleep(Duration::from_mins(1)).await;
     let missing = bench.watch.synced().unwrap_err();
     assert_eq!(missing.len(), 1);
-    assert!(missing[0].starts_with("test.io/v1 Widget: the operator may not read it"), "{missing:?}");
+    assert!(missing[0].starts_with("test.io/v1 Widget: the operator lacks the right to read"), "{missing:?}");
     bench.cluster.allow_everything();
     bench.until("synced", |bench| bench.watch.synced().is_ok()).await;
     assert_eq!(bench.woken(), BTreeSet::from(["t/a".to_owned()]));
@@ -178,7 +178,7 @@ async fn a_listed_namespace_in_which_nothing_may_be_read_is_not_waited_for_while
     let text = bench.metrics.text();
     assert!(text.contains(r#"watch_state{group="test.io",kind="Widget",state="synced"} 1"#), "{text}");
     assert!(text.contains("namespaces_barred 1"), "{text}");
-    // If the operator may read some types in a namespace, readiness waits for the others.
+    // If the operator may read some types in a namespace, readiness waits for the other types in this namespace.
     bench
         .cluster
         .authorise(|attempt| attempt.user != "operator" || attempt.namespace != "u" || attempt.resource == "gadgets");
@@ -225,7 +225,7 @@ async fn a_listed_namespace_in_which_nothing_may_be_read_is_not_waited_for_while
         u_is_not_waited_for(&bench).await;
         assert_eq!(bench.woken(), BTreeSet::new(), "no object needs a pass");
     }
-    // A server that starts may not know the Roles yet.
+    // Refuse everything, like a starting server that does not know the Roles yet.
     bench.cluster.authorise(|attempt| attempt.user != "operator");
     bench.cluster.cut_watches();
     u_is_not_waited_for(&bench).await;
@@ -254,7 +254,7 @@ async fn rights_that_are_missing_in_all_listed_namespaces_are_waited_for() {
     bench.until("refused", |bench| bench.watch.forbidden(&widget()).is_some()).await;
     tokio::time::sleep(Duration::from_mins(1)).await;
     let missing = bench.watch.synced().unwrap_err();
-    assert!(missing[0].contains("the operator may not read it"), "{missing:?}");
+    assert!(missing[0].contains("the operator lacks the right to read"), "{missing:?}");
     assert!(bench.watch.barred().is_empty());
     let text = bench.metrics.text();
     assert!(text.contains(r#"watch_state{group="test.io",kind="Widget",state="forbidden"} 1"#), "{text}");
