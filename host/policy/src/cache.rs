@@ -1,6 +1,6 @@
-//! Caches compiled code on disk for later runs of the command line. Each entry has a tag, which covers the component
-//! and the engine and is made with this user's key. The cache returns an entry only if its tag is valid. The cache
-//! treats any other entry as missing.
+//! Caches compiled code on disk for later runs of the command line. Each entry has a tag: a keyed hash of the code, of
+//! the component's digest and of the engine's fingerprint. Only this user has the key. The cache returns an entry only
+//! if its tag is valid. The cache treats an entry without a valid tag as missing.
 
 use std::{
     fs::{self, DirBuilder, Metadata, OpenOptions},

@@ -37,7 +37,7 @@ impl World {
 pub trait Code: Send + Sync {
     /// The world that the code exports.
     fn world(&self) -> World;
-    /// Returns the bytes of compiled code that this code keeps in memory. Returns 0 for functions of this process.
+    /// Returns the number of bytes of compiled code in memory. Returns 0 for functions of this process.
     fn bytes(&self) -> usize {
         0
     }
@@ -49,7 +49,7 @@ pub trait Code: Send + Sync {
 pub trait Sandbox {
     /// Asks the policy for its description.
     fn describe(&mut self) -> Result<Descriptor, Failure>;
-    /// Begins the pass over an object. The functions below ask questions about this object.
+    /// Begins the pass over an object. All later calls concern this object.
     fn begin(&mut self, subject: &Subject) -> Result<(), Failure>;
     /// Adds found objects to the subject, and asks the policy for the objects that it must see.
     fn needs(&mut self, found: &[Found]) -> Result<Vec<Need>, Failure>;

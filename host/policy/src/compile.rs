@@ -20,7 +20,7 @@ use crate::{
 /// A component to compile, with its limits.
 #[derive(Clone, Copy)]
 pub struct Order<'a> {
-    /// The component's bytes. The gate has checked only their number.
+    /// The component's bytes. Before the compile step, the gate checks only how many bytes there are.
     pub component: &'a [u8],
     /// The bounds of a component.
     pub bounds: Bounds,

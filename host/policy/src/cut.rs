@@ -16,7 +16,7 @@ pub const STATUS: usize = 4000;
 /// Escapes a text as [`printable`] does, and cuts it to at most `most` bytes. A cut text ends with `…`.
 pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
     const MORE: char = '…';
-    // Escapes only make a text longer. So read no more than one character beyond the limit.
+    // Escaping never makes a text shorter. So this function reads no more than one character beyond the limit.
     let shown = printable(&text[..text.floor_char_boundary(most.saturating_add(char::MAX.len_utf8()))]);
     if shown.len() <= most {
         return shown;

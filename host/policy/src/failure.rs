@@ -79,7 +79,7 @@ pub enum Failure {
     OutOfMemory {
         /// The function that was running.
         verb: Verb,
-        /// The size that the memory would have had.
+        /// The memory size that the pass asked for.
         wanted: usize,
         /// The maximum size of the memory.
         limit: usize,

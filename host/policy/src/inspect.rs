@@ -35,7 +35,7 @@ pub struct Inspection {
     pub digest: Digest,
     /// The component's size in bytes.
     pub size: usize,
-    /// The component's world: the functions that it exports.
+    /// The world of the component, which determines the functions that the component exports.
     pub world: World,
     /// The version of the contract that the component was built for.
     pub contract: String,

@@ -9,8 +9,8 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-/// The maximum number of values in all texts of one answer together. Other limits apply to the objects that a policy
-/// sees: together, they always have fewer values than this.
+/// The maximum number of values in all texts of one answer together. The objects that a policy sees have other limits,
+/// which keep their values below this number.
 pub(crate) const VALUES: usize = 100_000;
 
 /// Returns whether the number of values in these texts is within the limit. Ignores all other errors, because the

@@ -33,7 +33,7 @@ impl Limits {
     /// The maximum number of rounds in which a policy may name needs.
     pub const ROUNDS: usize = 5;
 
-    /// Returns the stricter of both values for each limit.
+    /// Returns, for each limit, the lower of the two values.
     #[must_use]
     pub fn at_most(self, ceiling: Self) -> Self {
         Self {

@@ -57,8 +57,8 @@ fn matches(object: &Value, target: &Target) -> bool {
         }
 }
 
-/// Returns facts without a digest. The digest only shows a policy that a Secret changed, and no object of a fixed set
-/// changes.
+/// Returns facts without a digest. Policies use the digest only to notice that a Secret changed, and no object of a
+/// fixed set changes.
 fn secret_facts(secret: Option<&Arc<Value>>) -> SecretFacts {
     let keys_of = |field: &str| {
         secret.and_then(|secret| secret[field].as_object()).into_iter().flat_map(|data| data.keys().cloned())

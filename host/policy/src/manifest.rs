@@ -23,7 +23,7 @@ pub struct PolicyFile {
     pub name: Option<String>,
     /// The policy's version. Must equal the version in the component's description.
     pub version: Option<String>,
-    /// The component's digest. The gate refuses bytes with another digest.
+    /// The component's digest. The gate refuses a component with another digest.
     pub sha256: Option<Digest>,
     /// The scope of the policy.
     pub scope: Scope,
@@ -31,7 +31,7 @@ pub struct PolicyFile {
     pub settings: Value,
     /// The limits of one pass. The operator's own limits are the maximum.
     pub limits: Option<Limits>,
-    /// Permissions for actions outside of the object's own namespace and beyond the user's own spec.
+    /// Permissions for actions that the guard forbids otherwise.
     pub grants: Grants,
     /// The handling of an object that the policy refuses although its predecessor accepts it.
     #[serde(skip_serializing_if = "OnRefusal::is_told")]
@@ -141,8 +141,8 @@ pub enum Privilege {
     HostPath,
     /// `windowsOptions.hostProcess`
     HostProcess,
-    /// `serviceAccountName`, except `default` and ServiceAccounts of the same plan. Also Secrets that hold tokens of
-    /// ServiceAccounts, and Windows accounts (`gmsaCredentialSpecName`).
+    /// `serviceAccountName`, except `default` and ServiceAccounts of the same plan. This privilege also covers Secrets
+    /// that hold tokens of ServiceAccounts, and Windows accounts (`gmsaCredentialSpecName`).
     ServiceAccounts,
     /// `nodeName`
     NodeName,
@@ -196,8 +196,8 @@ impl PolicyFile {
     }
 }
 
-/// Formats a parser's error. If a value has the wrong form, adds the name of the field. If a limit of this module is
-/// exceeded, adds a remedy.
+/// Formats a parser's error. If a value has the wrong form, adds the name of its field. If the text exceeds a limit of
+/// this module, adds a remedy.
 fn told(error: &serde_saphyr::Error, place: &str) -> String {
     let (breach, location) = match error.without_snippet() {
         serde_saphyr::Error::Budget { breach, location } => (breach, location),

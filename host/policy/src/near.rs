@@ -5,8 +5,8 @@ pub fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> O
     within((written.chars().count() / 3).max(1), written, names)
 }
 
-/// Returns the most similar name, if the user almost certainly meant this name. Two different long names can share many
-/// letters. So this function accepts at most two typing errors.
+/// Returns the most similar name, if the user almost certainly meant this name. This function accepts at most two
+/// typing errors, because even two long names with different meanings can share many letters.
 pub fn slipped<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     within((written.chars().count() / 3).clamp(1, 2), written, names)
 }

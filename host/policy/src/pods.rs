@@ -23,9 +23,8 @@ pub(crate) fn template_pointer(manifest: &Value) -> Option<&'static str> {
     ["", "/spec/template", "/spec/jobTemplate/spec/template"].into_iter().find(has_pod)
 }
 
-/// Finds every value that may contain the metadata of pods, with its path. Finds values with a pod spec in a field.
-/// Also finds the pod specs themselves, because some kinds keep the metadata in the pod spec. Returns at most twice
-/// [`SPECS`] values.
+/// Finds every value that may contain the metadata of pods, with its path. Such a value has a field with a pod spec, or
+/// is a pod spec itself: some kinds keep the metadata in the pod spec. Returns at most twice [`SPECS`] values.
 pub(crate) fn templates(value: &Value) -> Vec<(String, &Value)> {
     let mut templates = Vec::new();
     walk(value, &mut String::new(), &mut |path, value, fields| {
@@ -37,7 +36,8 @@ pub(crate) fn templates(value: &Value) -> Vec<(String, &Value)> {
     templates
 }
 
-/// The maximum number of pod specs that [`specs`] collects from one manifest. The guard accepts at most one fewer.
+/// The maximum number of pod specs that [`specs`] collects from one manifest. The guard accepts at most one pod spec
+/// fewer, so this number is enough to detect too many pod specs.
 pub(crate) const SPECS: usize = 17;
 
 /// The maximum number of characters of a name in a path.

@@ -124,7 +124,7 @@ impl Policy {
         self.remarks.get().map_or(&[], Vec::as_slice)
     }
 
-    /// Sets the gate's remarks. Later calls have no effect.
+    /// Sets the gate's remarks. Only the first call has an effect.
     pub(crate) fn remark(&self, remarks: Vec<String>) {
         let _ = self.remarks.set(remarks);
     }

@@ -35,7 +35,7 @@ pub enum Rule {
     FitsKind,
     /// No container has the same variable twice.
     NoDuplicateEnv,
-    /// The containers in the manifests have the variables of the plan's mapping, and no others.
+    /// The containers in the manifests have exactly the variables of the plan's mapping.
     EnvAsMapped,
     /// The user's spec, the settings or a grant allow every raised privilege.
     NoPrivilege,

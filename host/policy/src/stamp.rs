@@ -1,5 +1,5 @@
-//! Stamps manifests: adds the owner reference, the managed-by label and digests. Removes `replicas` if an autoscaler or
-//! another client sets them.
+//! Stamps manifests: adds the owner reference, the managed-by label and digests. Removes the field `replicas` if an
+//! autoscaler or another client sets the number of pods.
 
 use std::collections::BTreeSet;
 
@@ -19,8 +19,8 @@ pub const POD_SPEC_HASH: &str = "kaos.tools/pod-spec-hash";
 /// The annotation of a child whose pod template keeps an older hash. An earlier operator computed the older hash, and
 /// the template differs only in its hash. The annotation contains the new hash.
 pub const HASH_STANDS_FOR: &str = "kaos.tools/pod-spec-hash-stands-for";
-/// The annotation of an object that says who sets the replicas of its workloads. The value `external` leaves them to
-/// another client.
+/// The annotation of an object that says who sets the replicas of its workloads. With the value `external`, another
+/// client sets the replicas.
 pub const REPLICAS: &str = "kaos.tools/replicas";
 /// The value of [`REPLICAS`] if another client sets the replicas.
 pub const EXTERNAL: &str = "external";
@@ -69,8 +69,8 @@ pub fn applied_digest(manifest: &Value) -> Digest {
     Digest::of_json(&manifest)
 }
 
-/// Returns the hash of a workload's pod template, and of the ConfigMaps in `beside` that the template refers to.
-/// Returns `None` for manifests without pods.
+/// Returns a common hash of a workload's pod template and of the ConfigMaps to which the template refers. `beside`
+/// contains the manifests of the plan. Returns `None` for manifests without pods.
 pub fn pod_spec_hash(manifest: &Value, beside: &[Value]) -> Option<String> {
     let mut template = pods::template(manifest)?.clone();
     if let Some(annotations) = template["metadata"].get_mut("annotations").and_then(Value::as_object_mut) {

@@ -13,7 +13,8 @@ pub fn count(number: impl ToString + Copy) -> String {
     shown
 }
 
-/// Formats a size: `120 bytes`, `36.4 MiB`. Rounds up, so that a size above a limit never looks equal to the limit.
+/// Formats a size: `120 bytes`, `36.4 MiB`. Rounds the number up, so that a size above a limit never looks equal to the
+/// limit.
 pub fn bytes(number: usize) -> String {
     let (unit, name) = match number {
         0..1024 => return format!("{number} bytes"),

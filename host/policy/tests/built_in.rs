@@ -50,10 +50,10 @@ fn is_compiled_again(built_in: BuiltIn) -> bool {
     matches!(check(built_in).result, Err(LoadError::Compile(CompileError::NotRun(_))))
 }
 
-/// Returns the built-in code as a constant of the program would contain it.
+/// Returns built-in code with a static lifetime, like a constant of the program.
 fn code(of: &Digest, made: Vec<u8>) -> BuiltIn {
-    // SAFETY: some tests pass code of another component. They verify that the engine refuses such code before loading,
-    // or that the gate does not use the code.
+    // SAFETY: some tests pass code of another component. These tests verify that the engine refuses the code before
+    // loading it, or that the gate does not use the code.
     unsafe { BuiltIn::new(*of, made.leak()) }
 }
 

@@ -115,7 +115,7 @@ fn a_bomb_is_stopped_at_its_time_limit() {
     let limits = CompileLimits { wall: Duration::from_millis(50), memory: 4 << 30, ..CompileLimits::default() };
     let starved = error(limits, &bomb);
     assert_eq!(starved, CompileError::Starved { seconds: 0 });
-    assert!(!starved.is_lasting(), "a machine without a free processor says nothing about a component");
+    assert!(!starved.is_lasting(), "if the machine had no free processor, another attempt may succeed");
 }
 
 fn a_bomb_is_stopped_at_its_memory_limit() {
@@ -140,7 +140,7 @@ fn a_component_that_is_no_longer_wanted_is_not_compiled() {
     let error = compiler(limits).compile(&Order { component: &bomb, bounds, is_wanted: &is_wanted });
     let error = error.map(|made| made.code.len()).unwrap_err();
     assert_eq!((&error, asked.get()), (&CompileError::Unwanted, 4));
-    assert!(!error.is_lasting(), "a killed compiler says nothing about a component");
+    assert!(!error.is_lasting(), "if the check was stopped, another attempt may succeed");
 }
 
 /// Returns the parent and the niceness of a process, as the kernel reports them.

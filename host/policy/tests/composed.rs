@@ -14,8 +14,8 @@ use wasmparser::{Parser, Payload};
 use crate::support::{hostile, load};
 
 /// Returns a component with two inner components. When the second component starts, it calls the first with a text. The
-/// second component traps unless the first returns the same text, by a tail call. Each component has a memory with this
-/// number of pages.
+/// first component must return the same text, by a tail call; otherwise the second component traps. Each component has
+/// a memory with this number of pages.
 fn pair(pages: u32) -> Vec<u8> {
     let text = format!(
         r#"(component

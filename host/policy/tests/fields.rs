@@ -95,7 +95,7 @@ fn an_id_keeps_its_fields_in_later_rounds() {
         &Fixed::default(),
     );
     let told = rendered.failed().unwrap().to_string();
-    assert!(told.contains("id c named other fields in an earlier round"), "{told}");
+    assert!(told.contains("the need with id c listed other fields in an earlier round"), "{told}");
     let two = |subject: &Subject| match subject.found.len() {
         0 => vec![config_map("c", "data.a")],
         _ => vec![config_map("c", "data.a"), config_map("more", "data.b")],

@@ -83,7 +83,7 @@ fn each_field_that_raises_privilege_has_its_grant() {
         let granted = run(&format!("grants: {{privileges: [{grant}]}}"), pod.clone(), json!({}));
         assert!(granted.planned().is_some(), "{grant}: {:?}", granted.verdict);
         let own = run("{}", pod.clone(), json!({"podSpec": pod}));
-        assert!(own.planned().is_some(), "{grant} in the user's own words: {:?}", own.verdict);
+        assert!(own.planned().is_some(), "the user's own spec allows {grant}: {:?}", own.verdict);
     }
 }
 
@@ -312,7 +312,7 @@ fn installed_settings_raise_only_privileges_that_the_operator_may_grant() {
     for origin in [Origin::PolicyFile("x.wasm".into()), Origin::File("s.yaml".into()), Origin::CommandLine] {
         assert!(
             run(&by(origin.clone()), json!({}), Some(&[])).planned().is_some(),
-            "{origin} comes from the operator itself"
+            "the operator's own flags set {origin}"
         );
     }
 }

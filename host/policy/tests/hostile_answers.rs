@@ -204,7 +204,7 @@ fn too_costly_samples_are_not_all_evaluated() {
     assert!(before != "s0" && checked.steps.last().is_some_and(|step| step.step == Step::Conformance), "{before}");
 }
 
-/// Calls every function of a misbehaving sandbox and checks its total cost.
+/// Calls every function of a misbehaving sandbox, and checks the total cost of the sandbox.
 #[test]
 fn no_misbehavior_exceeds_the_limits_of_a_pass() {
     const MODES: [&str; 13] = [
@@ -304,7 +304,7 @@ fn a_stalled_sandbox_is_ended_and_its_policy_is_not_blamed() {
     assert!(failure.says_nothing_of_the_object());
 }
 
-/// Gives turns one at a time, up to a total number.
+/// Gives a limited number of turns, and only one turn at a time.
 #[derive(Default)]
 struct Counted {
     left: Cell<usize>,

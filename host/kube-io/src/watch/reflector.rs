@@ -93,7 +93,7 @@ pub(super) struct Reflector<S> {
     forgotten: u32,
     streaming: bool,
     paged: bool,
-    /// Whether a list completed since the last error.
+    /// Whether the last attempt to list all objects completed.
     listed: bool,
 }
 

@@ -1,14 +1,14 @@
 //! Converts between the types of a released version of the contract and the host's own types.
 //!
-//! Each released version of the contract has one module here. A macro defines its conversions, because each version has
-//! two modules of generated types. The engine generates the types for components. The guest SDK generates the types for
-//! policies that are compiled into a test.
+//! Each released version of the contract has one module here. A macro defines the conversions of a version, because
+//! each version has two modules of generated types. The engine generates the types for components. The guest SDK
+//! generates the types for policies that are compiled into a test.
 
 pub(crate) mod v0_1;
 
 /// Defines functions that convert between the host's types and the generated types of version 0.1 of the contract.
 /// `descriptor`, `needs`, `env`, `plan`, `refusal` and `report` convert to the host's types; `to_subject`, `to_founds`,
-/// `to_env` and `to_observation` convert from them.
+/// `to_env` and `to_observation` convert from the host's types.
 #[macro_export]
 macro_rules! adapt_v0_1 {
     ($($theirs:tt)+) => {

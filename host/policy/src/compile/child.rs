@@ -1,8 +1,8 @@
 //! The compile child: the same binary with a hidden subcommand. The child limits its own resources before it reads a
 //! byte.
 //!
-//! After the inspection, the child writes its result as a line of JSON. After the compilation, it writes the code. So
-//! the parent can tell whether the inspection or the compilation took too long.
+//! After the inspection, the child writes its result as a line of JSON. After the compilation, the child writes the
+//! code. So the parent can tell whether the inspection or the compilation took too long.
 
 use std::{
     ffi::OsString,
@@ -31,7 +31,7 @@ const REFUSED: u8 = 65;
 const UNFIT: u8 = 66;
 /// The interval at which the parent checks whether the child has ended.
 const LOOK: Duration = Duration::from_millis(5);
-/// The maximum number of bytes that the parent reads of the child's standard error.
+/// The maximum number of bytes that the parent reads from the child's standard error.
 const COMPLAINT: u64 = 4 << 10;
 /// The maximum length of the line with the inspection's result, in bytes.
 const HEADER: u64 = 4 << 20;
@@ -138,12 +138,13 @@ fn not_run(error: &std::io::Error) -> CompileError {
     CompileError::NotRun(error.to_string())
 }
 
-/// A running child. Dropping it kills the child. Readers of its pipes wait until the child ends.
+/// A running child. Dropping this handle kills the child. Threads that read the child's pipes wait until the child
+/// ends.
 struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Both calls fail if the child has already ended.
+        // Ignore the errors: both calls fail if the child has already ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -161,7 +162,7 @@ impl<C: Clock> Compile for ChildCompiler<C> {
             let told = scope.spawn(|| read(stdout, self.limits.code.saturating_add(HEADER)));
             let complaint = scope.spawn(|| read(stderr, COMPLAINT));
             let status = self.wait(&mut child, order.is_wanted);
-            // Drop the child before joining the readers: they end only when the child ends.
+            // Drop the child before joining the reading threads: these threads end only when the child ends.
             drop(child);
             let told = told.join().unwrap_or_default();
             let complaint = String::from_utf8_lossy(&complaint.join().unwrap_or_default()).trim().to_owned();

@@ -2,22 +2,21 @@
 
 use std::fs;
 
-/// The environment variable with the limit in bytes. The chart sets it by the downward API. The control group of the
-/// pod contains a limit of the pod. A container with its own cgroup namespace cannot read this group, which is above
-/// its own.
+/// The environment variable with the limit in bytes. The chart sets this variable by the downward API. The variable is
+/// needed because of pod limits: a container with its own cgroup namespace cannot read the control group of its pod.
 const VARIABLE: &str = "OPERATOR_MEMORY_LIMIT";
 /// The folder of control groups of version 2. The root group of a machine has no limit file.
 const UNIFIED: &str = "/sys/fs/cgroup";
-/// The file with the limit of the group itself, for version 1 of control groups.
+/// The file with the limit of the process's own control group, in version 1 of control groups.
 const LEGACY: &str = "/sys/fs/cgroup/memory/memory.limit_in_bytes";
-/// The statistics file of version 1, and the name of the line with the lowest limit. This limit is the lowest of the
-/// group and of all groups above it.
+/// The statistics file of version 1, and the name of its line with the lowest limit among the process's own group and
+/// all groups above this group.
 const LEGACY_ALL: (&str, &str) = ("/sys/fs/cgroup/memory/memory.stat", "hierarchical_memory_limit");
 /// The file that shows the path of this process's own group.
 const OWN: &str = "/proc/self/cgroup";
 
-/// Returns the number of bytes that this container may use: the lowest of all limits that are visible to it. Returns
-/// `None` if no limit is visible.
+/// Returns the number of bytes that this container may use: the lowest limit that the container can read. Returns
+/// `None` if the container can read no limit.
 pub fn memory() -> Option<u64> {
     lowest(|file| fs::read_to_string(file).ok(), std::env::var(VARIABLE).ok().as_deref())
 }
@@ -37,7 +36,7 @@ fn lowest(read: impl Fn(&str) -> Option<String>, variable: Option<&str>) -> Opti
 fn groups(own: &str) -> Vec<String> {
     let mut groups = vec![String::new()];
     let own = own.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or_default();
-    // Stop at `..`: such a path leads out of the namespace, and the group is not visible below the folder.
+    // Stop at `..`: a path with `..` leads out of the cgroup namespace, and the process cannot read such a group.
     for name in own.split('/').filter(|name| !name.is_empty()).take_while(|name| *name != "..") {
         let above = groups.last().cloned().unwrap_or_default();
         groups.push(format!("{above}/{name}"));

@@ -8,7 +8,8 @@ use super::container;
 
 /// The address space that the program's file takes in a child. Hardly any of this address space is in memory.
 const PROGRAM: u64 = 40 << 20;
-/// The child's nice value. If no processor is free, the child gets a tenth of the operator's share.
+/// The child's nice value. If no processor is free, the child gets a tenth of the processor time that the operator
+/// gets.
 const NICE: i32 = 10;
 
 /// The limits of one compile step.
@@ -63,9 +64,9 @@ impl CompileLimits {
         let at_most = |resource, value: u64| between(resource, value, value);
         at_most(Resource::Core, 0)?;
         at_most(Resource::Fsize, 0)?;
-        // At the soft limit, the kernel sends SIGXCPU, which has no other cause. At the hard limit, it sends SIGKILL,
-        // as it does when memory runs out. With one second between the limits, SIGXCPU comes first and tells the parent
-        // the cause.
+        // At the soft limit, the kernel sends SIGXCPU, which has no other cause. At the hard limit, the kernel sends
+        // SIGKILL, which it also sends when memory runs out. With one second between the limits, SIGXCPU comes first
+        // and tells the parent the cause.
         between(Resource::Cpu, inspecting, cpu_seconds.saturating_add(1))?;
         at_most(Resource::As, memory)?;
         Ok(())
@@ -78,7 +79,7 @@ impl CompileLimits {
 }
 
 fn between(resource: Resource, soft: u64, hard: u64) -> io::Result<()> {
-    // The operator may run with a lower hard limit. A process cannot raise its hard limit.
+    // The operator itself may have a lower hard limit than `hard`, and a process cannot raise its hard limit.
     let hard = getrlimit(resource).maximum.map_or(hard, |maximum| maximum.min(hard));
     Ok(setrlimit(resource, Rlimit { current: Some(soft.min(hard)), maximum: Some(hard) })?)
 }

@@ -63,7 +63,7 @@ pub struct Note {
     pub reason: String,
     /// The message for people.
     pub message: String,
-    /// The path of the object that the note is about.
+    /// The path in the object of the field that the note is about.
     pub path: Option<String>,
 }
 
@@ -101,12 +101,12 @@ pub struct Plan {
     pub extra: Json,
 }
 
-/// A problem with one path of the object.
+/// A problem with one field of the object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Violation {
-    /// A path of the object.
+    /// The path of the wrong field in the object.
     pub path: String,
-    /// The problem and the remedy.
+    /// The problem of this field, and the remedy.
     pub message: String,
 }
 
@@ -114,12 +114,12 @@ pub struct Violation {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Refusal {
-    /// The object is invalid. Only a change of the object can resolve this.
+    /// The object is invalid. The policy gives a plan only after a change of the object.
     Invalid(Vec<Violation>),
     /// The policy waits until one of these objects appears or changes.
     Waiting(Vec<Blocker>),
-    /// The cluster or the policy does not support the object. Only a change of the cluster or the policy can resolve
-    /// this.
+    /// The cluster or the policy does not support the object. The policy gives a plan only after a change of the
+    /// cluster or of the policy.
     Unsupported(String),
 }
 
@@ -153,7 +153,7 @@ pub enum Outcome {
 pub struct Child {
     /// The child's type and name.
     pub identity: Reference,
-    /// The live object; `None` if the cluster does not have it.
+    /// The live object; `None` if the child does not exist in the cluster.
     pub live: Option<Json>,
 }
 
@@ -207,7 +207,7 @@ pub struct Condition {
 pub struct Report {
     /// Whether the object works.
     pub ready: bool,
-    /// One word for the printer column.
+    /// The phase: one word for the printer column.
     pub phase: String,
     /// The message for people.
     pub message: String,

@@ -13,7 +13,7 @@ const CLIENT_FINALIZER: &str = "kaos.tools/oidc-client-finalizer";
 /// A sample: an object as a user would write it, and the other objects in the cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
-    /// The name that errors show.
+    /// The name of the sample, for error messages.
     pub name: String,
     /// The object.
     pub object: Json,
@@ -80,7 +80,7 @@ impl Descriptor {
     }
 }
 
-/// The input of a policy: everything that it may use for its answer.
+/// The input of a policy: everything that the policy may use for its answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
     /// The object without status, managedFields and resourceVersion.
@@ -113,7 +113,7 @@ pub struct Cluster {
     pub domain: String,
     /// The operator's namespace.
     pub operator_namespace: String,
-    /// The types that the cluster serves. A policy sees only the types that its claim wishes for.
+    /// The types that the cluster serves. A policy sees only served types from the `wishes` of its claim.
     pub served: Vec<ResourceType>,
 }
 
@@ -130,7 +130,7 @@ impl Default for Cluster {
 /// from then on.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Need {
-    /// The name that the policy gave the need.
+    /// The id of the need, which the policy chose.
     pub id: String,
     /// The objects to read.
     pub target: Target,
@@ -165,7 +165,7 @@ pub struct Found {
 pub enum Answer {
     /// The existing objects; empty if no object exists yet.
     Objects(Vec<Json>),
-    /// Facts of a Secret. A policy never sees the content.
+    /// Facts of a Secret. A policy never sees the Secret's values.
     Secret(SecretFacts),
     /// The cluster does not serve this type now.
     Unserved,

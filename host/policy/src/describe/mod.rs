@@ -15,9 +15,9 @@ use crate::{
 
 pub use power::{is_built_in, is_cluster_power, is_protection, opens_a_namespace};
 
-/// The maximum number of claims of one policy.
+/// The maximum number of claims in the description of one policy.
 const CLAIMS: usize = 32;
-/// The maximum number of types in one list of a claim, and of samples.
+/// The maximum number of types in one list of a claim, and the maximum number of samples.
 const LISTED: usize = 64;
 /// The maximum length of a version in bytes. The status of every object contains the version.
 const VERSION: usize = 128;
@@ -212,9 +212,9 @@ pub fn check(descriptor: &Descriptor, world: World, file: &PolicyFile) -> Result
     Ok(Schema::parse(settings_schema)?)
 }
 
-/// Finds a type that one of these claims emits although another claim answers for the type. Returns the emitting claim
-/// and the type. Two policies can each be valid, but create objects for each other without end. So the catalogue calls
-/// this function with all claims that would serve together.
+/// Finds a type that one of these claims emits, and for whose objects one of these claims answers. Returns the emitting
+/// claim and the type. Two policies can each be valid, but create objects for each other without end. So the catalogue
+/// calls this function with all claims that would serve together.
 pub fn emitted_primary<'a>(claims: &[&'a Claim]) -> Option<(&'a Claim, &'a ResourceType)> {
     let primaries: BTreeSet<_> = claims.iter().map(|claim| claim.primary.group_kind()).collect();
     claims.iter().find_map(|claim| {

@@ -11,8 +11,8 @@ pub fn is_built_in(of: &ResourceType) -> bool {
     !group.contains('.') || owned("k8s.io") || owned("kubernetes.io")
 }
 
-/// Whether objects of a type are cluster-scoped, grant rights, or redirect traffic of others, judged by the name. A
-/// policy may neither create nor answer for such objects.
+/// Returns whether the name of a type shows that its objects are cluster-scoped, grant rights, or redirect traffic of
+/// other workloads. A policy may neither create nor answer for such objects.
 pub fn is_cluster_power(of: &ResourceType) -> bool {
     const GROUPS: [&str; 10] = [
         "rbac.authorization.k8s.io",
@@ -49,15 +49,15 @@ pub fn is_cluster_power(of: &ResourceType) -> bool {
         || (!group.is_empty() && (ELSEWHERE.contains(&of.kind.as_str()) || of.kind.starts_with("Cluster")))
 }
 
-/// Whether objects of a type open their namespace to others, judged by the name. A policy may not create such objects,
-/// but may answer for such objects of users.
+/// Returns whether the name of a type shows that its objects open their namespace to other namespaces. A policy must
+/// not create objects of such a type, but a policy may answer for objects of such a type that users created.
 pub fn opens_a_namespace(of: &ResourceType) -> bool {
     const KINDS: [&str; 2] = ["ReferenceGrant", "AccessGrant"];
     !of.group().is_empty() && KINDS.contains(&of.kind.as_str())
 }
 
-/// Whether objects of a type decide which requests reach pods and routes. Several such objects for the same pods add
-/// up, so a further object can allow requests that another object blocks.
+/// Returns whether objects of a type decide which requests reach pods and routes. If several such objects select the
+/// same pods, each object can allow requests that the other objects block.
 pub fn is_protection(of: &ResourceType) -> bool {
     !of.group().is_empty() && (of.kind.ends_with("NetworkPolicy") || of.kind == "SecurityPolicy")
 }

@@ -1,4 +1,4 @@
-//! Implements [`Code`] for components. Each sandbox gets a fresh store and instance.
+//! Implements [`Code`] for components. Each sandbox gets its own store and its own instance of the component.
 
 use wasmtime::{
     Store,
@@ -35,7 +35,7 @@ enum Instance {
 struct WasmSandbox {
     store: Store<State>,
     instance: Instance,
-    /// The pass, after it began.
+    /// The component's resource for the pass; `None` before the pass begins.
     pass: Option<ResourceAny>,
     limits: Limits,
 }

@@ -16,7 +16,7 @@ pub(super) const SANDBOXES: u32 = 48;
 /// component adds. A composed component contains the instances of all its parts. Toolchains for JavaScript create
 /// eleven instances, and toolchains for Python 38.
 const CORE_INSTANCES: u32 = 48;
-/// The maximum number of linear memories in one component. A composed component has one for each part.
+/// The maximum number of linear memories in one component. A composed component has one linear memory for each part.
 pub(crate) const MEMORIES: u32 = 4;
 /// The maximum number of function tables in one component.
 pub(crate) const TABLES: u32 = 12;
@@ -28,15 +28,16 @@ pub(super) fn compiling() -> Config {
         // Fuel is exact. If a pass runs out of fuel on one machine, it runs out of fuel on every machine.
         .consume_fuel(true)
         .operator_cost(prices())
-        // A sandbox that gets no processor does not use up its fuel. So `ticks` also limits its time.
+        // A sandbox that gets no processor does not use up its fuel. So the module `ticks` also limits the time of a
+        // sandbox.
         .epoch_interruption(true)
-        // Passes are short. Code without optimization compiles three times as fast and runs nearly as fast. With a
-        // simpler register allocation, compilation would take as long, and the code would run at half the speed.
+        // Passes are short. Code without optimization compiles three times as fast and runs nearly as fast. A simpler
+        // register allocation would not shorten the compilation, and the code would run at half the speed.
         .cranelift_opt_level(OptLevel::None)
         // Only debuggers and backtraces read the address map.
         .generate_address_map(false)
         .native_unwind_info(false)
-        // With these options, the same input gives the same bits on every machine.
+        // With the next two options, the same input gives the same bits on every machine.
         .cranelift_nan_canonicalization(true)
         .wasm_relaxed_simd(false)
         // Code that copies values between the parts of a composed component accesses two memories.
@@ -69,8 +70,8 @@ pub(super) fn running() -> Config {
         .total_tables(SANDBOXES * TABLES)
         .max_tables_per_component(TABLES)
         .table_elements(20_000)
-        // A slot must be cleared before reuse. To keep this much memory resident is cheaper than to return it to the
-        // kernel, but only because the kernel reports the written pages.
+        // A slot must be cleared before reuse. Clearing this much memory is cheaper than returning it to the kernel,
+        // because the kernel reports which pages were written.
         .linear_memory_keep_resident(2 << 20)
         .pagemap_scan(Enabled::Auto)
         // Limit the warm slots of policies that no longer run.

@@ -9,8 +9,8 @@ use std::{io, thread, time::Duration};
 const TICK: Duration = Duration::from_secs(5);
 /// The maximum number of ticks that a sandbox may live.
 pub(super) const MOST: u64 = 36;
-/// The time limit of a sandbox. A pass uses up its fuel within seconds. With a tenth of a processor, it takes up to a
-/// minute.
+/// The time limit of a sandbox. A pass uses up its fuel within seconds. With a tenth of a processor, a pass takes up to
+/// a minute.
 pub(super) const DEADLINE: Duration = Duration::from_secs(TICK.as_secs() * MOST);
 
 /// Starts a thread that ticks until the engine is dropped.

@@ -30,11 +30,11 @@ const STEP: u64 = 100;
 
 /// The result of evaluating the samples, as texts for people.
 pub(super) struct Told {
-    /// The number of samples that end in a plan.
+    /// A sentence with the number of samples that end in a plan.
     pub(super) outcome: String,
-    /// The fields of the policy's reports that the host ignores, if there are any.
+    /// A sentence about fields of the policy's reports that the host ignores; `None` if there are no such fields.
     pub(super) dropped: Option<String>,
-    /// The finding about a field that a newer API server may accept, if there is one.
+    /// A sentence about a field that a newer API server may accept; `None` if there is no such field.
     pub(super) newer: Option<String>,
 }
 
@@ -126,8 +126,8 @@ pub(super) fn with_settings(
 
 /// One sample of one claim.
 struct Case<'a> {
-    /// Gives a turn to each evaluation. `None` in a trial of settings: the operator holds one permit for
-    /// the whole trial.
+    /// The turns that the evaluations of this sample wait for. `None` in a trial of settings: the operator holds one
+    /// permit for the whole trial.
     turns: Option<&'a dyn Turns>,
     policy: &'a Arc<Policy>,
     claim: &'a Claim,
@@ -136,7 +136,7 @@ struct Case<'a> {
     used: &'a Cell<u64>,
     /// The fields that the reports so far contain although only the host may write them.
     dropped: &'a RefCell<BTreeSet<&'static str>>,
-    /// The level of the checks of the sample's manifests.
+    /// Says how strictly the gate checks the sample's manifests.
     checks: &'a Cell<Checks>,
 }
 
@@ -187,7 +187,8 @@ impl Case<'_> {
     }
 
     /// Turns off the check of field names if the API server is newer than this program, because the error may be about
-    /// a new field. Returns whether this call turned the check off. Fails if the server does not report its version.
+    /// a new field. Returns whether this call turned the check off. Returns an error if the server does not report its
+    /// version.
     fn leaves_fields(&self, error: &LoadError, server: &dyn Server) -> Result<bool, LoadError> {
         let may_be_fields = matches!(error, LoadError::FailsSample { failure: Failure::Guard(_), .. });
         if !may_be_fields || self.checks.get() != Checks::Fields {
@@ -256,14 +257,15 @@ impl Case<'_> {
         Err(LoadError::NotDeterministic { kind, sample, what })
     }
 
-    /// Asks one sandbox every question twice. A pass never does this. But the number of calls in a pass depends on the
-    /// rounds of needs, so a policy that counts calls could give different answers.
+    /// Asks one sandbox every question twice, to find policies that keep state. In a pass, the number of calls depends
+    /// on the rounds of needs. So a policy that counts its calls could give different answers.
     fn keeps_no_state(&self, rendered: &Rendered) -> Result<(), LoadError> {
         if self.policy.world() != World::Policy {
             return Ok(());
         }
         let _turn = self.turn()?;
-        // Asking twice may take twice the fuel and the memory, because a component need not free memory.
+        // Asking every question twice may take twice the fuel. The memory may also double, because a component need not
+        // free memory.
         let limits = self.policy.limits().doubled();
         let mut sandbox = self.policy.code().open(&limits).map_err(|failure| self.fails(failure))?;
         let mut twice = || -> Result<Option<Verb>, Failure> {

@@ -44,7 +44,7 @@ pub struct Candidate {
     pub bytes: Vec<u8>,
     /// The `policy.yaml`.
     pub file: PolicyFile,
-    /// The origin of the settings in `file`, for messages. If absent, a ConfigMap with the policy's name.
+    /// The origin of the settings in `file`, for messages. `None` means a ConfigMap with the policy's name.
     pub settings_from: Option<Origin>,
 }
 
@@ -55,7 +55,7 @@ pub struct Taken {
     pub step: Step,
     /// The duration.
     pub time: Duration,
-    /// The finding, as a text for people. For the last step of a failed check, the error.
+    /// The finding of the step, as a text for people. If the step failed, the text is the error.
     pub outcome: String,
     /// Whether the step passed.
     pub passed: bool,
@@ -68,7 +68,8 @@ pub struct Check {
     pub steps: Vec<Taken>,
     /// The result of the inspection, if the bytes passed it.
     pub inspection: Option<Inspection>,
-    /// The policy as its component describes it, if the description is valid. Also set if a later step failed.
+    /// The policy that the component describes; `None` if the description is not valid. This field is also set if a
+    /// later step failed.
     pub described: Option<Arc<Policy>>,
     /// The policy, or the reason why the candidate is not a policy.
     pub result: Result<Arc<Policy>, LoadError>,
@@ -86,7 +87,7 @@ pub struct Gate<'a> {
     pub cache: Option<&'a Cache>,
     /// The bounds of a component.
     pub bounds: Bounds,
-    /// The limits of a pass. A policy's own limits may not exceed them.
+    /// The limits of a pass. The gate reduces a policy's own limits to these limits.
     pub limits: Limits,
     /// Kinds that every cluster with this operator serves. A claim must spell these kinds as the cluster does.
     pub kinds: &'a [ResourceType],

@@ -6,7 +6,7 @@ use std::any::Any;
 use super::LoadError;
 use crate::compile::CompileError;
 
-/// A turn. Dropping it ends the turn.
+/// A turn. Dropping this value ends the turn.
 pub type Turn = Box<dyn Any>;
 
 /// Makes checks take turns with all other computation, and ends checks that the caller no longer needs.
@@ -18,7 +18,8 @@ pub trait Turns {
     fn is_over(&self) -> bool;
 }
 
-/// Gives every turn immediately and never ends a check. For programs that compute nothing else.
+/// Gives every turn immediately, and never ends a check. Use this type in programs that compute nothing except the
+/// check.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AtOnce;
 

@@ -1,4 +1,4 @@
-//! Finds annotations that raise privilege, like some fields do. Searches pods and pod templates anywhere in a manifest,
+//! Finds the annotations in a manifest that raise privilege. Searches pods and pod templates anywhere in a manifest,
 //! and ServiceAccounts.
 
 use serde_json::{Map, Value};

@@ -84,7 +84,8 @@ fn at<'a>(value: &'a Value, names: &[&str]) -> &'a Value {
     names.iter().fold(value, |value, name| &value[*name])
 }
 
-/// Returns whether both values have a part in common. A policy may merge a planned value from two fields of the object.
+/// Returns whether the two values share a field, an item or a leaf. A policy may merge a planned value from two fields
+/// of the object.
 fn is_part(said: &Value, planned: &Value) -> bool {
     match (said, planned) {
         (Value::Object(said), Value::Object(planned)) => {

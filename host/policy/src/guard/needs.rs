@@ -11,7 +11,7 @@ use crate::{
     names::{is_key, is_label_value, is_subdomain},
 };
 
-/// The maximum number of characters of a need's id. Any combination of a kind, a namespace and a name fits.
+/// The maximum number of characters of a need's id. An id of this length can contain any kind, namespace and name.
 const ID: usize = 512;
 
 /// The maximum number of characters of a label in a message.
@@ -26,17 +26,17 @@ pub(crate) fn needs(needs: &[Need], known: &BTreeMap<String, Need>, claim: &Clai
     for (i, Need { id, target, fields, optional: _ }) in needs.iter().enumerate() {
         let mut breach = |rule, message: String| breaches.add(rule, format_args!("needs[{i}]"), message);
         if id.is_empty() || id.len() > ID {
-            breach(Rule::NeedsOrderly, format!("an id has 1 to {ID} characters"));
+            breach(Rule::NeedsOrderly, format!("the id of a need must have 1 to {ID} characters"));
         }
         if !seen.insert(id) {
             breach(Rule::NeedsOrderly, format!("id {id} is used twice"));
         }
         match known.get(id) {
             Some(before) if before.target != *target => {
-                breach(Rule::NeedsOrderly, format!("id {id} named another target in an earlier round"));
+                breach(Rule::NeedsOrderly, format!("the need with id {id} had another target in an earlier round"));
             }
             Some(before) if before.fields != *fields => {
-                breach(Rule::NeedsOrderly, format!("id {id} named other fields in an earlier round"));
+                breach(Rule::NeedsOrderly, format!("the need with id {id} listed other fields in an earlier round"));
             }
             Some(_) | None => {}
         }
@@ -103,8 +103,8 @@ pub(crate) fn may_read(
         return Ok(());
     }
     let namespace = if cluster_scoped { None } else { target.namespace() };
-    // Only the operator's owner writes objects in the operator's namespace. Through an object of another user, the
-    // policy would show that user objects of other namespaces.
+    // Only the operator's owner writes objects in the operator's namespace. If the object belonged to another user,
+    // this user could see objects of other namespaces through the policy.
     let is_home = own_namespace == cluster.operator_namespace && !target.of().is_secret();
     if is_home && namespace.is_some_and(|namespace| grants.namespaces.contains(namespace)) {
         return Ok(());

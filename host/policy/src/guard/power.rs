@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::manifest::Privilege;
 
-/// The path to a value: the first name, and the names below it. The first name may come from the manifest, such as the
+/// The path to a value: its first name, and all further names. The first name may come from the manifest, such as the
 /// type of a volume.
 pub(super) type Field<'a> = (&'a str, &'static [&'static str]);
 
@@ -24,7 +24,7 @@ pub(super) struct Raised<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Container<'a> {
     pub(super) name: &'a str,
-    /// Whether this is the pod's first container. A value that is written for no particular container applies to the
-    /// first one.
+    /// Whether this is the pod's first container. If a value is written for no particular container, the value applies
+    /// to the first container.
     pub(super) is_main: bool,
 }

@@ -25,8 +25,8 @@ pub(super) struct Seen<'a> {
 }
 
 /// Adds a breach for every raised privilege that no source allows. If a user's spec or a namespace's settings contain
-/// the value without permission, returns a violation instead. The value's author must correct it, not the policy's
-/// author.
+/// the value without permission, returns a violation instead. In this case, the author of the value must correct it,
+/// not the author of the policy.
 pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Breaches) -> Vec<Violation> {
     let mut violations = Vec::new();
     let granted = |raised: &Raised<'_>| {
@@ -51,8 +51,8 @@ pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Bre
     let user: &[&Value] = if is_forbidden { &[] } else { &own };
     let said = Said::about(&asked, user, rules.settings);
     let said_by_flags = rules.cap.map(|cap| Said::about(&asked, user, &cap.flags));
-    // The values that would be allowed if users could raise privileges. The first set includes all settings, the second
-    // set only settings that the cap does not limit.
+    // Two sets of values that the guard would allow if users could raise privileges. The first set contains values from
+    // all settings. The second set contains only values from settings that the cap does not limit.
     let settings = rules.cap.map_or(rules.settings, |cap| &cap.flags);
     let with_user =
         is_forbidden.then(|| [rules.settings, settings].map(|settings| Said::about(&asked, &own, settings)));

@@ -27,7 +27,7 @@ const CONTAINER: [RaisedFields; 2] = [
     (Privilege::Privileged, "securityContext", &["privileged"]),
     (Privilege::AllowPrivilegeEscalation, "securityContext", &["allowPrivilegeEscalation"]),
 ];
-/// Fields with hosts that the kubelet calls for a container's probes and hooks.
+/// Fields that contain the host that the kubelet calls for a probe or a hook of a container.
 const HOSTS: [RaisedFields; 10] = [
     (Privilege::ProbeHosts, "livenessProbe", &["httpGet", "host"]),
     (Privilege::ProbeHosts, "livenessProbe", &["tcpSocket", "host"]),
@@ -40,11 +40,12 @@ const HOSTS: [RaisedFields; 10] = [
     (Privilege::ProbeHosts, "lifecycle", &["preStop", "httpGet", "host"]),
     (Privilege::ProbeHosts, "lifecycle", &["preStop", "tcpSocket", "host"]),
 ];
-/// Volume types that expose no data of other users or of the node. For volumes of Secrets and PersistentVolumeClaims,
-/// the guard checks the name instead.
+/// Volume types that raise no privilege. The types `secret` and `persistentVolumeClaim` are in the list because the
+/// guard checks the names of these objects elsewhere.
 const VOLUMES: [&str; 8] =
     ["configMap", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "projected", "secret"];
-/// Sources of projected volumes that expose no data of other users. Tokens are for the pod's own ServiceAccount.
+/// Sources of projected volumes that expose no data of other users. The source `serviceAccountToken` is in the list
+/// because the token belongs to the pod's own ServiceAccount.
 const PROJECTED: [&str; 4] = ["configMap", "downwardAPI", "secret", "serviceAccountToken"];
 /// Service types that clients outside of the cluster can reach.
 const SERVICES: [(&str, Privilege); 2] =
@@ -150,7 +151,8 @@ fn of_volume<'a>(at: &str, volume: &'a Value) -> Vec<Raised<'a>> {
         }
         let audience = &source["serviceAccountToken"]["audience"];
         if is_filled(audience) {
-            // Settings contain the audience at `serviceAccount.audience`, without the name `serviceAccountToken`.
+            // The setting for the audience is `serviceAccount.audience`, so its path does not contain the name
+            // `serviceAccountToken`.
             raise(Privilege::TokenAudiences, &format!("{at}.serviceAccountToken"), ("audience", &[]), audience);
         }
     }
@@ -244,7 +246,8 @@ fn path(at: &str, (first, rest): Field<'_>) -> String {
     rest.iter().fold(format!("{at}.{first}"), |path, name| format!("{path}.{name}"))
 }
 
-/// Treats every value except `false` and null as on. The API server judges values of other types.
+/// Treats every value except `false` and null as on. If the value is not a boolean, the API server decides whether to
+/// accept the value.
 fn is_on(value: &Value) -> bool {
     !value.is_null() && *value != false
 }

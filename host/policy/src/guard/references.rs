@@ -1,8 +1,9 @@
 //! Checks the Secrets and PersistentVolumeClaims that pods use. The user's spec, the settings or a grant must name each
 //! of these objects, unless the plan itself contains the object.
 //!
-//! A data source of a PersistentVolumeClaim needs such a name even if the plan contains the data source. The new claim
-//! copies the data at once, and an object of another owner may already have the planned name.
+//! For the data source of a PersistentVolumeClaim, the spec, the settings or a grant must name the data source even if
+//! the plan contains it. Kubernetes copies the data of the data source at once, and an object of another owner may
+//! already have the planned name.
 
 use std::{collections::BTreeSet, fmt};
 

@@ -1,8 +1,8 @@
-//! Finds out whether the user or the settings contain a privileged value. Builds an index of the values in the user's
-//! spec and in the settings, so that each check is one lookup.
+//! Finds out whether the user's spec or the settings contain a privileged value. Builds an index of the values in the
+//! user's spec and in the settings, so that each check is one lookup.
 //!
 //! The index compares single leaves of a value, and ignores nulls. The reason is that a policy may merge a value from
-//! two places of the spec and remove nulls.
+//! two fields of the spec, and may remove nulls.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,9 +16,9 @@ use crate::{digest::canonical, pods};
 enum For<'a> {
     /// The container with this name.
     Container(&'a str),
-    /// No container in particular: the whole pod, or its main container.
+    /// The value is for the whole pod, or for its main container.
     Pod,
-    /// Every container: the value comes from the operator's settings.
+    /// The value comes from the operator's settings, and is for every container.
     Everyone,
 }
 
@@ -45,8 +45,8 @@ impl<'a> Said<'a> {
     }
 
     /// Returns whether the user's texts or the settings contain each leaf of the value, for the pod or container that
-    /// has the field. A value that a user wrote for one container allows nothing for another container. A value for no
-    /// particular container applies to the main container.
+    /// has the field. A value that a user wrote for one container allows nothing for another container. A value that a
+    /// user wrote for no particular container applies to the main container.
     pub(super) fn have(&self, raised: &Raised<'a>) -> bool {
         let heard =
             |whom: For<'a>, (key, text): &Leaf<'a>| self.0.contains(&(raised.field, whom, (*key, text.clone())));

@@ -1,9 +1,9 @@
 //! Finds out whether the user wrote a value of a manifest, and where the value is in the object.
 //!
 //! The host does not know how a policy converts specs to manifests. But the host can find the same value below the same
-//! names in the object: `spec.template.spec.volumes` of a Deployment and `spec.podSpec.volumes`. If the policy merged
-//! the user's value with another one, the two values differ. Then the host compares only the types: an object that the
-//! user wrote in place of a list is still an object.
+//! field names in the object: `spec.template.spec.volumes` of a Deployment and `spec.podSpec.volumes`. If the policy
+//! merged the user's value with another one, the two values differ. In this case, the host compares only the types. For
+//! example, if the user wrote an object in place of a list, the merged value is also an object.
 
 use serde_json::Value;
 

@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::{MEMORIES, TABLES};
 
-/// The maximum values that a component may have.
+/// The maximum sizes and numbers that a component may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
     /// Bytes of the component. The bound applies to the packed bytes and to the unpacked bytes separately.
     pub bytes: usize,
-    /// Bytes of one function. The compile time grows faster than the size of a function.
+    /// Bytes of one function. If a function is twice as large, its compilation takes more than twice as long.
     pub function_bytes: u64,
     /// Functions in all modules.
     pub functions: u64,

@@ -8,9 +8,9 @@ pub enum Checks {
     /// Checks nothing.
     #[default]
     Nothing,
-    /// Checks values only. Does not check field names: a server that is newer than this program may have fields that
-    /// the program does not know.
+    /// Checks values only. Ignores field names: a server that is newer than this program may have fields that the
+    /// program does not know.
     Values,
-    /// Checks values and field names: the kind must have every field of the manifest.
+    /// Checks values and field names: every field in a manifest must be a field of its kind.
     Fields,
 }

@@ -36,8 +36,8 @@ impl Findings {
         Self { findings: Vec::new(), is_of_newest: checks == Checks::Fields }
     }
 
-    /// Returns whether to report also values that only new versions of Kubernetes refuse. Version 1.36 refuses these
-    /// values, but some version from 1.30 on accepts them.
+    /// Returns whether the check also reports values that only new versions of Kubernetes refuse. Version 1.36 refuses
+    /// such a value, but at least one version from 1.30 on accepts it.
     pub(super) fn is_of_newest(&self) -> bool {
         self.is_of_newest
     }
@@ -221,8 +221,8 @@ impl Findings {
         }
     }
 
-    /// Checks that no two items of a list are equal in the fields by which Kubernetes identifies them. `fields`
-    /// contains the name of each field, and the value that replaces an absent one.
+    /// Checks that no two items of a list have equal values in all of the `fields`, by which Kubernetes identifies an
+    /// item. `fields` contains the name of each field, and the value to use if the field is absent.
     pub(super) fn differ<'a>(&mut self, list: &Place<'a>, fields: &[(&'a str, &str)]) {
         let mut seen = HashSet::new();
         for item in list.items() {

@@ -24,8 +24,9 @@ pub(crate) struct Origins<'a> {
     pub(crate) layers: &'a [(&'a str, &'a Effective)],
 }
 
-/// Accepts manifests that an API server would accept. Otherwise returns the bad values that come from the user's
-/// object. If no bad value comes from the object, returns a failure of the policy.
+/// Accepts manifests that an API server would accept. If an API server would refuse a value that comes from the user's
+/// object, returns a refusal with these values. If all refused values come from elsewhere, returns a failure of the
+/// policy.
 pub(crate) fn judge(manifests: &[Value], checks: Checks, origins: &Origins<'_>) -> Result<(), Stop> {
     let (mut violations, mut breaches) = (Vec::new(), Vec::new());
     for (i, manifest) in manifests.iter().enumerate() {

@@ -32,7 +32,7 @@ fn of_container(container: &Value) -> Vec<String> {
     told.iter().map(|line| line.replace("spec.template.spec.containers[0].", "")).collect()
 }
 
-/// Checks that each case is refused at its path, and at no other path.
+/// Checks that each case has exactly one finding, and that the finding has the expected path.
 fn each(of: impl Fn(&Value) -> Vec<String>, cases: &[(Value, &str)]) {
     for (fields, place) in cases {
         let told = of(fields);

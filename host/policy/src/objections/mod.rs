@@ -84,8 +84,8 @@ fn is_same_place(one: &ValidationError<'_>, other: &ValidationError<'_>) -> bool
     one.instance_path().as_str() == other.instance_path().as_str()
 }
 
-/// Returns whether an alternative accepts only values of another type, or only other listed values. The value's author
-/// cannot have meant such an alternative.
+/// Returns whether an alternative excludes the value, because it accepts only another type, or only values in a list.
+/// The author of the value cannot have meant such an alternative.
 fn excludes(inner: &ValidationError<'_>, outer: &ValidationError<'_>) -> bool {
     is_same_place(inner, outer)
         && matches!(
@@ -95,7 +95,7 @@ fn excludes(inner: &ValidationError<'_>, outer: &ValidationError<'_>) -> bool {
 }
 
 /// Collects the values that the alternatives list, and the names of the types that they accept. Returns `None` if an
-/// alternative neither lists values nor names a type for the value as a whole.
+/// alternative neither lists values nor names a type for the whole value.
 fn allowed(error: &ValidationError<'_>, values: &mut Vec<String>, nouns: &mut Vec<String>) -> Option<()> {
     for errors in alternatives(error)? {
         let here = || errors.iter().filter(|inner| is_same_place(inner, error));
@@ -125,7 +125,7 @@ fn one_of(values: &[String]) -> String {
     if let [only] = values { only.clone() } else { format!("one of {}", listed(values)) }
 }
 
-/// Returns the complete list of accepted values, if the rule consists of such a list.
+/// Returns all accepted values, if the rule is a list of accepted values.
 fn exactly<'a>(error: &'a ValidationError<'_>) -> Option<Vec<&'a Value>> {
     static NULL: Value = Value::Null;
     match error.kind() {
@@ -185,7 +185,7 @@ fn type_of(value: &Value) -> JsonType {
     }
 }
 
-/// Describes any other rule, as a sentence without a subject.
+/// Describes a rule that is not a list of values or a type. The text is a sentence without a subject.
 fn rule(error: &ValidationError<'_>) -> String {
     let items = |limit: &u64, what: &str| format!("{limit} {what}{}", if *limit == 1 { "" } else { "s" });
     match error.kind() {

@@ -11,8 +11,8 @@ use crate::{
     settings::{ANNOTATION_PREFIX, Path, SettingsError},
 };
 
-/// Applies the object's annotations to the settings of each layer. Adds the steps of this work to `steps`. Returns
-/// violations for annotations that no layer knows, and for values that do not fit.
+/// Applies the object's annotations to the settings of each layer. Adds the number of steps of this work to `steps`.
+/// Returns a violation for each annotation whose setting no layer has, and for each value that does not fit its schema.
 pub(super) fn annotate<'a>(
     object: &Value,
     base: &mut PassLayer<'a>,

@@ -1,5 +1,5 @@
-//! Binds a stack of policies to settings and to facts of the cluster. The policies, settings, facts and the object
-//! determine an answer.
+//! Binds a stack of policies to settings and to facts of the cluster. The policies, the settings, the facts and the
+//! object together determine the answer.
 
 use std::{collections::BTreeSet, sync::Arc};
 

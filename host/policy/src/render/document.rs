@@ -48,7 +48,7 @@ pub struct Message {
 }
 
 impl Refused {
-    /// Converts a policy's refusal to this form.
+    /// Converts a policy's refusal for the document.
     pub fn of(refusal: &Refusal) -> Self {
         let message = |path: String, message: &str| Message { path, message: message.to_owned() };
         let messages = match refusal {
@@ -86,8 +86,8 @@ impl fmt::Display for Message {
 }
 
 impl Rendered {
-    /// Builds the document. The caller passes the status, and whether the plan's gates still hold back the first apply
-    /// (`is_gated`). If `is_gated` is false, the document contains no gates.
+    /// Builds the document. `is_gated` says whether the plan's gates still hold back the first apply. If `is_gated` is
+    /// false, the document contains no gates.
     pub fn document<'a>(&'a self, is_gated: bool, status: &'a Value) -> Document<'a> {
         Document {
             object: self.object.reference(),

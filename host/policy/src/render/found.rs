@@ -1,5 +1,5 @@
-//! Resolves a layer's needs in rounds. In each round, it checks the new needs, looks up their targets, and shows the
-//! results to the policy.
+//! Resolves a layer's needs in rounds. In each round, this module checks the new needs, looks up their targets, and
+//! shows the results to the policy.
 
 use std::collections::BTreeMap;
 
@@ -32,8 +32,8 @@ pub(crate) struct Asked {
 }
 
 impl View<'_> {
-    /// Begins a pass, asks the policy for needs until it has no new ones, and adds the answers to the subject's
-    /// `found`. Returns a refusal if the found objects exceed the limits of [`Load`].
+    /// Begins a pass, asks the policy for needs until the policy names no new need, and adds the answers to the
+    /// subject's `found`. Returns a refusal if the found objects exceed the limits of [`Load`].
     ///
     /// Fills `asked` also if the policy fails, so that the operator can watch the objects.
     pub(super) fn resolve(

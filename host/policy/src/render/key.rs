@@ -3,7 +3,7 @@
 use super::binding::Binding;
 use crate::{digest::Digest, settings::Effective};
 
-/// The key of a pass: everything that decides an answer before the first lookup.
+/// The key of a pass: all inputs that the policy has before the first lookup.
 pub(super) fn pass_key<'a>(
     binding: &Binding,
     settings: impl Iterator<Item = &'a Effective>,

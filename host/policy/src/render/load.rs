@@ -1,8 +1,9 @@
 //! Limits the size of the objects that a policy sees in addition to the primary object.
 //!
-//! The policy uses fuel to read these objects, which other users may have written. Too many bytes would use up the fuel
-//! in the middle of the pass, as if the policy were broken. So the host stops the pass first, and the primary object
-//! waits until the large object is smaller. At these limits, the default policies use two thirds of their fuel.
+//! The policy uses fuel to read these objects, which other users may have written. If the objects were too large, the
+//! policy would run out of fuel in the middle of the pass, as if the policy were broken. So the host stops the pass
+//! first, and the primary object waits until the large object is smaller. At these limits, the default policies use two
+//! thirds of their fuel.
 
 use serde_json::Value;
 

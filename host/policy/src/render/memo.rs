@@ -50,8 +50,8 @@ struct Entries {
 }
 
 impl Memo {
-    /// Creates a memo with a capacity of about this many bytes. If the memo is full, it removes the answers that were
-    /// not used for the longest time.
+    /// Creates a memo with a capacity of about this many bytes. If the memo is full, the memo removes the answers that
+    /// were not used for the longest time.
     pub fn new(bytes: usize) -> Self {
         Self { capacity: bytes, entries: Mutex::default() }
     }

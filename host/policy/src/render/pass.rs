@@ -102,8 +102,8 @@ impl Pass<'_> {
     }
 
     /// Returns the stored answer if the policy would give the same answer again. A policy computes its needs from the
-    /// object and from the found objects. So if the stored needs find the same objects as before, the policy has the
-    /// same needs and gives the same answer.
+    /// object and from the found objects. So if a lookup of the stored needs finds the same objects as before, the
+    /// policy has the same needs again and gives the same answer.
     fn recall(&self, memo: &Memo) -> (memo::MemoAnswer, bool) {
         let key = pass_key(self.binding, self.layers().map(|layer| &*layer.settings), self.text, self.applied);
         if let Some(remembered) = memo.pass(&key) {

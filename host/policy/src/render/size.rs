@@ -2,7 +2,8 @@
 //!
 //! In every pass, the policy must read its object, and the fuel of a pass is limited. An object that is too large would
 //! use up the fuel in the middle of the pass, as if the policy were broken. So the host checks the size first, and the
-//! user gets a message with the path, the size, the limit and a remedy. In addition, policies limit their own work.
+//! user gets a message with the path, the size, the limit and a remedy. Independently of this limit, policies limit
+//! their own work.
 
 use serde_json::{Value, json};
 
@@ -17,7 +18,7 @@ use crate::{
 const VALUES: usize = 40_000;
 /// The maximum number of fields of one JSON object within the object.
 const FIELDS: usize = 10_000;
-/// The minimum size, in bytes, of an object that a message names as large. Ordinary objects have a few kilobytes.
+/// The size in bytes from which a message calls an object large. Ordinary objects have a few kilobytes.
 const LARGE: usize = 64 << 10;
 
 /// Refuses an object that is too large, and names the largest part.
@@ -119,7 +120,7 @@ fn most_fields(value: &Value) -> usize {
     below.unwrap_or_default().max(fields(value))
 }
 
-/// Returns the first part with too many fields, and its path.
+/// Returns the first JSON object with too many fields, and its path.
 fn widest(value: &Value) -> Option<(Vec<PathStep>, &Value)> {
     if fields(value) > FIELDS {
         return Some((Vec::new(), value));
@@ -131,7 +132,7 @@ fn widest(value: &Value) -> Option<(Vec<PathStep>, &Value)> {
     })
 }
 
-/// Returns the innermost part that has more than half of the whole weight, and its path.
+/// Returns the innermost value that has more than half of the weight of the whole object, and its path.
 fn heaviest(object: &Value, weigh: fn(&Value) -> usize) -> (Vec<PathStep>, &Value) {
     let half = weigh(object) / 2;
     let (mut path, mut here) = (Vec::new(), object);

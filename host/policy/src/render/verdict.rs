@@ -28,8 +28,8 @@ pub enum Verdict {
 pub struct Planned {
     /// The stamped manifests in the policy's order, exactly as the host applies them.
     pub manifests: Vec<Value>,
-    /// The plan gates, which hold back the first apply. After one complete apply, the plan gates have no effect, unless
-    /// `gates_hold` is set.
+    /// The plan gates, which hold back the first apply. After one complete apply, the plan gates hold back nothing,
+    /// unless `gates_hold` is set.
     pub gates: Vec<Blocker>,
     /// The plan's mapping of variables.
     pub env: Vec<EnvVar>,

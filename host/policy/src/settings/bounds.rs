@@ -39,7 +39,7 @@ pub(super) fn located(path: &[&str]) -> String {
 }
 
 /// Returns how often a validator may check the values in a part of a schema. For `unevaluated…` keywords, the validator
-/// runs the other keywords of the part again to find the remaining values.
+/// checks all other keywords of the part again, to find the values that no keyword has checked.
 pub(super) fn times(part: &Map<String, Value>) -> usize {
     if part.contains_key("unevaluatedProperties") || part.contains_key("unevaluatedItems") { 3 } else { 1 }
 }
@@ -69,8 +69,8 @@ impl<'a> BoundsWalk<'a> {
         }
     }
 
-    /// Walks every field. Also treats plain data as a keyword if its field has the name of a keyword. So the walk may
-    /// refuse a valid schema, but misses no reference.
+    /// Walks every field. If a field in plain data has the name of a keyword, treats the field like the keyword. So the
+    /// walk may refuse a valid schema, but never overlooks a reference.
     fn fields(&mut self, fields: &'a Map<String, Value>, level: usize) -> Result<(), SchemaError> {
         for (name, value) in fields {
             self.path.push(name);

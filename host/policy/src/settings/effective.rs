@@ -1,4 +1,4 @@
-//! Effective settings. Each value has its source, the layer that set it.
+//! Effective settings. Each value has a source: the layer that set the value.
 
 use std::collections::BTreeMap;
 
@@ -74,7 +74,8 @@ impl Effective {
         self.given_one_by_one(|origin| matches!(origin, Origin::NamespacePolicy(_)))
     }
 
-    /// Returns each value whose origin `by` accepts, in the same form as [`Self::of_namespaces`].
+    /// Returns each value with an origin that the function `by` accepts. The result has the form of
+    /// [`Self::of_namespaces`].
     pub(crate) fn given_one_by_one(&self, by: fn(&Origin) -> bool) -> impl Iterator<Item = (&Path, &Source, Value)> {
         let given = self.sources.iter().filter(move |(_, source)| by(&source.origin));
         given.filter_map(|(path, source)| {

@@ -99,7 +99,7 @@ pub enum SchemaError {
         path: String,
     },
     /// The schema has too many patterns.
-    #[error("the settings schema has {count} patterns, at most {limit}: put equal ones into $defs")]
+    #[error("the settings schema has {count} patterns, at most {limit}: put equal patterns into $defs")]
     TooManyPatterns {
         /// The number of patterns.
         count: usize,

@@ -23,8 +23,8 @@ pub struct Layer {
 pub enum Content {
     /// A part of the object that the schema describes.
     Tree(Value),
-    /// Environment variables by name. The schema's `x-env` connects a variable with a setting. An empty variable is
-    /// treated as unset. Other variables are ignored.
+    /// Environment variables by name. The schema's `x-env` connects a variable with a setting. The host treats an empty
+    /// variable as unset, and ignores variables that no `x-env` names.
     Env(BTreeMap<String, String>),
 }
 
@@ -39,8 +39,8 @@ impl Layer {
         Self { origin, policy: Some(policy.into()), content: Content::Tree(tree) }
     }
 
-    /// Returns variables that no setting of these schemas uses, if a similar variable exists. Each variable is paired
-    /// with the similar name.
+    /// Returns variables that no setting of these schemas uses, if a setting uses a similar variable. Each entry
+    /// contains the unused name and the similar name.
     pub fn misspelt<'a>(&self, schemas: impl IntoIterator<Item = &'a Schema>) -> Vec<(&str, &'a str)> {
         let Content::Env(variables) = &self.content else { return Vec::new() };
         let schemas = schemas.into_iter();

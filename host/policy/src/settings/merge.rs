@@ -20,8 +20,8 @@ impl Merged {
         merged
     }
 
-    /// Merges a layer. Merges objects key by key. Any other value, including a list, replaces the weaker value. A
-    /// `null` is a value too, and resets the value of a weaker layer.
+    /// Merges a layer. Merges objects key by key. Any other value, including a list, replaces the value of a weaker
+    /// layer. A `null` also replaces it, so a `null` resets a setting.
     pub(super) fn tree(&mut self, layer: &Value, source: &Source) {
         overlay(&mut self.tree, layer, &Path::default(), &mut self.sources, source);
     }
@@ -70,8 +70,8 @@ fn overlay(base: &mut Value, layer: &Value, path: &Path, sources: &mut BTreeMap<
     }
 }
 
-/// Removes the sources of a setting and of all settings below it. The paths of these settings follow one another in the
-/// map.
+/// Removes the sources of a setting and of all settings below it. In the sorted map, the paths of these settings are
+/// adjacent.
 fn forget(path: &Path, sources: &mut BTreeMap<Path, Source>) {
     let below: Vec<Path> =
         sources.range(path..).map(|(other, _)| other).take_while(|other| path.covers(other)).cloned().collect();

@@ -21,9 +21,9 @@ const TEXTS: usize = 16 << 10;
 const COMPILED: usize = 2 << 20;
 /// The maximum size of one compiled pattern in bytes.
 pub(super) const PATTERN: usize = 384 << 10;
-/// The maximum size of the cache with which an engine speeds up the matches of one pattern, in bytes.
+/// The maximum size in bytes of the regex engine's cache for one pattern. The cache speeds up matches.
 const KEPT: usize = 32 << 10;
-/// The size of a compiled pattern, in bytes, for which matching one byte of text costs one step.
+/// If a compiled pattern has this size in bytes, matching one byte of text costs one step.
 const STEP: usize = 2 << 10;
 /// The size limits with which the host compiles a pattern, one after another. The first limit that suffices is the size
 /// of the pattern.

@@ -46,7 +46,7 @@ impl Schema {
     }
 
     /// Merges an object's annotations over the settings. Ignores annotations for settings that this schema does not
-    /// have, because they are for another layer. Also returns the steps of the work.
+    /// have, because they are for another layer. Also returns the number of steps of this work.
     pub(crate) fn annotated(
         &self,
         policy: &str,

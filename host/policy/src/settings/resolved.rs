@@ -10,8 +10,8 @@ use std::{
 
 use super::{Effective, Layer, Schema, SettingsErrors};
 
-/// The maximum number of results in the cache. A policy usually has only a few places with different settings. A policy
-/// for the whole cluster may have more such places.
+/// The maximum number of results in the cache. Usually only a few namespaces have different settings for one policy.
+/// For a policy of the whole cluster, more namespaces may have different settings.
 const KEPT: usize = 4;
 
 type Answer = Result<Arc<Effective>, SettingsErrors>;

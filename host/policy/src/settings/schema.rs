@@ -16,10 +16,11 @@ const SETTINGS: usize = 2_000;
 const DEPTH: usize = 16;
 /// The maximum number of schema parts whose references the host follows for one setting.
 const HOPS: usize = 16;
-/// The maximum number of schema parts that the host reads for one setting. Only the validator uses further parts.
+/// The maximum number of schema parts that the host reads for one setting. Beyond this number, only the validator reads
+/// the parts.
 const FACETS: usize = 256;
 
-/// A checked schema. Its defaults are valid by the schema itself.
+/// A checked schema. The defaults of the schema are valid by the schema.
 pub struct Schema {
     root: Value,
     defaults: Value,
@@ -34,8 +35,8 @@ impl std::fmt::Debug for Schema {
     }
 }
 
-/// Formats a validator's error. If the error is about a pattern, adds that the pattern may be too long, because the
-/// validator's message does not say so.
+/// Formats a validator's error. If the error is about a pattern, adds that the pattern may be too long. The validator's
+/// own message does not mention this cause.
 fn told(error: &jsonschema::ValidationError<'_>) -> String {
     let is_pattern = matches!(error.kind(), ValidationErrorKind::Format { format } if format == "regex");
     if !is_pattern {

@@ -10,7 +10,8 @@ use crate::{
     objections::{Objection, objections},
 };
 
-/// The maximum number of errors that are reported together. When these are corrected, the next ones are reported.
+/// The maximum number of errors in one report. When the user has corrected these errors, the next report contains the
+/// remaining errors.
 const TOLD: usize = 20;
 
 impl Schema {
@@ -34,8 +35,8 @@ impl Schema {
             };
             return unexpected.iter().map(|name| unknown(path.then(name), &remedy, settings)).collect();
         }
-        // If a schema accepts no fields, the validator reports the object as wrong, with the value of its first field.
-        // Report the names of the fields instead.
+        // If a schema accepts no fields, the validator's error contains only the value of the object's first field.
+        // Report the names of all fields of the object instead.
         if matches!(error.kind(), ValidationErrorKind::FalseSchema)
             && let Some(Value::Object(fields)) = settings.tree.pointer(error.instance_path().as_str())
             && fields.values().next() == Some(error.instance())

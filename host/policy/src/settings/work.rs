@@ -2,7 +2,8 @@
 //!
 //! A validator checks each value against every part of the schema that describes the value, and collects an error for
 //! each part. A long list in an annotation, with many rules for each item, can take too long and cause more errors than
-//! fit into memory. So this module first counts the validator's steps in the same order, and stops at a limit.
+//! fit into memory. So before a validation, this module counts the steps that the validator will take, and stops at a
+//! limit.
 
 use serde_json::{Map, Value};
 
@@ -22,7 +23,7 @@ pub(super) fn steps(schema: &Schema, settings: &Value) -> Option<usize> {
     Some(MOST - work.left)
 }
 
-/// The state of counting: the steps that remain.
+/// A count of the validator's steps that is in progress.
 struct Work<'a> {
     root: &'a Value,
     patterns: &'a Patterns,
@@ -69,7 +70,8 @@ impl Work<'_> {
             }),
             "patternProperties" => fields(part).try_for_each(|(pattern, part)| {
                 fields(value).try_for_each(|(name, value)| {
-                    // Count twice: a keyword such as `additionalProperties` in the same object matches the name again.
+                    // Count each match twice: a keyword such as `additionalProperties` in the same object matches the
+                    // name again.
                     self.take(self.patterns.steps(pattern, name).saturating_mul(2))?;
                     self.hold(value, part)
                 })

@@ -1,5 +1,6 @@
 //! A native policy for Widgets that reads its answers from the object. The policy returns `spec.plan` as its plan.
-//! `spec.planned` contains a plan as texts, so that the user's spec does not contain its values.
+//! `spec.planned` contains the manifests of a plan as texts. So the guard does not find the values of the plan in the
+//! user's spec.
 #![allow(dead_code, clippy::unnecessary_wraps, clippy::needless_pass_by_value)]
 
 use std::sync::Arc;
