@@ -3,8 +3,8 @@
 //!
 //! A field has a default here only if "unset" and "set to the default" mean the same. Some fields have no default,
 //! because an absent field has a meaning of its own. The value of an absent field then comes from an older alias, or
-//! from the cluster's settings. These fields are `config.reasoningLoopMaxSteps`, `config.memory.type` and
-//! `telemetry.enabled`.
+//! from the cluster's settings. The fields without a default are `config.reasoningLoopMaxSteps`, `config.memory.type`
+//! and `telemetry.enabled`.
 //!
 //! `replicas` has a default in the CRD only, because `kubectl scale` needs a number. The API server also sets this
 //! default in objects that were stored before the CRD had it. So on a cluster, the Deployment always gets a number,

@@ -6,8 +6,8 @@
 //! comments become the descriptions that `kubectl explain` shows. Unknown fields are ignored. Large sub-objects of
 //! Kubernetes itself (`podSpec`, `resources`, `securityContext` …) stay raw JSON, so that no field of the user is lost.
 //!
-//! The policies decide how a field affects the workload. Some fields are older names of another field. Their
-//! descriptions start with `Deprecated`. Policies use the value of such a field, and warn the user.
+//! The policies decide how a field affects the workload. Some fields are older names of another field. The description
+//! of an older field starts with `Deprecated`. Policies use the value of an older field, and warn the user.
 // `kubectl explain` prints descriptions as plain text, so URLs in them have no markup.
 #![allow(rustdoc::bare_urls, rustdoc::invalid_html_tags)]
 // `kubectl explain` prints doc comments as plain text, so names in them have no backticks.
@@ -49,7 +49,7 @@ pub use status::{Condition, DeploymentStatus, NOT_OBSERVED, Phase, PolicyStatus,
 
 /// The API group of the KAOS kinds.
 pub const GROUP: &str = "kaos.tools";
-/// The one version that is served and stored.
+/// The only version of the KAOS kinds. The API server serves and stores this version.
 pub const VERSION: &str = "v1alpha1";
-/// The `apiVersion` of every object of these kinds.
+/// The `apiVersion` of every object of the KAOS kinds.
 pub const API_VERSION: &str = "kaos.tools/v1alpha1";

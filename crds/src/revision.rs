@@ -186,8 +186,8 @@ impl RevisionState {
         }
     }
 
-    /// Returns whether the revision passed the gate and has the rights it needs. Such a revision serves, unless it is
-    /// in conflict with another revision.
+    /// Returns whether the revision passed the gate, and the operator has the rights for its claims. Such a revision
+    /// serves, unless it is in conflict with another revision.
     pub fn is_let_in(self) -> bool {
         matches!(self, Self::Active | Self::Conflict)
     }

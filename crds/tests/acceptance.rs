@@ -49,7 +49,8 @@ fn as_json_schema(node: &mut Value) {
     }
 }
 
-/// Returns the object without null fields that are not nullable. The API server drops such fields, and sets defaults.
+/// Returns the object without null fields that are not nullable. The API server drops null fields that are not
+/// nullable, and sets defaults.
 fn stored(definitions: &[Definition], object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(of) = definitions.iter().find(|of| object["kind"] == of.kind.as_str()) {

@@ -1,4 +1,4 @@
-//! Tests of the definitions and of the objects that they accept.
+//! Tests the CustomResourceDefinitions, and which objects the definitions accept.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
 
 mod acceptance;

@@ -1,4 +1,4 @@
-//! The trait [`Decode`] and its entry point.
+//! The trait [`Decode`], and the function that decodes a value.
 
 use crate::Error;
 use serde_json::Value;

@@ -1,4 +1,5 @@
-//! The functions that derived code calls. These functions read the fields of a struct, and find the variant of an enum.
+//! The functions that generated code of `#[derive(Decode)]` calls. These functions read the fields of a struct, and
+//! find the variant of an enum.
 
 use crate::{Decode, Error};
 use alloc::{borrow::ToOwned, string::String};
@@ -50,11 +51,11 @@ impl<'a> Fields<'a> {
         self.set(name, &mut field).map(|()| field)
     }
 
-    /// Decodes the field `name` into `place`, if it is present.
+    /// Decodes the field `name` into `target`, if the field is present.
     #[inline(never)]
-    pub fn set<T: Decode>(self, name: &str, place: &mut T) -> Result<(), Error> {
+    pub fn set<T: Decode>(self, name: &str, target: &mut T) -> Result<(), Error> {
         if let Some(value) = self.find(name) {
-            *place = T::decode(value).map_err(|error| error.in_member(name))?;
+            *target = T::decode(value).map_err(|error| error.in_member(name))?;
         }
         Ok(())
     }

@@ -1,8 +1,9 @@
 //! Decodes JSON values to typed structs, with the exact path in every error.
 //!
-//! A serde visitor adds kilobytes to a Wasm component for each struct. Here, code that does not depend on the type
-//! exists once, and `#[derive(Decode)]` adds one call for each field. The derive reads serde's own attributes. So a
-//! type declares its names and defaults only once, even if the type is also serialized or has a schema.
+//! A serde visitor adds kilobytes to a Wasm component for each struct. In this crate, code that does not depend on the
+//! type exists only once, and `#[derive(Decode)]` adds one call for each field. The derive reads serde's own
+//! attributes. So a type declares its names and defaults only once, even if the type is also serialized or has a
+//! schema.
 //!
 //! A null in a struct is treated as absent, as on an API server. Unknown fields are ignored, unless
 //! `deny_unknown_fields` is set.

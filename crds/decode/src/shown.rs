@@ -27,7 +27,7 @@ pub fn shown(text: &str, most: usize) -> String {
     shown
 }
 
-/// Characters that join other characters, change the direction of text, or have no width.
+/// Returns whether a character joins other characters, changes the direction of text, or has no width.
 const fn is_hidden(c: char) -> bool {
     matches!(
         c,

@@ -59,7 +59,7 @@ macro_rules! whole_numbers {
         impl Decode for $number {
             fn decode(value: &Value) -> Result<Self, Error> {
                 let number = within(value, <$number>::MIN.into(), <$number>::MAX.into())?;
-                // The check above ensures that the value fits into the type.
+                // After the check above, `number` fits into the type.
                 Ok(number.try_into().unwrap_or_default())
             }
         }

@@ -44,7 +44,7 @@ impl Part {
     }
 
     /// Returns the selected part of a value, if any. If no path expects the value's JSON type, returns the whole value,
-    /// so that the reader sees it. Sorts the selected texts of a list, and removes duplicates.
+    /// so that the reader sees the unexpected type. Sorts the selected texts of a list, and removes duplicates.
     pub(crate) fn of(&self, value: &Value) -> Option<Value> {
         match value {
             _ if self.whole => Some(value.clone()),

@@ -30,8 +30,8 @@ pub fn canonical(text: &str) -> Option<String> {
     }
 }
 
-/// Removes trailing zeros from a number, and makes the exponent a multiple of three. The reason is that suffixes stand
-/// for powers of one thousand.
+/// Removes trailing zeros from a number, and makes the exponent a multiple of three, because suffixes stand for powers
+/// of one thousand.
 fn by_thousands(mut mantissa: i128, mut exponent: i32) -> Option<(i128, i32)> {
     while mantissa % 10 == 0 {
         mantissa /= 10;

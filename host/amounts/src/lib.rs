@@ -11,7 +11,7 @@ use parts::{Parts, Scale};
 pub const UNIT: i128 = 1_000_000_000;
 
 /// Returns an amount in billionths, rounded away from zero as an API server does. Returns the largest `i128` if the
-/// amount does not fit, and `None` if the text is not an amount.
+/// amount is larger than any `i128`, and `None` if the text is not an amount.
 pub fn nanos(text: &str) -> Option<i128> {
     let Parts { is_negative, whole, fraction, scale } = Parts::of(text)?;
     let amount = scaled(whole, fraction.trim_end_matches('0'), scale);
@@ -29,7 +29,7 @@ pub fn compare(one: &str, other: &str) -> Option<std::cmp::Ordering> {
     Some(nanos(one)?.cmp(&nanos(other)?))
 }
 
-/// Returns `whole.fraction` times its scale, in billionths.
+/// Returns the number `whole.fraction` times `scale`, in billionths.
 fn scaled(whole: &str, fraction: &str, scale: Scale) -> i128 {
     let digits = format!("{whole}{fraction}");
     let digits = digits.trim_start_matches('0');

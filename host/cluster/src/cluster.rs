@@ -75,8 +75,7 @@ impl Builder {
         self
     }
 
-    /// Sets the number of Events that the cluster keeps. If there are more Events, the controllers delete the oldest
-    /// ones.
+    /// Sets the number of Events that the cluster keeps. Above this number, the controllers delete the oldest Events.
     #[must_use]
     pub fn events(mut self, most: usize) -> Self {
         self.events = most;
@@ -279,8 +278,8 @@ impl Cluster {
         state.store.put(&GroupResource::new(group, plural), &key, object)
     }
 
-    /// Waits until the controllers have no work left now. Does not wait for timers, such as a pod that becomes ready
-    /// later.
+    /// Waits until the controllers have done all work that is due now. Does not wait for timers, such as a pod that
+    /// becomes ready later.
     pub async fn settled(&self) {
         let mut settled = self.0.settled.subscribe();
         settled.reaches(self.revision()).await;

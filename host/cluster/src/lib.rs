@@ -1,8 +1,8 @@
 //! An embedded cluster: an in-memory Kubernetes API server with the few controllers that an operator needs.
 //!
 //! **Do not use this cluster in production.** The cluster persists no data, has no protection and omits most of
-//! Kubernetes. Its purpose is fast deterministic tests, and demonstrations on a laptop. Tests compare the cluster's
-//! answers with recordings from a real server (`tests/recorded`).
+//! Kubernetes. The purpose of the cluster is fast deterministic tests, and demonstrations on a laptop. Tests compare
+//! the cluster's answers with recordings from a real server (`tests/recorded`).
 //!
 //! ```no_run
 //! # async fn example() -> std::io::Result<()> {

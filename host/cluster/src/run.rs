@@ -35,7 +35,7 @@ async fn work(inner: Weak<Inner>, mut changed: signal::Receiver, poke: Arc<Notif
     }
 }
 
-/// Runs the controllers until they have no work left now.
+/// Runs the controllers until they have done all work that is due now.
 fn step(cluster: &Inner) -> Option<tokio::time::Instant> {
     let fates = lock(&cluster.fates).clone();
     let moment = Moment { now: cluster.clock.now(), instant: tokio::time::Instant::now(), fates: &fates };

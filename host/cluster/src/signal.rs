@@ -1,6 +1,6 @@
 //! A number that only rises, and tasks that wait for its rise. The tasks wake in the order of their arrival.
 //!
-//! Tokio's watch channel would wake waiting tasks in random order, and then no test could repeat a run.
+//! Tokio's watch channel would wake waiting tasks in random order, so no test could repeat a run.
 
 use std::sync::{
     Arc,

@@ -4,7 +4,7 @@
 use std::{error::Error, iter::successors};
 
 /// Text in the server's message if an applied manifest contains an unknown field or a value of a wrong type. The server
-/// then answers 500, although the same manifest will fail again.
+/// answers 500 with this text, although the same manifest will fail again.
 const MISFIT: &str = "failed to create typed patch object";
 
 /// Returns whether the server's message reports an applied manifest that does not fit the schema.

@@ -44,7 +44,7 @@ pub struct NewEvent<'a> {
     pub note: &'a str,
 }
 
-/// How a writer handles an Event that repeats an earlier one.
+/// How a writer handles an Event that repeats an earlier Event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repeat {
     /// Writes nothing. Two Events are repetitions if their object, reason and note are equal.

@@ -1,4 +1,4 @@
-//! SHA-256 digests, and the canonical form of JSON for them.
+//! SHA-256 digests, and the canonical form of JSON from which they are computed.
 
 use std::{fmt, io, str::FromStr};
 
@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize, de::Error as _};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-/// A SHA-256 digest. Its text form is `sha256:` and 64 hex digits. The parser also accepts the digits without the
-/// prefix.
+/// A SHA-256 digest. The text form of a digest is `sha256:` and 64 hex digits. The parser also accepts the digits
+/// without the prefix.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 

@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::{resource_type::ResourceType, target::Target};
 
-/// The maximum size, as JSON, of all objects that one policy sees in a pass, in bytes. If the objects are larger, the
-/// pass waits until their size is below the limit.
+/// The maximum size in bytes, as JSON, of all objects together that one policy sees in a pass. If the objects are
+/// larger, the pass waits until their size is below the limit.
 pub const MOST: usize = 4 << 20;
-/// The maximum size, as JSON, of all objects that one pass reads to find fields for its policies, in bytes.
+/// The maximum size in bytes, as JSON, of all objects together that one pass reads to find fields for its policies.
 pub const MOST_READ: usize = 64 << 20;
 
 /// Answers lookups from the state of a cluster, or from objects in files.
@@ -22,7 +22,7 @@ pub trait Lookup {
     fn look_up(&self, target: &Target) -> Sighting;
 
     /// Looks up fields of a target, as in [`look_up`](Self::look_up). `room` is the number of bytes that the pass may
-    /// still read to find fields. If these bytes do not suffice, sets `room` to 0.
+    /// still read to find fields. If the lookup needs more bytes, it sets `room` to 0.
     fn look_up_fields(&self, target: &Target, fields: &Fields, room: &mut usize) -> Sighting {
         let _ = room;
         match self.look_up(target) {

@@ -7,7 +7,7 @@ pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// The value of [`MANAGED_BY`]. This name is also the operator's field manager.
 pub const MANAGER: &str = "kaos-operator";
 
-/// The annotation that `kubectl apply` writes. It contains a copy of the whole applied object.
+/// The annotation that `kubectl apply` writes. The annotation contains a copy of the whole applied object.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// Returns the owner references of an object.

@@ -29,8 +29,8 @@ pub struct Cache {
 
 impl Cache {
     /// Opens the cache in a directory, and creates the directory if it is missing. Only this user may read and write
-    /// the directory and its key. Otherwise another user could replace an entry, and this program would run that user's
-    /// code.
+    /// the directory and its key. If another user could write them, this user could replace an entry, and this program
+    /// would run the replaced code.
     pub fn open(directory: PathBuf) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
         private(&fs::metadata(&directory)?)?;
@@ -103,7 +103,7 @@ fn if_there<T>(done: io::Result<T>) -> io::Result<Option<T>> {
 const KEY_FILE: &str = "key";
 
 /// Returns the key of a directory, and creates the key if it is missing. If two processes create a key at the same
-/// time, both use the key that was created first.
+/// time, both processes use the first key.
 fn key(directory: &Path) -> io::Result<[u8; KEY]> {
     let path = directory.join(KEY_FILE);
     if !path.exists() {

@@ -1,7 +1,7 @@
 //! Code that implements the contract.
 //!
-//! There are two forms: a component in a sandbox ([`crate::engine`]), and functions of this process ([`Native`]). Tests
-//! and benches run both forms through the code of one pass.
+//! The code has one of two forms: a component in a sandbox ([`crate::engine`]), and functions of this process
+//! ([`Native`]). Tests and benches run both forms through the code of one pass.
 
 use crate::{
     contract::{Descriptor, EnvVar, Found, Need, Observation, Plan, Refusal, Report, Subject},
@@ -51,9 +51,9 @@ pub trait Sandbox {
     fn describe(&mut self) -> Result<Descriptor, Failure>;
     /// Begins the pass over an object. All later calls concern this object.
     fn begin(&mut self, subject: &Subject) -> Result<(), Failure>;
-    /// Adds found objects to the subject, and asks the policy for the objects that it must see.
+    /// Adds found objects to the subject, and asks the policy for its needs.
     fn needs(&mut self, found: &[Found]) -> Result<Vec<Need>, Failure>;
-    /// Asks the policy for its env mapping. `base` is the mapping of the layer below.
+    /// Asks the policy for its mapping of environment variables. `base` is the mapping of the layer below.
     fn map_env(&mut self, base: Vec<EnvVar>) -> Result<Result<Vec<EnvVar>, Refusal>, Failure>;
     /// Asks the policy for its plan.
     fn translate(&mut self, env: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure>;

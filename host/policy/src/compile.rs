@@ -46,7 +46,7 @@ pub struct Compilation {
     pub code: Vec<u8>,
 }
 
-/// The compile step: inspects a component and compiles it if it fits the contract.
+/// The compile step: inspects a component, and compiles a component that fits the contract.
 pub trait Compile: Send + Sync {
     /// Inspects and compiles a component.
     fn compile(&self, order: &Order<'_>) -> Result<Compilation, CompileError>;
@@ -88,9 +88,9 @@ pub enum CompileError {
         limit: u64,
     },
     /// The caller no longer needs the result: the ConfigMap is gone, or another check has priority.
-    #[error("the check was stopped, since its result is not needed any more or another check goes first")]
+    #[error("the operator stopped the check, since its result is not needed any more or another check goes first")]
     Unwanted,
-    /// Another process killed the compiler. This error says nothing about the component.
+    /// Another process killed the compiler. The component may be valid.
     #[error("another process killed the compile child, most likely because the machine is short of memory")]
     Killed,
     /// The child process could not be started or failed to set its limits.
@@ -105,7 +105,8 @@ impl CompileError {
     }
 }
 
-/// Inspects and compiles in this process, without limits. Use it only for components of this build, and for tests.
+/// Inspects and compiles in this process, without limits. Use this compiler only for components of this build, and for
+/// tests.
 #[derive(Debug)]
 pub struct InProcessCompiler(pub Engine);
 

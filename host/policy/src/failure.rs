@@ -58,7 +58,7 @@ impl Verb {
 /// A reason why a policy gave no valid answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// The code trapped: a panic, an access outside its memory, or too deep a recursion.
+    /// The code trapped, for example because of a panic, an access outside its memory, or a recursion that is too deep.
     #[error("{verb} trapped: {reason}")]
     Trap {
         /// The function that was running.
@@ -103,7 +103,7 @@ pub enum Failure {
     NotJson {
         /// The function that answered.
         verb: Verb,
-        /// The part of the answer.
+        /// The part of the answer that is not JSON.
         what: String,
         /// The parser's message.
         reason: String,
@@ -136,7 +136,7 @@ pub enum Failure {
     /// The guard rejected the answer.
     #[error("the guard rejected the answer: {}", list(.0))]
     Guard(Vec<Breach>),
-    /// The policy is an overlay and has no such function.
+    /// The policy is an overlay, and overlays do not have this function.
     #[error("{verb} is not a function of an environment overlay")]
     NotOfThisWorld {
         /// The function that the overlay does not have.
@@ -166,7 +166,7 @@ impl Failure {
         "NotOfThisWorld",
     ];
 
-    /// Returns whether the failure has nothing to do with the object or the policy: no sandbox or no processor was
+    /// Returns whether neither the object nor the policy caused the failure, because no sandbox or no processor was
     /// free.
     pub fn says_nothing_of_the_object(&self) -> bool {
         matches!(self, Self::Sandbox(_) | Self::Stalled { .. })

@@ -109,7 +109,10 @@ mod tests {
     #[test]
     fn values_are_counted_and_not_their_bytes() {
         let small = list(r#"{"":0}"#, VALUES / 2);
-        assert!(!is_bounded(once(small.as_str())), "an object and a number for each item, and the list");
+        assert!(
+            !is_bounded(once(small.as_str())),
+            "each item counts as an object and a number, and the list counts too"
+        );
         assert!(is_bounded(once(list(r#"{"":0}"#, VALUES / 2 - 1).as_str())));
         let long = format!("\"{}\"", "[0],{}".repeat(VALUES));
         assert!(is_bounded(once(long.as_str())), "a text is one value, whatever its content");
@@ -124,6 +127,6 @@ mod tests {
         let cut_off = list("0", VALUES + 1).replace(']', "");
         assert!(!is_bounded(once(cut_off.as_str())));
         let deep = "[".repeat(2 * VALUES);
-        assert!(is_bounded(once(deep.as_str())), "the parser stops at its depth limit");
+        assert!(is_bounded(once(deep.as_str())), "the parser stops at its limit of nested levels");
     }
 }

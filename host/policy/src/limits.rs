@@ -47,7 +47,7 @@ impl Limits {
     }
 
     /// Returns a sentence for each limit that exceeds the ceiling, for the author of `policy.yaml`. The ceiling
-    /// replaces such a limit.
+    /// replaces a limit that exceeds it.
     pub(crate) fn above(&self, ceiling: &Self) -> Vec<String> {
         let number =
             |own: usize, most: usize, shown: fn(usize) -> String| (own > most).then(|| (shown(own), shown(most)));

@@ -69,7 +69,7 @@ pub struct Scope {
     pub pinned: bool,
 }
 
-/// Permissions that policies do not have by default. `policy.yaml` lists them.
+/// Permissions for actions that the guard forbids to a policy by default. `policy.yaml` lists them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Grants {
@@ -207,7 +207,7 @@ fn told(error: &serde_saphyr::Error, place: &str) -> String {
     let why = match breach {
         BudgetBreach::Anchors { .. } => "anchors (`&`) are not supported: write repeated values in full".to_owned(),
         BudgetBreach::Nodes { .. } => format!(
-            "more than {NODES} keys and values: settings are values; put long lists into ConfigMaps that a policy reads"
+            "more than {NODES} keys and values: settings are for single values; put long lists into ConfigMaps that a policy reads"
         ),
         _ => return yaml::told(error, 0),
     };

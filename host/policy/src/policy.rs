@@ -141,7 +141,7 @@ impl Policy {
 }
 
 /// The policies that answer for an object: one policy that translates, and the overlays over its env mapping, the
-/// lowest first. A pass keeps its stack until the end, also if a swap happens during the pass.
+/// lowest first. A pass keeps its stack until the end of the pass, also if a swap happens during the pass.
 #[derive(Debug, Clone)]
 pub struct Stack {
     base: Arc<Policy>,
@@ -152,9 +152,9 @@ pub struct Stack {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StackError {
     /// The base is an overlay, which cannot translate.
-    #[error("{0} is an environment overlay: it needs a policy to overlay")]
+    #[error("{0} is an environment overlay, which needs a policy below it")]
     BaseIsOverlay(PolicyId),
-    /// A complete policy is used as an overlay. Such an overlay would hide the policy below it.
+    /// A complete policy is used as an overlay. A complete policy as an overlay would hide the policy below it.
     #[error("{0} is a whole policy: only an environment overlay can be added to another policy")]
     OverlayIsPolicy(PolicyId),
     /// Two layers have the same name, so the host could not distinguish their needs and settings.

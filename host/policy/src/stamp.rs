@@ -16,8 +16,8 @@ use crate::{
 pub const APPLIED_DIGEST: &str = "kaos.tools/applied-digest";
 /// The annotation of every pod template with its hash. Kubernetes restarts the pods only if this hash changes.
 pub const POD_SPEC_HASH: &str = "kaos.tools/pod-spec-hash";
-/// The annotation of a child whose pod template keeps an older hash. An earlier operator computed the older hash, and
-/// the template differs only in its hash. The annotation contains the new hash.
+/// The annotation of a child whose pod template keeps an older hash. An earlier operator computed the older hash for
+/// the same template. The annotation contains the new hash.
 pub const HASH_STANDS_FOR: &str = "kaos.tools/pod-spec-hash-stands-for";
 /// The annotation of an object that says who sets the replicas of its workloads. With the value `external`, another
 /// client sets the replicas.

@@ -14,8 +14,8 @@ pub fn told(error: &Error, lines_before: usize) -> String {
     })
 }
 
-/// Returns whether a text is not valid YAML. Other errors are about valid YAML that the parser does not accept: a
-/// duplicate field, or aliases without end.
+/// Returns whether a text is not valid YAML. Returns `false` for valid YAML that the parser does not accept, such as a
+/// duplicate field or aliases without end.
 pub fn is_syntax(error: &Error) -> bool {
     let mut error = error.without_snippet();
     while let Error::AliasError { error: inner, .. } = error {

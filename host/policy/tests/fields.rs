@@ -1,4 +1,4 @@
-//! Tests needs that name fields: the policy sees only these fields.
+//! Tests needs that name fields: the policy sees only the named fields.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;

@@ -169,7 +169,7 @@ fn a_forbidden_privilege_is_reported_to_the_user_who_asked_for_it() {
             && message.contains("pods that have the privilege keep running until then"),
         "{message}"
     );
-    // If the policy itself adds privileges, the policy's author must correct them.
+    // If the policy itself adds privileges, the author of the policy must correct the policy.
     let plan = json!([deployment(pod(json!({"hostNetwork": true})))]);
     assert_eq!(rules(&planned("{}", &[], &plan, json!({}), UserPrivileges::Forbidden)), [Rule::NoPrivilege]);
 }

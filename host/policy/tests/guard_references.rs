@@ -1,5 +1,5 @@
-//! Tests Secrets and PersistentVolumeClaims that a plan uses although no pod names them. The plan refers to them in
-//! data sources, or in the ServiceAccount of its pods.
+//! Tests Secrets and PersistentVolumeClaims that a plan uses although no pod names them. The plan refers to these
+//! objects in data sources, or in the ServiceAccount of its pods.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::needless_pass_by_value)]
 
 use crate::widget::{deployment, planned, rules};

@@ -171,14 +171,15 @@ fn a_claim_on_a_kind_that_is_served_in_other_capitals_is_refused() {
     assert!(beside("Widget").is_ok());
     let error = beside("WidGet").unwrap_err();
     assert_eq!((error.step(), error.reason(), error.is_lasting()), (Step::Describe, "BadDescription", true));
-    let told = "claims[0].primary names example.com/v1 Widget, but the cluster serves WidGet: write the kind like this";
+    let told =
+        "claims[0].primary names example.com/v1 Widget, but the cluster serves WidGet: spell the kind like the cluster";
     assert_eq!(error.to_string(), told);
 }
 
 #[test]
 fn a_policy_that_never_plans_is_refused() {
     let Err(error @ LoadError::NoPlan { .. }) = load(hostile("refuses everything")) else { panic!() };
-    let told = "no sample of Widget ends in a plan; the last one was refused: Unsupported: no";
+    let told = "no sample of Widget ends in a plan; the policy refused the last sample: Unsupported: no";
     assert_eq!(error.to_string(), told);
 }
 

@@ -1,4 +1,4 @@
-//! Tests bytes that are not a policy. Each defect has its own error, and is found before compilation.
+//! Tests bytes that are not a policy. Each defect has its own error, and the host finds the defect before compilation.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::io::Write;

@@ -17,7 +17,7 @@ pub fn decode(input: TokenStream) -> TokenStream {
     expand::expand(input, &quote!(::kaos_decode))
 }
 
-/// Like [`macro@Decode`], for crates that depend only on the policy SDK.
+/// Implements the same trait as [`macro@Decode`], for crates that depend only on the policy SDK.
 #[proc_macro_derive(SdkDecode, attributes(serde))]
 pub fn sdk_decode(input: TokenStream) -> TokenStream {
     expand::expand(input, &quote!(::kaos_policy_sdk::decode))

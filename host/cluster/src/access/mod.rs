@@ -63,7 +63,7 @@ impl Access {
         }
     }
 
-    /// Returns the result of an access review: whether the user may send this request.
+    /// Returns the result of an access review: whether the user may send the request that the attributes describe.
     pub(crate) fn review(&self, user: &str, attributes: &Value, store: &Store) -> bool {
         let text = |field: &str| attributes[field].as_str().unwrap_or_default().to_owned();
         let verbs = [

@@ -76,7 +76,7 @@ pub(super) fn insert(state: &mut State, request: &Request<'_>, mut object: Value
     }
     if resource.family == Family::Custom {
         // A real server applies defaults to each object that it reads from storage. So the new object gets the default
-        // status. The status that the client sent was removed before.
+        // status. An earlier step removed the status that the client sent.
         schema::defaults::fill(&mut object, &resource.node);
     }
     Ok(state.store.put(&resource.storage(), &key, object))

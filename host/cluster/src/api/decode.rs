@@ -40,7 +40,7 @@ pub(super) fn parse(request: &Request<'_>) -> Result<Value, ApiError> {
     }
 }
 
-/// Decodes an object of the request's resource. Checks its kind, name and namespace.
+/// Decodes an object of the request's resource. Checks the kind, the name and the namespace of the object.
 pub(super) fn object(request: &Request<'_>) -> Result<Value, ApiError> {
     let mut value = parse(request)?;
     identity(request, &mut value)?;

@@ -47,8 +47,8 @@ pub(super) fn patch(state: &mut State, request: &Request<'_>) -> Result<Answer, 
     if !new["metadata"].is_object() {
         return Err(ApiError::bad_request("the patch leaves no metadata"));
     }
-    // Only a `resourceVersion` in the patch is a precondition. So if the patch has none, remove the stored object's
-    // `resourceVersion` from the result.
+    // Only a `resourceVersion` in the patch is a precondition. So if the patch has no `resourceVersion`, remove the
+    // stored object's `resourceVersion` from the result.
     if body["metadata"]["resourceVersion"].is_null() && form != "application/json-patch+json" {
         write::put(&mut new["metadata"], "resourceVersion", None);
     }

@@ -64,7 +64,8 @@ pub(crate) fn present(resource: &Resource, object: &Arc<Value>) -> Arc<Value> {
             }
             let mut object = (**object).clone();
             object["apiVersion"] = json!(resource.api_version());
-            // The definition may have changed after the last write of the object.
+            // Remove fields that the definition no longer has: the definition may have changed after the last write of
+            // the object.
             schema::prune::prune(&mut object, &resource.node);
             schema::defaults::fill(&mut object, &resource.node);
             Arc::new(object)
@@ -73,7 +74,8 @@ pub(crate) fn present(resource: &Resource, object: &Arc<Value>) -> Arc<Value> {
     }
 }
 
-/// Returns the object in the shape of the requested group, because field selectors use this shape's field names.
+/// Returns the object in the shape of the requested API group, because field selectors use the field names of this
+/// shape.
 pub(super) fn in_shape<'a>(resource: &Resource, object: &'a Value) -> Cow<'a, Value> {
     if resource.family == Family::NewEvent {
         Cow::Owned(kinds::event_from_stored(object))

@@ -48,7 +48,7 @@ impl Request<'_> {
         }
     }
 
-    /// Returns this request in the form that access rules read, with another verb.
+    /// Returns this request, but with the given verb, in the form that access rules read.
     pub(super) fn attempt(&self, verb: Verb) -> Attempt {
         Attempt {
             user: self.call.user.clone(),

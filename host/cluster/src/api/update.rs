@@ -90,7 +90,7 @@ pub(super) fn check_preconditions(resource: &Resource, old: &Value, new: &Value)
 }
 
 /// Updates an object for a controller. `change` edits a copy. Handles field managers, the generation and unchanged
-/// objects in the same way as for clients. Most calls change nothing and return early.
+/// objects in the same way as for an update by a client. Most calls change nothing and return early.
 pub(crate) fn controller_update(
     state: &mut State,
     resource: &Resource,

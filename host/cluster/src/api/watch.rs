@@ -69,7 +69,8 @@ impl Watch {
             (true, true) => "MODIFIED",
             (true, false) => "DELETED",
         };
-        // The object no longer matches the selectors. Send its old state, with the revision of the change.
+        // The object no longer matches the selectors. Send the old state of the object, with the revision of the
+        // change.
         let object = match (kind, &change.before) {
             ("DELETED", Some(before)) if !change.deleted => {
                 let mut object = (**before).clone();

@@ -1,4 +1,4 @@
-//! Merges an applied object into the live one, field by field and item by item.
+//! Merges an applied object into the live object, field by field and item by item.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ fn join(live: Option<&Value>, applied: Option<&Value>, node: &Node) -> Option<Va
 }
 
 /// Merges the items of two lists, in the order of the applied list. Items that are only in the live list keep their
-/// position among the others.
+/// position among the other items.
 fn items(left: &[Value], right: &[Value], list: &List) -> Vec<Value> {
     let step = |item: &Value| element::item(item, list).ok();
     let left_steps: Vec<Option<String>> = left.iter().map(step).collect();

@@ -10,7 +10,7 @@ pub(super) enum Kind<'a> {
     Leaf,
 }
 
-/// Returns the kind of a value. If the schema allows any value, the value itself decides.
+/// Returns the kind of a value. If the schema allows any value, the type of the value decides.
 pub(super) fn kind_of<'a>(node: &'a Node, value: Option<&Value>) -> Kind<'a> {
     match &node.shape {
         Shape::Map(fields) => Kind::Map(fields.atomic),

@@ -57,7 +57,7 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) {
     });
 }
 
-/// Returns the number of pods that the pods' controllers want.
+/// Returns how many pods the controllers of these pods want in total.
 fn expected(state: &State, found: &[Arc<Value>]) -> i64 {
     let mut owners: Vec<(String, i64)> = found.iter().filter_map(|pod| wanted(state, pod)).collect();
     owners.sort();

@@ -1,4 +1,4 @@
-//! Deployments: creates one `ReplicaSet` for each template, moves the pods from old sets to the new one, and reports
+//! Deployments: creates one `ReplicaSet` for each template, moves the pods from old sets to the new set, and reports
 //! the progress in the status.
 
 use std::{sync::Arc, time::Duration};
@@ -117,7 +117,7 @@ fn next_revision(old: &[Arc<Value>]) -> i64 {
     old.iter().map(|set| revision(set)).max().unwrap_or_default() + 1
 }
 
-/// Sets the newest revision number on a set whose template is used again.
+/// Gives the newest revision number to an old set whose template the Deployment uses again.
 fn adopt_revision(state: &mut State, set: &Arc<Value>, old: &[Arc<Value>], moment: &Moment<'_>) {
     let next = next_revision(old);
     if revision(set) >= next {

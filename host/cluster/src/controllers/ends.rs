@@ -19,7 +19,7 @@ pub(super) fn is_over(pod: &Value) -> bool {
     matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"))
 }
 
-/// Runs a pod and ends it. Returns the time until its end.
+/// Runs a pod of a Job, and ends the pod. Returns the time until the end of the pod.
 pub(super) fn sync(
     state: &mut State,
     resource: &Resource,

@@ -1,5 +1,5 @@
 //! Events: deletes each Event one hour after its last occurrence, the default of the API server's `--event-ttl`. If
-//! there are too many Events, deletes the oldest Events earlier, because this cluster keeps them in memory and not on
+//! there are too many Events, deletes the oldest Events earlier, because this cluster keeps Events in memory and not on
 //! disk.
 
 use std::time::Duration;

@@ -100,7 +100,7 @@ impl Controllers {
         Self { all, away: BTreeMap::new(), queue: BTreeSet::new(), timers: BTreeMap::new() }
     }
 
-    /// Runs until no work is left now. Returns the time at which the next timer is due.
+    /// Runs the controllers until all work that is due now is done. Returns the time at which the next timer is due.
     pub(crate) fn run(&mut self, state: &mut State, moment: &Moment<'_>) -> Option<Instant> {
         while let Some(due) = self.timers.first_entry().filter(|due| *due.key() <= moment.instant) {
             self.queue.extend(due.remove());

@@ -48,7 +48,7 @@ pub(super) fn is_controlled_by(object: &Value, uid: &str) -> bool {
     controller(object).is_some_and(|owner| owner["uid"] == *uid)
 }
 
-/// Returns the objects of a type in a namespace that an owner controls.
+/// Returns the objects that an owner controls, of one type and in one namespace.
 pub(super) fn controlled(state: &State, resource: &GroupResource, namespace: &str, uid: &str) -> Vec<Arc<Value>> {
     let objects = state.store.dependents(uid).into_iter();
     objects

@@ -34,7 +34,7 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
         for _ in staying.len()..if failure.is_some() { 0 } else { wanted } {
             staying.extend(workers::create(state, &set, None, moment, |_| ()));
         }
-        // Delete unready pods first, then the youngest ones.
+        // Delete unready pods first, then the youngest pods.
         staying.sort_by_cached_key(|pod| (!pod_status::is_ready(pod), std::cmp::Reverse(meta(pod, "name").to_owned())));
         staying.reverse();
         while staying.len() > wanted {

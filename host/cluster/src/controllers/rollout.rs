@@ -26,7 +26,7 @@ impl Bounds {
         }
         let max_surge = share(&rolling["maxSurge"], replicas, true);
         let max_unavailable = share(&rolling["maxUnavailable"], replicas, false).min(replicas);
-        // If both were zero, no rollout could make progress.
+        // If both bounds were zero, no rollout could make progress.
         let max_unavailable = if max_surge == 0 && max_unavailable == 0 { 1 } else { max_unavailable };
         Self { replicas, max_surge, max_unavailable }
     }
@@ -40,7 +40,7 @@ fn available(set: &Value) -> i64 {
     count(&set["status"]["availableReplicas"])
 }
 
-/// Returns the number of pods for the new `ReplicaSet` and for each old one.
+/// Returns the number of pods for the new `ReplicaSet` and for each old `ReplicaSet`.
 pub(super) fn step(bounds: &Bounds, recreate: bool, new: Option<&Arc<Value>>, old: &[Arc<Value>]) -> (i64, Vec<i64>) {
     let old_total: i64 = old.iter().map(|set| wanted(set)).sum();
     let current = new.map_or(0, |set| wanted(set));

@@ -1,4 +1,4 @@
-//! Creates the pods of an owner from its template, and deletes them.
+//! Creates and deletes the pods of an owner, from the owner's template.
 
 use std::sync::Arc;
 
@@ -49,8 +49,8 @@ pub(super) fn bounded(state: &mut State, owner: &Value, wanted: i64, moment: &Mo
     wanted.min(MOST)
 }
 
-/// Creates a pod from an owner's template, with this name or a generated one. `more` adds the fields that only this pod
-/// has.
+/// Creates a pod from an owner's template, with this name or with a generated name. `more` adds the fields that only
+/// this pod has.
 pub(super) fn create(
     state: &mut State,
     owner: &Value,
@@ -82,6 +82,6 @@ pub(super) fn create(
 pub(super) fn delete(state: &mut State, pod: &Value, moment: &Moment<'_>) {
     let Some(resource) = served(state, &pods()) else { return };
     let key = Key::new(meta(pod, "namespace"), meta(pod, "name"));
-    // A pod that no longer exists need not be deleted.
+    // Ignore the error: the pod no longer exists.
     let _left = api::delete(state, &resource, &key, &Deletion::default(), &moment.text());
 }

@@ -140,7 +140,7 @@ pub enum EventFate {
     Drop,
     /// The event is sent twice.
     Duplicate,
-    /// The event and all later ones are delayed.
+    /// The event and all later events are delayed.
     Delay(Duration),
     /// The watch ends with 410, and the event is not sent.
     Expire,

@@ -8,8 +8,8 @@ use crate::{status::Cause, storage::meta};
 /// Fills in the defaults.
 pub(super) fn fill(object: &mut Value) {
     let Some(spec) = object.get_mut("spec").filter(|spec| spec.is_object()) else { return };
-    // Without both fields, one pod must succeed. With `parallelism` alone, several pods run until one of the pods has
-    // succeeded.
+    // If both fields are missing, one pod must succeed. With `parallelism` alone, several pods run until one of the
+    // pods has succeeded.
     if spec["completions"].is_null() && spec["parallelism"].is_null() {
         spec["completions"] = json!(1);
     }
@@ -30,7 +30,7 @@ pub(super) fn fill(object: &mut Value) {
     }
 }
 
-/// Sets a selector by UID in a new Job, and adds the labels that the selector matches to the Job's template.
+/// Sets a selector by UID in a new Job. Adds to the Job's template the labels that the selector matches.
 pub(super) fn prepare(object: &mut Value) {
     object["status"] = json!({});
     if object["spec"]["manualSelector"] == true {

@@ -140,7 +140,7 @@ fn list_mut<'a>(value: &'a mut Value, name: &str) -> impl Iterator<Item = &'a mu
     list.into_iter().flatten().filter(|item| item.is_object())
 }
 
-/// Sets a field that is missing or empty. The server treats an empty text like a missing one.
+/// Sets a field that is missing or empty. The server treats an empty text like a missing text.
 fn set(value: &mut Value, field: &str, default: Value) {
     if value[field].is_null() || value[field] == "" {
         value[field] = default;

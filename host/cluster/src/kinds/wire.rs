@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::schema::{Node, Scalar, Shape};
 
-/// Numbers and booleans that are not pointers in Go. Go omits them if their value is zero.
+/// Fields with numbers and booleans that are not pointers in Go. Go omits a field of this kind if its value is zero.
 const PLAIN: [&str; 25] = [
     "readOnly",
     "stdin",

@@ -69,7 +69,7 @@ fn largest(value: &Value) -> u64 {
 
 /// The remaining number of steps for an object.
 struct Budget {
-    /// The length that is assumed for unknown lists.
+    /// The length that the estimate assumes for unknown lists.
     largest: u64,
     left: u64,
 }
@@ -117,7 +117,7 @@ fn steps(program: &Program, value: &Value, old: Option<&Value>, largest: u64) ->
     Estimate { names, largest }.cost(&program.expression().expr)
 }
 
-/// All values that an expression may have; `None` if they are unknown.
+/// All values that an expression may have; `None` if the values are unknown.
 type Values<'a> = Option<Vec<&'a Value>>;
 
 struct Estimate<'a> {

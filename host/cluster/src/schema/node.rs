@@ -1,7 +1,7 @@
 //! A schema as a tree, read once from OpenAPI.
 //!
 //! There are two dialects. In the OpenAPI of built-in kinds, an object without properties may have any fields. In the
-//! structural schemas of custom resources, such an object has no fields.
+//! structural schemas of custom resources, an object without properties has no fields.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -2,7 +2,7 @@
 
 use super::requirement::{Operator, Requirement};
 
-/// Characters that are tokens on their own. All other characters form words, with spaces between the words.
+/// Characters that are tokens on their own. All other characters form words, and spaces separate the words.
 const SPECIAL: &str = "=!(),<>";
 
 /// Parses `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1`.

@@ -18,7 +18,7 @@ impl LabelSelector {
         parse::requirements(text).map(Self)
     }
 
-    /// Returns the labels in the selector, each with the values that the selector compares it to.
+    /// Returns pairs of a label's key and a value to which the selector compares the label.
     pub(crate) fn named(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().flat_map(|requirement| {
             let values = requirement.values.iter().map(String::as_str);

@@ -2,7 +2,8 @@
 //!
 //! The API server reads these bodies as YAML, even if they are JSON. The server's YAML parser turns U+0085 into a
 //! space, and rejects other control characters without naming the field. The parser accepts JSON escapes and restores
-//! the characters. Characters beyond U+FFFF stay unescaped: JSON escapes them as pairs, which YAML does not support.
+//! the characters. Characters beyond U+FFFF stay unescaped: JSON escapes such a character as a pair of escapes, and
+//! YAML does not support these pairs.
 
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -31,7 +32,7 @@ pub(super) fn escaped(request: Request<Body>) -> Request<Body> {
     }
 }
 
-/// Escapes every character that YAML would change or reject. Returns `None` if there is no such character. Such
+/// Escapes every character that YAML would change or reject. Returns `None` if no character must be escaped. Such
 /// characters occur only inside strings, because JSON outside of strings is ASCII.
 fn escape(json: &[u8]) -> Option<Vec<u8>> {
     // In UTF-8, every character that must be escaped begins with one of the bytes below.

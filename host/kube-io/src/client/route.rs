@@ -56,7 +56,7 @@ impl Route {
     }
 }
 
-/// Path segments after a namespace's name that are not resources in the namespace.
+/// The subresources of a namespace. In a path, they follow the namespace's name, like the resources in the namespace.
 const NAMESPACE_SUBRESOURCES: [&str; 2] = ["status", "finalize"];
 
 fn watches(uri: &Uri) -> bool {

@@ -1,4 +1,4 @@
-//! A replica that waits for the Lease and takes it.
+//! A replica that waits for the Lease, and takes the Lease.
 
 use std::time::Duration;
 

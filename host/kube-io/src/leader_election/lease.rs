@@ -1,4 +1,4 @@
-//! The name of the Lease, and a replica's relation to it.
+//! The name of the Lease, and a replica's knowledge of the Lease.
 
 use std::time::Duration;
 

@@ -8,7 +8,8 @@
 //! After that, the [`Fence`] of the holder stops all writes, and aborts writes in progress. No replica compares its
 //! clock with a time that another machine wrote.
 //!
-//! Losing the Lease is final: the caller must end the process. The process then starts again as a waiting replica.
+//! Losing the Lease is final: the caller must end the process. After the end of the process, a new process starts as a
+//! waiting replica.
 
 mod election;
 mod fence;

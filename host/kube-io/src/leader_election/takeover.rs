@@ -8,7 +8,7 @@ use kube::{Api, Client, api::PostParams};
 use super::{LEASE, Timing, record};
 
 /// Takes the Lease for this time, waits until the earlier holder can no longer write, and returns that holder. Returns
-/// `None` if no Lease exists: then no operator uses leader election.
+/// `None` if no Lease exists, which means that no operator uses leader election.
 pub async fn take_over(
     client: Client,
     namespace: &str,

@@ -127,7 +127,7 @@ impl Queue {
         self.0.changed.notify_waiters();
     }
 
-    /// Returns the number of keys that wait now. Keys that are due later are not included.
+    /// Returns the number of keys that wait now. Does not count keys that are due later.
     pub fn depth(&self) -> usize {
         self.state(|state| state.depth())
     }

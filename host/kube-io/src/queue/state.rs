@@ -1,4 +1,4 @@
-//! The state of the queue. The functions here never wait.
+//! The state of the queue. The functions in this module never wait.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 

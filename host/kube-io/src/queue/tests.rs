@@ -59,7 +59,10 @@ async fn a11_a_key_is_held_by_one_at_a_time_and_others_are_not_held_up() {
     let again = timeout(Duration::ZERO, queue.next()).await.unwrap().unwrap();
     assert_eq!(again.key().name, "a");
     drop((again, second));
-    assert!(drain(&queue).await.is_empty(), "a key that was added twice during its pass comes once more");
+    assert!(
+        drain(&queue).await.is_empty(),
+        "if a key was added twice during its pass, the queue returns the key only once more"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -16,7 +16,8 @@ use crate::{
     queue::Urgency,
 };
 
-/// The maximum number of distinct needs of all objects in a namespace. Only needs within that namespace are counted.
+/// The maximum number of distinct needs of all objects in a namespace. Counts only needs for objects in the same
+/// namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allowance {
     /// Needs by name and needs by labels together.

@@ -181,7 +181,7 @@ pub(super) fn swept(state: &mut State, handle: &Handle, object: &Value) -> Wakes
 
 /// Applies the answer to a write of the operator. The owner that wrote a child already knows the change. Other objects
 /// that need the child do not know the change. If the object has a claimed kind, the answer may contain a change that a
-/// user made after the pass began. That pass did not know the change, so the answer is treated like an event.
+/// user made after the pass began. That pass did not know the change, so this function treats the answer like an event.
 pub(super) fn wrote(state: &mut State, object: &Value) -> Wakes {
     let mut wakes = Wakes::new();
     let Some(key) = ObjectKey::of_object(object) else { return wakes };

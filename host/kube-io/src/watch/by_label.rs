@@ -16,7 +16,7 @@ use super::{
 #[derive(Debug, Default)]
 pub(super) struct ByLabel {
     pub(super) of_name: BTreeMap<Arc<str>, Labelled>,
-    /// The objects that have a label, for each label that a selector names.
+    /// For each label that a selector names, the objects with this label.
     pub(super) names: BTreeMap<u64, BTreeSet<Arc<str>>>,
     /// Number of checks whether a selector selects an object, for tests.
     #[cfg(test)]

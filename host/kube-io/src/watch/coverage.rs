@@ -46,7 +46,8 @@ pub(super) enum Manner {
 }
 
 impl Coverage {
-    /// Adds a claim on a kind. Several claims on one kind are merged, for example a policy and its overlays.
+    /// Adds a claim on a kind. Merges several claims on one kind, for example the claims of a policy and of its
+    /// overlays.
     pub fn add(&mut self, primary: &ResourceType, claim: Claimed) {
         let claimed = self.primaries.entry(primary.clone()).or_default();
         claimed.emits.extend(claim.emits);

@@ -46,8 +46,8 @@ impl fmt::Debug for Watch {
 }
 
 impl Watch {
-    /// Creates a watch. The watch does nothing before [`run`](Self::run). It then calls `wake` for each object that
-    /// needs a pass.
+    /// Creates a watch. The watch does nothing before [`run`](Self::run). While [`run`](Self::run) runs, the watch
+    /// calls `wake` for each object that needs a pass.
     pub fn new(
         client: Client,
         options: WatchOptions,
@@ -197,12 +197,12 @@ impl Watch {
     }
 
     /// Returns the reasons why passes over a type wait. The list is empty after every type in the type's claims is
-    /// listed, refused or not served. At that moment, the watch wakes all objects of the type.
+    /// listed, refused or not served. When the list becomes empty, the watch wakes all objects of the type.
     pub fn waiting_for(&self, primary: &ResourceType) -> Vec<String> {
         self.0.with(|state| state.waiting_for(primary))
     }
 
-    /// Returns the types that were not listed yet, among a claimed kind and the types of its children.
+    /// Returns the types that the watch has not listed yet. Considers a claimed kind and the types of its children.
     pub fn unlisted(&self, primary: &ResourceType) -> Vec<ResourceType> {
         self.0.with(|state| state.unlisted(primary))
     }
@@ -269,7 +269,7 @@ impl Watch {
 
     /// Records that a pass lacked a right. `began` is the value of [`rights`](Self::rights) at the start of the pass.
     /// The watch wakes the object when rights return, or at once if rights returned during the pass. Returns whether
-    /// this object is the one that retries regularly.
+    /// this object is the single object that retries at regular intervals.
     pub fn was_denied(&self, key: &ObjectKey, began: u64) -> bool {
         let mut goes_on = false;
         self.0.tell(|state| {
@@ -294,8 +294,8 @@ impl Watch {
         self.0.tell(|state| if state.denied.remove(key) { denied::rights_are_back(state) } else { Wakes::new() });
     }
 
-    /// Replaces the contested names of an object: names that the object wants for children, but that objects of other
-    /// owners have. The watch wakes the object when one of the names may be free.
+    /// Replaces the contested names of an object. A contested name is a name for a planned child that an object of
+    /// another owner already has. The watch wakes the object when one of the names may be free.
     pub fn contest(&self, key: &ObjectKey, names: &BTreeSet<Reference>) {
         let names = names.iter().cloned().map(|name| (&Target::Named(name)).into()).collect();
         if self.0.with(|state| !state.name_conflicts.set(key, names).is_empty()) {
@@ -317,7 +317,7 @@ impl Watch {
         self.0.with(|state| name_conflicts::rivals(state, name).is_some())
     }
 
-    /// Registers a watch of another part of the operator on a type, with the watch's purpose.
+    /// Registers a watch on a type that another part of the operator runs. `what` is the purpose of the watch.
     pub fn beside(&self, of: ResourceType, what: &'static str) -> ForeignWatch {
         ForeignWatch::new(Arc::clone(&self.0), of, what)
     }

@@ -27,7 +27,7 @@ impl InFlightWrites {
         wakes
     }
 
-    /// Ends a write. Returns the owner if the watch reported a version that differs from the write's answer.
+    /// Ends a write. Returns the owner if the watch reported a version other than the version in the write's answer.
     pub(super) fn end(&mut self, writer: (ChildPlace, ObjectKey), answered: Option<u64>) -> Wakes {
         let told = self.0.remove(&writer).unwrap_or_default();
         let other = told.into_iter().any(|version| Some(version) != answered);
@@ -82,7 +82,7 @@ mod tests {
     fn two_writers_of_the_same_child_each_see_the_write_of_the_other() {
         let (one, other) = ((place("a"), owner("one")), (place("a"), owner("other")));
         let mut now = in_flight(&[one.clone(), other.clone()]);
-        // The deletion concerns `one`, the owner that had the child. Then `other` creates the child.
+        // The deletion concerns `one`, the owner that had the child. After the deletion, `other` creates the child.
         assert_eq!(now.hold(&place("a"), 0, wakes(&["one", "third"])), wakes(&["third"]));
         assert_eq!(now.hold(&place("a"), 9, wakes(&["other"])), []);
         assert_eq!(now.end(other, Some(9)), []);

@@ -16,7 +16,8 @@ pub(super) struct Known {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Definition {
     pub(super) version: u64,
-    /// A number that changes with the definition's content, and when another definition replaces this one.
+    /// A number that changes when the definition's content changes, and when another definition with the same name
+    /// replaces the definition.
     pub(super) content: u64,
 }
 

@@ -22,7 +22,7 @@ pub(super) enum KnownLabels {
     Pairs(Box<[(Box<str>, Box<str>)]>),
     /// A hash of each label, sorted.
     Marks(Box<[u64]>),
-    /// The object has more than [`MOST_LABELS`] labels. No selector finds such an object.
+    /// The object has more than [`MOST_LABELS`] labels. No selector finds an object with so many labels.
     TooMany,
 }
 
@@ -45,8 +45,8 @@ impl KnownLabels {
         Self::Pairs(pairs.into())
     }
 
-    /// Returns whether the object has these labels. Returns `false` if only hashes are stored, because hashes do not
-    /// prove equality.
+    /// Returns whether the object has these labels. Returns `false` if the cache stores only hashes, because equal
+    /// hashes do not prove equal labels.
     pub(super) fn carry(&self, wanted: &[(String, String)]) -> bool {
         let Self::Pairs(pairs) = self else { return false };
         wanted.iter().all(|(key, value)| {

@@ -21,7 +21,7 @@ use super::{
 };
 
 /// The view of the cluster for one pass. If the state of a target is unknown, the target looks absent, and the lookup
-/// records it as pending. The caller must discard an answer that depends on a pending target.
+/// records the target as pending. The caller must discard an answer that depends on a pending target.
 pub struct PassLookup {
     shared: Arc<Shared>,
     pending: RefCell<Vec<Target>>,

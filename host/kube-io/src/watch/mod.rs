@@ -1,4 +1,4 @@
-//! Watches the types that the active policies claim, and no other types. This module knows no kind by name.
+//! Watches the types that the active policies claim, and no other types. This module has no code for particular kinds.
 //!
 //! | module | content |
 //! |---|---|
@@ -19,9 +19,9 @@
 //!
 //! All readers of a type share one store. The operator watches claimed kinds and read types in full, and emitted types
 //! by the label that every child carries. The operator never watches all ConfigMaps or all Secrets in full. While an
-//! object needs some of these objects, the operator watches them by name or by labels. Of Secrets, the operator watches
-//! only metadata. An event wakes the objects that it concerns, through the callback of [`Watch::new`]. The queue and
-//! `reconcile` decide when a pass runs and what it does.
+//! object needs ConfigMaps or Secrets, the operator watches the needed objects by name or by labels. Of Secrets, the
+//! operator watches only metadata. An event wakes the objects that the event concerns, through the callback of
+//! [`Watch::new`]. The queue and `reconcile` decide when a pass runs and what it does.
 
 mod adoption_sweep;
 mod allowance;

@@ -1,6 +1,6 @@
 //! Names of planned children that objects of other owners already have. The operator watches the metadata of the other
-//! object until the name is free. So the conflict ends as soon as the name is free, and the operator sends no other
-//! requests for the name.
+//! object until the name is free. So the conflict ends as soon as the name is free, and the operator needs no other
+//! requests to find out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,7 +58,7 @@ pub(super) fn who_wants(state: &State, spec: &Spec, namespace: &str, name: &str)
     state.name_conflicts.who(&target).map(|key| (key.clone(), Urgency::Fresh)).collect()
 }
 
-/// Limits the number of followed names. The namespaces take turns, and each turn adds one name.
+/// Limits the number of followed names. The namespaces take turns, and in each turn a namespace adds one name.
 fn shared_out(specs: impl Iterator<Item = Spec>) -> Vec<Spec> {
     let mut had: BTreeMap<Option<String>, usize> = BTreeMap::new();
     let mut in_turn: BTreeSet<(usize, Spec)> = BTreeSet::new();

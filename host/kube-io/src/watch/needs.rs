@@ -22,7 +22,7 @@ type Need = (Arc<Target>, Arc<Fields>);
 pub(super) struct Needs {
     of_key: BTreeMap<Arc<ObjectKey>, Vec<Need>>,
     by_target: BTreeMap<Arc<Target>, Readers>,
-    /// All distinct sets of fields. Most objects of a kind read the same fields, so they share one set.
+    /// All distinct sets of fields. Most objects of a kind read the same fields, so these objects share one set.
     fields: BTreeSet<Arc<Fields>>,
 }
 
@@ -132,8 +132,9 @@ impl Needs {
         self.by_target.get(target).into_iter().flat_map(all_keys).map(AsRef::as_ref)
     }
 
-    /// Returns the objects that a change in a watch concerns. Such an object reads a changed field, and the watch
-    /// answers the object's need (`is_answered`). Ignores a need's namespace for a cluster-scoped type.
+    /// Returns the objects that a change in a watch concerns. A change concerns an object if the object reads a changed
+    /// field, and if the watch answers the object's need (`is_answered`). Ignores a need's namespace for a
+    /// cluster-scoped type.
     pub(super) fn concerned(
         &self,
         of: &ResourceType,

@@ -5,8 +5,8 @@ use std::{fmt, time::Duration};
 use super::{Allowance, Scope, page_request::PageSize};
 use crate::{backoff::Backoff, object_key::ObjectKey, queue::Urgency};
 
-/// The callback for each object that needs a pass. The watch calls it often, so the callback must not block and must
-/// not call the watch.
+/// The callback for each object that needs a pass. The watch calls the callback often, so the callback must not block.
+/// The callback must not call the watch.
 pub type Wake = dyn Fn(ObjectKey, Urgency) + Send + Sync;
 
 /// Options of the watch.
@@ -17,7 +17,7 @@ pub struct WatchOptions {
     /// The operator's own namespace. The watch follows needs by name in this namespace, even if the namespace is
     /// outside the scope.
     pub home: String,
-    /// Whether to watch Secrets: their existence, their key names and a digest of their content.
+    /// Whether the operator watches Secrets: their existence, their key names and a digest of their content.
     pub secrets: bool,
     /// The key of the digests. Only this operator knows the key.
     pub digest_key: Vec<u8>,
@@ -34,7 +34,7 @@ pub struct WatchOptions {
     pub backoff: Backoff,
     /// Maximum number of objects in a page of a list.
     pub page: u32,
-    /// Maximum number of bytes of a page. A longer page is read again as several smaller pages.
+    /// Maximum number of bytes of a page. If a page is longer, the operator reads it again as several smaller pages.
     pub page_bytes: usize,
     /// Maximum number of separate watches in a namespace for needed ConfigMaps, for ConfigMap selectors, and for needed
     /// Secrets. Above this number, one watch on metadata replaces the separate watches.

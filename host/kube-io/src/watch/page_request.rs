@@ -34,7 +34,7 @@ impl PageSize {
     }
 }
 
-/// Returns the text of an answer, or `None` if it is longer than `most` bytes.
+/// Returns the text of an answer, or `None` if the text is longer than `most` bytes.
 async fn text(
     client: &Client,
     request: Request<Vec<u8>>,

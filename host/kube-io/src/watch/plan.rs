@@ -154,7 +154,7 @@ pub(super) fn as_needed<'a>(
     most: impl Fn(&str) -> usize,
     wide: impl Fn(&str) -> Option<Extract>,
 ) -> Vec<(Spec, Extract)> {
-    debug_assert!(is_guarded(of), "other types are watched as a whole");
+    debug_assert!(is_guarded(of), "the operator watches other types as a whole");
     let mut needed: BTreeMap<&str, Needed<'_>> = BTreeMap::new();
     for target in targets {
         let Some(namespace) = target.namespace() else { continue };

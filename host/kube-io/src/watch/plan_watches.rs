@@ -98,7 +98,7 @@ fn needed_specs(state: &State, of: &ResourceType) -> Vec<(Spec, Extract)> {
     }
     let within = |target: &&Target| target.namespace().is_some() && state.reaches(target);
     let wide = |at: &str| state.slots.get(&Spec::new(of, Some(at.to_owned()), Select::Wide)).map(|slot| slot.extract);
-    // In namespaces outside the scope, the operator may read only single names.
+    // In namespaces outside the scope, the operator may only read single objects by name.
     let most = |at: &str| if state.scope.holds(at) { state.most_named } else { usize::MAX };
     plan::as_needed(of, state.needs.of_type(of).filter(within), most, wide)
 }
@@ -108,7 +108,7 @@ fn extract(state: &State, of: &ResourceType, select: &Select) -> Extract {
     Extract { labels, essence: state.coverage.is_primary(of), shared: *select == Select::Own, form: Form::Whole }
 }
 
-/// Drops the objects of a watch. Returns the objects of claimed kinds, because they look deleted now.
+/// Drops the objects of a watch. Returns the dropped objects of claimed kinds, because these objects look deleted now.
 fn drop_slot(state: &mut State, spec: &Spec) -> Wakes {
     let Some(slot) = state.slots.remove(spec) else { return Wakes::new() };
     let mut wakes = Wakes::new();

@@ -32,7 +32,7 @@ use crate::backoff::{Backoff, in_millis};
 
 /// The annotation that marks the end of the initial events of a streaming list.
 const INITIAL_END: &str = "k8s.io/initial-events-end";
-/// Time by which a watch may outlast the timeout in its request.
+/// The time that a watch may last beyond the timeout in its request.
 const WATCH_END_GRACE: Duration = Duration::from_secs(15);
 /// A watch that lived this long is treated as successful, even without events.
 const WATCH_SUCCESS_AGE: Duration = Duration::from_secs(5);
@@ -157,9 +157,10 @@ impl<S: Sink> Reflector<S> {
                 match self.stream(false).await {
                     Ok(()) => {}
                     Err(WatchError::Gone) => {
-                        // A server may forget the version once, whatever the reason. The reflector then lists at once,
-                        // because the cache may still contain deleted objects. If the server forgets the version again
-                        // before any event, the reflector waits. Otherwise the reflector would send nothing but lists.
+                        // A server may forget the version once, whatever the reason. After the first time, the
+                        // reflector lists at once, because the cache may still contain deleted objects. If the server
+                        // forgets the version again before any event, the reflector waits. Without this wait, the
+                        // reflector would send nothing but lists.
                         if self.forgotten > 0 {
                             self.failed(&WatchError::Gone).await;
                         }
@@ -310,8 +311,8 @@ impl<S: Sink> Reflector<S> {
         self.forgotten = 0;
     }
 
-    /// Returns the version of an event if the cache already contains it. For most of the operator's own writes, the
-    /// answer arrives before the event.
+    /// Returns the version of an event if the cache already contains this version. For most of the operator's own
+    /// writes, the answer arrives before the event.
     fn known(&self, line: &[u8]) -> Option<u64> {
         let Head { r#type: kind, object: HeadObject { metadata } } = serde_json::from_slice(line).ok()?;
         let version = metadata.resource_version.parse().ok()?;

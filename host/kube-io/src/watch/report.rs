@@ -48,8 +48,8 @@ fn own_doing(state: &State, of: &ResourceType, barred: &BTreeSet<String>) -> Wat
 
 /// Returns the listed namespaces in which the operator may read nothing, although it may read in other namespaces.
 /// Usually such a namespace was deleted together with its Roles. If the operator may read in no namespace now but could
-/// read before, only namespaces that were never listed are barred. Readiness then waits for the rights in the other
-/// namespaces, because a starting server may refuse everything.
+/// read before, only namespaces that were never listed are barred. In this case, readiness waits for the rights in the
+/// other namespaces, because a starting server may refuse everything.
 pub(super) fn barred(state: &State) -> BTreeSet<String> {
     let mut sights: BTreeMap<&str, Sight> = BTreeMap::new();
     for (namespace, slot) in listed_stores(state) {
@@ -70,7 +70,7 @@ pub(super) fn is_barred(state: &State, namespace: &str) -> bool {
     here.peek().is_some() && here.all(|(_, slot)| slot.cache.is_refused())
 }
 
-/// Returns the stores of single namespaces. Such stores exist only if the scope lists namespaces.
+/// Returns the stores of single namespaces. A store of a single namespace exists only if the scope lists namespaces.
 fn listed_stores(state: &State) -> impl Iterator<Item = (&str, &Slot)> {
     let stores = state.slots.iter().filter(|(spec, _)| spec.is_store());
     stores.filter_map(|(spec, slot)| Some((spec.namespace.as_deref()?, slot)))
@@ -84,8 +84,8 @@ pub(super) fn refused(state: &State, of: &ResourceType, barred: &BTreeSet<String
     troubles.next().map(|trouble| format!("{of}: {}", trouble.text))
 }
 
-/// Returns the types that were listed before and whose watch the API server refuses now. Their cached objects become
-/// outdated. Ignores the namespaces in `barred`.
+/// Returns the types that were listed before and whose watch the API server refuses now. The cached objects of these
+/// types become outdated. Ignores the namespaces in `barred`.
 pub(super) fn lost(state: &State, barred: &BTreeSet<String>) -> Vec<String> {
     let counts = |spec: &Spec| spec.is_store() && is_outside(spec, barred) && !state.coverage.is_kept(&spec.of);
     let refused =

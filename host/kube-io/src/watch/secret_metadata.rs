@@ -9,7 +9,7 @@ use kaos_objects::{
 use serde_json::Value;
 use sha2::Sha256;
 
-/// Returns the facts of a Secret. Its values stay in this function.
+/// Returns the facts of a Secret. The values of the Secret stay in this function.
 pub(super) fn secret_facts(secret: &Value, key: &[u8]) -> SecretFacts {
     let data = &secret["data"];
     let keys = data.as_object().into_iter().flat_map(|data| data.keys().cloned());

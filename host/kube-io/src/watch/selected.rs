@@ -40,7 +40,8 @@ pub(super) fn with_labels(slot: &Slot, labels: &Labels) -> Look {
     Look::Objects(found)
 }
 
-/// Returns the objects that need an object by its current labels and that a change of this object concerns.
+/// Returns the readers whose selectors match an object's current labels, if the change of the object concerns these
+/// readers.
 fn selecting(state: &State, spec: &Spec, name: &str, difference: &Difference<'_>) -> BTreeSet<ObjectKey> {
     let Some(slot) = state.slots.get(spec) else { return BTreeSet::new() };
     let selectors = state.needs.selectors(&spec.of, spec.namespace.as_deref());
@@ -48,7 +49,7 @@ fn selecting(state: &State, spec: &Spec, name: &str, difference: &Difference<'_>
     selecting.flat_map(|(_, readers)| concerned_keys(readers, difference)).map(|key| ObjectKey::clone(key)).collect()
 }
 
-/// Returns all objects that need an object by its current labels.
+/// Returns all readers whose selectors match an object's current labels.
 fn all_selecting(state: &State, spec: &Spec, name: &str) -> BTreeSet<ObjectKey> {
     selecting(state, spec, name, &Difference::unknown())
 }
@@ -210,7 +211,7 @@ pub(super) fn needs_changed(state: &mut State, changed: &[Arc<Target>]) {
             slot.labels.index(&named_labels(&state.needs, &spec));
         }
     }
-    // For each object: whether a new need selects it.
+    // For each object, whether a new need selects the object.
     let mut concerned: BTreeMap<Spec, BTreeMap<Arc<str>, bool>> = BTreeMap::new();
     for target in changed {
         let is_needed = state.needs.who(target).next().is_some();

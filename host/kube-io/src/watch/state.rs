@@ -66,8 +66,8 @@ impl State {
         types
     }
 
-    /// Returns whether the operator can follow a target. It can follow every target in its scope, and needs by name in
-    /// its own namespace, for which it has separate rights.
+    /// Returns whether the operator can follow a target. The operator can follow every target in its scope. It has
+    /// separate rights for needs by name in its own namespace.
     pub(super) fn reaches(&self, target: &Target) -> bool {
         let at = target.namespace().unwrap_or_default();
         self.scope.holds(at) || (at == self.home && is_guarded(&target.of()) && matches!(target, Target::Named(_)))
@@ -88,7 +88,7 @@ impl State {
         self.slots.range(Spec::new(of, None, Select::Whole)..).take_while(move |(spec, _)| spec.of == *of)
     }
 
-    /// Returns the store of a type that contains the objects of a namespace.
+    /// Returns the store of a type that covers a namespace.
     pub(super) fn store(&self, of: &ResourceType, namespace: &str) -> Option<(&Spec, &Slot)> {
         let place = match &self.scope {
             Scope::All => None,
@@ -131,7 +131,7 @@ impl State {
         types.into_iter().filter_map(|of| self.unknown(of)).collect()
     }
 
-    /// Returns the types that were not listed yet, among a claimed kind and the types of its children.
+    /// Returns the types that the watch has not listed yet. Considers a claimed kind and the types of its children.
     pub(super) fn unlisted(&self, primary: &ResourceType) -> Vec<ResourceType> {
         let Some(claimed) = self.coverage.claimed(primary) else { return Vec::new() };
         let types = std::iter::once(primary).chain(&claimed.emits);

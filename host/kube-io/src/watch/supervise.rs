@@ -24,7 +24,7 @@ use super::{
 const REDISCOVERY_DELAYS: [Duration; 4] =
     [Duration::from_secs(1), Duration::from_secs(3), Duration::from_secs(10), Duration::from_secs(30)];
 
-/// For missing optional types, the poll interval of discovery is this many times longer.
+/// The factor by which discovery polls more slowly if only optional types are missing.
 const OPTIONAL_POLL_FACTOR: u32 = 10;
 
 /// Runs all tasks until the future is dropped.
@@ -67,7 +67,7 @@ async fn watches(shared: &Arc<Shared>) {
             biased;
             () = shared.plan.notified() => {}
             Some(ended) = tasks.join_next_with_id() => {
-                // A task ends only through an abort or a panic. A panic of one watch must not affect the others.
+                // A task ends only through an abort or a panic. A panic of one watch must not affect the other watches.
                 let (id, panicked) = match ended {
                     Ok((id, ())) => (id, false),
                     Err(error) => (error.id(), error.is_panic()),
@@ -146,7 +146,7 @@ async fn discover(shared: &Arc<Shared>) {
             None if missing && polled => shared.options.poll * OPTIONAL_POLL_FACTOR,
             None => shared.options.relist,
         };
-        // Repeated discovery asks only for the missing types, until a definition changes or a full discovery is due.
+        // A repeated discovery asks only for the missing types, unless a definition changed or a full discovery is due.
         everything = soon.is_some() || (failures == 0 && !(missing && polled));
         tokio::select! {
             biased;

@@ -21,7 +21,7 @@ pub(super) enum WatchError {
     /// The server has forgotten the requested version.
     #[error("the resource version is too old")]
     Gone,
-    /// The server has no such collection.
+    /// The server does not serve the requested collection.
     #[error("the API server does not serve this type")]
     Unserved,
     /// The operator lacks the right.
@@ -109,7 +109,7 @@ impl WatchError {
         matches!(self, Self::Forbidden(_) | Self::Unauthenticated(_))
     }
 
-    /// Returns whether the server rejects the form of the request, so that another form may work.
+    /// Returns whether the server rejects the form of the request, so that a request of another form may succeed.
     pub(super) fn is_refusal(&self) -> bool {
         matches!(self, Self::Answered { code: 400 | 405 | 406 | 415 | 422, .. })
     }

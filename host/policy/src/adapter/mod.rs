@@ -270,7 +270,7 @@ macro_rules! adapt_v0_1 {
 }
 
 /// Creates a [`crate::code::Native`] from a policy that is compiled into this process: `native_code!(path to the guest
-/// SDK, type of the policy)`. Tests and benches use it to compare the policy with its component.
+/// SDK, type of the policy)`. Tests and benches use this code to compare the policy with its component.
 #[macro_export]
 macro_rules! native_code {
     ($sdk:ident, $policy:ty) => {{

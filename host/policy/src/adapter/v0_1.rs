@@ -1,4 +1,4 @@
-//! Version 0.1 of the contract: the types that the engine generates, and their conversions.
+//! Version 0.1 of the contract: the types that the engine generates, and the conversions of these types.
 
 /// World `policy`.
 #[allow(missing_docs, unreachable_pub, clippy::pedantic)]
@@ -16,7 +16,7 @@ pub(crate) mod overlay {
     });
 }
 
-/// The conversions between these types and the host's types.
+/// The conversions between the generated types and the host's types.
 #[allow(missing_docs, unreachable_pub, dead_code, clippy::pedantic)]
 pub(crate) mod convert {
     crate::adapt_v0_1!(crate::adapter::v0_1::policy::kaos::policy::types);

@@ -59,7 +59,7 @@ mod tests {
         assert_eq!(of(&[("/sys/fs/cgroup/memory.max", "268435456\n")], None), Some(256 << 20));
         assert_eq!(of(&[("/sys/fs/cgroup/memory.max", "max\n")], None), None);
         assert_eq!(of(&[(LEGACY, "268435456\n")], None), Some(256 << 20));
-        // Version 1 writes this number for "no limit".
+        // Version 1 of control groups uses this number for "no limit".
         assert_eq!(of(&[(LEGACY, "9223372036854771712\n")], None), Some(9_223_372_036_854_771_712));
         assert_eq!(of(&[], None), None);
     }

@@ -38,7 +38,7 @@ pub struct EnvVar {
     pub container: String,
     /// The variable's name.
     pub name: String,
-    /// The source of its value.
+    /// The source of the variable's value.
     pub source: EnvSource,
     /// The origin of the value: a path in the object or a setting.
     pub origin: String,
@@ -83,8 +83,8 @@ pub struct Blocker {
 pub struct Plan {
     /// The manifests of the children.
     pub manifests: Vec<Json>,
-    /// The plan gates: they hold back the first apply of the plan. After one complete apply, the host only reports
-    /// them, unless `gates_hold` is set.
+    /// The plan gates: they hold back the first apply of the plan. After one complete apply, the host only reports the
+    /// plan gates, unless `gates_hold` is set.
     pub gates: Vec<Blocker>,
     /// The final mapping, after all merges.
     pub env: Vec<EnvVar>,
@@ -134,7 +134,7 @@ impl Refusal {
     }
 }
 
-/// The result of a pass, in the form that a policy sees when the policy assesses the children.
+/// The result of a pass, as input for the policy's assessment of the children.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Outcome {

@@ -1,8 +1,8 @@
 //! The contract in the host's types. Each record of `wit/policy.wit` has one plain struct.
 //!
 //! The structs follow the newest version of the contract. An adapter (`crate::adapter`) converts from and to each
-//! released version, so no other code in the host depends on a version. Kubernetes objects are JSON text here, because
-//! policies receive and return them as text.
+//! released version, so no other code in the host depends on a version. In these structs, Kubernetes objects are JSON
+//! text, because policies receive and return objects as text.
 
 mod answers;
 mod questions;

@@ -1,4 +1,4 @@
-//! The description that a policy gives of itself, the needs of a policy, and its input.
+//! A policy's description of itself, its needs, and its input.
 
 use kaos_objects::{Fields, Followed, ResourceType, SecretFacts, Target};
 use serde::{Deserialize, Serialize};
@@ -43,8 +43,8 @@ pub struct Claim {
 
 impl Claim {
     /// Returns the finalizer that KAOS operators without policies put on objects of this kind. No operator does the
-    /// cleanup for this finalizer any more. Returns `None` for kinds of other groups, because those operators managed
-    /// only kinds of KAOS.
+    /// cleanup for this finalizer any more. Returns `None` for kinds of other groups, because operators without
+    /// policies managed only kinds of KAOS.
     pub fn earlier_finalizer(&self) -> Option<String> {
         let ResourceType { kind, .. } = &self.primary;
         (self.primary.group() == KAOS).then(|| format!("{KAOS}/{}-finalizer", kind.to_ascii_lowercase()))
@@ -98,7 +98,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Adds the answers to a round of needs.
+    /// Adds the answers to the needs of one round.
     pub fn add(&mut self, found: &[Found]) {
         self.found.extend_from_slice(found);
         self.found.sort_by(|one, other| one.id.cmp(&other.id));
@@ -143,8 +143,8 @@ pub struct Need {
 }
 
 impl Need {
-    /// Returns the target, with the fields of the target that the policy reads. If a path is invalid, every change of
-    /// the target counts. The guard lets only valid paths pass.
+    /// Returns the target, with the fields of the target that the policy reads. If a path is invalid, follows all
+    /// fields of the target. The guard accepts only valid paths.
     pub fn followed(&self) -> Followed {
         Followed { target: self.target.clone(), fields: Fields::parse(&self.fields).unwrap_or_default() }
     }

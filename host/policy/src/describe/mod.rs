@@ -33,7 +33,7 @@ pub enum DescribeError {
     Version {
         /// The version in the description.
         version: String,
-        /// The reason why it is invalid.
+        /// The reason why the text is invalid.
         reason: String,
     },
     /// `policy.yaml` is for another policy.
@@ -47,7 +47,7 @@ pub enum DescribeError {
         found: String,
     },
     /// The policy claims no kind.
-    #[error("the policy claims no kind: claim at least one")]
+    #[error("the policy claims no kind: claim at least one kind")]
     NoClaims,
     /// The policy claims one kind twice, so it is unclear which claim applies.
     #[error("the policy claims {0} twice: claim each kind once")]
@@ -69,12 +69,12 @@ pub enum DescribeError {
         path: String,
         /// The type in the description.
         of: ResourceType,
-        /// The reason why it is invalid.
+        /// The reason why the text is invalid.
         reason: &'static str,
     },
-    /// A claim spells a served kind with other capitals. No object of the cluster has the kind in this spelling. Also,
-    /// the name of a kind in lower case could mean either spelling.
-    #[error("{path} names {of}, but the cluster serves {served}: write the kind like this")]
+    /// A claim spells a served kind with other capitals. No object of the cluster has the kind in this spelling. In
+    /// lower case, the name of the kind would be the same in both spellings.
+    #[error("{path} names {of}, but the cluster serves {served}: spell the kind like the cluster")]
     OtherCapitals {
         /// The path of the list in the claim that names the type.
         path: String,
@@ -85,7 +85,7 @@ pub enum DescribeError {
     },
     /// A claim names a type whose objects have power over the cluster.
     #[error(
-        "{path} names {of}, which is cluster-scoped, grants rights or redirects traffic: no policy may claim or emit it"
+        "{path} names {of}, which is cluster-scoped, grants rights or redirects traffic: no policy may claim or emit such a type"
     )]
     ClusterPower {
         /// The path of the list in the claim that names the type.
@@ -93,8 +93,8 @@ pub enum DescribeError {
         /// The type in the list.
         of: ResourceType,
     },
-    /// The policy claims a kind of Kubernetes itself, such as Secrets. Objects of such a kind are not meant for
-    /// policies.
+    /// The policy claims a kind of Kubernetes itself, such as Secrets. Policies must not answer for objects of
+    /// Kubernetes' own kinds.
     #[error("{path} names {of}, which is part of Kubernetes: claim a kind of your own group")]
     BuiltIn {
         /// The path of the list in the claim that names the type.
@@ -102,7 +102,7 @@ pub enum DescribeError {
         /// The type in the list.
         of: ResourceType,
     },
-    /// The policy emits a kind that it claims: one object could create more objects without end.
+    /// The policy emits a kind that it claims, so one object could create more objects without end.
     #[error(
         "{path} names {of}, a kind that the policy answers for: a policy must not emit objects that a policy answers \
          for"
@@ -153,7 +153,7 @@ pub enum DescribeError {
         group: String,
     },
     /// A claim has no samples, so the gate cannot evaluate the policy.
-    #[error("{0} has no samples: the gate must see at least one plan")]
+    #[error("{0} has no samples: add a sample for which the policy returns a plan")]
     NoSamples(String),
     /// A text has more JSON values than the host accepts.
     #[error("{path} has more than {limit} JSON values: use fewer values")]
@@ -307,7 +307,7 @@ fn bounded(what: &str, count: usize, limit: usize) -> Result<(), DescribeError> 
     Ok(())
 }
 
-/// Returns the JSON texts of a sample. One limit applies to the values of all these texts together.
+/// Returns the JSON texts of a sample. One limit applies to the number of values in all texts of a sample together.
 fn texts(sample: &Sample) -> impl Iterator<Item = &str> + Clone {
     std::iter::once(&sample.object).chain(&sample.beside).map(String::as_str)
 }

@@ -1,10 +1,10 @@
-//! Determines from a type's name how much power its objects have.
+//! Determines from the name of a type how much power the objects of the type have.
 
 use crate::contract::ResourceType;
 
 /// Returns whether a type is part of Kubernetes: in the core group, in a group without a domain, or in one of the
-/// Kubernetes project's own groups. No policy may claim such a type. A policy would see all objects of the type, but
-/// only Kubernetes' own controllers may act on them.
+/// Kubernetes project's own groups. No policy may claim such a type. A policy would see all objects of a built-in type,
+/// but only Kubernetes' own controllers may act on these objects.
 pub fn is_built_in(of: &ResourceType) -> bool {
     let group = of.group();
     let owned = |domain: &str| group == domain || group.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'));
@@ -12,7 +12,7 @@ pub fn is_built_in(of: &ResourceType) -> bool {
 }
 
 /// Returns whether the name of a type shows that its objects are cluster-scoped, grant rights, or redirect traffic of
-/// other workloads. A policy may neither create nor answer for such objects.
+/// other workloads. A policy may neither create objects of such a type nor answer for them.
 pub fn is_cluster_power(of: &ResourceType) -> bool {
     const GROUPS: [&str; 10] = [
         "rbac.authorization.k8s.io",

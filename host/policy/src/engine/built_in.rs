@@ -9,8 +9,8 @@ use super::{Compiled, Engine, EngineError};
 use crate::digest::Digest;
 
 /// Compiled code of a built-in component: the fingerprint of the engine that compiled it, then the code, packed with
-/// gzip. Packed code saves memory, because it takes a third of the pages. A page of the program's file takes no memory
-/// before the program reads the page.
+/// gzip. Packed code saves memory: it is only a third of the size, and a page of the program's file takes memory only
+/// after the program reads the page.
 #[derive(Debug, Clone, Copy)]
 pub struct BuiltIn {
     component: Digest,
@@ -33,8 +33,8 @@ impl BuiltIn {
     ///
     /// # Safety
     ///
-    /// The bytes must be the result of [`BuiltIn::make`] for that component, and the build must have included them in
-    /// this program. Bytes that the program read at run time are not allowed.
+    /// The bytes must be the result of [`BuiltIn::make`] for that component, and the build must have included the bytes
+    /// in this program. Bytes that the program read at run time are not allowed.
     pub const unsafe fn new(component: Digest, made: &'static [u8]) -> Self {
         Self { component, made }
     }

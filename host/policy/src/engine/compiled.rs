@@ -8,13 +8,13 @@
 //!   accepted. The step reads the code from a pipe to which no other process writes.
 //! - The cache ([`crate::cache`]) of the command line. Each entry carries a keyed hash of its bytes, of the component's
 //!   digest and of the engine's fingerprint. Only the user can read the key. The cache verifies the hash before
-//!   wasmtime maps the entry into memory. After that, only the user can replace the entry, and this user could also
-//!   replace this program.
+//!   wasmtime maps the entry into memory. After the verification, only the user can replace the entry, and the user
+//!   could replace this program as well.
 //! - This program's own file ([`super::BuiltIn`]). The build included code that an earlier step of the build had
 //!   compiled.
 //!
 //! Bytes of a ConfigMap, a file or a flag never become a [`Compiled`]: the inspection refuses compiled code before any
-//! other check. By itself, wasmtime checks only the first number of its version, and not every option. The engine's
+//! other check. wasmtime itself checks only the first number of its version, and not every option. The engine's
 //! fingerprint covers the whole version and all options. The host stores the fingerprint with code that another process
 //! will load.
 #![allow(unsafe_code)]

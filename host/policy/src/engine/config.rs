@@ -47,8 +47,8 @@ pub(super) fn compiling() -> Config {
         // Policies need none of these features, and each feature is a possible source of defects.
         .wasm_memory64(false)
         .concurrency_support(false)
-        // 512 KiB is also wasmtime's default. The value is fixed here, because the depth at which recursion fails must
-        // not change.
+        // 512 KiB is also wasmtime's default. This code sets the value explicitly, because the depth at which recursion
+        // fails must not change with wasmtime.
         .max_wasm_stack(512 << 10)
         // With 4 GiB of address space for each memory, compiled code needs no bounds checks.
         .memory_reservation(4 << 30)
@@ -88,8 +88,8 @@ pub(super) fn slot_memory(limits: &Limits) -> usize {
     limits.memory.min(MEMORY_CEILING)
 }
 
-/// Returns the fuel that each instruction costs. Most instructions cost one, and slow ones cost more. A failing
-/// `memory.grow` took ten thousand times as long as an addition.
+/// Returns the fuel that each instruction costs. Most instructions cost one unit of fuel, and slow instructions cost
+/// more. A failing `memory.grow` took ten thousand times as long as an addition.
 fn prices() -> OperatorCost {
     let mut prices = OperatorCost::new();
     prices.MemoryGrow = u8::MAX;

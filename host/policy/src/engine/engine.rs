@@ -34,11 +34,12 @@ impl Engine {
         Self::with(&config::compiling())
     }
 
-    /// Creates an engine that only compiles. Its code runs on every machine of this architecture, because it uses only
-    /// features that all processors have.
+    /// Creates an engine that only compiles. The compiled code runs on every machine of this architecture, because the
+    /// code uses only features that all processors have.
     pub fn portable() -> Result<Self, EngineError> {
         let mut config = config::compiling();
-        // Set a target, even the host's own: this turns off the detection of this processor's features.
+        // Set a target, although it is the host's own: with a target, wasmtime does not detect the features of this
+        // processor.
         let system = if cfg!(target_os = "macos") { "darwin" } else { std::env::consts::OS };
         let target = format!("{}-unknown-{system}", std::env::consts::ARCH);
         config.target(&target).map_err(|error| EngineError::Start(format!("{target}: {error:#}")))?;
@@ -55,7 +56,7 @@ impl Engine {
         self.inner.precompile_component(component).map_err(|error| EngineError::Compile(format!("{error:#}")))
     }
 
-    /// Returns a digest of everything except the component that affects compiled code: version, machine, options.
+    /// Returns a digest of all inputs of the compilation except the component: version, machine and options.
     pub fn fingerprint(&self) -> crate::digest::Digest {
         config::fingerprint(&self.inner)
     }

@@ -37,7 +37,7 @@ impl State {
 
 impl ResourceLimiter for State {
     /// Ends the pass when the component asks for too much memory. The host does not report the failure to the
-    /// component: components handle it in different ways, and a typed error is clearer than an abort.
+    /// component, because components handle such a failure in different ways. A typed error is clearer than an abort.
     ///
     /// The limit applies to the total size of all memories of a component.
     fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {

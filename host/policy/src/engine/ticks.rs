@@ -1,4 +1,4 @@
-//! Ends a sandbox that gets no processor. Such a sandbox uses no fuel, so the fuel limit cannot end it.
+//! Ends a sandbox that gets no processor. A sandbox without a processor uses no fuel, so the fuel limit cannot end it.
 //!
 //! Only fuel limits a policy's work. This deadline limits how long a sandbox can block other passes while the machine
 //! stalls. The deadline is so long that no policy on a working machine reaches it.
@@ -19,7 +19,8 @@ pub(super) fn start(engine: &wasmtime::Engine) -> io::Result<()> {
     let tick = move || {
         while let Some(engine) = engine.upgrade() {
             engine.increment_epoch();
-            // Drop the engine before sleeping. Otherwise this thread would keep the engine for another tick.
+            // Drop the engine before sleeping. If this thread slept with the engine, the engine would exist for another
+            // tick.
             drop(engine);
             thread::sleep(TICK);
         }

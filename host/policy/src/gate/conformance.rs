@@ -24,8 +24,8 @@ use crate::{
 /// The maximum fuel of all samples together, as a number of passes with full fuel. An ordinary sample takes less than a
 /// hundredth of a pass, and the gate asks for each answer six times.
 const PASSES: u64 = 20;
-/// The fuel that the gate adds for a step of checking settings in a sample's annotations. Such a step and this amount
-/// of fuel both take about 0.2 µs.
+/// The fuel that the gate adds for a step of checking settings in a sample's annotations. One step takes about 0.2 µs,
+/// and so does this amount of fuel.
 const STEP: u64 = 100;
 
 /// The result of evaluating the samples, as texts for people.
@@ -134,7 +134,7 @@ struct Case<'a> {
     sample: &'a Sample,
     /// The fuel of all samples so far.
     used: &'a Cell<u64>,
-    /// The fields that the reports so far contain although only the host may write them.
+    /// The fields in the reports so far that only the host may write.
     dropped: &'a RefCell<BTreeSet<&'static str>>,
     /// Says how strictly the gate checks the sample's manifests.
     checks: &'a Cell<Checks>,
@@ -151,7 +151,7 @@ impl Case<'_> {
         self.spend(rendered.fuel.saturating_add(steps.saturating_mul(STEP)));
     }
 
-    /// Evaluates the sample. Returns `None` if the policy gives a plan, and otherwise returns its refusal.
+    /// Evaluates the sample. Returns the refusal of the policy, or `None` if the policy gives a plan.
     fn evaluate(&self, settings: &[Layer], cluster: &Cluster) -> Result<Option<Refusal>, LoadError> {
         let (renderer, object) = (self.renderer(settings, cluster)?, self.object()?);
         let (first, second) = (self.render(&renderer, &object)?, self.render(&renderer, &object)?);
@@ -293,7 +293,7 @@ impl Case<'_> {
         }
     }
 
-    /// Asks the policy for a report without children. Every new object gets such a report.
+    /// Asks the policy for a report without children. Every new object gets a report without children.
     fn assesses(&self, renderer: &Renderer, first: &Rendered) -> Result<(), LoadError> {
         if self.policy.world() != World::Policy {
             return Ok(());

@@ -34,7 +34,7 @@ pub enum LoadError {
     /// The bytes begin like gzip but are damaged.
     #[error("the component is damaged gzip: {0}")]
     BadGzip(String),
-    /// The digest differs from the pinned one.
+    /// The digest differs from the pinned digest.
     #[error("the component's digest is {found}, but policy.yaml pins {wanted}")]
     WrongDigest {
         /// The digest of the component.
@@ -93,7 +93,7 @@ pub enum LoadError {
         why: String,
     },
     /// The policy gives two different answers to one question.
-    #[error("sample {sample} of {kind}: two passes differ in their {what}: a policy is a pure function")]
+    #[error("sample {sample} of {kind}: two passes differ in their {what}: give equal answers to equal inputs")]
     NotDeterministic {
         /// The claimed kind.
         kind: String,
@@ -102,7 +102,7 @@ pub enum LoadError {
         /// The part of the answers that differs.
         what: &'static str,
     },
-    /// An answer depends on earlier questions.
+    /// An answer depends on earlier calls in the same sandbox.
     #[error(
         "sample {sample} of {kind}: {verb} answers differently if the host calls it again in the same sandbox: \
         keep no state"
@@ -127,7 +127,7 @@ pub enum LoadError {
         before: String,
     },
     /// The policy returns no plan for any sample of a claim.
-    #[error("no sample of {kind} ends in a plan; the last one was refused: {}", cut(&Refused::of(refusal).to_string(), NOTE))]
+    #[error("no sample of {kind} ends in a plan; the policy refused the last sample: {}", cut(&Refused::of(refusal).to_string(), NOTE))]
     NoPlan {
         /// The claimed kind.
         kind: String,

@@ -1,4 +1,4 @@
-//! The gate: turns the bytes of a package into a policy, or returns the reason why they are not a policy.
+//! The gate: turns the bytes of a package into a policy, or returns the reason why the bytes are not a policy.
 //!
 //! The steps are ordered from cheap to costly. Each step reads only bytes that the earlier steps accepted.
 
@@ -61,7 +61,7 @@ pub struct Taken {
     pub passed: bool,
 }
 
-/// A check of a candidate: every step up to the first failed one, and the result.
+/// A check of a candidate: every step up to the first step that failed, and the result.
 #[derive(Debug)]
 pub struct Check {
     /// The steps, in order.
@@ -176,8 +176,8 @@ impl Run<'_> {
     /// Returns the component's code: built-in or cached code if it loads, otherwise freshly compiled code.
     ///
     /// The compile child inspects bytes that nobody has checked yet. Built-in and cached code comes from bytes that
-    /// passed an inspection before. So this process may inspect those bytes again: this takes no longer than the first
-    /// inspection.
+    /// passed an inspection before. So this process itself may inspect these bytes again, which takes no longer than
+    /// the first inspection.
     fn code(&mut self, digest: Digest, component: &[u8]) -> Result<WasmCode, LoadError> {
         let Gate { engine, built_in, cache, compiler, bounds, turns, .. } = *self.gate;
         let fingerprint = engine.fingerprint();

@@ -11,7 +11,7 @@ pub type Turn = Box<dyn Any>;
 
 /// Makes checks take turns with all other computation, and ends checks that the caller no longer needs.
 pub trait Turns {
-    /// Waits for the next turn. In one turn, one sandbox may run. Returns `None` if the check must end.
+    /// Waits for the next turn. During a turn, only one sandbox may run. Returns `None` if the check must end.
     fn next(&self) -> Option<Turn>;
 
     /// Returns whether the check must end.

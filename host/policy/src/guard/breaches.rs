@@ -1,5 +1,5 @@
-//! Collects the breaches of an answer, up to a limit. More breaches would not help the reader. Paths and messages are
-//! cut, so that a message does not repeat a value of several megabytes.
+//! Collects the breaches of an answer, up to a limit. More breaches would not help the reader. This module shortens
+//! paths and messages, so that a message does not repeat a value of several megabytes.
 
 use std::fmt::Display;
 
@@ -14,7 +14,7 @@ pub(super) const TOLD: usize = 20;
 pub(super) struct Breaches(Vec<Breach>);
 
 impl Breaches {
-    /// Adds a breach. Formats the texts only while the list is not full.
+    /// Adds a breach. Formats `path` and `message` only while the list is not full.
     pub(super) fn add(&mut self, rule: Rule, path: impl Display, message: impl Display) {
         if !self.is_full() {
             let told = |text: String| cut(&text, NOTE).into_owned();

@@ -9,14 +9,14 @@ use crate::manifest::Privilege;
 
 /// The limit on the privileges that settings of packages and of the operator's own ConfigMap may raise.
 pub(crate) struct Cap<'a> {
-    /// The privileges that these settings may raise.
+    /// The privileges that settings of packages and of the operator's own ConfigMap may raise.
     pub(crate) listed: &'a BTreeSet<Privilege>,
-    /// The settings from the process's own flags. The limit does not apply to these settings.
+    /// The settings from the process's own flags, to which the limit does not apply.
     pub(crate) flags: Value,
 }
 
 impl Cap<'_> {
-    /// Returns whether these settings may not raise a privilege.
+    /// Returns whether the limit forbids settings to raise a privilege.
     pub(super) fn is_beyond(&self, privilege: Privilege) -> bool {
         !self.listed.contains(&privilege)
     }

@@ -88,7 +88,8 @@ fn carry<'a>(
     }
 }
 
-/// Converts a mapped source to the form of a manifest, without fields that only repeat a default.
+/// Converts the source of a variable from the mapping to the form in manifests. Leaves out fields that only repeat a
+/// default.
 fn source(source: &EnvSource) -> Option<Value> {
     let value_from = |field: &str, value: Value| {
         let mut fields = Map::new();

@@ -1,6 +1,6 @@
 //! Lists the PersistentVolumeClaims in a manifest and their data sources. If a PersistentVolumeClaim names a snapshot
-//! or another PersistentVolumeClaim, Kubernetes copies the content of the source. So the guard treats such a name like
-//! a mount.
+//! or another PersistentVolumeClaim, Kubernetes copies the content of the source. So the guard treats the name of a
+//! data source like a mount.
 
 use serde_json::Value;
 
@@ -10,8 +10,8 @@ use crate::json::list;
 pub(super) const SOURCES: [&str; 2] = ["dataSource", "dataSourceRef"];
 
 /// Returns the specs of a manifest's PersistentVolumeClaims, with their paths. The manifest may be a
-/// PersistentVolumeClaim itself. Other manifests contain them in `volumeClaimTemplates`, as a `StatefulSet` does, or in
-/// ephemeral volumes of pods. `pods` are the manifest's pod specs.
+/// PersistentVolumeClaim itself. Other manifests contain PersistentVolumeClaims in `volumeClaimTemplates`, as a
+/// `StatefulSet` does, or in ephemeral volumes of pods. `pods` are the manifest's pod specs.
 pub(super) fn claims<'a>(manifest: &'a Value, pods: &[(String, &'a Value)]) -> Vec<(String, &'a Value)> {
     let mut claims = Vec::new();
     if manifest["apiVersion"] == "v1" && manifest["kind"] == "PersistentVolumeClaim" {

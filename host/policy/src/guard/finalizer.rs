@@ -15,7 +15,7 @@ use crate::{
 const PATH: &str = "finalizer";
 
 /// Adds a breach if the finalizer may belong to another controller. If a namespace's settings name the finalizer,
-/// returns a violation instead: the author of those settings must correct it, not the policy's author.
+/// returns a violation instead, because the author of those settings must correct the finalizer.
 pub(super) fn check(finalizer: Option<&str>, rules: &Rules<'_>, breaches: &mut Breaches) -> Option<Violation> {
     let finalizer = finalizer?;
     let shown = cut(finalizer, VALUE);
@@ -33,7 +33,7 @@ pub(super) fn check(finalizer: Option<&str>, rules: &Rules<'_>, breaches: &mut B
         let (path, source, _) = given.find(|(_, _, value)| is_named(value, finalizer))?;
         let message = format!(
             "comes from {source}, and settings of a namespace must not name finalizers of other groups: use a \
-             finalizer of {group}, or ask the operator's owner to set this one for the cluster"
+             finalizer of {group}, or ask the operator's owner to set this finalizer for the cluster"
         );
         Some(Violation { path: format!("settings.{policy}.{path}"), message })
     });

@@ -43,7 +43,7 @@ pub(super) fn check(path: &str, manifest: &Value, rules: &Rules<'_>, breaches: &
     let name = metadata.get("name").and_then(Value::as_str).unwrap_or_default();
     let valid = if of.is_service() { is_label(name) } else { is_subdomain(name) };
     if !valid {
-        let message = format!("`{}` is not a name for this kind", cut(name, VALUE));
+        let message = format!("`{}` is not a valid name for an object of this kind", cut(name, VALUE));
         breach(Rule::ValidNames, " metadata.name", message);
     }
     match metadata.get("namespace") {

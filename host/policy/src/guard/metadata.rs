@@ -16,9 +16,10 @@ use crate::{
 /// The metadata fields that a policy may set.
 const METADATA: [&str; 4] = ["name", "namespace", "labels", "annotations"];
 /// The metadata fields that a policy may set in a template. `creationTimestamp` is in the list because code generators
-/// emit it with no value.
+/// emit this field with no value.
 const TEMPLATE: [&str; 4] = ["name", "labels", "annotations", "creationTimestamp"];
-/// Labels and annotations that the host itself writes or interprets. A policy must not set them.
+/// Labels and annotations that the host itself writes or interprets. A policy must not set these labels and
+/// annotations.
 const RESERVED: [&str; 5] =
     [APPLIED_DIGEST, POD_SPEC_HASH, HASH_STANDS_FOR, "kaos.tools/policy", "kaos.tools/policy-revision"];
 /// The maximum size of all annotations of one object, in bytes. Kubernetes has the same limit.

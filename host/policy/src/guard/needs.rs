@@ -16,10 +16,10 @@ const ID: usize = 512;
 
 /// The maximum number of characters of a label in a message.
 const SHOWN: usize = 128;
-/// The maximum number of labels of one selector. A request to the API server contains all of them.
+/// The maximum number of labels of one selector. A request to the API server contains all labels of a selector.
 const LABELS: usize = 32;
 
-/// Checks the needs of one round, with their namespaces filled in. `known` has the needs of earlier rounds.
+/// Checks the needs of one round, in which every need has a namespace. `known` contains the needs of earlier rounds.
 pub(crate) fn needs(needs: &[Need], known: &BTreeMap<String, Need>, claim: &Claim, limits: &Limits) -> Vec<Breach> {
     let mut breaches = Breaches::default();
     let mut seen = BTreeSet::new();
@@ -90,8 +90,8 @@ fn unusable_name(target: &Target) -> Option<&str> {
     name.filter(|name| !usable(name)).or_else(|| target.namespace().filter(|namespace| !is_subdomain(namespace)))
 }
 
-/// Returns whether a policy may look up a target. Targets in the object's own namespace are always allowed. Other
-/// targets need a grant.
+/// Returns whether a policy may look up a target. Targets in the object's own namespace are always allowed. The policy
+/// needs a grant for targets in other namespaces.
 pub(crate) fn may_read(
     target: &Target,
     cluster_scoped: bool,

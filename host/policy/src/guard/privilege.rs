@@ -107,7 +107,7 @@ fn of_a_namespace(raised: &Raised<'_>, rules: &Rules<'_>) -> Option<Violation> {
         settings.of_namespaces().find_map(|(path, source, value)| {
             let message = format!(
                 "comes from {source}, but settings of a namespace must not raise a privilege: remove the setting, or \
-                 ask the operator's owner to write it for the cluster or to grant privilege {} to the policy",
+                 ask the operator's owner to write this setting for the cluster or to grant privilege {} to the policy",
                 raised.privilege
             );
             let said = Said::about(std::slice::from_ref(raised), &[], &value);
@@ -116,7 +116,7 @@ fn of_a_namespace(raised: &Raised<'_>, rules: &Rules<'_>) -> Option<Violation> {
     })
 }
 
-/// Returns whether the plan contains a ServiceAccount of this name.
+/// Returns whether the plan contains a ServiceAccount with this name.
 fn is_planned(plan: &[Seen<'_>], name: &Value) -> bool {
     plan.iter().any(|Seen { manifest, .. }| {
         let of = ResourceType::of_object(manifest);

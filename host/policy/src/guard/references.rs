@@ -30,7 +30,7 @@ enum Kind {
 impl Kind {
     const ALL: [Self; 3] = [Self::Secret, Self::Claim, Self::Source];
 
-    /// Returns whether a field with this name can contain a reference of this kind.
+    /// Returns whether a field with the name `field` can contain a reference to an object of this kind.
     fn is_plausible(self, field: &str) -> bool {
         let field = field.to_ascii_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| field.contains(word));
@@ -80,7 +80,7 @@ struct Used<'a, 'b> {
     is_source: bool,
 }
 
-/// The path of a field: up to two list items, then the names after them.
+/// The path of a field: up to two list items, and the names after the list items.
 #[derive(Debug, Clone, Copy)]
 struct FieldPath([Option<(&'static str, usize)>; 2], &'static str);
 
@@ -178,7 +178,7 @@ fn of_source<'a>(source: &'a Value, own: &str) -> Option<Named<'a>> {
     Some(Named { kind, elsewhere: elsewhere(source, own), name })
 }
 
-/// Returns the namespace of a reference, if it differs from the object's own.
+/// Returns the namespace of a reference, if this namespace differs from the object's own namespace.
 fn elsewhere<'a>(reference: &'a Value, own: &str) -> Option<&'a str> {
     reference["namespace"].as_str().filter(|namespace| !namespace.is_empty() && *namespace != own)
 }

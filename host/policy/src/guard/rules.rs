@@ -29,7 +29,8 @@ pub(crate) struct Rules<'a> {
     /// All effective settings, each with the name of its policy.
     pub(crate) layers: &'a [(&'a str, &'a Effective)],
     pub(crate) user_privileges: UserPrivileges,
-    /// The limit on the privileges that settings of packages may raise. `None`: they may raise all privileges.
+    /// The limit on the privileges that settings of packages may raise. `None` means that these settings may raise all
+    /// privileges.
     pub(crate) cap: Option<&'a Cap<'a>>,
 }
 
@@ -37,6 +38,7 @@ pub(crate) struct Rules<'a> {
 pub(crate) enum Stop {
     /// The policy's author.
     Policy(Failure),
-    /// The user: the object has a value that Kubernetes would reject, or a setting of its namespace raises privilege.
+    /// The user must correct the plan: the object has a value that Kubernetes would reject, or a setting of its
+    /// namespace raises privilege.
     User(Vec<Violation>),
 }

@@ -14,7 +14,7 @@ use crate::{digest::canonical, pods};
 /// The pod or container for which a value was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum For<'a> {
-    /// The container with this name.
+    /// The value is for the container with this name.
     Container(&'a str),
     /// The value is for the whole pod, or for its main container.
     Pod,
@@ -22,7 +22,7 @@ enum For<'a> {
     Everyone,
 }
 
-/// A part of a value: its key, and its canonical text.
+/// A leaf of a value: the key of the leaf, and its canonical text.
 type Leaf<'a> = (&'a str, String);
 
 /// The values that the spec and the settings contain for the fields that a plan raises.
@@ -30,7 +30,7 @@ type Leaf<'a> = (&'a str, String);
 pub(super) struct Said<'a>(BTreeSet<(Field<'a>, For<'a>, Leaf<'a>)>);
 
 impl<'a> Said<'a> {
-    /// Collects the values of these fields in the user's texts and in the operator's settings.
+    /// Collects the values of the raised fields from the user's spec and from the operator's settings.
     pub(super) fn about(raised: &[Raised<'a>], user: &[&'a Value], settings: &'a Value) -> Self {
         let mut wanted: BTreeMap<&str, BTreeSet<Field<'a>>> = BTreeMap::new();
         for Raised { field, .. } in raised {
@@ -44,7 +44,7 @@ impl<'a> Said<'a> {
         said
     }
 
-    /// Returns whether the user's texts or the settings contain each leaf of the value, for the pod or container that
+    /// Returns whether the user's spec or the settings contain each leaf of the value, for the pod or container that
     /// has the field. A value that a user wrote for one container allows nothing for another container. A value that a
     /// user wrote for no particular container applies to the main container.
     pub(super) fn have(&self, raised: &Raised<'a>) -> bool {

@@ -2,8 +2,8 @@
 //! reject a wrong type, such as an object in place of a list. The API server's error would not name the field that the
 //! user wrote.
 //!
-//! Checks only types. Accepts unknown fields, because a cluster may be newer than these types. The API server checks
-//! the meaning of values.
+//! Checks only types. Accepts unknown fields, because the cluster may be newer than the types in this program. The API
+//! server checks the meaning of values.
 
 use std::fmt;
 

@@ -21,7 +21,8 @@ pub(crate) fn of_the_user(object: &Value, path: &[PathStep], value: &Value) -> O
 struct Search<'a> {
     path: &'a [PathStep],
     value: &'a Value,
-    /// The best match so far: whether the value is equal, how many names the paths share, and the match's path.
+    /// The best match so far: whether its value is equal, how many names its path shares with the searched path, and
+    /// its path.
     best: Option<((bool, usize), Vec<PathStep>)>,
 }
 
@@ -63,8 +64,8 @@ fn is_same_fraction(one: &Value, other: &Value) -> bool {
     fraction(one).zip(fraction(other)).is_some_and(|(one, other)| (one - other).abs() <= one.abs() * 4.0 * f64::EPSILON)
 }
 
-/// Returns how many names at the end of both paths are equal. Treats all list indices as equal, because merging moves
-/// items.
+/// Returns how many names the ends of both paths have in common. Treats all list indices as equal, because merging
+/// moves items.
 fn shared_names(one: &[PathStep], other: &[PathStep]) -> usize {
     let alike = |(one, other): &(&PathStep, &PathStep)| match (one, other) {
         (PathStep::Name(one), PathStep::Name(other)) => one == other,

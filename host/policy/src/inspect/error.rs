@@ -11,13 +11,13 @@ use super::version::HOST;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum InspectError {
     /// The bytes are compiled code.
-    #[error("the bytes are precompiled code: use the component that they were compiled from")]
+    #[error("the bytes are precompiled code: use the component from which the code was compiled")]
     Precompiled,
     /// The bytes are a core module.
     #[error("the bytes are a core module: convert the module to a component with `kaos-operator policy build`")]
     CoreModule,
     /// The bytes are WebAssembly text.
-    #[error("the bytes are WebAssembly text: assemble it with `wasm-tools parse`")]
+    #[error("the bytes are WebAssembly text: assemble the text with `wasm-tools parse`")]
     TextFormat,
     /// The bytes are not WebAssembly.
     #[error("the bytes are not WebAssembly")]
@@ -76,7 +76,7 @@ pub enum InspectError {
         limit: u64,
     },
     /// A function is too large to compile in reasonable time.
-    #[error("function {index} has {bytes} bytes, at most {limit}: split it, or build with opt-level s")]
+    #[error("function {index} has {bytes} bytes, at most {limit}: split the function, or build with opt-level s")]
     FunctionTooLarge {
         /// The function's index in its module.
         index: u32,

@@ -60,7 +60,7 @@ fn filled_from(source: &Place<'_>, found: &mut Findings) {
         && group.text().is_empty()
         && kind.text() != "PersistentVolumeClaim"
     {
-        found.add(&kind, format!("{} needs its apiGroup: only a PersistentVolumeClaim has none", shown(&kind)));
+        found.add(&kind, format!("{} needs an apiGroup: only a PersistentVolumeClaim has no apiGroup", shown(&kind)));
     }
     found.name_if_any(&group);
     if !source.text_of("namespace").is_empty() {

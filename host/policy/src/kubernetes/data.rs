@@ -43,6 +43,6 @@ fn decoded(text: &str) -> usize {
 
 fn bounded(data: &Place<'_>, bytes: usize, found: &mut Findings) {
     if bytes > MOST {
-        found.add(data, format!("has {bytes} bytes, at most {MOST}: split it, or store less in it"));
+        found.add(data, format!("has {bytes} bytes, at most {MOST}: split the object, or store less data in it"));
     }
 }

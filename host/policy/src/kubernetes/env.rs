@@ -74,7 +74,7 @@ fn source(from: &Place<'_>, has_value: bool, found: &mut Findings) {
     let given = SOURCES.iter().filter(|source| from.field(source).is_there()).count();
     if given == 0 {
         let message = format!("must have one of {}", SOURCES.join(", "));
-        found.add(from, format!("{message}; remove it if the variable should be empty"));
+        found.add(from, format!("{message}; remove this field if the variable should be empty"));
     } else if has_value {
         found.add(from, "is present together with a value: remove one of the two");
     } else if given > 1 {

@@ -1,8 +1,9 @@
-//! Finds fields of a manifest that its kind does not have. An API server would refuse these fields too. Knows the kinds
-//! that the default policies emit, in Kubernetes [`VERSION`]. Ignores other kinds.
+//! Finds fields of a manifest that its kind does not have. An API server would also refuse fields that the kind does
+//! not have. Knows the kinds that the default policies emit, in Kubernetes [`VERSION`]. Ignores other kinds.
 //!
 //! Each line of `fields.txt` lists the fields of one type. `name:Type` means that the value of the field, or each of
-//! its items, has the type `Type`. The file lists this type, too. `fields.py` generates the file.
+//! its items, has the type `Type`. The file also lists the fields of such a type `Type`. `fields.py` generates the
+//! file.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -24,7 +25,7 @@ static TYPES: LazyLock<HashMap<&'static str, Fields>> = LazyLock::new(|| {
     include_str!("fields.txt").lines().filter_map(line).collect()
 });
 
-/// Reports every field of a manifest that its type does not have.
+/// Reports every field of a manifest that is not a field of the manifest's kind.
 pub(super) fn check(manifest: &Place<'_>, kind: &str, found: &mut Findings) {
     walk(manifest, kind, found);
 }

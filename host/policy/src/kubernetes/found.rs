@@ -59,7 +59,7 @@ impl Findings {
         self.findings
     }
 
-    /// Requires a text that is not empty. Returns whether the value is such a text.
+    /// Requires a text that is not empty. Returns whether the value is a text that is not empty.
     pub(super) fn needs(&mut self, at: &Place<'_>, what: &str) -> bool {
         let is_there = !at.text().is_empty();
         if !is_there {
@@ -201,7 +201,7 @@ impl Findings {
     /// Checks that a path is relative. Accepts an absent path.
     pub(super) fn path_below(&mut self, at: &Place<'_>) {
         if at.text().starts_with('/') {
-            self.add(at, format!("{} is an absolute path: write one without the first slash", shown(at)));
+            self.add(at, format!("{} is an absolute path: write the path without the first slash", shown(at)));
         }
         self.no_way_up(at);
     }

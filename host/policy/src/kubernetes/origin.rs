@@ -25,8 +25,8 @@ pub(crate) struct Origins<'a> {
 }
 
 /// Accepts manifests that an API server would accept. If an API server would refuse a value that comes from the user's
-/// object, returns a refusal with these values. If all refused values come from elsewhere, returns a failure of the
-/// policy.
+/// object, returns a refusal with these values. If no refused value comes from the user's object, returns a failure of
+/// the policy.
 pub(crate) fn judge(manifests: &[Value], checks: Checks, origins: &Origins<'_>) -> Result<(), Stop> {
     let (mut violations, mut breaches) = (Vec::new(), Vec::new());
     for (i, manifest) in manifests.iter().enumerate() {
@@ -55,7 +55,7 @@ pub(crate) fn judge(manifests: &[Value], checks: Checks, origins: &Origins<'_>) 
     violations.dedup();
     match (violations.is_empty(), breaches.is_empty()) {
         (true, true) => Ok(()),
-        // Report problems that the user can correct first.
+        // First report the problems that the user can correct.
         (false, _) => Err(Stop::User(violations)),
         (true, false) => Err(Stop::Policy(Failure::Guard(breaches))),
     }

@@ -26,7 +26,7 @@ pub(super) fn is_whole(amount: i128) -> bool {
 /// Checks that an amount is not negative, and returns the amount.
 pub(super) fn check(at: &Place<'_>, found: &mut Findings) -> Option<i128> {
     let Some(amount) = amount(at.value()) else {
-        found.add(at, format!("{} is not an amount: write one such as 500m, 1.5 or 2Gi", shown(at)));
+        found.add(at, format!("{} is not an amount: write an amount such as 500m, 1.5 or 2Gi", shown(at)));
         return None;
     };
     if amount < 0 {

@@ -30,7 +30,10 @@ pub(super) fn of_pod(at: &Place<'_>, found: &mut Findings) {
         for (name, value) in at.field(list).entries().filter(|(name, _)| name.contains('/')) {
             found.add(
                 &value,
-                format!("the resources of a whole pod cannot contain {}: write it into a container", quoted(name)),
+                format!(
+                    "the resources of a whole pod cannot contain {}: write the resource into a container",
+                    quoted(name)
+                ),
             );
         }
     }
@@ -106,7 +109,7 @@ fn is_huge(name: &str) -> bool {
     name.starts_with("hugepages-")
 }
 
-/// Returns whether a resource is one of Kubernetes' own.
+/// Returns whether a resource is one of Kubernetes' own resources.
 fn is_native(name: &str) -> bool {
     !name.contains('/') || name.contains("kubernetes.io/")
 }

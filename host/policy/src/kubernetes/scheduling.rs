@@ -8,7 +8,7 @@ use super::{
 };
 use crate::names::is_label_value;
 
-/// Checks every field of a pod spec that affects on which node the pod runs.
+/// Checks every field of a pod spec that influences the choice of the pod's node.
 pub(super) fn check(spec: &Place<'_>, found: &mut Findings) {
     found.labels(&spec.field("nodeSelector"));
     let affinity = spec.field("affinity");

@@ -257,7 +257,7 @@ fn remedy(error: &ValidationError<'_>) -> Option<String> {
             if (is_number && numbers) || (["true", "false"].contains(&text) && wants(JsonType::Boolean)) {
                 return Some("write it without quotes".to_owned());
             }
-            // Skip short texts: every text of one or two letters is similar to every other one.
+            // Skip short texts: every text of one or two letters is similar to every other such text.
             let near = nearest(text, names).filter(|near| *near != text && text.len() > 2);
             near.map(|near| format!("write {near}"))
         }

@@ -1,5 +1,5 @@
-//! Describes the regular expressions of Kubernetes' own rules in words, with an example. Most schemas use mainly these
-//! expressions.
+//! Describes the regular expressions of Kubernetes' own rules in words, with an example. Most schemas use mainly the
+//! regular expressions of Kubernetes' own rules.
 
 /// Returns a name for the texts that a pattern accepts.
 pub(super) fn noun(pattern: &str) -> Option<&'static str> {

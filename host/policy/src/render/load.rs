@@ -2,8 +2,8 @@
 //!
 //! The policy uses fuel to read these objects, which other users may have written. If the objects were too large, the
 //! policy would run out of fuel in the middle of the pass, as if the policy were broken. So the host stops the pass
-//! first, and the primary object waits until the large object is smaller. At these limits, the default policies use two
-//! thirds of their fuel.
+//! before that, and the primary object waits until the other objects are smaller. At these limits, the default policies
+//! use two thirds of their fuel.
 
 use serde_json::Value;
 
@@ -51,14 +51,14 @@ impl Default for Load {
 }
 
 impl Load {
-    /// Returns the number of bytes that a lookup may still read to find fields. A lookup sets the number to 0 if it
-    /// needs more.
+    /// Returns the number of bytes that a lookup may still read to find fields. If a lookup needs more bytes, the
+    /// lookup sets the number to 0.
     pub(super) fn room(&mut self) -> &mut usize {
         &mut self.room
     }
 
-    /// Handles the end of a lookup. If the room did not suffice for the whole target, adds a blocker, so that the
-    /// object waits.
+    /// Handles the end of a lookup. If the allowed bytes did not suffice for the whole target, adds a blocker, so that
+    /// the primary object waits.
     pub(super) fn is_read(&mut self, target: &Target) {
         if self.room > 0 || !self.too_large.is_empty() {
             return;
@@ -84,7 +84,7 @@ impl Load {
         self.looked_at += text.len();
         let too_large = match size::check(object) {
             Ok(()) if text.len() <= BYTES => None,
-            Ok(()) => Some(format!("the object has {}, at most {}: split it", bytes(text.len()), bytes(BYTES))),
+            Ok(()) => Some(format!("the object has {}, at most {}: split the object", bytes(text.len()), bytes(BYTES))),
             Err(Violation { path, message }) => Some(format!("{path}: {message}")),
         };
         let has_room = match too_large {
@@ -207,7 +207,10 @@ mod tests {
     fn the_largest_object_is_waited_for_if_all_together_are_too_large() {
         let text = |name: &str, length: usize| object(name, &json!("x".repeat(length)));
         let (texts, blockers) = shown(&[text("a", 1_500_000), text("b", 1_600_000), text("c", 1_400_000)]);
-        assert!(texts[1].len() > 1_600_000 && texts[2].len() < 200, "the policy sees only the name of the last object");
+        assert!(
+            texts[1].len() > 1_600_000 && texts[2].len() < 200,
+            "the policy must see only the name of the last object"
+        );
         let [(name, message)] = &blockers[..] else { panic!("{blockers:?}") };
         assert!(
             name == "b"

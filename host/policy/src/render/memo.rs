@@ -1,5 +1,5 @@
-//! Stores answers and returns them while they are valid. Equal policies, settings and inputs give equal answers. So for
-//! a resync of an unchanged object, one lookup in the memo is enough.
+//! Stores answers, and returns an answer again while it is valid. Equal policies, settings and inputs give equal
+//! answers. So for a resync of an unchanged object, one lookup in the memo is enough.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

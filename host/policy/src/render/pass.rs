@@ -1,4 +1,4 @@
-//! Runs one pass: `needs` and `map-env` of each layer, then `translate`, the guard and the stamp.
+//! Runs one pass: Runs one pass: `needs` and `map-env` of each layer, then `translate`, the guard and the stamp.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -117,7 +117,7 @@ impl Pass<'_> {
             }
         }
         let (answer, ledger) = self.execute();
-        // Store only complete answers: the policy did not fail, and it saw every object that it needs.
+        // Store an answer only if the policy did not fail, and saw every object that it needs.
         if !ledger.is_cut && !matches!(answer.verdict, Verdict::Failed(_)) {
             memo.keep_pass(key, &answer, ledger.asked);
         }
@@ -243,8 +243,8 @@ impl Pass<'_> {
     fn answer(&self, verdict: Verdict, ledger: &Ledger) -> memo::MemoAnswer {
         let mut needs = Vec::new();
         for (layer, asked) in self.layers().zip(&ledger.asked) {
-            // While an object is too large, watch all its fields: a change of any field can make the object small
-            // enough.
+            // While an object is too large, watch all fields of the object: a change of any field can make the object
+            // small enough.
             let fields = |need: &Need| if ledger.is_cut { Vec::new() } else { need.fields.clone() };
             let prefixed = |need: &Need| Need {
                 id: format!("{}/{}", layer.name(), need.id),

@@ -59,7 +59,8 @@ impl Renderer {
         self
     }
 
-    /// Sets which errors in manifests the host reports before an API server would. By default, it reports none.
+    /// Sets which errors in manifests the host reports before an API server would. By default, the host reports no such
+    /// errors.
     #[must_use]
     pub fn with_checks(mut self, checks: Checks) -> Self {
         self.0.checks = checks;

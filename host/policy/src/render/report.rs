@@ -11,7 +11,7 @@ use crate::{
     json,
 };
 
-/// The status fields that only the host writes. The host ignores them in the `fields` of a policy's report.
+/// The status fields that only the host writes. The host ignores these fields in the `fields` of a policy's report.
 pub const HOST_FIELDS: [&str; 7] =
     ["phase", "ready", "message", "conditions", "observedGeneration", "appliedGeneration", "policy"];
 

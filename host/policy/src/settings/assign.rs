@@ -40,9 +40,9 @@ pub fn assignments(arguments: &[String], policies: &[(&str, &Schema)]) -> Result
     if errors.is_empty() { Ok(layers) } else { Err(SettingsErrors(errors)) }
 }
 
-/// Converts a settings file to layers. An object under a policy's name contains settings for this policy. The other
-/// settings in the file apply to every policy that has them. For the same setting, the value under the policy's name
-/// wins.
+/// Converts a settings file to layers. An object under a policy's name contains settings for this policy. Every other
+/// setting in the file applies to all policies that have this setting. For the same setting, the value under the
+/// policy's name wins.
 pub fn file(name: &str, document: &Value, policies: &[(&str, &Schema)]) -> Result<Vec<Layer>, SettingsErrors> {
     let source = Source { origin: Origin::File(name.to_owned()), via: None };
     let wrong = |(path, message): (Path, String)| {
@@ -62,7 +62,7 @@ pub fn file(name: &str, document: &Value, policies: &[(&str, &Schema)]) -> Resul
     let strangers = leaves.iter().filter(|(path, _)| !policies.iter().any(|(_, schema)| takes(schema, path)));
     let mut errors: Vec<_> = strangers.map(|(path, _)| wrong(stranger(path, policies))).collect();
     if !errors.is_empty() {
-        // Several leaves may be below the same unknown name.
+        // Remove duplicates, because several leaves may be below the same unknown name.
         errors.dedup();
         return Err(SettingsErrors(errors));
     }

@@ -121,7 +121,7 @@ pub enum SchemaError {
     },
     /// All different patterns together are too long.
     #[error(
-        "the patterns of the settings schema have {bytes} bytes together, at most {limit}: write shorter or fewer ones"
+        "the patterns of the settings schema have {bytes} bytes together, at most {limit}: write shorter or fewer patterns"
     )]
     PatternsTooLong {
         /// The number of bytes.

@@ -12,7 +12,7 @@ use crate::near::slipped;
 pub struct Layer {
     /// The source.
     pub origin: Origin,
-    /// The policy that the values are for. `None` if they are for every policy.
+    /// The policy that the values are for. `None` means that the values are for every policy.
     pub policy: Option<String>,
     /// The values.
     pub content: Content,
@@ -21,7 +21,7 @@ pub struct Layer {
 /// The form of the values.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
-    /// A part of the object that the schema describes.
+    /// Settings as a JSON object, which may contain only some of the settings.
     Tree(Value),
     /// Environment variables by name. The schema's `x-env` connects a variable with a setting. The host treats an empty
     /// variable as unset, and ignores variables that no `x-env` names.

@@ -1,4 +1,4 @@
-//! Lists names and values in messages. Limits their number, so that people can read the list.
+//! Lists names and values in messages. Limits the number of names and values, so that people can read the list.
 
 /// The maximum number of texts that a message lists. The settings of a default policy fit into this limit.
 pub(super) const LISTED: usize = 32;

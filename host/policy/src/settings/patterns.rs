@@ -41,7 +41,7 @@ pub(super) fn options() -> ValidationOptions<'static> {
 fn options_within(bytes: usize) -> ValidationOptions<'static> {
     jsonschema::options()
         .with_draft(Draft::Draft202012)
-        // This engine works without backtracking: the cost of a match grows only with the text and the pattern.
+        // The engine `regex` works without backtracking: the cost of a match grows only with the text and the pattern.
         .with_pattern_options(PatternOptions::regex().size_limit(bytes).dfa_size_limit(KEPT))
         .offline()
 }
@@ -93,8 +93,8 @@ fn size(pattern: &str) -> usize {
     SIZES.into_iter().find(suffices).unwrap_or(PATTERN)
 }
 
-/// Calls a function with each pattern and its path. Also treats plain data as a pattern if its field has the keyword's
-/// name. So the host may refuse a valid schema, but misses no pattern.
+/// Calls a function with each pattern and its path. If a field in plain data has the name of a keyword for patterns,
+/// treats its value as a pattern. So the host may refuse a valid schema, but never overlooks a pattern.
 fn collect<'a>(
     value: &'a Value,
     path: &mut Vec<&'a str>,
@@ -159,7 +159,7 @@ mod tests {
         let error = refused(&with([long.clone()]));
         let path = "#/properties/s0/pattern".to_owned();
         assert_eq!(error, SchemaError::PatternTooLong { path, bytes: TEXT + 2, limit: TEXT });
-        assert!(error.to_string().ends_with("write a shorter one, and use maxLength or enum"), "{error}");
+        assert!(error.to_string().ends_with("write a shorter pattern, and use maxLength or enum"), "{error}");
         let named = refused(&json!({"type": "object", "patternProperties": {long: {}}}));
         assert!(matches!(named, SchemaError::PatternTooLong { .. }), "{named}");
         let many = refused(&with((0..30).map(|n| format!("^{}{n}$", "a".repeat(1000)))));

@@ -1,5 +1,5 @@
-//! Resolves layers to effective settings: defaults, then each layer over the weaker ones, then annotations, then
-//! validation.
+//! Resolves layers to effective settings. Starts with the defaults, merges the layers from weak to strong, merges the
+//! annotations, and validates the result.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,8 @@ impl Schema {
     }
 
     /// Merges an object's annotations over the settings. Ignores annotations for settings that this schema does not
-    /// have, because they are for another layer. Also returns the number of steps of this work.
+    /// have, because these annotations are for the policy of another layer. Also returns the number of steps of this
+    /// work.
     pub(crate) fn annotated(
         &self,
         policy: &str,

@@ -1,4 +1,4 @@
-//! A policy's settings schema: its settings, their defaults, and the variables that set them.
+//! A policy's settings schema: the settings, the defaults of the settings, and the variables that set the settings.
 
 use std::collections::BTreeMap;
 

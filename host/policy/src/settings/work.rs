@@ -29,8 +29,8 @@ struct Work<'a> {
     patterns: &'a Patterns,
     left: usize,
     /// How often the validator may visit the current part. The validator first checks whether one of several
-    /// alternatives fits. If none fits, the validator visits all alternatives again to collect their errors. For nested
-    /// alternatives, the validator repeats the visits on each level.
+    /// alternatives fits. If no alternative fits, the validator visits all alternatives again to collect their errors.
+    /// For nested alternatives, the validator repeats the visits on each level.
     times: usize,
 }
 
@@ -88,7 +88,8 @@ impl Work<'_> {
                 (Some(pattern), Some(text)) => self.take(self.patterns.steps(pattern, text)),
                 _ => Some(()),
             },
-            // For `enum`, the validator compares the value with each item. For `uniqueItems`, it walks the whole value.
+            // For `enum`, the validator compares the value with each item. For `uniqueItems`, the validator walks the
+            // whole value.
             "enum" => below(part).try_for_each(|part| self.compare(value, part)),
             "const" => self.compare(value, part),
             "uniqueItems" => self.walk(value),

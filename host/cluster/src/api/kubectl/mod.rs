@@ -1,4 +1,5 @@
-//! The parts of the API that only kubectl uses: tables, OpenAPI and protobuf. The feature `kubectl` enables them.
+//! The parts of the API that only kubectl uses: tables, OpenAPI and protobuf. The feature `kubectl` enables these
+//! parts.
 //!
 //! Without the feature, the cluster sends whole objects instead of tables, 415 for protobuf bodies, and 404 for
 //! OpenAPI.

@@ -1,4 +1,4 @@
-//! OpenAPI: version 3 with one document for each group, as kubectl reads it, and version 2 in one document.
+//! OpenAPI. Version 3 has one document for each group, as kubectl reads it. Version 2 has only one document.
 //!
 //! Version 2 is only available as JSON. Clients that accept only protobuf get 406.
 

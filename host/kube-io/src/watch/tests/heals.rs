@@ -122,7 +122,7 @@ async fn unreadable_objects_do_not_delay_readable_ones() {
         if is_it { Verdict::from(Outcome::FailBefore(Failure::Server(500))) } else { Verdict::default() }
     });
     bench.watch.set_needs(&Bench::key("a"), &targets).unwrap();
-    // After this time, the retries are rare.
+    // After ten minutes of failures, the retries are rare.
     tokio::time::sleep(Duration::from_mins(10)).await;
     assert!(bench.requests().iter().any(|entry| entry.attempt.name == "c7"), "the operator tried to read the object");
     targets.push(named(&map, "t", "c100"));
@@ -249,8 +249,8 @@ async fn a_server_that_forgets_at_once_where_we_were_is_not_asked_without_a_paus
     bench.wakes(&["t/b"]).await;
 }
 
-/// Refuses watches for a while, and then answers that it forgot their version. Records the time of this answer, and the
-/// time of the next list.
+/// Refuses watches for a while, and then answers that the server forgot the version of the watch. Records the time of
+/// this answer, and the time of the next list.
 struct Restored {
     refused: usize,
     forgot: Arc<Mutex<Option<Instant>>>,

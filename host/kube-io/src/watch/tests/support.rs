@@ -137,7 +137,7 @@ impl Bench {
         tokio::time::sleep(Duration::from_secs(2)).await;
     }
 
-    /// Returns the objects that were woken since the last call, each once.
+    /// Returns the objects that the watch woke since the last call, without duplicates.
     pub(super) fn woken(&self) -> BTreeSet<String> {
         self.woken.lock().unwrap().drain(..).map(|(key, _)| key).collect()
     }
