@@ -218,7 +218,7 @@ fn cloud_roles_and_pod_annotations_in_foreign_kinds_raise_privilege() {
             assert_eq!(rules(&run("{}", &plan, json!({}))), [Rule::NoPrivilege], "{plan}");
             assert!(run("grants: {privileges: [serviceAccounts]}", &plan, json!({})).planned().is_some(), "{plan}");
             let own = json!({"annotations": {key: "admin"}});
-            assert!(run("{}", &plan, own).planned().is_some(), "the user's own words: {plan}");
+            assert!(run("{}", &plan, own).planned().is_some(), "the user's own spec contains the value: {plan}");
         }
     }
     let unconfined = beside("container.apparmor.security.beta.kubernetes.io/main", "unconfined");

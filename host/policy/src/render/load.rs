@@ -200,7 +200,7 @@ mod tests {
             most 10,000: ";
         assert!(message.starts_with(told), "{message}");
         let (_, blockers) = shown(&[object("long", &json!("x".repeat(BYTES)))]);
-        assert!(blockers[0].1.contains("the object has 2.1 MiB, at most 2 MiB: split it"), "{blockers:?}");
+        assert!(blockers[0].1.contains("the object has 2.1 MiB, at most 2 MiB: split the object"), "{blockers:?}");
     }
 
     #[test]

@@ -108,8 +108,8 @@ pub enum SchemaError {
     },
     /// A pattern is too long.
     #[error(
-        "{path} of the settings schema has {bytes} bytes, at most {limit}: write a shorter one, and use maxLength or \
-         enum"
+        "{path} of the settings schema has {bytes} bytes, at most {limit}: write a shorter pattern, and use maxLength \
+         or enum"
     )]
     PatternTooLong {
         /// The path of the pattern.
