@@ -8,8 +8,8 @@ use alloc::{string::String, vec::Vec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The `observedGeneration` of an object that had no pass yet. The definitions give every new object this value, so
-/// that tools do not treat its status as current.
+/// The value of `observedGeneration` before the first pass of an object. The definitions give every new object this
+/// value, so that tools do not treat its status as current.
 pub const NOT_OBSERVED: i64 = -1;
 
 /// The observed state. Only the operator writes this state.
@@ -80,7 +80,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Returns the value in a status.
+    /// Returns this value as a status spells it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "Pending",

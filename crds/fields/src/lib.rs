@@ -26,7 +26,7 @@ pub use path::{FieldError, MOST_BYTES, MOST_FIELDS, PathError};
 const ALWAYS: [&str; 6] =
     ["apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.uid", "metadata.deletionTimestamp"];
 
-/// The fields of an object that a reader needs: all fields, or the fields at some paths.
+/// The selected fields of an object: all fields, or the fields at some paths.
 #[derive(Clone, Debug, Default)]
 pub struct Fields {
     /// The paths, sorted and without duplicates. If all fields are selected, the list is empty.
@@ -72,7 +72,7 @@ impl Fields {
         &self.paths
     }
 
-    /// Returns the part of an object that consists of these fields.
+    /// Returns only the selected fields of an object.
     #[must_use]
     pub fn of(&self, object: &Value) -> Value {
         if self.is_whole() { object.clone() } else { self.part.of(object).unwrap_or_default() }

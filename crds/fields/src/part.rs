@@ -17,7 +17,7 @@ use crate::path::Step;
 pub(crate) struct Part {
     /// Whether the whole value is selected.
     whole: bool,
-    /// Whether the presence of the value is selected.
+    /// Whether a path with `?` selects the presence of the value.
     present: bool,
     members: BTreeMap<String, Part>,
     /// The selected texts.

@@ -22,7 +22,7 @@ const MOST_SHOWN: usize = 128;
 pub(crate) enum Step {
     /// `.name` or `["name"]`: a member of a map.
     Member(String),
-    /// `[name="text"]`: the maps in a list whose member `name` is the text.
+    /// `[name="text"]`: the maps in a list that have the text in their member `name`.
     Items(String, String),
     /// `[="text"]`: the items of a list that equal the text, or a value that equals the text.
     Equal(String),

@@ -111,7 +111,7 @@ pub enum GrantedKind {
 }
 
 impl GrantedKind {
-    /// Returns the value in a spec.
+    /// Returns this value as a spec spells it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Agent => "Agent",

@@ -74,7 +74,7 @@ pub enum ToolCallMode {
 }
 
 impl ToolCallMode {
-    /// Returns the value in a spec.
+    /// Returns this value as a spec spells it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Auto => "auto",

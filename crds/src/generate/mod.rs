@@ -20,7 +20,7 @@ pub use crate::modelapi::ModelAPI;
 const HEADER: &str = "# Generated from the types in crds/src by:\n\
                       #   cargo run -p kaos-crds --features schema --bin crdgen\n";
 
-/// Returns the definitions of the kinds that users write, as sent to the API server.
+/// Returns the CustomResourceDefinitions of the kinds that users write, in the form that the API server receives.
 pub fn definitions() -> serde_json::Result<[Value; 6]> {
     let made = |crd: CustomResourceDefinition| serde_json::to_value(crd).map(tidy::tidy).map(with_new_status);
     Ok([

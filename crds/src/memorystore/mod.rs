@@ -149,7 +149,7 @@ pub enum DefaultFailureMode {
 }
 
 impl DefaultFailureMode {
-    /// Returns the value in a spec.
+    /// Returns this value as a spec spells it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Soft => "soft",

@@ -1,4 +1,4 @@
-//! The parts of the schemas that are written by hand instead of derived from the types.
+//! Schemas that are written by hand instead of derived from the types.
 
 pub(crate) mod kubernetes;
 pub(crate) mod rules;

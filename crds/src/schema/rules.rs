@@ -1,4 +1,4 @@
-//! The rules about several fields of an object that the API server validates.
+//! The rules that compare several fields of an object. The API server checks these rules.
 //!
 //! A rule must not refuse an object that used to be valid. So each rule is about a field that used to be required and
 //! now has an older alias. Policies refuse all other errors, with path and remedy. If a stored object broke a rule, the

@@ -12,7 +12,7 @@ pub(crate) struct Cause {
 }
 
 impl Cause {
-    /// Creates an error for an invalid value. `shown` is the value in quotes.
+    /// Creates an error for an invalid value. `shown` is the value as the message shows it, in quotes.
     pub(crate) fn invalid(field: &str, shown: &str, message: &str) -> Self {
         Self {
             reason: "FieldValueInvalid",

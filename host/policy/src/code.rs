@@ -19,7 +19,7 @@ pub use native::Native;
 pub enum World {
     /// A whole policy.
     Policy,
-    /// An overlay, which changes the env mapping of a kind.
+    /// An overlay, which changes the mapping of environment variables for a kind.
     EnvironmentOverlay,
 }
 

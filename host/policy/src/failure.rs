@@ -10,7 +10,7 @@ use crate::{
 /// The function that a sandbox runs: a function of the contract, or the start of the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verb {
-    /// The instantiation of the component, before any function.
+    /// The instantiation of the component, before the host calls a function.
     Open,
     /// `meta.describe`
     Describe,
@@ -128,7 +128,7 @@ pub enum Failure {
     #[error("cannot open a sandbox: {0}")]
     Sandbox(String),
     /// The policy asks for new needs in every round.
-    #[error("function needs asked for further objects {limit} times in a row")]
+    #[error("the function `needs` named new needs {limit} times in a row")]
     TooManyRounds {
         /// The maximum number of rounds.
         limit: usize,

@@ -166,7 +166,7 @@ pub enum Privilege {
     ResourceClaims,
     /// A projected `serviceAccountToken` that names its own audience.
     TokenAudiences,
-    /// Sources of a projected volume that give access to data outside the namespace: `podCertificate`,
+    /// Sources of projected volumes that give access to data outside the namespace: `podCertificate`,
     /// `clusterTrustBundle`.
     ProjectedSources,
 }

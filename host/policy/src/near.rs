@@ -1,4 +1,5 @@
-//! Finds the name that a user probably meant when the user mistyped a name. The caller writes the message.
+//! Finds the name that a user probably meant when the user mistyped a name. The caller writes the message with the
+//! suggestion.
 
 /// Returns the most similar name, if a name is similar enough for a suggestion.
 pub fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

@@ -12,14 +12,15 @@ use crate::{
     pods,
 };
 
-/// The annotation of every child with the digest of the applied manifest.
+/// The annotation that contains the digest of the applied manifest. Every child has this annotation.
 pub const APPLIED_DIGEST: &str = "kaos.tools/applied-digest";
-/// The annotation of every pod template with its hash. Kubernetes restarts the pods only if this hash changes.
+/// The annotation that contains the hash of a pod template. Every pod template has this annotation. Kubernetes restarts
+/// the pods only if this hash changes.
 pub const POD_SPEC_HASH: &str = "kaos.tools/pod-spec-hash";
 /// The annotation of a child whose pod template keeps an older hash. An earlier operator computed the older hash for
 /// the same template. The annotation contains the new hash.
 pub const HASH_STANDS_FOR: &str = "kaos.tools/pod-spec-hash-stands-for";
-/// The annotation of an object that says who sets the replicas of its workloads. With the value `external`, another
+/// The annotation with which an object says who sets the replicas of its workloads. With the value `external`, another
 /// client sets the replicas.
 pub const REPLICAS: &str = "kaos.tools/replicas";
 /// The value of [`REPLICAS`] if another client sets the replicas.

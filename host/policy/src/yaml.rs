@@ -1,5 +1,4 @@
-//! Explains errors in a YAML text to its author. Replaces messages of the parser that are about its own options and
-//! types.
+//! Explains errors in a YAML text to its author. Replaces the parser's messages about its own options and types.
 
 use std::borrow::Cow;
 

@@ -218,7 +218,7 @@ fn a_changed_cache_entry_is_ignored() {
     bytes[last] ^= 1;
     std::fs::write(&entry, bytes).unwrap();
     assert_ne!(outcome(&open()), "from the cache");
-    // With a new key, the tag of no entry is valid.
+    // With a new key, no entry has a valid tag.
     std::fs::remove_file(directory.join("key")).unwrap();
     assert_ne!(outcome(&open()), "from the cache");
 }

@@ -107,7 +107,7 @@ fn an_object_found_in_one_round_is_not_looked_up_in_the_next() {
 
 #[test]
 fn lookups_stop_once_the_objects_exceed_the_limit() {
-    /// Selects all ConfigMaps with many needs.
+    /// Returns many needs, each of which selects all ConfigMaps.
     fn everything(_: &Subject) -> Vec<Need> {
         let all = Selector { of: of("v1", "ConfigMap"), namespace: None, labels: vec![] };
         (0..200)

@@ -12,7 +12,7 @@ pub(crate) enum Absent {
     ByType,
     /// `Default::default()`.
     Default,
-    /// The value that this function returns.
+    /// The value that the function in serde's `default = "path"` returns.
     Call(TokenStream),
 }
 

@@ -65,7 +65,7 @@ fn expected(state: &State, found: &[Arc<Value>]) -> i64 {
     owners.into_iter().map(|(_, replicas)| replicas).sum()
 }
 
-/// Returns the UID of the controller that scales a pod, and the number of pods that this controller wants.
+/// Returns the controller that scales a pod: its UID, and the number of pods that it wants.
 fn wanted(state: &State, pod: &Value) -> Option<(String, i64)> {
     let owner = controller(pod)?;
     let key = Key::new(meta(pod, "namespace"), owner["name"].as_str()?);

@@ -125,12 +125,12 @@ fn go_selector(selector: &Value) -> String {
     json!({"matchLabels": selector["matchLabels"]}).to_string()
 }
 
-/// Returns a number of pods. Returns 0 for a value that is not a number.
+/// Converts a JSON value to a number of pods. Returns 0 for a value that is not a number.
 pub(crate) fn count(value: &Value) -> i64 {
     value.as_i64().unwrap_or_default()
 }
 
-/// Returns a number of pods from a number or a percentage. `up` decides whether a percentage is rounded up or down.
+/// Converts a number or a percentage to a number of pods. `up` decides whether a percentage is rounded up or down.
 pub(crate) fn share(value: &Value, of: i64, up: bool) -> i64 {
     match value {
         Value::String(text) => {

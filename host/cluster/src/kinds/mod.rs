@@ -75,7 +75,7 @@ pub(crate) fn wrong_label(key: &str, value: &str) -> Option<Cause> {
     names::labels(&json!({key: value}), "").into_iter().next()
 }
 
-/// Sets those fields of a new object that only the server may set.
+/// Sets the fields that only the server may set in a new object.
 pub(crate) fn prepare_create(resource: &Resource, object: &mut Value) {
     match resource.family {
         Family::Custom if !resource.status => {}

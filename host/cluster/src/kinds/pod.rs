@@ -153,7 +153,7 @@ fn pull_policy(image: &str) -> &'static str {
     if !name.contains('@') && tag == "latest" { "Always" } else { "IfNotPresent" }
 }
 
-/// Sets those fields of a new pod that a real server and its admission plugins set.
+/// Sets the fields that a real server and its admission plugins set in a new pod.
 pub(super) fn prepare(object: &mut Value) {
     let spec = &mut object["spec"];
     set(spec, "serviceAccountName", json!("default"));

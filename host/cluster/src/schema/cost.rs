@@ -187,7 +187,8 @@ impl<'a> Estimate<'a> {
         below.saturating_add(work)
     }
 
-    /// Returns the maximum number of items in an expression's value. The expression costs `made` steps.
+    /// Returns the maximum number of items in an expression's value. `made` is the number of steps that the expression
+    /// costs.
     fn length(&self, expression: &Expr, made: u64) -> u64 {
         if let Some(values) = self.values(expression) {
             return longest(&values);

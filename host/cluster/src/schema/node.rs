@@ -225,7 +225,7 @@ impl Node {
         }
     }
 
-    /// Applies the fields next to a `$ref`.
+    /// Applies the fields that the schema has next to a `$ref`.
     fn overlay(&mut self, schema: &Value) {
         if let Some(default) = schema.get("default") {
             self.default = Some(default.clone());

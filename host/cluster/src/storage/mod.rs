@@ -209,7 +209,7 @@ impl Store {
         Some((place, self.get(&place.resource, &place.key)?))
     }
 
-    /// Returns the pods or `ReplicaSet`s of a namespace that have no controller.
+    /// Returns the pods or `ReplicaSet`s without a controller in a namespace.
     pub(crate) fn uncontrolled<'a>(
         &'a self,
         resource: &'a GroupResource,

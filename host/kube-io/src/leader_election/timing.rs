@@ -7,8 +7,8 @@ use std::time::Duration;
 pub struct Timing {
     /// If the holder did not renew the Lease for this time, another replica may take the Lease.
     pub duration: Duration,
-    /// The holder stops writing if it could not renew the Lease for this time. Writes in progress may use the rest of
-    /// `duration`.
+    /// The holder stops writing if it could not renew the Lease for this time. Writes that already began may run until
+    /// the end of `duration`.
     pub renew_deadline: Duration,
     /// The time between two attempts to renew the Lease or to take it over.
     pub retry_period: Duration,

@@ -86,7 +86,7 @@ impl QueueState {
         (Arc::clone(&key), self.entries.entry(key).or_default())
     }
 
-    /// Adds a key. Returns whether a caller may have new work.
+    /// Adds a key. Returns whether the queue should wake a caller that waits for a key.
     pub(super) fn add(&mut self, key: &ObjectKey, urgency: Urgency, now: Instant) -> bool {
         let (key, entry) = self.entry(key);
         if entry.leased {
@@ -195,7 +195,7 @@ impl QueueState {
         Some((keys.pop(may, counts)?, line))
     }
 
-    /// Ends the work on a key. Returns whether a caller may have new work.
+    /// Ends the work on a key. Returns whether the queue should wake a caller that waits for a key.
     pub(super) fn done(&mut self, key: &Arc<ObjectKey>, now: Instant) -> bool {
         let Some(entry) = self.entries.get_mut(key) else { return false };
         entry.leased = false;

@@ -1,10 +1,10 @@
 //! Limits for the needs of all objects in a namespace.
 //!
-//! Policies name the needs, but the text may come from objects. Without a limit, a user who may create objects in one
-//! namespace could fill the operator's memory at the expense of all other namespaces. The operator accepts needs up to
-//! the limit, in the order in which objects ask, and keeps following the accepted needs. An object whose needs exceed
-//! the limit gets an error. When other objects have fewer needs, the operator wakes the refused object, and a new pass
-//! asks for its needs again.
+//! Policies name the needs, but the names in the needs may come from objects of users. Without a limit, a user who may
+//! create objects in one namespace could fill the operator's memory at the expense of all other namespaces. The
+//! operator accepts needs up to the limit, in the order in which objects ask, and keeps following the accepted needs.
+//! An object whose needs exceed the limit gets an error. When other objects have fewer needs, the operator wakes the
+//! refused object, and a new pass asks for its needs again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ use crate::{
 /// namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allowance {
-    /// Needs by name and needs by labels together.
+    /// The limit counts needs by name and needs by labels together.
     pub needs: usize,
     /// Needs by labels only.
     pub selectors: usize,

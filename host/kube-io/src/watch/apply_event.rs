@@ -80,7 +80,7 @@ pub(super) fn knows(state: &mut State, handle: &Handle, namespace: &str, name: &
     known.is_some_and(|item| item.version >= version)
 }
 
-/// Applies a complete list at a version.
+/// Applies a complete list. `version` is the resource version of the list.
 pub(super) fn relist(state: &mut State, handle: &Handle, listed: Vec<Arrived>, version: u64) -> Wakes {
     let spec = &*handle.spec;
     let needed = if spec.by_metadata() { state.needed(spec) } else { BTreeSet::new() };

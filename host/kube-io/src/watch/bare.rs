@@ -16,7 +16,7 @@ pub(super) struct BareObject {
     pub(super) labels: KnownLabels,
 }
 
-/// The name of a metadata field that an object lacks.
+/// The name of a metadata field that is missing in an object.
 pub(super) type Lacking = &'static str;
 
 #[derive(Deserialize, Default)]

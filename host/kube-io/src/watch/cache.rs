@@ -97,9 +97,10 @@ impl Change {
 }
 
 impl Cache {
-    /// Records the error of a watch, or `None` when the watch works again. Returns whether later reads have another
-    /// result. Before the first list, a 403 or a 401 takes effect at once. After the first list, a 403 takes effect
-    /// after some time. After the first list, a 401 never takes effect, because a 401 proves nothing about rights.
+    /// Records the error of a watch, or `None` when the watch works again. Returns whether later reads give another
+    /// result than before. Before the first list, a 403 or a 401 takes effect at once. After the first list, a 403
+    /// takes effect after some time. After the first list, a 401 never takes effect, because a 401 proves nothing about
+    /// rights.
     pub(super) fn set_trouble(&mut self, broken: Option<&WatchError>, now: Instant) -> bool {
         self.trouble = broken.map(Trouble::of);
         let counts = self.synced && matches!(broken, Some(WatchError::Forbidden(_)));
@@ -109,7 +110,8 @@ impl Cache {
         std::mem::replace(&mut self.withheld, withheld) != withheld
     }
 
-    /// Records that a complete list arrived. Returns whether reads of known objects have another result now.
+    /// Records that a complete list arrived. Returns whether reads of known objects now give another result than
+    /// before.
     pub(super) fn heal(&mut self) -> bool {
         (self.trouble, self.refused_since) = (None, None);
         std::mem::take(&mut self.withheld)
@@ -176,7 +178,7 @@ impl Cache {
         self.take(namespace, name)
     }
 
-    /// Applies a complete list at a version.
+    /// Applies a complete list. `version` is the resource version of the list.
     pub(super) fn relist(&mut self, listed: Vec<Arrived>, version: u64) -> Vec<Change> {
         self.deleted.clear();
         self.reached = version;

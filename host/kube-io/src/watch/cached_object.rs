@@ -89,8 +89,8 @@ pub(super) struct Unusable {
     pub(super) left: Option<Box<Arrived>>,
 }
 
-/// The part of an object that identifies it and shows its deletion. All other parts, including managed fields, may be
-/// nested too deeply for the parser.
+/// The fields that identify an object and show its deletion. All other parts, including managed fields, may be nested
+/// too deeply for the parser.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Named {

@@ -1,4 +1,4 @@
-//! Reads the needed objects of a watch that covers only metadata, one by one.
+//! If a watch covers only metadata, reads its needed objects one by one.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -75,7 +75,7 @@ pub(super) async fn run(shared: &Shared, handle: &Handle) {
     }
 }
 
-/// Waits until this time. Without a time, waits forever.
+/// Waits until this time. If `time` is `None`, waits forever.
 async fn until(time: Option<Instant>) {
     match time {
         Some(time) => tokio::time::sleep_until(time).await,

@@ -36,7 +36,8 @@ impl Fetched {
 #[derive(Debug, Default)]
 pub(super) struct FetchedObjects {
     known: BTreeMap<Arc<str>, (u64, Fetched)>,
-    /// The objects to read, each with a version that is known to exist. The version is 0 if no version is known.
+    /// The objects to read, each with a version of which the watch knows that it exists. The version is 0 if no version
+    /// is known.
     dirty: BTreeMap<Arc<str>, u64>,
 }
 
@@ -116,7 +117,8 @@ impl FetchedObjects {
         self.dirty.remove(name);
     }
 
-    /// Applies a list at a version. Returns the objects whose known state changed without a read.
+    /// Applies a list. `version` is the resource version of the list. Returns the objects whose known state changed
+    /// without a read.
     pub(super) fn relist(&mut self, listed: &[Arrived], version: u64, needed: &BTreeSet<Arc<str>>) -> Vec<Arc<str>> {
         let mut absent = needed.clone();
         for arrived in listed {

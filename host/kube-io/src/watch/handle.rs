@@ -159,7 +159,7 @@ impl Watch {
         Ok(known)
     }
 
-    /// Forgets the needs and wanted names of an object that was deleted.
+    /// Forgets the needs and the contested names of an object after its deletion.
     pub fn forget(&self, key: &ObjectKey) {
         // Ignore the error: an empty set of needs never exceeds the limit.
         drop(self.set_needs::<Followed>(key, []));

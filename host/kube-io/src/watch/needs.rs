@@ -115,7 +115,7 @@ impl Needs {
         self.named(of, None).chain(self.labelled(of, None)).map(|(target, _)| target)
     }
 
-    /// Returns the label selectors for a type and a namespace, with the objects that need them.
+    /// Returns the label selectors for a type and a namespace, each with the objects that use the selector in a need.
     pub(super) fn selectors<'a>(
         &'a self,
         of: &'a ResourceType,

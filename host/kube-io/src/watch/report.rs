@@ -16,9 +16,9 @@ use crate::{
 /// Facts about a namespace that the scope lists.
 #[derive(Default)]
 struct Sight {
-    /// Whether the API server accepts some watch in the namespace.
+    /// Whether the API server accepts at least one watch in the namespace.
     is_open: bool,
-    /// Whether some type in the namespace was listed.
+    /// Whether at least one type was listed in the namespace.
     was_listed: bool,
 }
 

@@ -120,7 +120,7 @@ fn relabelled(state: &mut State, handle: &Handle, name: &Arc<str>, version: u64,
     wakes
 }
 
-/// Applies a list at a version. `named` contains the names that are needed.
+/// Applies a list. `version` is the resource version of the list. `named` contains the names that are needed.
 pub(super) fn labelled_relist(
     state: &mut State,
     handle: &Handle,

@@ -165,7 +165,7 @@ impl State {
         ready.flat_map(|(primary, _)| self.keys(primary)).map(|key| (key, Urgency::Bulk)).collect()
     }
 
-    /// Returns why objects of a type in a namespace are not followed now; `None` if they are.
+    /// Returns why the operator does not follow the objects of a type in a namespace now; `None` if they are.
     pub(super) fn trouble_in(&self, of: &ResourceType, namespace: &str) -> Option<String> {
         let covers = |spec: &Spec| spec.namespace.as_deref().is_none_or(|at| at == namespace);
         let mut slots = self.slots_of(of).filter(|(spec, _)| covers(spec));
@@ -173,7 +173,7 @@ impl State {
         undiscovered.or_else(|| slots.find_map(|(_, slot)| Some(slot.cache.trouble.as_ref()?.text.clone())))
     }
 
-    /// Returns why a type cannot be watched now; `None` if it can.
+    /// Returns why the operator cannot watch a type now; `None` if it can.
     pub(super) fn trouble(&self, of: &ResourceType) -> Option<String> {
         let undiscovered = self.undiscovered.get(&of.api_version).cloned();
         let troubles = self.slots_of(of).filter_map(|(_, slot)| slot.cache.trouble.as_ref());

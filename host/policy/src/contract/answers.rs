@@ -50,11 +50,11 @@ pub struct EnvVar {
 pub enum Severity {
     /// For information only.
     Info,
-    /// Probably not what the user intended.
+    /// The object is probably not what the user intended.
     Warning,
 }
 
-/// A message for the user that does not hold back the plan.
+/// A message for the user. The message does not hold back the plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
     /// The severity.
@@ -63,7 +63,7 @@ pub struct Note {
     pub reason: String,
     /// The message for people.
     pub message: String,
-    /// The path in the object of the field that the note is about.
+    /// The path of the field that the note is about. The path begins at the object's root.
     pub path: Option<String>,
 }
 
@@ -92,7 +92,7 @@ pub struct Plan {
     pub notes: Vec<Note>,
     /// The finalizer for the object, in place of the finalizer of the claim.
     pub finalizer: Option<String>,
-    /// The names of PersistentVolumeClaims in the plan that outlive the object.
+    /// The names of those PersistentVolumeClaims in the plan that outlive the object.
     pub kept: Vec<String>,
     /// Whether the gates also hold back later changes to workloads that already run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -157,7 +157,7 @@ pub struct Child {
     pub live: Option<Json>,
 }
 
-/// The state of the cluster that a policy assesses.
+/// The state that a policy assesses: the outcome of the pass, and the live children.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation {
     /// The result of the pass.

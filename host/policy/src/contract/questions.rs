@@ -91,7 +91,7 @@ pub struct Subject {
     pub settings: Json,
     /// Facts of the cluster.
     pub cluster: Cluster,
-    /// Whether a plan of the object was applied in full once.
+    /// Whether the host ever applied a plan of the object in full.
     pub applied: bool,
     /// A JSON object for data that the contract has no field for.
     pub extra: Json,

@@ -41,7 +41,7 @@ pub enum DescribeError {
     Mismatch {
         /// `name` or `version`.
         field: &'static str,
-        /// The value in the file.
+        /// The value in `policy.yaml`.
         wanted: String,
         /// The value in the component.
         found: String,
@@ -65,7 +65,7 @@ pub enum DescribeError {
     /// A type is invalid.
     #[error("{path} `{of}` is not a type: {reason}")]
     NotAType {
-        /// The path of the list in the claim that names the type.
+        /// The path of the list that names the type.
         path: String,
         /// The type in the description.
         of: ResourceType,
@@ -76,7 +76,7 @@ pub enum DescribeError {
     /// lower case, the name of the kind would be the same in both spellings.
     #[error("{path} names {of}, but the cluster serves {served}: spell the kind like the cluster")]
     OtherCapitals {
-        /// The path of the list in the claim that names the type.
+        /// The path of the list that names the type.
         path: String,
         /// The type in the description.
         of: ResourceType,
@@ -88,7 +88,7 @@ pub enum DescribeError {
         "{path} names {of}, which is cluster-scoped, grants rights or redirects traffic: no policy may claim or emit such a type"
     )]
     ClusterPower {
-        /// The path of the list in the claim that names the type.
+        /// The path of the list that names the type.
         path: String,
         /// The type in the list.
         of: ResourceType,
@@ -97,7 +97,7 @@ pub enum DescribeError {
     /// Kubernetes' own kinds.
     #[error("{path} names {of}, which is part of Kubernetes: claim a kind of your own group")]
     BuiltIn {
-        /// The path of the list in the claim that names the type.
+        /// The path of the list that names the type.
         path: String,
         /// The type in the list.
         of: ResourceType,
@@ -108,7 +108,7 @@ pub enum DescribeError {
          for"
     )]
     EmitsClaimed {
-        /// The path of the list in the claim that names the type.
+        /// The path of the list that names the type.
         path: String,
         /// The type in the list.
         of: ResourceType,

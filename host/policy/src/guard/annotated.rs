@@ -1,5 +1,4 @@
-//! Finds the annotations in a manifest that raise privilege. Searches pods and pod templates anywhere in a manifest,
-//! and ServiceAccounts.
+//! Finds annotations that raise privilege. Searches pods and pod templates anywhere in a manifest, and ServiceAccounts.
 
 use serde_json::{Map, Value};
 
@@ -20,7 +19,7 @@ const CLOUD_ROLES: [&str; 4] = [
     "azure.workload.identity/client-id",
 ];
 
-/// Returns every annotation of a manifest that raises privilege.
+/// Returns every annotation that raises privilege in a manifest.
 pub(super) fn of_manifest(manifest: &Value) -> Vec<Raised<'_>> {
     let mut raised = Vec::new();
     for (at, template) in pods::templates(manifest) {

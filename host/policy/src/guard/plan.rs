@@ -73,7 +73,7 @@ pub(crate) fn plan(plan: &Plan, rules: &Rules<'_>) -> Result<Vec<Value>, Stop> {
     }
 }
 
-/// Checks the parts of a report that do not go into the object's status.
+/// Checks those fields of a report that the host does not copy to the object's status.
 pub(crate) fn report(report: &Report) -> Result<(), Failure> {
     let mut breaches = Breaches::default();
     if json::is_bounded(std::iter::once(report.extra.as_str())) {
@@ -121,7 +121,7 @@ fn bounds(path: &str, specs: &[(String, &Value)], limits: &Limits, breaches: &mu
     }
 }
 
-/// Returns every JSON text in a plan that the guard parses.
+/// Returns every JSON text that the guard parses in a plan.
 fn texts(plan: &Plan) -> impl Iterator<Item = &str> + Clone {
     fn other(variable: &EnvVar) -> Option<&str> {
         if let EnvSource::Other(text) = &variable.source { Some(text.as_str()) } else { None }

@@ -51,7 +51,7 @@ const PROJECTED: [&str; 4] = ["configMap", "downwardAPI", "secret", "serviceAcco
 const SERVICES: [(&str, Privilege); 2] =
     [("LoadBalancer", Privilege::LoadBalancers), ("NodePort", Privilege::NodePorts)];
 
-/// Returns every field and annotation in a manifest that raises privilege. `specs` are the manifest's pod specs.
+/// Returns every field and every annotation that raises privilege in a manifest. `specs` are the manifest's pod specs.
 pub(super) fn of_manifest<'a>(manifest: &'a Value, specs: &[(String, &'a Value)]) -> Vec<Raised<'a>> {
     let mut raised = annotated::of_manifest(manifest);
     if ResourceType::of_object(manifest).is_service() {
@@ -89,7 +89,8 @@ fn of_service(spec: &Value) -> Vec<Raised<'_>> {
     raised
 }
 
-/// Reports the field of a PersistentVolumeClaim that names a volume: the volume may hold data of another user.
+/// Reports the field with which a PersistentVolumeClaim names a volume, because the volume may hold data of another
+/// user.
 fn of_claim<'a>(at: &str, spec: &'a Value) -> Option<Raised<'a>> {
     let (field, value): (Field<'_>, _) = (("volumeName", &[]), &spec["volumeName"]);
     let raised = Raised { privilege: Privilege::VolumeName, path: path(at, field), field, value, container: None };

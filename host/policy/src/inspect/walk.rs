@@ -8,7 +8,7 @@ use wasmparser::{
 
 use super::{Bounds, InspectError, Part, version::SECTION};
 
-/// The number of bytes at the beginning of a long name that a message shows.
+/// The number of bytes of a long name that a message shows.
 const BEGINNING: usize = 40;
 
 /// The counts and names collected during the walk.

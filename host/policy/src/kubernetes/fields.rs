@@ -1,4 +1,4 @@
-//! Finds fields of a manifest that its kind does not have. An API server would also refuse fields that the kind does
+//! Finds fields in a manifest that do not belong to its kind. An API server would also refuse fields that the kind does
 //! not have. Knows the kinds that the default policies emit, in Kubernetes [`VERSION`]. Ignores other kinds.
 //!
 //! Each line of `fields.txt` lists the fields of one type. `name:Type` means that the value of the field, or each of
@@ -25,7 +25,7 @@ static TYPES: LazyLock<HashMap<&'static str, Fields>> = LazyLock::new(|| {
     include_str!("fields.txt").lines().filter_map(line).collect()
 });
 
-/// Reports every field of a manifest that is not a field of the manifest's kind.
+/// Reports every field in a manifest that does not belong to the manifest's kind.
 pub(super) fn check(manifest: &Place<'_>, kind: &str, found: &mut Findings) {
     walk(manifest, kind, found);
 }

@@ -1,4 +1,4 @@
-//! Finds values and fields in a manifest that an API server would refuse, without a request to an API server. Checks
+//! Finds the values and fields of a manifest that an API server would refuse. Sends no request to an API server. Checks
 //! the values in pods, workloads, Services and configuration, and the names of fields.
 //!
 //! The guard checked the manifest before, so its values have the types of their fields. The check reports only values

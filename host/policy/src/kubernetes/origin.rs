@@ -70,8 +70,8 @@ enum Given {
 }
 
 impl Origins<'_> {
-    /// Returns the path in the object of a manifest's value. For a missing value, returns the path where the value
-    /// would be.
+    /// Finds a manifest's value in the object, and returns the value's path in the object. For a missing value, returns
+    /// the path where the value would be.
     fn in_object(&self, manifest: &Value, path: &[PathStep], value: &Value) -> Option<String> {
         let variable = self.variable(manifest, path);
         // A variable can come from a list item in the object. The mapping contains the exact path of this item.

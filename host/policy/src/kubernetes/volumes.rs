@@ -91,7 +91,7 @@ fn key_as_file(item: &Place<'_>, found: &mut Findings) {
     found.mode(&item.field("mode"));
 }
 
-/// Checks a field or resource of the pod that a volume contains as a file.
+/// Checks a file of a volume that contains a field or a resource of the pod.
 fn file_of_pod(item: &Place<'_>, found: &mut Findings) {
     let path = item.field("path");
     found.needs(&path, "the name of the file");

@@ -32,7 +32,7 @@ struct Pass<'a> {
     binding: &'a Binding,
     object: &'a Value,
     text: &'a str,
-    /// Whether a plan of the object was applied in full once.
+    /// Whether the host ever applied a plan of the object in full.
     applied: bool,
     reference: &'a ObjectRef,
     base: &'a PassLayer<'a>,

@@ -60,7 +60,7 @@ pub struct PolicyFailure {
 }
 
 impl PolicyFailure {
-    /// Creates a failure of a policy that read this object and these found objects.
+    /// Creates a failure of a policy. `object` and `found` are the texts that the policy read.
     pub(super) fn new(policy: &PolicyId, failure: Failure, object: &str, found: &[Found]) -> Self {
         let largest = if failure.is_of_size() { size::largest(object, found) } else { None };
         Self { policy: policy.clone(), failure: Box::new(failure), largest }

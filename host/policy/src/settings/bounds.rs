@@ -137,7 +137,7 @@ mod tests {
         let schemas =
             guests.filter_map(|guest| std::fs::read_to_string(guest.unwrap().path().join("settings.schema.json")).ok());
         let schemas: Vec<String> = schemas.collect();
-        assert!(schemas.len() >= 4, "the schemas of the default policies and of the template");
+        assert!(schemas.len() >= 4, "the default policies and the template have schemas");
         for text in &schemas {
             let root: Value = serde_json::from_str(text).unwrap();
             let mut walk = BoundsWalk { root: &root, left: VALUES / 10, path: Vec::new(), references: Vec::new() };

@@ -74,7 +74,7 @@ impl Effective {
         self.given_one_by_one(|origin| matches!(origin, Origin::NamespacePolicy(_)))
     }
 
-    /// Returns each value with an origin that the function `by` accepts. The result has the form of
+    /// Returns each value for whose origin the function `by` returns true. The result has the form of
     /// [`Self::of_namespaces`].
     pub(crate) fn given_one_by_one(&self, by: fn(&Origin) -> bool) -> impl Iterator<Item = (&Path, &Source, Value)> {
         let given = self.sources.iter().filter(move |(_, source)| by(&source.origin));

@@ -57,8 +57,8 @@ pub enum SchemaError {
     },
     /// With each `$ref` expanded, the schema has too many values for a validator.
     #[error(
-        "the settings schema has more than {limit} values after expanding each $ref, the last one at {path}: use \
-         fewer references there"
+        "the settings schema has more than {limit} values after expanding each $ref, the last value at {path}: use \
+         fewer references in this part"
     )]
     TooMuch {
         /// The path in the schema at which the limit is exceeded.

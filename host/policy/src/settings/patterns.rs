@@ -48,8 +48,8 @@ fn options_within(bytes: usize) -> ValidationOptions<'static> {
 
 impl Patterns {
     /// Measures the patterns. Refuses a schema with too many patterns, or with a pattern that is too long or too large.
-    /// If no size suffices for a pattern, the validator decides: the pattern may be invalid, or plain data in a field
-    /// with the keyword's name.
+    /// If no size limit suffices for a pattern, the validator decides. The pattern may be invalid, or the text may be
+    /// plain data in a field with the keyword's name.
     pub(super) fn of(root: &Value) -> Result<Self, SchemaError> {
         let (mut found, mut count) = (BTreeMap::new(), 0);
         collect(root, &mut Vec::new(), &mut |path, text| {

@@ -99,7 +99,7 @@ impl Schema {
         }
     }
 
-    /// Returns the first setting of a tree that only the operator's owner may set.
+    /// Returns the first setting in a tree that only the operator's owner may set.
     fn owned(&self, tree: &Value, at: &Path) -> Option<Path> {
         if self.is_owners(at) {
             return Some(at.clone());

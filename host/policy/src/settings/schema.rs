@@ -20,7 +20,7 @@ const HOPS: usize = 16;
 /// the parts.
 const FACETS: usize = 256;
 
-/// A checked schema. The defaults of the schema are valid by the schema.
+/// A checked schema, whose own defaults fit the schema.
 pub struct Schema {
     root: Value,
     defaults: Value,
@@ -192,7 +192,7 @@ impl Walk<'_> {
     }
 }
 
-/// Adds the fields of the inner default that the outer default does not have.
+/// Adds to the outer default all missing fields from the inner default.
 fn fill(outer: &mut Value, inner: &Value) {
     if let (Value::Object(outer), Value::Object(inner)) = (outer, inner) {
         for (name, value) in inner {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::support::*;
 use crate::watch::WatchOptions;
 
-/// The paths from which each reader reads some.
+/// Paths of fields. Each reader reads some of these paths.
 const PATHS: [&str; 10] = [
     "metadata.labels",
     "metadata.annotations?",

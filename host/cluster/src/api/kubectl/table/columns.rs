@@ -13,7 +13,7 @@ use crate::{
 const NAME: &str = "Name must be unique within a namespace.";
 const AGE: &str = "How long ago the object was created.";
 
-/// The columns of a built-in kind after the name, each with name, type and priority.
+/// The columns of a built-in kind, except the object's name. Each column has a name, a type and a priority.
 fn builtin(resource: &Resource) -> &'static [(&'static str, &'static str, i64)] {
     match resource.family {
         Family::Namespace => &[("Status", "string", 0), ("Age", "string", 0)],
