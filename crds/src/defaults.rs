@@ -7,10 +7,10 @@
 //! and `telemetry.enabled`.
 //!
 //! `replicas` has a default in the CRD only, because `kubectl scale` needs a number. The API server also sets this
-//! default in objects that were stored before the CRD had it. So on a cluster, the Deployment always gets a number,
-//! unless the object's annotation `kaos.tools/replicas: external` leaves the number to another client. Serde sets no
-//! default for `replicas`. If no API server has processed a manifest, the Deployment gets a number only if the manifest
-//! contains one.
+//! default in objects that were stored before the CRD had a default. So on a cluster, the Deployment always gets a
+//! number, unless the object's annotation `kaos.tools/replicas: external` leaves the number to another client. Serde
+//! sets no default for `replicas`. If no API server has processed a manifest, the Deployment gets a number only if the
+//! manifest contains a number.
 
 use alloc::string::String;
 

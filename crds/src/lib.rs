@@ -8,9 +8,9 @@
 //!
 //! The policies decide how a field affects the workload. Some fields are older names of another field. The description
 //! of an older field starts with `Deprecated`. Policies use the value of an older field, and warn the user.
-// `kubectl explain` prints descriptions as plain text, so URLs in them have no markup.
+// `kubectl explain` prints descriptions as plain text, so URLs in descriptions have no markup.
 #![allow(rustdoc::bare_urls, rustdoc::invalid_html_tags)]
-// `kubectl explain` prints doc comments as plain text, so names in them have no backticks.
+// `kubectl explain` prints doc comments as plain text, so names in doc comments have no backticks.
 #![allow(clippy::doc_markdown)]
 // These lints are wrong here: the first lint mistakes the printer columns for repeated attributes, and the second lint
 // does not see that a derived kind exports its spec.

@@ -1,5 +1,4 @@
-//! The generated CustomResourceDefinitions as YAML, one document for each, in the order in which they must be
-//! installed.
+//! The generated CustomResourceDefinitions as YAML documents, in the order in which a user must install them.
 
 /// Every CustomResourceDefinition.
 pub const ALL: [&str; 7] = [

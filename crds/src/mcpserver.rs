@@ -71,7 +71,7 @@ pub struct MCPServerSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::kubernetes::pod_spec"))]
     pub pod_spec: Option<Value>,
-    /// The number of pods. kubectl scale and autoscalers also set it.
+    /// The number of pods. kubectl scale and autoscalers also set this number.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0), extend("default" = crate::defaults::REPLICAS)))]
     pub replicas: Option<i32>,

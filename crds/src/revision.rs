@@ -1,4 +1,4 @@
-//! PolicyRevision: the state of one policy package. Only the operator writes it.
+//! PolicyRevision: the state of one policy package. Only the operator writes PolicyRevisions.
 
 use alloc::{string::String, vec::Vec};
 

@@ -144,7 +144,7 @@ fn wrong_manifests_are_refused_with_the_field() {
 #[test]
 fn accepted_manifests_are_read_without_losing_a_known_field() {
     let definitions = definitions();
-    // The API server keeps this object's unknown field, and the policy refuses it.
+    // The API server keeps the unknown field of this object, and the policy refuses the object.
     let known = cases().into_iter().filter(|case| !case.ends_with("modelapi-configyaml-misspelt"));
     let mut all: Vec<_> = known.flat_map(|case| documents(&case.join("input.yaml"))).collect();
     all.extend(input("older.yaml"));

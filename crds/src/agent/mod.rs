@@ -88,7 +88,7 @@ pub struct AgentSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::kubernetes::pod_spec"))]
     pub pod_spec: Option<Value>,
-    /// The number of pods. kubectl scale and autoscalers also set it.
+    /// The number of pods. kubectl scale and autoscalers also set this number.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0), extend("default" = crate::defaults::REPLICAS)))]
     pub replicas: Option<i32>,
@@ -138,8 +138,8 @@ pub struct AgentNetwork {
         deserialize_with = "defaults::flag_or::<_, { defaults::EXPOSE }>"
     )]
     pub expose: bool,
-    /// The Agents in the same namespace that this Agent may delegate to. The operator adds such an Agent as soon as
-    /// that Agent exists and is exposed.
+    /// The Agents in the same namespace that this Agent may delegate to. The operator adds an Agent of this list as
+    /// soon as the Agent exists and is exposed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub access: Vec<String>,
 }

@@ -34,7 +34,8 @@ pub struct ConfigSource {
     /// A key of a Secret in the same namespace that holds the text. Used if fromString is not set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_secret_key_ref: Option<KeySelector>,
-    /// The first unknown field. The API server keeps an unknown field here, because this part of the schema is open.
+    /// The first unknown field. The API server keeps unknown fields of this object, because this part of the schema is
+    /// open.
     #[serde(skip)]
     pub unknown: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Reads amounts in Kubernetes' notation: `500m`, `1Gi`, `2e3`. All host crates use this one parser.
+//! Reads amounts in Kubernetes' notation: `500m`, `1Gi`, `2e3`. All host crates use this parser.
 
 mod canonical;
 mod parts;
@@ -36,7 +36,7 @@ fn scaled(whole: &str, fraction: &str, scale: Scale) -> i128 {
     if digits.is_empty() {
         return 0;
     }
-    // If the number has too many digits for an `i128`, drop the least significant ones.
+    // If the number has too many digits for an `i128`, drop the least significant digits.
     let kept = &digits[..digits.len().min(27)];
     let lost = i64::try_from(digits.len() - kept.len()).unwrap_or(i64::MAX);
     let mantissa: i128 = kept.parse().unwrap_or(i128::MAX);

@@ -195,7 +195,7 @@ impl Cluster {
         lock(&self.0.controllers).send_away(controller);
     }
 
-    /// Resumes a controller. The resumed controller processes all work that has waited for it.
+    /// Resumes a controller. The resumed controller processes all work that has waited in the meantime.
     pub fn call_back(&self, controller: Controller) {
         lock(&self.0.controllers).call_back(controller);
         self.0.poke.notify_one();
@@ -252,7 +252,7 @@ impl Cluster {
         self.0.cuts.bump();
     }
 
-    /// Returns an object as it is stored, regardless of faults and access rules.
+    /// Returns a stored object, regardless of faults and access rules.
     pub fn object(&self, group: &str, plural: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
         lock(&self.0.state).store.get(&GroupResource::new(group, plural), &Key::new(namespace, name)).cloned()
     }
@@ -264,7 +264,7 @@ impl Cluster {
     }
 
     /// Stores an object without checks. Tests use this function for objects that an older server with an older schema
-    /// stored. Adds a UID and a creation time if they are missing.
+    /// stored. Adds a UID and a creation time if the object has none.
     pub fn plant(&self, group: &str, plural: &str, mut object: Value) -> Arc<Value> {
         let now = clock::text(self.0.now());
         let mut state = lock(&self.0.state);

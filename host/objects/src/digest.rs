@@ -1,4 +1,4 @@
-//! SHA-256 digests, and the canonical form of JSON from which they are computed.
+//! SHA-256 digests. The digest of a JSON value is the digest of its canonical form.
 
 use std::{fmt, io, str::FromStr};
 

@@ -9,7 +9,7 @@ use crate::units::{bytes, count};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Limits {
-    /// Fuel, which is roughly the number of instructions. An ordinary pass takes less than two million.
+    /// Fuel, which is roughly the number of instructions. An ordinary pass takes less than two million units.
     pub fuel: u64,
     /// The maximum size of linear memory in bytes.
     pub memory: usize,

@@ -1,4 +1,4 @@
-//! Tests Secrets and PersistentVolumeClaims that a plan uses although no pod names them. The plan refers to these
+//! Tests Secrets and PersistentVolumeClaims that a plan uses without naming them in a pod. The plan refers to these
 //! objects in data sources, or in the ServiceAccount of its pods.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::needless_pass_by_value)]
 

@@ -21,7 +21,7 @@ pub(crate) enum Target {
     Document(String),
 }
 
-/// A target and the verb on it.
+/// The target of a request, and the request's verb.
 #[derive(Debug, Clone)]
 pub(crate) struct Route {
     pub(crate) verb: Verb,

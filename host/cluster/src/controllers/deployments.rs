@@ -229,7 +229,7 @@ fn report(state: &mut State, key: &Key, new: Option<&Value>, moment: &Moment<'_>
     again
 }
 
-/// Returns the condition that stops a `ReplicaSet` from creating pods.
+/// Returns the condition that reports why a `ReplicaSet` creates no pods.
 fn failure_of(set: &Value) -> Option<Value> {
     let failure =
         set["status"]["conditions"].as_array()?.iter().find(|condition| condition["type"] == "ReplicaFailure")?;

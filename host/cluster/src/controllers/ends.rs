@@ -33,7 +33,7 @@ pub(super) fn sync(
     let (end, again) = match fate {
         PodFate::ReadyAfter(after) if since >= after => (Some(true), None),
         PodFate::ReadyAfter(after) => (None, after.checked_sub(since)),
-        // If the pod never restarts containers, the first crash ends it.
+        // If the pod never restarts containers, the first crash ends the pod.
         PodFate::CrashLoop if pod["spec"]["restartPolicy"] == "Never" => (Some(false), None),
         _ => (None, None),
     };

@@ -85,7 +85,7 @@ fn judge(state: &mut State, place: &Place, object: &Value, moment: &Moment<'_>) 
     let Some(resource) = served(state, &place.resource) else { return };
     let deletion =
         Deletion { propagation: Some(policy.into()), uid: Some(meta(object, "uid").to_owned()), ..Deletion::default() };
-    // An object with finalizers remains until they are removed.
+    // An object with finalizers remains until its finalizers are removed.
     let _left = api::delete(state, &resource, &place.key, &deletion, &moment.text());
 }
 

@@ -65,7 +65,7 @@ fn bind(state: &mut State, key: &Key, pod: &Value, now: &str) -> Arc<Value> {
     state.store.put(&pods(), key, pod)
 }
 
-/// Stops a deleted pod at once. A pod with finalizers remains until they are removed.
+/// Stops a deleted pod at once. A pod with finalizers remains until its finalizers are removed.
 fn stop(state: &mut State, key: &Key, pod: &Value) {
     if pod["metadata"]["finalizers"].as_array().is_none_or(Vec::is_empty) {
         state.store.remove(&pods(), key);

@@ -7,8 +7,8 @@ use kube::{Api, Client, api::PostParams};
 
 use super::{LEASE, Timing, record};
 
-/// Takes the Lease for this time, waits until the earlier holder can no longer write, and returns that holder. Returns
-/// `None` if no Lease exists, which means that no operator uses leader election.
+/// Takes the Lease for `duration`, and waits until the earlier holder can no longer write. Returns the earlier holder.
+/// Returns `None` if no Lease exists, which means that no operator uses leader election.
 pub async fn take_over(
     client: Client,
     namespace: &str,

@@ -1,5 +1,5 @@
-//! The cached objects of one watch. The cache never replaces a newer version by an older one, in whatever order events,
-//! lists and answers to writes arrive.
+//! The cached objects of one watch. The cache never replaces a newer version by an older version. Events, lists and
+//! answers to writes may arrive in any order.
 //!
 //! - Event versions rise within a watch, so an event at or below the reached version is old.
 //! - The cache keeps the answer to a write until the watch has passed the version in the answer.
@@ -33,7 +33,7 @@ pub(super) struct Trouble {
 }
 
 impl Trouble {
-    /// Converts the error of a watch.
+    /// Converts an error of a watch to the reason that readers see.
     pub(super) fn of(broken: &WatchError) -> Self {
         Self { forbidden: broken.is_denial(), text: broken.to_string() }
     }

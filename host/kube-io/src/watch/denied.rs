@@ -5,8 +5,8 @@
 use super::{slot::Handle, state::State};
 use crate::{object_key::Wakes, queue::Urgency};
 
-/// Changes the state of one watch. If the API server refused that watch before and accepts it now, wakes the objects
-/// that wait for rights.
+/// Changes the state of one watch. If the API server refused the watch before the change and accepts the watch now,
+/// wakes the objects that wait for rights.
 pub(super) fn let_in(state: &mut State, handle: &Handle, change: impl FnOnce(&mut State) -> Wakes) -> Wakes {
     let was_refused = is_refused(state, handle);
     let mut wakes = change(state);

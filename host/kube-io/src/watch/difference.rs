@@ -1,4 +1,4 @@
-//! A change of one object, and the question whether certain fields of the object changed.
+//! A change of one object. Other code asks whether the change concerns certain fields.
 
 use std::{
     cell::{Cell, OnceCell, RefCell},

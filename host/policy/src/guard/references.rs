@@ -76,7 +76,7 @@ struct Used<'a, 'b> {
     at: Option<&'b String>,
     field: FieldPath,
     named: Named<'a>,
-    /// Whether the reference is a PersistentVolumeClaim's data source.
+    /// Whether the reference names the data source of a PersistentVolumeClaim.
     is_source: bool,
 }
 

@@ -84,8 +84,8 @@ fn is_same_place(one: &ValidationError<'_>, other: &ValidationError<'_>) -> bool
     one.instance_path().as_str() == other.instance_path().as_str()
 }
 
-/// Returns whether an alternative excludes the value, because it accepts only another type, or only values in a list.
-/// The author of the value cannot have meant such an alternative.
+/// Returns whether an alternative excludes the value, because the alternative accepts only another type, or only values
+/// in a list. The author of the value cannot have meant such an alternative.
 fn excludes(inner: &ValidationError<'_>, outer: &ValidationError<'_>) -> bool {
     is_same_place(inner, outer)
         && matches!(

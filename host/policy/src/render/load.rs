@@ -97,7 +97,7 @@ impl Load {
         if has_room { text } else { canonical(&size::name_alone(object)) }
     }
 
-    /// Returns the facts of a Secret, without its keys if they are too large.
+    /// Returns the facts of a Secret. Leaves out the Secret's keys if the keys are too large.
     pub(super) fn secret(&mut self, target: &Target, facts: SecretFacts) -> SecretFacts {
         let Target::Named(on) = target else { return facts };
         let bytes = facts.keys.iter().map(String::len).sum();

@@ -122,7 +122,7 @@ fn stranger(path: &Path, policies: &[(&str, &Schema)]) -> (Path, String) {
         None if names.is_empty() => "does not exist, and no setting exists at this level: remove it".to_owned(),
         None if names.len() <= LISTED => format!("does not exist: use one of {}", listed(&names)),
         None => {
-            // `policy inspect` shows only installed policies, because no file contains the built-in ones. So the
+            // `policy inspect` shows only installed policies, because no file contains the built-in policies. So the
             // message also names the reference page.
             let count = names.len();
             let all = "docs/reference/settings.md, or the output of `policy inspect`";

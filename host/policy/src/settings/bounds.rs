@@ -123,7 +123,7 @@ mod tests {
         Schema::parse(&schema.to_string()).unwrap_err()
     }
 
-    /// Returns a chain of `count` definitions. Each definition is built from the next one.
+    /// Returns a chain of `count` definitions. Each definition is built from the next definition.
     fn row(count: usize, of_next: impl Fn(Value) -> Value) -> Value {
         let mut definitions: Map<String, Value> =
             (0..count).map(|n| (format!("d{n}"), of_next(json!({"$ref": format!("#/$defs/d{}", n + 1)})))).collect();

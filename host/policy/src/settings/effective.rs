@@ -57,9 +57,9 @@ impl Effective {
         })
     }
 
-    /// Returns the values from the process's own flags. Leaves out the environment: in the chart's pods, it contains
-    /// the data of `kaos-operator-config` from the time of the start. A user who may install policies may also be able
-    /// to write that ConfigMap.
+    /// Returns the values from the process's own flags. Leaves out the environment: in the chart's pods, the
+    /// environment contains the data of `kaos-operator-config` from the time of the start. A user who may install
+    /// policies may also be able to write that ConfigMap.
     pub(crate) fn of_flags(&self) -> Value {
         self.given_by(|origin| matches!(origin, Origin::PolicyFile(_) | Origin::File(_) | Origin::CommandLine))
     }
@@ -95,8 +95,8 @@ impl Effective {
         given
     }
 
-    /// Returns the source of the value at a path. If no value is there, returns the source of the nearest value above
-    /// or below the path.
+    /// Returns the source of the value at a path. If there is no value at the path, returns the source of the nearest
+    /// value above or below the path.
     pub fn source(&self, path: &Path) -> Option<&Source> {
         nearest(&self.sources, path)
     }

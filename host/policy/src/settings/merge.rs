@@ -21,7 +21,7 @@ impl Merged {
     }
 
     /// Merges a layer. Merges objects key by key. Any other value, including a list, replaces the value of a weaker
-    /// layer. A `null` also replaces it, so a `null` resets a setting.
+    /// layer. A `null` also replaces the weaker value, so a `null` resets a setting.
     pub(super) fn tree(&mut self, layer: &Value, source: &Source) {
         overlay(&mut self.tree, layer, &Path::default(), &mut self.sources, source);
     }

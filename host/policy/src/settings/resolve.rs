@@ -14,7 +14,7 @@ const WRITTEN: usize = 8;
 
 impl Schema {
     /// Returns a policy's effective settings. Starts with the schema's defaults, and merges each layer for this policy
-    /// over them. Sorts the layers by the precedence of their origins.
+    /// over the defaults. Sorts the layers by the precedence of their origins.
     pub fn resolve(&self, policy: &str, layers: &[Layer]) -> Result<Effective, SettingsErrors> {
         let mut merged = merge::Merged::new(self.defaults());
         let mut errors = Vec::new();

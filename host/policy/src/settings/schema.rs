@@ -87,12 +87,13 @@ impl Schema {
         !path.names().is_empty() && !self.facets(path).is_empty()
     }
 
-    /// Returns whether an object's annotation may set this setting or a setting that contains it.
+    /// Returns whether an object's annotation may set the setting at `path`, or a setting that contains this setting.
     pub fn annotatable(&self, path: &Path) -> bool {
         path.prefixes().any(|prefix| self.facets(&prefix).iter().any(|facet| facet["x-annotation"] == true))
     }
 
-    /// Returns whether only the operator's owner may set this setting, or a setting that contains it.
+    /// Returns whether only the operator's owner may set the setting at `path`, or a setting that contains this
+    /// setting.
     pub fn is_owners(&self, path: &Path) -> bool {
         path.prefixes().any(|prefix| self.facets(&prefix).iter().any(|facet| facet["x-owner"] == true))
     }
@@ -166,7 +167,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Returns the default of a node: its own default, completed by the defaults of the nodes below it.
+    /// Returns the default of a node: its own default, with the defaults of all nodes below the node.
     fn node(&mut self, node: &Value, path: &Path, depth: usize) -> Result<Option<Value>, SchemaError> {
         self.seen += 1;
         if depth > DEPTH || self.seen > SETTINGS {

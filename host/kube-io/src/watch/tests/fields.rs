@@ -156,8 +156,8 @@ async fn a_change_wakes_exactly_the_objects_whose_answer_it_changes() {
     }
 }
 
-/// Runs passes that look, wait and look again, while objects change and watches break. If the answer changed after a
-/// pass looked, the watch must have woken the object of the pass.
+/// Runs passes that look, wait and look again, while objects change and watches break. If the answer to a need changed
+/// after a pass read the answer, the watch must have woken the object of the pass.
 async fn no_wake_is_lost(seed: u64) {
     let backoff = crate::backoff::Backoff { first: Duration::from_millis(100), max: Duration::from_secs(5) };
     let bench = Bench::start_with(WatchOptions { backoff, seed, ..options() }).await;

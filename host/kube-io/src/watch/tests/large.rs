@@ -1,4 +1,4 @@
-//! Tests lists of large objects: their pages, and the memory that they take.
+//! Tests lists of large objects: the pages of the lists, and the memory that the lists take.
 
 use kaos_cluster::faults::Verb;
 use kaos_objects::lookup::{Lookup as _, Sighting};

@@ -9,7 +9,7 @@ use kaos::policy::types::*;
 
 struct Hostile;
 
-/// The misbehavior. Tests overwrite this text in the module's bytes before they create the component.
+/// The misbehavior. Tests overwrite this text in the bytes of the module, and create the component from the module.
 #[used]
 static MODE: [u8; 40] = *b"MODE=well-behaved                       ";
 
