@@ -153,7 +153,7 @@ pub enum RevisionState {
     Refused,
     /// The package passed the gate, and the operator lacks the rights for its claims.
     NotPermitted,
-    /// The package passed the gate, and an older package holds its place.
+    /// The package passed the gate, but an older package already holds the same place.
     Conflict,
     /// The revision served, failed, and is in quarantine.
     Quarantined,

@@ -50,8 +50,8 @@ fn of_struct(of_type: &Attributes, fields: &FieldsNamed, runtime: &TokenStream) 
         let known = all.iter().map(|(name, ..)| name);
         quote!(fields.only(&[#(#known),*])?;)
     });
-    // The members of a JSON object are sorted by name. Decode the fields in the same order, so that the first wrong
-    // member causes the error.
+    // The members of a JSON object are sorted by name. Decode the fields in the order of their sorted names, so that
+    // the first wrong member causes the error.
     all.sort_by(|a, b| a.0.cmp(&b.0));
     let read = if matches!(of_type.absent, Absent::ByType) {
         let read = all.iter().map(|(name, ident, absent)| match absent {

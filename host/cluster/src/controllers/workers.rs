@@ -82,6 +82,6 @@ pub(super) fn create(
 pub(super) fn delete(state: &mut State, pod: &Value, moment: &Moment<'_>) {
     let Some(resource) = served(state, &pods()) else { return };
     let key = Key::new(meta(pod, "namespace"), meta(pod, "name"));
-    // Ignore the error: the pod no longer exists.
+    // Ignore the error, which means that the pod no longer exists.
     let _left = api::delete(state, &resource, &key, &Deletion::default(), &moment.text());
 }

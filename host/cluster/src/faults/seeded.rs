@@ -46,7 +46,8 @@ impl SeededFaults {
     }
 
     fn wait(&self, rng: &mut Rng) -> Duration {
-        // Round to whole milliseconds, the unit of timers. With fractions, two runs with one seed would differ.
+        // Round to whole milliseconds, the unit of timers. With fractions of milliseconds, two runs with the same seed
+        // would differ.
         let millis = self.slowest.mul_f64(rng.f64()).as_millis();
         Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))
     }

@@ -52,7 +52,8 @@ impl Timing {
         }
     }
 
-    /// Returns the maximum time for one attempt to renew. This maximum leaves time for a second attempt.
+    /// Returns the maximum time for one attempt to renew. After an attempt of this length, there is time for a second
+    /// attempt.
     pub(super) fn attempt(&self) -> Duration {
         self.renew_deadline / 2
     }

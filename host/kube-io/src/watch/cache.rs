@@ -50,7 +50,7 @@ pub(super) struct Cache {
     /// Whether the first list is complete.
     pub(super) synced: bool,
     pub(super) trouble: Option<Trouble>,
-    /// The time since which the API server has refused reads. Only set after the first list.
+    /// The time since which the API server has refused reads. This field is set only after the first list.
     refused_since: Option<Instant>,
     /// Whether reads return the refusal instead of the cached objects.
     pub(super) withheld: bool,

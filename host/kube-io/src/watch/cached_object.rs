@@ -37,9 +37,9 @@ pub(super) struct CachedObject {
     pub(super) labels: KnownLabels,
     /// A hash of everything except the resource version.
     pub(super) content: u64,
-    /// A hash of everything except status and resource version. Only set for claimed kinds.
+    /// A hash of everything except status and resource version. This field is set only for claimed kinds.
     pub(super) essence: u64,
-    /// Whether another field manager owns a part of the spec. Only set if [`Extract`] asks for it.
+    /// Whether another field manager owns a part of the spec. This field is set only if [`Extract`] asks for it.
     pub(super) shared: bool,
 }
 

@@ -55,7 +55,7 @@ impl Coverage {
         claimed.wishes.extend(claim.wishes);
     }
 
-    /// Keeps watching a kind that no policy claims any more. Readiness ignores an error of that watch.
+    /// Keeps watching a kind that no policy claims any more. Readiness ignores errors of the watch on this kind.
     pub fn keep(&mut self, primary: &ResourceType) {
         self.primaries.entry(primary.clone()).or_default();
     }

@@ -36,8 +36,8 @@ impl Fetched {
 #[derive(Debug, Default)]
 pub(super) struct FetchedObjects {
     known: BTreeMap<Arc<str>, (u64, Fetched)>,
-    /// The objects to read, each with a version of which the watch knows that it exists. The version is 0 if no version
-    /// is known.
+    /// The objects to read, each with the minimum version that the read must return. The minimum is 0 if no version is
+    /// known.
     dirty: BTreeMap<Arc<str>, u64>,
 }
 

@@ -32,7 +32,7 @@ pub enum LoadError {
         limit: usize,
     },
     /// The bytes begin like gzip but are damaged.
-    #[error("the component is damaged gzip: {0}")]
+    #[error("the component is gzipped, but damaged: {0}")]
     BadGzip(String),
     /// The digest differs from the pinned digest.
     #[error("the component's digest is {found}, but policy.yaml pins {wanted}")]

@@ -18,7 +18,7 @@ use crate::{
 const VALUES: usize = 40_000;
 /// The maximum number of fields of one JSON object within the object.
 const FIELDS: usize = 10_000;
-/// The size in bytes from which a message calls an object large. Ordinary objects have a few kilobytes.
+/// A message calls an object large from this size in bytes. Ordinary objects have a few kilobytes.
 const LARGE: usize = 64 << 10;
 
 /// Refuses an object that is too large, and names the largest part.

@@ -69,7 +69,7 @@ impl Origin {
 /// The source of one value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Source {
-    /// The origin of the layer with the value.
+    /// The origin of the layer that contains the value.
     pub origin: Origin,
     /// The variable or annotation that contains the value.
     #[serde(skip_serializing_if = "Option::is_none")]
