@@ -29,8 +29,8 @@ pub struct Cache {
 
 impl Cache {
     /// Opens the cache in a directory, and creates the directory if it is missing. Only this user may read and write
-    /// the directory and its key. If another user could write them, this user could replace an entry, and this program
-    /// would run the replaced code.
+    /// the directory and its key. If another user could write the directory, that user could replace an entry, and this
+    /// program would run that user's code.
     pub fn open(directory: PathBuf) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
         private(&fs::metadata(&directory)?)?;

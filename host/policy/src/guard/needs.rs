@@ -128,8 +128,8 @@ pub(crate) fn may_read(
             reference.kind, reference.name
         )),
         Target::Labelled(selector) => Err(format!(
-            "{} in {place} cannot be read by label: grants.reads lists names only, and grants.namespaces holds for \
-                 objects in the operator's namespace; default policies need --read-namespaces",
+            "{} in {place} cannot be read by label: grants.reads lists only names, and grants.namespaces applies \
+                 only to objects in the operator's namespace; for default policies, use --read-namespaces",
             selector.of.kind
         )),
     }

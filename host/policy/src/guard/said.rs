@@ -87,8 +87,8 @@ impl<'a> Said<'a> {
     }
 }
 
-/// Returns whether `name` means the field `first`. In settings, a prefix is allowed: `podSecurityContext` means
-/// `securityContext`.
+/// Returns whether the name of a field or a setting stands for the field `first`. In settings, a prefix is allowed:
+/// `podSecurityContext` stands for `securityContext`.
 fn means(name: &str, first: &str, whom: For<'_>) -> bool {
     let with_a_word_before = || {
         let mut letters = first.chars();

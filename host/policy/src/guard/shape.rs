@@ -17,7 +17,7 @@ const TOLD: usize = 10;
 /// The maximum length of a parser's own error message, in characters.
 const REASON: usize = 200;
 
-/// A value in a manifest whose type does not match its field.
+/// A value in a manifest that has another type than its field.
 pub(super) struct Misfit<'a> {
     /// The names and indices on the way to the value.
     pub(super) path: Vec<PathStep>,
@@ -37,7 +37,7 @@ pub(crate) enum PathStep {
 /// The result of parsing a manifest as a type. An error contains a path.
 type Parsed = Result<(), serde_path_to_error::Error<serde_json::Error>>;
 
-/// Returns every value of a manifest whose type does not match its field. Returns no values for kinds of other
+/// Returns every value in a manifest that has another type than its field. Returns no values for kinds of other
 /// projects.
 pub(super) fn misfits(manifest: &Value) -> Vec<Misfit<'_>> {
     let Some(parse) = parser(manifest) else { return Vec::new() };

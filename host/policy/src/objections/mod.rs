@@ -94,8 +94,8 @@ fn excludes(inner: &ValidationError<'_>, outer: &ValidationError<'_>) -> bool {
         )
 }
 
-/// Collects the values that the alternatives list, and the names of the types that they accept. Returns `None` if an
-/// alternative neither lists values nor names a type for the whole value.
+/// Collects the values that the alternatives list, and the names of the types that the alternatives accept. Returns
+/// `None` if an alternative neither lists values nor names a type for the whole value.
 fn allowed(error: &ValidationError<'_>, values: &mut Vec<String>, nouns: &mut Vec<String>) -> Option<()> {
     for errors in alternatives(error)? {
         let here = || errors.iter().filter(|inner| is_same_place(inner, error));

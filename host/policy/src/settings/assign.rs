@@ -79,7 +79,7 @@ pub fn file(name: &str, document: &Value, policies: &[(&str, &Schema)]) -> Resul
     Ok(shared.chain(sections).collect())
 }
 
-/// Collects all values with their paths, except objects that are not empty.
+/// Collects all leaves with their paths. An empty object is also a leaf.
 fn flatten<'a>(path: &Path, value: &'a Value, leaves: &mut Vec<(Path, &'a Value)>) {
     match value.as_object().filter(|object| !object.is_empty()) {
         Some(object) => {

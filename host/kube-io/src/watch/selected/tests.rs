@@ -1,4 +1,4 @@
-//! Tests the deletion of an object with many selectors, and lookups by labels.
+//! Tests lookups by labels, and the deletion of an object that many selectors select.
 
 use std::sync::atomic::Ordering;
 
