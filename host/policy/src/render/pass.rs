@@ -1,4 +1,4 @@
-//! Runs one pass: Runs one pass: `needs` and `map-env` of each layer, then `translate`, the guard and the stamp.
+//! Runs one pass: `needs` and `map-env` of each layer, then `translate`, the guard and the stamp.
 
 use std::{collections::BTreeMap, sync::Arc};
 
