@@ -165,7 +165,8 @@ impl State {
         ready.flat_map(|(primary, _)| self.keys(primary)).map(|key| (key, Urgency::Bulk)).collect()
     }
 
-    /// Returns why the operator does not follow the objects of a type in a namespace now; `None` if they are.
+    /// Returns why the operator does not follow the objects of a type in a namespace now; `None` if the operator
+    /// follows these objects.
     pub(super) fn trouble_in(&self, of: &ResourceType, namespace: &str) -> Option<String> {
         let covers = |spec: &Spec| spec.namespace.as_deref().is_none_or(|at| at == namespace);
         let mut slots = self.slots_of(of).filter(|(spec, _)| covers(spec));

@@ -33,8 +33,8 @@ fn word(rng: &mut Rng) -> &'static str {
     WORDS[rng.usize(..WORDS.len())]
 }
 
-/// The targets: Returns targets: Gadgets and ConfigMaps, by name and by label. With `is_wide`, there are so many
-/// selectors that one watch on metadata replaces the watches on ConfigMaps.
+/// Returns targets: Gadgets and ConfigMaps, by name and by label. With `is_wide`, there are so many selectors that one
+/// watch on metadata replaces the watches on ConfigMaps.
 fn targets(is_wide: bool) -> Vec<Target> {
     let maps = of("v1 ConfigMap");
     let mut all = vec![
