@@ -105,7 +105,7 @@ pub(crate) fn may_read(
     let namespace = if cluster_scoped { None } else { target.namespace() };
     // Only the operator's owner writes objects there. For objects of others, the policy would pass on what it reads.
     let is_home = own_namespace == cluster.operator_namespace && !target.of().is_secret();
-    if is_home && namespace.is_some_and(|namespace| grants.namespaces.contains(namespace)) {
+    if is_home && namespace.is_some_and(|namespace| grants.reads_namespace(namespace)) {
         return Ok(());
     }
     let granted = |name: &str| {
