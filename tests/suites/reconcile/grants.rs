@@ -8,8 +8,8 @@ use kaos_tests::harness::scenario::SYSTEM;
 use kaos_tests::harness::{Scenario, World, condition, is_ready, is_true, play, reason};
 use serde_json::{Value, json};
 
-const GRANT: &str = "AccessGrant/readers";
-const PROJECTION: &str = "kaos-system:AuthorizationPolicy/kaos-authz";
+pub(crate) const GRANT: &str = "AccessGrant/readers";
+pub(crate) const PROJECTION: &str = "kaos-system:AuthorizationPolicy/kaos-authz";
 const CONFIG: &str = "kaos-system:ConfigMap/kaos-authz-policy";
 const KEYS: &str = r#"{"keys":[{"kty":"RSA","kid":"1","n":"AQAB","e":"AQAB"}]}"#;
 
@@ -19,7 +19,7 @@ fn grant(subjects: &Value, resources: &Value) -> Value {
 }
 
 /// A grant of one Agent to a group.
-fn readers() -> Value {
+pub(crate) fn readers() -> Value {
     grant(&json!([{"kind": "Group", "name": "staff"}]), &json!([{"kind": "Agent", "name": "plain"}]))
 }
 
@@ -31,7 +31,7 @@ fn projection(more: &Value) -> Value {
 }
 
 /// The environment of an operator whose gateway authorizes requests.
-fn secured() -> BTreeMap<String, String> {
+pub(crate) fn secured() -> BTreeMap<String, String> {
     let all = [
         ("SECURITY_PDP_ENABLED", "true"),
         // These tests concern only grants, and the embedded cluster does not serve NetworkPolicies.
@@ -60,7 +60,7 @@ async fn with_namespaces(w: &World) {
 }
 
 /// The content of `data.json` in the ConfigMap.
-fn data(config: &Value) -> Value {
+pub(crate) fn data(config: &Value) -> Value {
     let text = config["data"]["data.json"].as_str().unwrap_or("{}");
     serde_json::from_str::<Value>(text).unwrap()["kaos"].clone()
 }
