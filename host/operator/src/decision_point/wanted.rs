@@ -12,7 +12,7 @@ pub(super) const SERVICE: &str = "kaos-pdp";
 /// The label of the ReferenceGrants.
 pub(super) const LABEL: (&str, &str) = ("kaos.tools/decision-point", SERVICE);
 /// The most namespaces that fit into an AuthorizationPolicy.
-pub(super) const MOST: usize = 50;
+pub(super) const MOST: usize = 100;
 
 /// The namespaces of the AuthorizationPolicy.
 #[derive(Debug, Default, PartialEq, Eq)]
