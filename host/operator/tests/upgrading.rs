@@ -80,7 +80,11 @@ security:
     assert_eq!(of(&ran, "breaks"), [], "{}", ran.stdout);
     for (further, about, message) in [
         ("{security: {agentAuth: {projection: {prune: false}}}}", "projection.prune", "lose their entries"),
-        ("{security: {agentAuth: {projection: {policyConfigMap: {namespace: x}}}}}", "policyConfigMap.namespace", "chart stops"),
+        (
+            "{security: {agentAuth: {projection: {policyConfigMap: {namespace: x}}}}}",
+            "policyConfigMap.namespace",
+            "chart stops",
+        ),
         ("{watchNamespaces: [team]}", "watchNamespaces", "lacks kaos-system"),
         ("{security: {pdp: {enabled: false}}}", "security.pdp.enabled", "every request through the gateway is denied"),
         ("{security: {agentAuth: {identity: {provider: oidc}}}}", "identity.provider", "lose the credentials"),
@@ -96,7 +100,10 @@ fn the_operators_configuration_tells_that_a_cluster_is_secured_where_the_values_
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     let breaks = of(&ran, "breaks");
     assert!(
-        breaks.iter().any(|(about, _)| about.contains("SECURITY_PDP_ENABLED is set in ConfigMap kaos-system/kaos-operator-config")),
+        breaks
+            .iter()
+            .any(|(about, _)| about
+                .contains("SECURITY_PDP_ENABLED is set in ConfigMap kaos-system/kaos-operator-config")),
         "{breaks:?}"
     );
 }

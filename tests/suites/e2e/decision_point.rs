@@ -121,7 +121,9 @@ async fn the_decision_point_of_kaos_stays_through_an_upgrade_and_gets_its_data_f
     let grant = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "AccessGrant", "metadata": {"name": "ada"},
         "spec": {"subjects": [{"kind": "User", "name": "ada"}], "resources": [{"kind": "ModelAPI", "name": "llm"}]}});
     world.apply(&grant).await;
-    world.until("the decision point has it", "AccessGrant/ada", |it| condition(it, "Enforced")["status"] == "True").await;
+    world
+        .until("the decision point has it", "AccessGrant/ada", |it| condition(it, "Enforced")["status"] == "True")
+        .await;
     let config = system.look(CONFIG).await;
     assert_eq!((uid(&config), &controller(&config)["kind"]), (before[4].as_str(), &json!("AuthorizationPolicy")));
     let data: Value = serde_json::from_str(config["data"]["data.json"].as_str().unwrap()).unwrap();

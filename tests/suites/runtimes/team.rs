@@ -79,11 +79,7 @@ fn objects() -> Vec<Value> {
             }}),
         ),
         object("MCPServer", "sums", &json!({"runtime": "python-string", "params": TOOLS})),
-        object(
-            "MCPServer",
-            "codes",
-            &json!({"runtime": "fastmcp-codemode", "params": servers_of_codes().to_string()}),
-        ),
+        object("MCPServer", "codes", &json!({"runtime": "fastmcp-codemode", "params": servers_of_codes().to_string()})),
         object(
             "MemoryStore",
             "notes",

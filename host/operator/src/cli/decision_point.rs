@@ -104,7 +104,8 @@ mod tests {
 
     #[test]
     fn the_author_of_the_data_is_the_operator_by_default() {
-        let source = |text: &str| given(&["--authorization-config-map=x", text]).decision_point().unwrap().spec.data_source;
+        let source =
+            |text: &str| given(&["--authorization-config-map=x", text]).decision_point().unwrap().spec.data_source;
         assert_eq!(source("--authorization-data-source="), DataSource::Automated);
         assert_eq!(source("--authorization-data-source=manual"), DataSource::Manual);
     }

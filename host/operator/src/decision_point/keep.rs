@@ -6,7 +6,7 @@ use fastrand::Rng;
 use kaos_crds::{API_VERSION, manifests::KINDS};
 use kaos_policy::contract::ResourceType;
 use kube::{
-    Api, Client, ResourceExt as _,
+    Api, Client, ResourceExt,
     api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams},
     core::GroupVersionKind,
 };
@@ -102,14 +102,17 @@ impl Keeper {
         let Namespaces { listed, left_out } = Namespaces::choose(found, &before.collect());
         if !left_out.is_empty() {
             let namespaces = left_out.into_iter().collect::<Vec<_>>().join(", ");
-            warn!(namespaces, "the AuthorizationPolicy {POLICY} has no room for these namespaces: their objects have no access");
+            warn!(
+                namespaces,
+                "the AuthorizationPolicy {POLICY} has no room for these namespaces: their objects have no access"
+            );
         }
         let wanted = policy(&self.options.spec, &listed, &self.home);
         let uid = match live {
             Some(live) if live["spec"] == wanted["spec"] => live["metadata"]["uid"].as_str().map(str::to_owned),
             _ => {
                 info!("writing AuthorizationPolicy {POLICY} with {} namespaces", listed.len());
-                self.apply(&self.api("kaos.tools/v1alpha1", "AuthorizationPolicy"), &wanted).await?.metadata.uid
+                self.apply(&self.api(API_VERSION, "AuthorizationPolicy"), &wanted).await?.metadata.uid
             }
         };
         if self.options.is_served { self.allow_references(found, &uid.unwrap_or_default()).await } else { Ok(()) }

@@ -109,7 +109,8 @@ mod tests {
             rego_override: true,
         };
         let own = policy(&spec, &BTreeSet::new(), "home");
-        let expected = json!({"namespaces": ["home"], "configMap": "rules", "dataSource": "manual", "regoOverride": true});
+        let expected =
+            json!({"namespaces": ["home"], "configMap": "rules", "dataSource": "manual", "regoOverride": true});
         assert_eq!(own["spec"], expected);
         assert_eq!(policy(&spec, &numbered(0..2), "home")["spec"]["namespaces"], json!(["n000", "n001"]));
     }
