@@ -59,6 +59,15 @@ fn the_bench_measures_start_steady_state_and_restart() {
 }
 
 #[test]
+fn memory_stores_are_a_part_of_the_load() {
+    let (out, json) = bench("stores", &["--memorystores=3"]);
+    assert!(out.contains("4 MCPServers, 3 MemoryStores, 12 Agents"), "{out}");
+    // The bench has checked that each store has a Deployment. Each store also has a Service and a volume claim.
+    let writes = json["operators"][0]["median"]["load.writes"].as_f64().unwrap();
+    assert!(writes >= 3.0 * OBJECTS + 12.0, "{writes}");
+}
+
+#[test]
 fn an_operator_compared_with_itself_makes_the_same_calls() {
     let (out, json) = bench("pair", &["--versus", &operator(), "--rounds=2"]);
     assert!(out.contains("medians of 2 rounds") && out.contains("| | aim | one | other | one / other |"), "{out}");

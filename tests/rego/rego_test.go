@@ -93,13 +93,10 @@ type point struct {
 	query rego.PreparedEvalQuery
 }
 
-// Returns a decision point that trusts these keys.
-func decisionPoint(t *testing.T, ofCluster, ofPeople *rsa.PrivateKey) point {
+// Returns the content of data.json, with these keys. It also has an Agent whose identity is another one than that of its
+// ServiceAccount.
+func dataWithKeys(t *testing.T, ofCluster, ofPeople *rsa.PrivateKey) map[string]any {
 	t.Helper()
-	text, err := os.ReadFile(rules)
-	if err != nil {
-		t.Fatal(err)
-	}
 	known, err := os.ReadFile("data.json")
 	if err != nil {
 		t.Fatal(err)
@@ -113,12 +110,22 @@ func decisionPoint(t *testing.T, ofCluster, ofPeople *rsa.PrivateKey) point {
 		one := map[string]any{"kty": "RSA", "kid": "k", "n": encoded(key.N.Bytes()), "e": exponent}
 		return map[string]any{"keys": []any{one}}
 	}
-	data["kaos"].(map[string]any)["jwks"] = map[string]any{cluster: set(ofCluster), people: set(ofPeople)}
-	// An Agent whose identity is another one than that of its ServiceAccount.
-	const client = "kaos://agent/team/client"
 	kaos := data["kaos"].(map[string]any)
+	kaos["jwks"] = map[string]any{cluster: set(ofCluster), people: set(ofPeople)}
+	const client = "kaos://agent/team/client"
 	kaos["agents"].(map[string]any)[client] = map[string]any{"autonomous": true, "issuer_azp": map[string]any{"issuer": cluster, "azp": "c"}}
 	kaos["grants"].(map[string]any)[client] = []any{"kaos://modelapi/team/llm"}
+	return data
+}
+
+// Returns a decision point that trusts these keys.
+func decisionPoint(t *testing.T, ofCluster, ofPeople *rsa.PrivateKey) point {
+	t.Helper()
+	text, err := os.ReadFile(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := dataWithKeys(t, ofCluster, ofPeople)
 	query, err := rego.New(
 		rego.Query("data.kaos.authz.result"),
 		rego.Module("policy.rego", string(text)),

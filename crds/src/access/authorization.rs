@@ -35,8 +35,8 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "camelCase")]
 pub struct AuthorizationPolicySpec {
-    /// The namespaces whose Agents and AccessGrants the data includes.
-    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 64)))]
+    /// The namespaces whose Agents and AccessGrants count.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 100)))]
     pub namespaces: Vec<String>,
     /// The ConfigMap of the decision point, in the same namespace, with the keys policy.rego and data.json.
     #[serde(default = "config_map")]

@@ -6,7 +6,7 @@ use alloc::{string::String, vec::Vec};
 use kaos_crds::API_VERSION;
 use kaos_crds::access::{AccessGrantSpec, AuthorizationPolicySpec, DataSource, GrantedKind, ResourceRef};
 use kaos_policy_sdk::names::{dns1123_label, is_dns1123_subdomain};
-use kaos_policy_sdk::need::{labelled_in, named, optional, reference, resource_type};
+use kaos_policy_sdk::need::{NeedExt as _, labelled_in, named, optional, reference, resource_type};
 use kaos_policy_sdk::types::{EnvVar, Need, Plan, Refusal, Subject};
 use kaos_policy_sdk::{Lookup, Object, SubjectExt, Violations, json, plan, refusal};
 use serde_json::{Map, Value, json};
@@ -27,9 +27,11 @@ const CONFIG: &str = "config";
 const REGO: &str = "policy.rego";
 /// The key with the data.
 const DATA: &str = "data.json";
-/// The maximum number of namespaces. Each namespace has up to five needs, and a pass has at most 256 needs.
-const NAMESPACES: usize = 50;
-/// The maximum bytes of rules and data. A ConfigMap can contain 1 MiB, including its metadata.
+/// The most namespaces. Each has two needs, and one more for each kind that its grants select by labels.
+const NAMESPACES: usize = 100;
+/// The most needs of a pass. The host accepts 256 in all rounds.
+const NEEDS: usize = 250;
+/// The most bytes of rules and data. A ConfigMap takes 1 MiB, with its metadata.
 const BYTES: usize = 1_000_000;
 
 /// The ConfigMap of an AuthorizationPolicy.
@@ -68,8 +70,21 @@ fn id(kind: &str, namespace: &str) -> String {
     format!("{kind}/{namespace}")
 }
 
+/// Returns the need for all objects of a kind in a namespace, with the fields that become data. A change of a status
+/// begins no pass.
 fn all(kind: &str, namespace: &str) -> Need {
-    labelled_in(namespace, id(kind, namespace), resource_type(API_VERSION, kind), &[])
+    let fields: &[&str] = match kind {
+        "Agent" => &[
+            "metadata.labels",
+            "spec.agentNetwork.access",
+            "spec.config.autonomous.goal",
+            "spec.mcpServers",
+            "spec.modelAPI",
+        ],
+        GRANT => &["metadata.generation", "spec"],
+        _ => &["metadata.labels"],
+    };
+    labelled_in(namespace, id(kind, namespace), resource_type(API_VERSION, kind), &[]).fields(fields.iter().copied())
 }
 
 /// Returns the kinds of resources that grants select by labels.
@@ -91,6 +106,19 @@ pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
     for namespace in &spec.namespaces {
         needs.push(all("Agent", namespace));
         needs.push(all(GRANT, namespace));
+    }
+    let selected = selected_needs(subject, &spec);
+    // With too many needs, `read` refuses the object.
+    if needs.len() + selected.len() <= NEEDS {
+        needs.extend(selected);
+    }
+    needs
+}
+
+/// Returns the needs for the resources that grants select by labels. Agents are among the needs anyway.
+fn selected_needs(subject: &Subject, spec: &AuthorizationPolicySpec) -> Vec<Need> {
+    let mut needs = Vec::new();
+    for namespace in &spec.namespaces {
         if let Lookup::There(found) = subject.list(&id(GRANT, namespace)) {
             let grants: Vec<AccessGrantSpec> = found.iter().filter_map(|object| grant::spec(object).ok()).collect();
             let kinds = selected(grants.iter()).into_iter().filter(|kind| *kind != GrantedKind::Agent);
@@ -100,8 +128,21 @@ pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
     needs
 }
 
-/// Returns all objects of a kind in a namespace. Waits while the policy may not read these objects: without them, the
-/// data would lack grants, or keep grants that no longer exist.
+/// Refuses more needs than a pass may have.
+fn check_needs(subject: &Subject, spec: &AuthorizationPolicySpec) -> Result<(), Refusal> {
+    let (most, kinds) = (NEEDS - 2 * spec.namespaces.len(), selected_needs(subject, spec).len());
+    if kinds <= most {
+        return Ok(());
+    }
+    Err(refusal::unsupported(format!(
+        "the AccessGrants select resources by labels for {kinds} pairs of a kind and a namespace, and beside {} \
+         namespaces at most {most} fit: list fewer namespaces, or name the resources",
+        spec.namespaces.len()
+    )))
+}
+
+/// Returns all objects of a kind in a namespace. Waits while they may not be read: without them, the data would lack
+/// what is granted, or keep what is not.
 fn list(subject: &Subject, kind: &str, namespace: &str) -> Result<Vec<Object>, Refusal> {
     let mut on = reference(API_VERSION, kind, "*");
     on.namespace = Some(namespace.to_owned());
@@ -140,6 +181,7 @@ impl Projection {
         let document = if spec.data_source == DataSource::Manual {
             own(DATA)
         } else {
+            check_needs(subject, &spec)?;
             let mut namespaces = Vec::new();
             for name in &spec.namespaces {
                 namespaces.push(namespace(subject, name)?);

@@ -178,7 +178,7 @@ fn every_relation_of_a_selector_selects_as_in_kubernetes() {
 fn a_projection_of_another_name_or_without_namespaces_is_refused() {
     let mut other = projection(&json!({}));
     other["metadata"]["name"] = json!("mine");
-    let many: Vec<String> = (0..51).map(|at| format!("n{at}")).collect();
+    let many: Vec<String> = (0..101).map(|at| format!("n{at}")).collect();
     for (object, path) in [
         (other, "metadata.name"),
         (projection(&json!({"namespaces": []})), "spec.namespaces"),
@@ -190,6 +190,39 @@ fn a_projection_of_another_name_or_without_namespaces_is_refused() {
         let refused = plan(&object, &[], &set(&[])).unwrap_err();
         let Refusal::Invalid(wrong) = &refused else { panic!("{refused:?}") };
         assert_eq!(wrong[0].path, path);
+    }
+}
+
+#[test]
+fn more_selected_kinds_than_a_pass_can_read_are_refused_with_a_remedy() {
+    let kinds = ["MCPServer", "MemoryStore", "ModelAPI"];
+    let resources: Vec<Value> =
+        kinds.iter().map(|kind| json!({"kind": kind, "selector": {"matchLabels": {"team": "maths"}}})).collect();
+    let asked = |count: usize| {
+        let namespaces: Vec<String> = (0..count).map(|at| format!("n{at}")).collect();
+        let grants: Vec<Value> = namespaces
+            .iter()
+            .map(|namespace| {
+                let mut one = grant("all", &json!([{"kind": "User", "name": "ada"}]), &json!(resources));
+                one["metadata"]["namespace"] = json!(namespace);
+                one
+            })
+            .collect();
+        plan(&projection(&json!({"namespaces": namespaces})), &grants, &set(&[]))
+    };
+    assert!(asked(50).is_ok());
+    let refused = asked(51).unwrap_err();
+    let Refusal::Unsupported(message) = &refused else { panic!("{refused:?}") };
+    assert!(message.contains("for 153 pairs") && message.contains("at most 148 fit"), "{message}");
+}
+
+#[test]
+fn a_projection_reads_no_status_and_no_other_field_that_is_not_in_the_data() {
+    let needs = Authorization::needs(&subject(&projection(&json!({})), &team(), &set(&[])));
+    assert!(needs.len() >= 3, "{needs:?}");
+    for need in needs {
+        let is_read = |field: &String| field.starts_with("spec") || field.starts_with("metadata.");
+        assert!(!need.fields.is_empty() && need.fields.iter().all(is_read), "{need:?}");
     }
 }
 

@@ -5,6 +5,7 @@ pub mod catalogue;
 pub mod cli;
 mod clock;
 mod config_maps;
+pub mod decision_point;
 mod definitions;
 mod discovery;
 pub mod embedded;

@@ -41,7 +41,8 @@ fn the_values_of_a_secured_cluster_need_its_issuer_and_keep_it_protected() {
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     let breaks = of(&ran, "breaks");
     let named = |about: &str, message: &str| breaks.iter().any(|(a, m)| a.contains(about) && m.contains(message));
-    assert!(named("security.pdp.enabled", "every request through the gateway is denied"), "{breaks:?}");
+    assert!(!named("", "every request through the gateway is denied"), "{breaks:?}");
+    assert!(named("security.userAuth.jwks", "could check no token of a user"), "{breaks:?}");
     for field in ["issuer", "jwks"] {
         assert!(named(&format!("serviceAccount.{field}"), "the chart stops"), "{breaks:?}");
     }
@@ -56,10 +57,41 @@ fn the_values_of_a_secured_cluster_need_its_issuer_and_keep_it_protected() {
         ran.stdout
     );
     let text = check(&["-f", &cluster, "--values", &values]).stdout;
-    assert!(
-        text.starts_with("Stops working, or stays open to all callers:\n") && text.contains("security.acceptUnserved"),
-        "{text}"
-    );
+    assert!(text.starts_with("Stops working, or stays open to all callers:\n"), "{text}");
+}
+
+#[test]
+fn a_decision_point_with_complete_values_goes_on_and_the_check_names_no_break() {
+    let complete = "\
+security:
+  userAuth: {jwks: '{\"keys\": []}'}
+  gatewayHost: gw.example
+  agentAuth: {identity: {serviceAccount: {issuer: 'https://cluster', jwks: '{\"keys\": []}'}}}
+";
+    let folder = Folder::new("upgrade-decision-point");
+    let more = folder.write("complete.yaml", complete);
+    let files = ["19-operator-config.yaml", "20-model.yaml", "values/secured.yaml"].map(sample);
+    let check = |further: &str| {
+        let further = folder.write("further.yaml", further);
+        let values = ["--values", &files[2], "--values", &more, "--values", &further, "-o", "json"];
+        check(&[&["-f", &files[0], "-f", &files[1]], &values[..]].concat())
+    };
+    let ran = check("{}");
+    assert_eq!(of(&ran, "breaks"), [], "{}", ran.stdout);
+    for (further, about, message) in [
+        ("{security: {agentAuth: {projection: {prune: false}}}}", "projection.prune", "lose their entries"),
+        (
+            "{security: {agentAuth: {projection: {policyConfigMap: {namespace: x}}}}}",
+            "policyConfigMap.namespace",
+            "chart stops",
+        ),
+        ("{watchNamespaces: [team]}", "watchNamespaces", "lacks kaos-system"),
+        ("{security: {pdp: {enabled: false}}}", "security.pdp.enabled", "every request through the gateway is denied"),
+        ("{security: {agentAuth: {identity: {provider: oidc}}}}", "identity.provider", "lose the credentials"),
+    ] {
+        let breaks = of(&check(further), "breaks");
+        assert!(breaks.iter().any(|(a, m)| a.contains(about) && m.contains(message)), "{further}: {breaks:?}");
+    }
 }
 
 #[test]
@@ -68,7 +100,10 @@ fn the_operators_configuration_tells_that_a_cluster_is_secured_where_the_values_
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     let breaks = of(&ran, "breaks");
     assert!(
-        breaks.iter().any(|(about, _)| about == "SECURITY_PDP_ENABLED in ConfigMap kaos-system/kaos-operator-config"),
+        breaks
+            .iter()
+            .any(|(about, _)| about
+                .contains("SECURITY_PDP_ENABLED is set in ConfigMap kaos-system/kaos-operator-config")),
         "{breaks:?}"
     );
 }

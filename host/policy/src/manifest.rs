@@ -10,6 +10,8 @@ use crate::{contract::ResourceType, digest::Digest, limits::Limits, yaml};
 
 /// The placeholder for the operator's namespace in a grant.
 pub const OPERATOR_NAMESPACE: &str = "$(OPERATOR_NAMESPACE)";
+/// The name in [`Grants::namespaces`] that means all namespaces.
+pub const EVERY_NAMESPACE: &str = "*";
 
 /// The maximum number of keys and values in the file. The operator keeps the parsed file in memory while it uses the
 /// package. Each key and value takes up to some hundred bytes of memory, even if its text is short.
@@ -75,8 +77,8 @@ pub struct Scope {
 pub struct Grants {
     /// Objects that the policy may read outside the namespace of its primary object.
     pub reads: Vec<ReadGrant>,
-    /// Namespaces whose objects the policy may read, by name and by label, for an object in the operator's namespace.
-    /// The grant covers the types that the claim reads, except Secrets.
+    /// Namespaces whose objects the policy may read for an object in the operator's namespace: by name and by label, in the
+    /// types that its claim reads, except Secrets. [`EVERY_NAMESPACE`] means all namespaces.
     pub namespaces: BTreeSet<String>,
     /// Privileged fields that the policy may set although the user did not write them.
     pub privileges: BTreeSet<Privilege>,
@@ -86,6 +88,13 @@ pub struct Grants {
     pub persistent_volume_claims: BTreeSet<String>,
     /// Finalizers outside the claimed kind's group that the policy may set.
     pub finalizers: BTreeSet<String>,
+}
+
+impl Grants {
+    /// Returns whether the policy may read a namespace for an object in the operator's namespace.
+    pub(crate) fn reads_namespace(&self, namespace: &str) -> bool {
+        [namespace, EVERY_NAMESPACE].iter().any(|granted| self.namespaces.contains(*granted))
+    }
 }
 
 /// Objects that a policy may read in one namespace.

@@ -2,11 +2,12 @@
 //! object.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
 use fastrand::Rng;
-use kaos_tests::harness::samples::{agent, mcp_server, model_api_for};
+use kaos_tests::harness::samples::{self, agent, mcp_server, model_api_for};
 use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
@@ -28,6 +29,13 @@ pub(crate) struct Load {
     pub(crate) modelapis: usize,
     #[arg(long, help = "MCPServers", value_name = "NUMBER", default_value_t = 300)]
     pub(crate) mcpservers: usize,
+    #[arg(
+        long,
+        help = "MemoryStores with a volume, all on the ModelAPI of the Agents",
+        value_name = "NUMBER",
+        default_value_t = 0
+    )]
+    pub(crate) memorystores: usize,
     /// Seed for the texts in the objects
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
@@ -39,17 +47,17 @@ pub(crate) const SHARED: &str = "shared";
 const MODEL: &str = "gpt-4o";
 /// The number of clients that create objects at the same time.
 const HANDS: usize = 8;
-const KINDS: [&str; 3] = ["ModelAPI", "MCPServer", "Agent"];
+const KINDS: [&str; 4] = ["ModelAPI", "MCPServer", "MemoryStore", "Agent"];
 
 impl Load {
     /// Returns whether this load has the size for which the upper bounds of figures apply.
     pub(crate) fn is_full(&self) -> bool {
-        (self.modelapis, self.mcpservers, self.agents) == (300, 300, 1000)
+        (self.modelapis, self.mcpservers, self.memorystores, self.agents) == (300, 300, 0, 1000)
     }
 
     /// Returns the number of objects.
     pub(crate) fn count(&self) -> usize {
-        self.agents + self.modelapis + self.mcpservers
+        self.agents + self.modelapis + self.mcpservers + self.memorystores
     }
 
     /// Returns the objects. Each kind precedes the kinds that refer to it.
@@ -66,6 +74,7 @@ impl Load {
             server["spec"]["params"] = json!(format!("def {name}(text: str) -> str:\n    return text\n"));
             server
         }));
+        objects.extend((0..self.memorystores).map(|number| memory_store(&format!("store-{number}"))));
         objects.extend((0..self.agents).map(|number| {
             let words: Vec<String> = (0..rng.usize(5..40)).map(|_| word(&mut rng)).collect();
             let config = json!({"description": format!("Agent {number}"), "instructions": words.join(" ")});
@@ -74,30 +83,61 @@ impl Load {
         objects
     }
 
-    /// Creates the objects in a namespace.
+    /// Creates the objects in a namespace. MemoryStores wait until their ModelAPI is ready. The control plane runs no
+    /// pods, so with MemoryStores, the bench reports the ModelAPI's pod as ready.
     pub(crate) async fn put(&self, client: &Client, namespace: &str) -> Result<()> {
         let objects = Arc::new(self.objects());
-        let mut hands = JoinSet::new();
-        for hand in 0..HANDS {
-            let (client, namespace, objects) = (client.clone(), namespace.to_owned(), Arc::clone(&objects));
-            hands.spawn(async move {
-                for object in objects.iter().skip(hand).step_by(HANDS) {
-                    let api = api(&client, object["kind"].as_str().unwrap_or_default(), &namespace);
-                    let object: DynamicObject = serde_json::from_value(object.clone())?;
-                    api.create(&PostParams::default(), &object).await.context("an object of the load is refused")?;
-                }
-                anyhow::Ok(())
-            });
-        }
-        while let Some(hand) = hands.join_next().await {
-            hand??;
-        }
+        let serves = async {
+            if self.memorystores > 0 { serve(client, namespace, &format!("modelapi-{SHARED}")).await } else { Ok(()) }
+        };
+        tokio::try_join!(create(client, namespace, objects), serves)?;
         Ok(())
     }
 }
 
+/// Reports the pod of a Deployment as ready, as soon as the Deployment exists.
+async fn serve(client: &Client, namespace: &str, name: &str) -> Result<()> {
+    let deployments = api(client, "Deployment", namespace);
+    while deployments.get_opt(name).await?.is_none() {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    let status = json!({"status": {"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1,
+        "availableReplicas": 1}});
+    deployments.patch_status(name, &PatchParams::default(), &Patch::Merge(&status)).await?;
+    Ok(())
+}
+
+/// Creates objects with several clients at the same time.
+async fn create(client: &Client, namespace: &str, objects: Arc<Vec<Value>>) -> Result<()> {
+    let mut hands = JoinSet::new();
+    for hand in 0..HANDS {
+        let (client, namespace, objects) = (client.clone(), namespace.to_owned(), Arc::clone(&objects));
+        hands.spawn(async move {
+            for object in objects.iter().skip(hand).step_by(HANDS) {
+                let api = api(&client, object["kind"].as_str().unwrap_or_default(), &namespace);
+                let object: DynamicObject = serde_json::from_value(object.clone())?;
+                api.create(&PostParams::default(), &object).await.context("an object of the load is refused")?;
+            }
+            anyhow::Ok(())
+        });
+    }
+    while let Some(hand) = hands.join_next().await {
+        hand??;
+    }
+    Ok(())
+}
+
 fn word(rng: &mut Rng) -> String {
     (0..rng.usize(3..9)).map(|_| rng.lowercase()).collect()
+}
+
+/// Returns a MemoryStore whose models the shared ModelAPI offers.
+fn memory_store(name: &str) -> Value {
+    let mut store = samples::memory_store(name, SHARED);
+    for of in ["summarization", "embedding"] {
+        store["spec"]["models"][of]["model"] = json!(MODEL);
+    }
+    store
 }
 
 /// Fails unless every object has a Deployment and a status.
@@ -138,7 +178,7 @@ pub(crate) async fn take_away(client: &Client, namespace: &str) -> Result<()> {
         let api = api(client, kind, namespace);
         api.delete_collection(&kube::api::DeleteParams::default(), &ListParams::default()).await?;
         while !api.list(&ListParams::default().limit(1)).await?.items.is_empty() {
-            tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+            tokio::time::sleep(Duration::from_millis(200)).await;
         }
     }
     Ok(())

@@ -104,12 +104,18 @@ impl Report<'_> {
     /// Prints the table, and how it was measured. With `UPDATE_PERFORMANCE`, also writes the table into the performance
     /// page. A comparison of two operators has its own section on the page.
     pub(crate) fn publish(&self) -> Result<()> {
-        let Load { agents, modelapis, mcpservers, .. } = self.load;
+        let Load { agents, modelapis, mcpservers, memorystores, .. } = self.load;
         let rounds = self.measured.first().map_or(0, |measured| measured.rounds.len());
         let medians = if rounds > 1 { format!(", medians of {rounds} rounds") } else { String::new() };
         let machine = machine();
-        let said = format!("{modelapis} ModelAPIs, {mcpservers} MCPServers, {agents} Agents{medians}; {machine}.");
-        let section = if self.measured.len() > 1 { "pair" } else { "whole" };
+        let stores = if *memorystores > 0 { format!(", {memorystores} MemoryStores") } else { String::new() };
+        let said =
+            format!("{modelapis} ModelAPIs, {mcpservers} MCPServers{stores}, {agents} Agents{medians}; {machine}.");
+        let section = match (self.measured.len(), memorystores) {
+            (0 | 1, 0) => "whole",
+            (0 | 1, _) => "stores",
+            _ => "pair",
+        };
         page::publish(section, &format!("{said}\n\n{}\n{}", self.table(), self.verdict()))
     }
 

@@ -34,6 +34,7 @@ async fn grant(world: &World, options: &Options) -> Result<Rights> {
         leader_election: false,
         namespace_policies: false,
         left_out: options.left_out.clone(),
+        decision_point: options.decision_point.is_some(),
     };
     let policies = world.policies();
     let policies: Vec<&Policy> = policies.iter().map(|policy| &**policy).collect();

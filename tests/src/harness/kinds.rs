@@ -27,7 +27,7 @@ const fn of_cluster(api_version: &'static str, kind: &'static str, plural: &'sta
     Kind { api_version, kind, plural, namespaced: false }
 }
 
-const KINDS: [Kind; 33] = [
+const KINDS: [Kind; 34] = [
     kind("kaos.tools/v1alpha1", "Agent", "agents"),
     kind("kaos.tools/v1alpha1", "ModelAPI", "modelapis"),
     kind("kaos.tools/v1alpha1", "MCPServer", "mcpservers"),
@@ -50,6 +50,7 @@ const KINDS: [Kind; 33] = [
     kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets"),
     kind("gateway.networking.k8s.io/v1", "HTTPRoute", "httproutes"),
     kind("gateway.envoyproxy.io/v1alpha1", "SecurityPolicy", "securitypolicies"),
+    kind("gateway.networking.k8s.io/v1beta1", "ReferenceGrant", "referencegrants"),
     kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies"),
     kind("coordination.k8s.io/v1", "Lease", "leases"),
     kind("batch/v1", "Job", "jobs"),

@@ -7,6 +7,7 @@
 mod administrator;
 mod admission;
 mod cluster;
+mod decision_point;
 mod install;
 mod lane;
 mod life;

@@ -8,8 +8,8 @@ use kaos_tests::harness::scenario::SYSTEM;
 use kaos_tests::harness::{Scenario, World, condition, is_ready, is_true, play, reason};
 use serde_json::{Value, json};
 
-const GRANT: &str = "AccessGrant/readers";
-const PROJECTION: &str = "kaos-system:AuthorizationPolicy/kaos-authz";
+pub(crate) const GRANT: &str = "AccessGrant/readers";
+pub(crate) const PROJECTION: &str = "kaos-system:AuthorizationPolicy/kaos-authz";
 const CONFIG: &str = "kaos-system:ConfigMap/kaos-authz-policy";
 const KEYS: &str = r#"{"keys":[{"kty":"RSA","kid":"1","n":"AQAB","e":"AQAB"}]}"#;
 
@@ -18,8 +18,8 @@ fn grant(subjects: &Value, resources: &Value) -> Value {
         "spec": {"subjects": subjects, "resources": resources}})
 }
 
-/// Returns a grant that allows a group to call one Agent.
-fn readers() -> Value {
+/// A grant of one Agent to a group.
+pub(crate) fn readers() -> Value {
     grant(&json!([{"kind": "Group", "name": "staff"}]), &json!([{"kind": "Agent", "name": "plain"}]))
 }
 
@@ -30,8 +30,8 @@ fn projection(more: &Value) -> Value {
         "metadata": {"name": "kaos-authz", "namespace": SYSTEM}, "spec": spec})
 }
 
-/// Returns the environment of an operator whose gateway authorizes requests.
-fn secured() -> BTreeMap<String, String> {
+/// The environment of an operator whose gateway authorizes requests.
+pub(crate) fn secured() -> BTreeMap<String, String> {
     let all = [
         ("SECURITY_PDP_ENABLED", "true"),
         // These tests concern only grants, and the embedded cluster does not serve NetworkPolicies.
@@ -60,8 +60,8 @@ async fn with_namespaces(w: &World) {
     }
 }
 
-/// Returns the content of `data.json` in the ConfigMap of the projection.
-fn data(config: &Value) -> Value {
+/// The content of `data.json` in the ConfigMap.
+pub(crate) fn data(config: &Value) -> Value {
     let text = config["data"]["data.json"].as_str().unwrap_or("{}");
     serde_json::from_str::<Value>(text).unwrap()["kaos"].clone()
 }

@@ -15,6 +15,8 @@
 //! | `accounts` | a ServiceAccount for each Agent |
 //! | `stores` | `MemoryStores`: their volume claims, and the ModelAPI for which they wait |
 //! | `protection` | SecurityPolicies and NetworkPolicies of objects |
+//! | `grants` | `AccessGrants`, and the data of the decision point |
+//! | `decision_point` | the objects that the operator keeps for the decision point |
 //! | `unset` | B11: fields that a user removes from an object |
 //! | `takeover` | C8: objects that the Go operator left |
 //! | `status` | D: the status |
@@ -39,6 +41,7 @@ mod backoff;
 mod bad_input;
 mod behind;
 mod costs;
+mod decision_point;
 mod deletion;
 mod errors;
 mod fields;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
-use kaos_policy::contract::Cluster;
+use kaos_policy::contract::{Cluster, HOME};
 use kaos_policy::kubernetes::Checks;
 use kaos_policy::policy::Stack;
 use kaos_policy::render::Renderer;
@@ -17,6 +17,15 @@ use kaos_tests::{case, policies};
 use serde_json::{Value, json};
 
 use crate::node::Node;
+
+/// Returns the registry of runtimes that the chart writes with the preset of KAOS 0.8.
+fn registry() -> Result<Value> {
+    let preset = std::fs::read_to_string(case::golden().join("../../host/operator/src/presets/kaos-0.8.yaml"))?;
+    let preset: Value = serde_saphyr::from_str(&preset)?;
+    let runtimes = json!({"runtimes": preset["mcpserver"]["runtimes"]});
+    Ok(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kaos-mcp-runtimes", "namespace": HOME},
+        "data": {"runtimes.yaml": runtimes.to_string()}}))
+}
 
 /// Objects, their children, and the node that runs the children's pods.
 pub(crate) struct Running {
@@ -36,8 +45,7 @@ impl Running {
             objects: given.to_vec(),
             started: BTreeSet::new(),
         };
-        let registry = case::documents(&case::golden().join("runtimes.yaml"))?;
-        for object in registry.iter().chain(given).chain(objects) {
+        for object in [&registry()?].into_iter().chain(given).chain(objects) {
             running.stage.apply(object);
         }
         running.start_all(given)?;

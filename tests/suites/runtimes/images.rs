@@ -22,7 +22,7 @@ pub(crate) struct Image {
 pub(crate) const LOCAL_PRICES: (&str, &str) = ("LITELLM_LOCAL_MODEL_COST_MAP", "True");
 
 /// The images. The node uses the first one with a word that the image's name contains.
-const IMAGES: [Image; 5] = [
+const IMAGES: [Image; 6] = [
     Image {
         named: "kaos-agent",
         environment: "kaos",
@@ -31,6 +31,7 @@ const IMAGES: [Image; 5] = [
     Image { named: "kaos-memory-service", environment: "kaos", command: &["python", "-m", "kaos_memory.app"] },
     Image { named: "litellm", environment: "litellm", command: &["litellm"] },
     Image { named: "python-string", environment: "kaos", command: &["python", "{}/python_string.py"] },
+    Image { named: "fastmcp-codemode", environment: "kaos", command: &["python", "{}/fastmcp_codemode.py"] },
     Image { named: "provider", environment: "kaos", command: &["python", "{}/provider.py"] },
 ];
 

@@ -46,20 +46,26 @@ fn provider() -> Vec<Value> {
     ]
 }
 
-/// Returns the answers of the model of the Agent `lead`. The model calls a tool for a sum and a tool for a price, asks
-/// its peer, saves a fact, searches for facts, and answers.
+/// Returns the answers of the model of the Agent `lead`. The model calls a tool for a sum and a tool for a price, runs code
+/// that calls a tool, asks its peer, saves a fact, searches for facts, and answers.
 fn turns_of_lead() -> String {
     let call =
         |name: &str, arguments: Value| json!({"tool_calls": [{"name": name, "arguments": arguments}]}).to_string();
     json!([
         call("plus", json!({"left": 19, "right": 23})),
         call("price", json!({})),
+        call("execute", json!({"code": "return await call_tool('sums_plus', {'left': 100, 'right': 23})"})),
         call("delegate_to_worker", json!({"task": "When does the ferry leave?"})),
         call("save_memory", json!({"content": "The ferry of the island leaves at nine in the morning."})),
         call("search_memory", json!({"query": "ferry", "level": "agent"})),
         "It leaves at nine.",
     ])
     .to_string()
+}
+
+/// The servers whose tools the server `codes` offers to code.
+fn servers_of_codes() -> Value {
+    json!({"servers": [{"name": "sums", "url": "http://mcpserver-sums.today.svc.cluster.local:8000/mcp"}]})
 }
 
 fn objects() -> Vec<Value> {
@@ -73,6 +79,7 @@ fn objects() -> Vec<Value> {
             }}),
         ),
         object("MCPServer", "sums", &json!({"runtime": "python-string", "params": TOOLS})),
+        object("MCPServer", "codes", &json!({"runtime": "fastmcp-codemode", "params": servers_of_codes().to_string()})),
         object(
             "MemoryStore",
             "notes",
@@ -89,9 +96,9 @@ fn objects() -> Vec<Value> {
             "Agent",
             "lead",
             &json!({
-                "modelAPI": "llm", "model": "chat", "mcpServers": ["sums"], "agentNetwork": {"access": ["worker"]},
+                "modelAPI": "llm", "model": "chat", "mcpServers": ["codes", "sums"], "agentNetwork": {"access": ["worker"]},
                 "config": {
-                    "description": "Leads the team", "reasoningLoopMaxSteps": 10,
+                    "description": "Leads the team", "reasoningLoopMaxSteps": 12,
                     "memory": {"memoryStore": "notes", "tools": "all", "failureMode": "strict"},
                 },
                 "container": {"env": [{"name": "DEBUG_MOCK_RESPONSES", "value": turns_of_lead()}]},
@@ -137,7 +144,9 @@ fn a_team_of_real_processes_becomes_ready_talks_remembers_and_uses_tools() {
     let card = lead.ask("/.well-known/agent.json", &[], None).unwrap().json().unwrap();
     assert_eq!((&card["name"], &card["description"]), (&json!("lead"), &json!("Leads the team")));
     let skills: Vec<&str> = list(&card["skills"]).iter().filter_map(|skill| skill["name"].as_str()).collect();
-    assert_eq!(skills, ["plus", "price", "delegate_to_worker"]);
+    for skill in ["plus", "price", "execute", "delegate_to_worker"] {
+        assert!(skills.contains(&skill), "{skill} in {skills:?}");
+    }
     assert_eq!(running.status("MCPServer", "sums")["availableTools"], json!(["plus", "price"]));
 
     // The Agent `worker` asks the provider through the proxy, with the key from the Secret.
@@ -148,6 +157,8 @@ fn a_team_of_real_processes_becomes_ready_talks_remembers_and_uses_tools() {
     for result in [
         "[tool result plus: 42]",
         "[tool result price: $$5 $(LOG_LEVEL)]",
+        // The code ran in a sandbox, and called a tool of another server.
+        "123",
         "[delegation result delegate_to_worker: {",
         "[tool result save_memory: Saved to long-term memory.]",
         "[tool result search_memory: No relevant memories found.]",

@@ -134,8 +134,8 @@ securityContext:
 {{- $elects }}
 {{- end }}
 
-{{- /* The rights of `kaos-operator rbac`, as JSON: {working, operator}. Without protection, the operator runs with
---without, and needs no rights for NetworkPolicies and SecurityPolicies. */ -}}
+{{- /* The rights of `kaos-operator rbac`, as JSON: {working, operator}. Without protection, the operator runs with --without,
+and needs no rights for the objects that protect. Without a projection, it keeps no objects of a decision point. */ -}}
 {{- define "kaos-operator.rights" -}}
 {{- $scope := ternary "namespaced" "cluster" (not (empty .Values.watchNamespaces)) -}}
 {{- $secrets := ternary "-secrets" "" .Values.watchSecrets.enabled -}}
@@ -146,6 +146,14 @@ securityContext:
 {{- if not (has (first .apiGroups) (list "gateway.envoyproxy.io" "networking.k8s.io")) }}{{ $working = append $working . }}{{ end -}}
 {{- end -}}
 {{- $_ := set $rights "working" $working -}}
+{{- end -}}
+{{- if not (include "kaos-operator.projection" .) -}}
+{{- $own := list -}}
+{{- range $rights.operator -}}
+{{- $kept := without .resources "authorizationpolicies" "referencegrants" -}}
+{{- if $kept }}{{ $own = append $own (set . "resources" $kept) }}{{ end -}}
+{{- end -}}
+{{- $_ := set $rights "operator" $own -}}
 {{- end -}}
 {{- toJson $rights }}
 {{- end }}

@@ -17,15 +17,15 @@ this. */ -}}
 {{- define "kaos-operator.secured-by-values" -}}
 {{- $security := .Values.security | default dict -}}
 {{- $found := list -}}
-{{- if dig "pdp" "enabled" false $security -}}
-{{- $found = append $found "security.pdp.enabled: the upgrade removes the decision point kaos-pdp, and the SecurityPolicies that ask it deny every request through the gateway" -}}
-{{- end -}}
 {{- $provider := dig "agentAuth" "identity" "provider" "" $security -}}
 {{- if has $provider (list "oidc" "aib") -}}
 {{- $found = append $found (printf "security.agentAuth.identity.provider: Agents lose the credentials of %s, and their clients stay at this provider; this operator supports only serviceaccount" $provider) -}}
 {{- end -}}
 {{- if dig "tls" "mode" "" $security -}}
 {{- $found = append $found "security.tls.mode: the Gateway of this chart has no HTTPS listener; set createGateway=false, and create a Gateway with such a listener" -}}
+{{- end -}}
+{{- if not (dig "agentAuth" "projection" "prune" true $security) -}}
+{{- $found = append $found "security.agentAuth.projection.prune: the operator always writes all data again, so grants and Agents that are gone lose their entries; it supports only true" -}}
 {{- end -}}
 {{- if dig "tokenExchange" "enabled" false $security -}}
 {{- $found = append $found "security.tokenExchange.enabled: nothing exchanges tokens for Agents" -}}

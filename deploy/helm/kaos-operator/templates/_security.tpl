@@ -45,12 +45,19 @@
   "SECURITY_USER_AUTH_ISSUER" (dig "userAuth" "issuer" "" $security)
   "SECURITY_USER_AUTH_AUDIENCE" (dig "userAuth" "audience" "" $security)
   "SECURITY_USER_AUTH_JWKS_URI" (dig "userAuth" "jwksUri" "" $security)
+  "SECURITY_USER_AUTH_JWKS" (dig "userAuth" "jwks" "" $security)
   "SECURITY_GATEWAY_NAMESPACE" (dig "gatewayNamespace" "" $security)
   "SECURITY_NETWORK_POLICY_DISABLED" (ternary "" "true" (dig "networkPolicy" "enabled" true $security))
   "SECURITY_NETWORK_POLICY_EGRESS_ENABLED" (get $on (toString (dig "networkPolicy" "egress" "enabled" false $security)))
   "SECURITY_GATEWAY_ROUTING_ENABLED" (get $on (toString (dig "gatewayRouting" "enabled" false $security)))
   "SECURITY_STRICT_GATEWAY_API_ENABLED" (get $on (toString (dig "strictGatewayApi" "enabled" false $security)))
 -}}
+{{- with include "kaos-operator.projection" . -}}
+{{- $_ := set $variables "AUTHZ_POLICY_CONFIGMAP_NAME" . -}}
+{{- $_ := set $variables "AUTHZ_PROJECTION_NAMESPACES" (include "kaos-operator.projected" $) -}}
+{{- $_ := set $variables "SECURITY_AUTHORIZATION_POLICY_DATA_SOURCE" (dig "agentAuth" "authorization" "policyDataSource" "" $security) -}}
+{{- $_ := set $variables "SECURITY_AUTHORIZATION_POLICY_REGO_OVERRIDE" (get $on (toString (dig "agentAuth" "authorization" "policyRegoOverride" false $security))) -}}
+{{- end -}}
 {{- if include "kaos-operator.routes" . -}}
 {{- $_ := set $variables "SECURITY_GATEWAY_HOST" (include "kaos-operator.gateway-host" .) -}}
 {{- end -}}
@@ -70,6 +77,20 @@
 {{- end -}}
 {{- if not (or $account.jwks (get $extra "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_JWKS")) -}}
 {{- $found = append $found "security.agentAuth.identity.serviceAccount.jwks is empty: kubectl get --raw /openid/v1/jwks >jwks.json, and --set-file security.agentAuth.identity.serviceAccount.jwks=jwks.json" -}}
+{{- end -}}
+{{- end -}}
+{{- $isProjected := include "kaos-operator.projection" . -}}
+{{- if $isProjected -}}
+{{- $namespace := dig "agentAuth" "projection" "policyConfigMap" "namespace" "" $security -}}
+{{- if and $namespace (ne $namespace .Release.Namespace) -}}
+{{- $found = append $found (printf "security.agentAuth.projection.policyConfigMap.namespace is %s: the operator writes the ConfigMap in the release's namespace %s, where the decision point reads it; set it to %s, or leave it empty" $namespace .Release.Namespace .Release.Namespace) -}}
+{{- end -}}
+{{- if and .Values.watchNamespaces (not (has .Release.Namespace .Values.watchNamespaces)) -}}
+{{- $found = append $found (printf "watchNamespaces lacks %s, where the AuthorizationPolicy lies: add it" .Release.Namespace) -}}
+{{- end -}}
+{{- $isManual := eq "manual" (dig "agentAuth" "authorization" "policyDataSource" "" $security) -}}
+{{- if and (dig "userAuth" "issuer" "" $security) (not $isManual) (not (or (dig "userAuth" "jwks" "" $security) (get $extra "SECURITY_USER_AUTH_JWKS"))) -}}
+{{- $found = append $found "security.userAuth.jwks is empty, so the decision point could check no token of a user: download jwksUri of the issuer, and --set-file security.userAuth.jwks=FILE" -}}
 {{- end -}}
 {{- end -}}
 {{- if and (dig "userAuth" "issuer" "" $security) (not (dig "strictGatewayApi" "enabled" false $security)) -}}

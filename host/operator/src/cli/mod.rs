@@ -4,6 +4,7 @@ mod arguments;
 mod compatibility;
 mod compile_embedded;
 mod connection;
+mod decision_point;
 mod crds;
 #[cfg(feature = "demo")]
 mod demo;

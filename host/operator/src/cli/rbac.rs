@@ -31,6 +31,9 @@ pub(super) struct Rbac {
     /// Add the right to read policies in other namespaces than the operator's
     #[arg(long)]
     namespace_policies: bool,
+    /// Add the rights to keep the objects of the gateway's decision point, for `run --authorization-config-map`
+    #[arg(long)]
+    decision_point: bool,
     #[command(flatten)]
     without: super::left_out::Without,
     /// Component of another policy; adds the rights for its claims
@@ -64,6 +67,7 @@ impl Rbac {
             leader_elect,
             watch_secrets,
             namespace_policies,
+            decision_point,
             without,
             policies,
             name,
@@ -78,6 +82,7 @@ impl Rbac {
             leader_election: leader_elect,
             namespace_policies,
             left_out: without.left_out(),
+            decision_point,
         };
         let rights = rules(&claiming, &duties);
         let objects = manifests(&rights, &duties, &name);

@@ -23,6 +23,7 @@ use crate::{
         Catalogue, Installing, Renderers,
         installed::{self, Tools},
     },
+    decision_point::{Keeper, News},
     events::EventWriter,
     metrics::Metrics,
     processors::Processors,
@@ -56,6 +57,8 @@ pub struct Operator {
     queue: Queue,
     options: Options,
     installing: Option<Installing>,
+    /// News for the task that keeps the objects of the decision point.
+    news: Arc<News>,
 }
 
 impl Operator {
@@ -69,9 +72,13 @@ impl Operator {
             let queue = queue.clone();
             move |metrics| metrics.queue(queue.depth(), queue.oldest_age())
         });
+        let news = Arc::new(News::default());
         let wake = {
-            let queue = queue.clone();
-            move |key: ObjectKey, urgency| queue.add(&key, urgency)
+            let (queue, news) = (queue.clone(), Arc::clone(&news));
+            move |key: ObjectKey, urgency| {
+                news.about(&key);
+                queue.add(&key, urgency);
+            }
         };
         let watch = Watch::new(client.clone(), options.watch(), metrics.clone(), wake);
         let cluster = Cluster {
@@ -110,7 +117,7 @@ impl Operator {
             metrics.awaiting_policy(&context.awaiting_policy());
             metrics.objects(&context.tallies());
         });
-        Self { context, queue, options, installing: None }
+        Self { context, queue, options, installing: None, news }
     }
 
     /// Makes the operator take policies from ConfigMaps while it runs. These policies replace the content of the
@@ -128,7 +135,7 @@ impl Operator {
 
     /// Reconciles until `stop` is cancelled. Then running passes may finish within the grace period of the options.
     pub async fn run(self, stop: CancellationToken) -> Result<(), OperatorError> {
-        let Self { context, queue, options, installing } = self;
+        let Self { context, queue, options, installing, news } = self;
         let mut revisions = context.runner.catalogue.revisions();
         let laid_down = CancellationToken::new();
         let mut installed = JoinSet::new();
@@ -153,7 +160,9 @@ impl Operator {
         });
         let mut swaps =
             tokio::spawn(rollout::follow(Arc::clone(&context), queue.clone(), revisions, options.left_out.clone()));
-        let _ends_with_this = [Tied(watched.abort_handle()), Tied(swaps.abort_handle())];
+        let mut kept = tokio::spawn(keep(&context, &options, news));
+        let _ends_with_this =
+            [Tied(watched.abort_handle()), Tied(swaps.abort_handle()), Tied(kept.abort_handle())];
         let mut workers = JoinSet::new();
         for _ in 0..options.workers.max(1) {
             workers.spawn(workers::work(Arc::clone(&context), queue.clone(), options.pass_deadline));
@@ -163,6 +172,7 @@ impl Operator {
             () = stop.cancelled() => Ok(()),
             _ = &mut watched => Err(OperatorError("the watch")),
             _ = &mut swaps => Err(OperatorError("the task that follows the catalogue")),
+            _ = &mut kept => Err(OperatorError("the task for the decision point")),
             _ = workers.join_next() => Err(OperatorError("a worker")),
             _ = installed.join_next() => Err(OperatorError("the task for installed policies")),
         };
@@ -170,6 +180,7 @@ impl Operator {
         context.runner.stopping.cancel();
         queue.close();
         swaps.abort();
+        kept.abort();
         let deadline = tokio::time::Instant::now() + options.grace;
         let finish = async { while workers.join_next().await.is_some() {} };
         if tokio::time::timeout_at(deadline, finish).await.is_err() {
@@ -186,6 +197,25 @@ impl Operator {
             drop(watched.await);
         }
         ended
+    }
+}
+
+/// Returns the task that keeps the objects of the decision point. Without a decision point, the task does nothing. The
+/// task never ends.
+fn keep(context: &Arc<Context>, options: &Options, news: Arc<News>) -> impl Future<Output = ()> + Send + 'static {
+    let keeper = options.decision_point.clone().map(|decision_point| Keeper {
+        client: context.access.client.clone(),
+        watch: context.access.watch.clone(),
+        news,
+        home: options.operator_namespace.clone(),
+        scope: options.namespaces.clone(),
+        options: decision_point,
+    });
+    async move {
+        match keeper {
+            Some(keeper) => keeper.keep().await,
+            None => std::future::pending().await,
+        }
     }
 }
 
@@ -209,6 +239,7 @@ fn install(
             secrets: options.secrets,
             leader_election: false,
             left_out: options.left_out.clone(),
+            decision_point: options.decision_point.is_some(),
             namespace_policies: installing.as_ref().is_some_and(|installing| installing.in_namespaces),
         },
         grantable: options.grantable.clone(),

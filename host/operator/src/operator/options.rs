@@ -7,6 +7,7 @@ use kaos_policy::{contract::HOME, guard::UserPrivileges};
 use crate::{
     catalogue::{CodeShare, Grantable},
     clock::Clock,
+    decision_point::DecisionPoint,
     left_out::LeftOut,
     masking::Hidden,
     processors::Compute,
@@ -49,6 +50,8 @@ pub struct Options {
     pub code_share: CodeShare,
     /// Optional types that the operator leaves alone.
     pub left_out: LeftOut,
+    /// What the operator keeps for the decision point of the gateway; `None` for nothing.
+    pub decision_point: Option<DecisionPoint>,
     /// Whether to use streaming lists if the API server supports them.
     pub streaming_lists: bool,
     /// The name of this process among its replicas.
@@ -82,6 +85,7 @@ impl Default for Options {
             grantable: Grantable::default(),
             code_share: CodeShare::default(),
             left_out: LeftOut::default(),
+            decision_point: None,
             streaming_lists: true,
             instance: "kaos-operator".to_owned(),
             compute: Compute::default(),

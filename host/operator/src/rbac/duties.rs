@@ -20,6 +20,8 @@ pub struct Duties {
     pub namespace_policies: bool,
     /// Optional types that the operator leaves alone.
     pub left_out: LeftOut,
+    /// Whether the operator keeps the objects of the decision point.
+    pub decision_point: bool,
 }
 
 impl Duties {

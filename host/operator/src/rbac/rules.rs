@@ -65,6 +65,10 @@ pub fn rules(policies: &[&Policy], duties: &Duties) -> Rights {
     operator.add_named("", "configmaps", [FITTED_CONFIG.to_owned()].into(), &["delete", "patch"]);
     operator.add(kaos_crds::GROUP, "policyrevisions", &["create", "delete", "get", "list", "watch"]);
     operator.add(kaos_crds::GROUP, "policyrevisions/status", &["patch"]);
+    if duties.decision_point {
+        operator.add(kaos_crds::GROUP, "authorizationpolicies", &["create", "patch"]);
+        operator.add("gateway.networking.k8s.io", "referencegrants", &["create", "delete", "list", "patch"]);
+    }
     if duties.namespace_policies {
         working.add("", "configmaps", FOLLOW);
     }

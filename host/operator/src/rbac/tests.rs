@@ -23,6 +23,7 @@ fn duties(scope: Scope) -> Duties {
         leader_election: true,
         namespace_policies: false,
         left_out: LeftOut::default(),
+        decision_point: false,
     }
 }
 
@@ -136,8 +137,9 @@ fn repeats(rule: &Rule, other: &Rule) -> bool {
 #[test]
 fn no_rule_repeats_a_right_of_another_rule() {
     for (scope, secrets) in [(Scope::All, false), (Scope::All, true), (listed(&["a"]), false), (listed(&["a"]), true)] {
-        for namespace_policies in [false, true] {
-            let duties = Duties { secrets, namespace_policies, ..duties(scope.clone()) };
+        for both in [false, true] {
+            let duties =
+                Duties { secrets, namespace_policies: both, decision_point: both, ..duties(scope.clone()) };
             let Rights { working, operator } = rights(&duties);
             let everywhere = if scope == Scope::All { working.clone() } else { Vec::new() };
             for (rules, beside) in [(working, Vec::new()), (operator, everywhere)] {
@@ -183,6 +185,22 @@ fn types_that_are_left_out_need_no_rights() {
     for duties in [&with, &without] {
         assert!(may(duties, "gateway.envoyproxy.io", "securitypolicies"));
         assert!(may(duties, "apps", "deployments"), "every policy needs this right");
+    }
+}
+
+#[test]
+fn objects_of_the_decision_point_are_written_only_in_its_namespace() {
+    for scope in [Scope::All, listed(&["a"])] {
+        let without = duties(scope);
+        let with = Duties { decision_point: true, ..without.clone() };
+        for (group, resource) in
+            [("kaos.tools", "authorizationpolicies"), ("gateway.networking.k8s.io", "referencegrants")]
+        {
+            let creates = |rules: &[Rule]| may(rules, group, resource, "create");
+            let Rights { working, operator } = rights(&with);
+            assert!(creates(&operator) && !creates(&working), "{resource}");
+            assert!(!creates(&rights(&without).operator), "{resource}");
+        }
     }
 }
 

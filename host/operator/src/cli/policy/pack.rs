@@ -95,6 +95,7 @@ impl Pack {
                 leader_election: false,
                 namespace_policies: false,
                 left_out: LeftOut::default(),
+                decision_point: false,
             };
             let name = format!("kaos-policy-{}", loaded.policy.id().name);
             objects.extend(further(&claimed(&loaded.policy, &duties), &duties, &name, &service_account));

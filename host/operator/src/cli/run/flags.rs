@@ -6,7 +6,8 @@ use clap::{ArgAction, Args, ValueEnum};
 use kaos_policy::{compile::container_memory, guard::UserPrivileges};
 
 use super::super::{
-    compatibility::Compatibility, connection::Connection, grantable::GrantableFlags, left_out::Without, rbac::scope,
+    compatibility::Compatibility, connection::Connection, decision_point::DecisionPointFlags, grantable::GrantableFlags,
+    left_out::Without, rbac::scope,
 };
 use crate::{
     catalogue::CodeShare,
@@ -43,6 +44,8 @@ pub(in crate::cli) struct Run {
     /// AuthorizationPolicy
     #[arg(long, env = "READ_NAMESPACES", value_delimiter = ',', value_name = "A,B", value_parser = super::super::one_namespace)]
     pub(super) read_namespaces: Vec<String>,
+    #[command(flatten)]
+    pub(super) decision_point: DecisionPointFlags,
     /// Component of a policy, which replaces the default policy for the kinds that it claims; an overlay is added to
     /// the default policy
     #[arg(long = "policy", value_name = "X.wasm")]
@@ -194,6 +197,7 @@ impl Run {
             },
             grantable: self.grantable.grantable(),
             left_out: self.without.left_out(),
+            decision_point: self.decision_point.decision_point(),
             code_share: CodeShare::of(container_memory()),
             streaming_lists: self.streaming_lists,
             instance: identity(),

@@ -104,7 +104,8 @@ impl Run {
     ) -> anyhow::Result<ExitCode> {
         let Self {
             connection,
-            read_namespaces,
+            mut read_namespaces,
+            decision_point,
             policies,
             settings,
             set,
@@ -119,6 +120,7 @@ impl Run {
             operator_namespace: options.operator_namespace.clone(),
             served: Vec::new(),
         };
+        read_namespaces.extend(decision_point.read());
         let loading = tokio::task::spawn_blocking(move || {
             let (loader, loaded, layers) =
                 brought_along(cluster, &read_namespaces, &policies, settings.as_deref(), &set)?;

@@ -26,14 +26,7 @@ struct Part {
     message: &'static str,
 }
 
-const PARTS: [Part; 5] = [
-    Part {
-        value: "security.pdp.enabled",
-        variable: "SECURITY_PDP_ENABLED",
-        on: &["true"],
-        message: "the upgrade removes the decision point kaos-pdp, and the SecurityPolicies that ask it fail closed: \
-                  every request through the gateway is denied",
-    },
+const PARTS: [Part; 4] = [
     Part {
         value: "security.agentAuth.identity.provider",
         variable: "SECURITY_AGENT_AUTH_IDENTITY_PROVIDER",
@@ -54,16 +47,23 @@ const PARTS: [Part; 5] = [
         message: "no operator exchanges tokens for Agents, and no operator updates the objects of the token exchange",
     },
     Part {
-        value: "security.agentAuth.authorization.policyDataSource",
-        variable: "SECURITY_AUTHORIZATION_POLICY_DATA_SOURCE",
-        on: &["manual"],
-        message: "no operator writes the rules of the decision point any more",
+        value: "security.agentAuth.projection.prune",
+        variable: "AUTHZ_PROJECTION_PRUNE_ENABLED",
+        on: &["false"],
+        message: "the operator always writes all data of the decision point again, so AccessGrants and Agents that are \
+                  gone lose their entries",
     },
 ];
 
-/// Security features that both operators have: the chart's value, the variable in `kaos-operator-config`, and the
-/// effect of turning the feature off.
-const SERVED: [(&str, &str, &str); 4] = [
+/// The values that this operator serves, as [`PARTS`]: if the values turn off what the cluster has, objects open, or calls
+/// take another way.
+const SERVED: [(&str, &str, &str); 5] = [
+    (
+        "security.pdp.enabled",
+        "SECURITY_PDP_ENABLED",
+        "the decision point kaos-pdp goes with the release, and the SecurityPolicies that ask it fail closed: every \
+         request through the gateway is denied",
+    ),
     (
         "security.agentAuth.extAuthzUrl",
         "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL",
@@ -136,6 +136,7 @@ pub(super) fn findings(documents: &[Document], values: &Values, home: &str) -> V
         found.extend(posture(was_secured, values, variable("SECURITY_NETWORK_POLICY_DISABLED")));
     }
     found.extend(incomplete(values));
+    found.extend(projection(values, variable("AUTHZ_POLICY_CONFIGMAP_NAME"), home));
     found.extend(left(documents, is_protected));
     found
 }
@@ -179,7 +180,48 @@ fn incomplete(values: &Values) -> Vec<UpgradeFinding> {
     found
 }
 
-/// Returns the findings about a secured cluster that are the same for all objects.
+/// Returns the findings about the ConfigMap that the operator writes for a decision point.
+fn projection(values: &Values, variable: &str, home: &str) -> Vec<UpgradeFinding> {
+    const PROJECTION: &str = "security.agentAuth.projection";
+    let mut found = Vec::new();
+    let mut breaks = |about: String, message: String, remedy: &str| {
+        found.push(UpgradeFinding::new(Sort::Breaks, about, message, remedy));
+    };
+    let Some(config_map) = values.projection() else {
+        if !variable.is_empty() {
+            let message = "the operator no longer writes the data of the decision point, so withdrawn AccessGrants stay \
+                           in force";
+            let about = format!(
+                "{PROJECTION}.policyConfigMap.name: AUTHZ_POLICY_CONFIGMAP_NAME is set in ConfigMap \
+                 {home}/{OPERATOR_CONFIG}, and the values turn it off"
+            );
+            breaks(about, message.to_owned(), "set the value, or accept this");
+        }
+        return found;
+    };
+    if let Some(namespace) = values.text(&format!("{PROJECTION}.policyConfigMap.namespace")).filter(|it| it != home) {
+        let message = format!(
+            "is {namespace}, and the operator writes ConfigMap {config_map} in its own namespace {home}: the chart stops"
+        );
+        breaks(format!("{PROJECTION}.policyConfigMap.namespace"), message, "leave it empty");
+    }
+    if !values.works_in(home) {
+        let message = format!("lacks {home}, where the AuthorizationPolicy lies: the chart stops");
+        breaks("watchNamespaces".to_owned(), message, "add it");
+    }
+    let is_manual = values
+        .given("security.agentAuth.authorization.policyDataSource", "SECURITY_AUTHORIZATION_POLICY_DATA_SOURCE")
+        .is_some_and(|source| source == "manual");
+    let keys = values.given("security.userAuth.jwks", "SECURITY_USER_AUTH_JWKS");
+    if values.text("security.userAuth.issuer").is_some() && !is_manual && keys.is_none() {
+        let message = "is not set, so the decision point could check no token of a user: the chart stops";
+        let remedy = "set it to the keys of the issuer, which its jwks_uri serves";
+        breaks("security.userAuth.jwks".to_owned(), message.to_owned(), remedy);
+    }
+    found
+}
+
+/// Returns the findings about a secured cluster that do not depend on its objects.
 fn posture(is_secured: bool, values: &Values, disabled: &str) -> Vec<UpgradeFinding> {
     let is_off = |text: Option<String>| text.as_deref() == Some("false");
     let mut found = Vec::new();
@@ -203,8 +245,8 @@ fn posture(is_secured: bool, values: &Values, disabled: &str) -> Vec<UpgradeFind
     found
 }
 
-/// Returns a finding for each type of children that no operator updates after the upgrade. If this operator protects
-/// objects, it takes over the first two types.
+/// Returns a finding for each type of children that KAOS's operator left and no operator updates. An operator that
+/// protects objects takes over the first two types, and its decision point still needs the third type.
 fn left(documents: &[Document], is_protected: bool) -> Vec<UpgradeFinding> {
     let is_of_kaos = |object: &Value| {
         let is_ours = object["metadata"]["annotations"]["kaos.tools/applied-digest"].is_string();
@@ -222,5 +264,5 @@ fn left(documents: &[Document], is_protected: bool) -> Vec<UpgradeFinding> {
         let about = format!("{kind}: {} of KAOS objects, such as {}", these.len(), these.first()?.identity);
         Some(UpgradeFinding::new(Sort::Breaks, about, *message, "delete or replace them before the upgrade"))
     };
-    CHILDREN.iter().skip(if is_protected { 2 } else { 0 }).filter_map(finding).collect()
+    CHILDREN.iter().skip(if is_protected { 3 } else { 0 }).filter_map(finding).collect()
 }

@@ -18,8 +18,8 @@ const USUAL: &str = "kaos-0.8";
 /// The ConfigMaps with the runtimes of `MCPServer` objects and of harnesses.
 const REGISTRIES: [&str; 2] = ["kaos-mcp-runtimes", "kaos-harness-runtimes"];
 
-/// The variables of `kaos-operator-config`, each with the chart's value that sets the variable.
-pub(super) const VARIABLES: [(&str, &str); 28] = [
+/// The variables of `kaos-operator-config`, and the values that the chart fills them with.
+pub(super) const VARIABLES: [(&str, &str); 29] = [
     ("DEFAULT_AGENT_IMAGE", "defaultImages.agentRuntime"),
     ("DEFAULT_MCP_SERVER_IMAGE", "defaultImages.mcpServer"),
     ("DEFAULT_LITELLM_IMAGE", "defaultImages.litellm"),
@@ -46,6 +46,7 @@ pub(super) const VARIABLES: [(&str, &str); 28] = [
     ("SECURITY_USER_AUTH_ISSUER", "security.userAuth.issuer"),
     ("SECURITY_USER_AUTH_AUDIENCE", "security.userAuth.audience"),
     ("SECURITY_USER_AUTH_JWKS_URI", "security.userAuth.jwksUri"),
+    ("SECURITY_USER_AUTH_JWKS", "security.userAuth.jwks"),
     ("SECURITY_GATEWAY_NAMESPACE", "security.gatewayNamespace"),
     ("SECURITY_NETWORK_POLICY_EGRESS_ENABLED", "security.networkPolicy.egress.enabled"),
     ("SECURITY_GATEWAY_ROUTING_ENABLED", "security.gatewayRouting.enabled"),
@@ -124,6 +125,18 @@ impl Values {
     /// Returns whether Agents call each other through the Gateway.
     pub(super) fn route(&self) -> bool {
         self.are_strict() || self.is_on("security.gatewayRouting.enabled")
+    }
+
+    /// Returns the name of the ConfigMap that the operator writes for a decision point.
+    pub(super) fn projection(&self) -> Option<String> {
+        let named = self.given("security.agentAuth.projection.policyConfigMap.name", "AUTHZ_POLICY_CONFIGMAP_NAME");
+        named.or_else(|| self.is_on("security.pdp.enabled").then(|| "kaos-authz-policy".to_owned()))
+    }
+
+    /// Returns whether the operator works in a namespace.
+    pub(super) fn works_in(&self, namespace: &str) -> bool {
+        let listed = self.at("watchNamespaces").as_array();
+        listed.is_none_or(|listed| listed.is_empty() || listed.iter().any(|it| it == namespace))
     }
 
     /// Returns the preset that the chart would write.

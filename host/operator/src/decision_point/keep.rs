@@ -1,0 +1,164 @@
+//! The task that writes the objects for the decision point.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use fastrand::Rng;
+use kaos_crds::{API_VERSION, manifests::KINDS};
+use kaos_policy::contract::ResourceType;
+use kube::{
+    Api, Client, ResourceExt,
+    api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams},
+    core::GroupVersionKind,
+};
+use serde_json::Value;
+use tracing::{info, warn};
+
+use super::{
+    DecisionPoint, News,
+    wanted::{LABEL, Namespaces, POLICY, grant, grant_name, policy},
+};
+use crate::{
+    backoff::Backoff,
+    error_text::told,
+    watch::{ObjectKey, Scope, Watch},
+};
+
+/// The field manager. Passes write other fields of an AuthorizationPolicy with another manager, and must not lose them.
+const WRITER: &str = "kaos-operator-decision-point";
+/// The time in which news are gathered: objects of several namespaces often come together.
+const GATHER: Duration = Duration::from_secs(1);
+/// The pauses after failures.
+const RETRY: Backoff = Backoff { first: Duration::from_secs(1), max: Duration::from_mins(5) };
+
+/// Keeps the objects for the decision point.
+pub(crate) struct Keeper {
+    pub(crate) client: Client,
+    pub(crate) watch: Watch,
+    pub(crate) news: Arc<News>,
+    pub(crate) home: String,
+    pub(crate) scope: Scope,
+    pub(crate) options: DecisionPoint,
+}
+
+impl Keeper {
+    /// Writes the objects at the start and after each change. Never ends.
+    pub(crate) async fn keep(self) {
+        let (mut failures, mut rng) = (0_u32, Rng::new());
+        loop {
+            let Some(found) = self.found() else {
+                // The watch does not report the moment at which all types are listed.
+                tokio::time::sleep(GATHER).await;
+                continue;
+            };
+            match self.write(&found).await {
+                Ok(()) => {
+                    failures = 0;
+                    self.news.know(found);
+                    self.news.came().await;
+                    tokio::time::sleep(GATHER).await;
+                }
+                Err(error) => {
+                    failures = failures.saturating_add(1);
+                    let why = told(&error);
+                    warn!("could not write the objects for the decision point; trying again: {why}");
+                    tokio::time::sleep(RETRY.after(failures, &mut rng)).await;
+                }
+            }
+        }
+    }
+
+    /// Returns the namespaces that count: those that the user listed, else those in which the operator works, else those
+    /// with objects. Returns `None` while the operator does not see all objects: a list without their namespaces would
+    /// take access away.
+    fn found(&self) -> Option<BTreeSet<String>> {
+        self.sees("AuthorizationPolicy")?;
+        let listed = self.options.listed();
+        if !listed.is_empty() {
+            return Some(listed);
+        }
+        if let Scope::Listed(namespaces) = &self.scope {
+            return Some(namespaces.clone());
+        }
+        let mut found = BTreeSet::new();
+        for kind in KINDS.iter().filter(|kind| !["AuthorizationPolicy", "PolicyRevision"].contains(kind)) {
+            let of = self.sees(kind)?;
+            found.extend(self.watch.keys(&of).into_iter().map(|key| key.namespace));
+        }
+        Some(found)
+    }
+
+    /// Returns the type of a kind if the operator sees its objects.
+    fn sees(&self, kind: &str) -> Option<ResourceType> {
+        let of = ResourceType::new(API_VERSION, kind);
+        let is_listed = self.watch.served(&of).is_some() && self.watch.unlisted(&of).iter().all(|other| *other != of);
+        (is_listed && self.watch.trouble_in(&of, &self.home).is_none()).then_some(of)
+    }
+
+    async fn write(&self, found: &BTreeSet<String>) -> kube::Result<()> {
+        let key = ObjectKey::new(ResourceType::new(API_VERSION, "AuthorizationPolicy"), &*self.home, POLICY);
+        let live = self.watch.object(&key);
+        let spec = live.as_ref().map_or(&Value::Null, |live| &live["spec"]);
+        let before = spec["namespaces"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
+        let Namespaces { listed, left_out } = Namespaces::choose(found, &before.collect());
+        if !left_out.is_empty() {
+            let namespaces = left_out.into_iter().collect::<Vec<_>>().join(", ");
+            warn!(
+                namespaces,
+                "the AuthorizationPolicy {POLICY} has no room for these namespaces: their objects have no access"
+            );
+        }
+        let wanted = policy(&self.options.spec, &listed, &self.home);
+        let uid = match live {
+            Some(live) if live["spec"] == wanted["spec"] => live["metadata"]["uid"].as_str().map(str::to_owned),
+            _ => {
+                info!("writing AuthorizationPolicy {POLICY} with {} namespaces", listed.len());
+                self.apply(&self.api(API_VERSION, "AuthorizationPolicy"), &wanted).await?.metadata.uid
+            }
+        };
+        if self.options.is_served { self.allow_references(found, &uid.unwrap_or_default()).await } else { Ok(()) }
+    }
+
+    /// Writes a ReferenceGrant for each namespace, except for the own one: SecurityPolicies there need none. Deletes
+    /// ReferenceGrants of other namespaces.
+    async fn allow_references(&self, namespaces: &BTreeSet<String>, uid: &str) -> kube::Result<()> {
+        let grants = self.api("gateway.networking.k8s.io/v1beta1", "ReferenceGrant");
+        let ours = ListParams::default().labels(&format!("{}={}", LABEL.0, LABEL.1));
+        let live = match grants.list(&ours).await {
+            Ok(live) => live.items,
+            // Without the Gateway API there are no routes.
+            Err(kube::Error::Api(answer)) if answer.code == 404 => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let others = namespaces.iter().filter(|namespace| **namespace != self.home);
+        let mut wanted = BTreeSet::new();
+        for namespace in others {
+            let manifest = grant(namespace, &self.home, uid);
+            let name = grant_name(namespace);
+            let is_owned = |live: &DynamicObject| live.owner_references().iter().any(|owner| owner.uid == uid);
+            let is_it = |live: &DynamicObject| live.name_any() == name && live.data["spec"] == manifest["spec"];
+            if !live.iter().any(|live| is_it(live) && is_owned(live)) {
+                self.apply(&grants, &manifest).await?;
+            }
+            wanted.insert(name);
+        }
+        for grant in live.iter().map(ResourceExt::name_any).filter(|name| !wanted.contains(name)) {
+            match grants.delete(&grant, &DeleteParams::default()).await {
+                Ok(_) => {}
+                Err(kube::Error::Api(answer)) if answer.code == 404 => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn api(&self, api_version: &str, kind: &str) -> Api<DynamicObject> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+        Api::namespaced_with(self.client.clone(), &self.home, &resource)
+    }
+
+    async fn apply(&self, api: &Api<DynamicObject>, manifest: &Value) -> kube::Result<DynamicObject> {
+        let name = manifest["metadata"]["name"].as_str().unwrap_or_default();
+        api.patch(name, &PatchParams::apply(WRITER).force(), &Patch::Apply(manifest)).await
+    }
+}

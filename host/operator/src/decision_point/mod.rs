@@ -1,0 +1,24 @@
+//! Keeps the objects that the decision point of the gateway needs in the operator's namespace.
+//!
+//! - The AuthorizationPolicy lists namespaces. The policy `authorization` writes the data of these namespaces for the
+//!   decision point.
+//! - Each ReferenceGrant lets the SecurityPolicies of one namespace refer to the Service of the decision point.
+//!
+//! A release cannot contain the AuthorizationPolicy, because the same release installs its CRD. Only the operator knows
+//! in which namespaces objects are.
+//!
+//! | what | module |
+//! |---|---|
+//! | the options | `options` |
+//! | content of the objects | `wanted` |
+//! | news about namespaces | `news` |
+//! | the task that writes the objects | `keep` |
+
+mod keep;
+mod news;
+mod options;
+mod wanted;
+
+pub(crate) use keep::Keeper;
+pub(crate) use news::News;
+pub use options::DecisionPoint;

@@ -1,0 +1,35 @@
+//! Tells the task for the decision point about objects in new namespaces.
+
+use std::{collections::BTreeSet, sync::Mutex};
+
+use kaos_crds::GROUP;
+use tokio::sync::Notify;
+
+use crate::{locking::lock, watch::ObjectKey};
+
+/// News for the task: an object in a namespace that the task does not know, or a change of the AuthorizationPolicy.
+#[derive(Debug, Default)]
+pub(crate) struct News {
+    known: Mutex<BTreeSet<String>>,
+    came: Notify,
+}
+
+impl News {
+    /// Records that the watch reported an object.
+    pub(crate) fn about(&self, key: &ObjectKey) {
+        let is_news = key.of.kind == "AuthorizationPolicy" || !lock(&self.known).contains(&key.namespace);
+        if key.of.group() == GROUP && is_news {
+            self.came.notify_one();
+        }
+    }
+
+    /// Records the namespaces that the task knows.
+    pub(super) fn know(&self, namespaces: BTreeSet<String>) {
+        *lock(&self.known) = namespaces;
+    }
+
+    /// Waits for news.
+    pub(super) async fn came(&self) {
+        self.came.notified().await;
+    }
+}

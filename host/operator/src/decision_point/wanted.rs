@@ -1,0 +1,117 @@
+//! The content of the objects that the operator keeps for the decision point.
+
+use std::collections::BTreeSet;
+
+use kaos_crds::{API_VERSION, access::AuthorizationPolicySpec};
+use serde_json::{Value, json};
+
+/// The name of the AuthorizationPolicy. AccessGrants look at no other.
+pub(super) const POLICY: &str = "kaos-authz";
+/// The Service of the release's decision point.
+pub(super) const SERVICE: &str = "kaos-pdp";
+/// The label of the ReferenceGrants.
+pub(super) const LABEL: (&str, &str) = ("kaos.tools/decision-point", SERVICE);
+/// The most namespaces that fit into an AuthorizationPolicy.
+pub(super) const MOST: usize = 100;
+
+/// The namespaces of the AuthorizationPolicy.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Namespaces {
+    /// The namespaces in the list.
+    pub(super) listed: BTreeSet<String>,
+    /// The namespaces for which the list has no room.
+    pub(super) left_out: BTreeSet<String>,
+}
+
+impl Namespaces {
+    /// Chooses among the namespaces with objects. A namespace that is already in the list keeps its place: its objects
+    /// must not lose access because another namespace appears.
+    pub(super) fn choose(found: &BTreeSet<String>, before: &BTreeSet<String>) -> Self {
+        let (old, new): (Vec<&String>, Vec<&String>) = found.iter().partition(|namespace| before.contains(*namespace));
+        let mut in_order = old.into_iter().chain(new).cloned();
+        let listed = in_order.by_ref().take(MOST).collect();
+        Self { listed, left_out: in_order.collect() }
+    }
+}
+
+/// Returns the AuthorizationPolicy. Without a namespace, it lists its own: a list must not be empty.
+pub(super) fn policy(spec: &AuthorizationPolicySpec, namespaces: &BTreeSet<String>, home: &str) -> Value {
+    let own = [home.to_owned()].into();
+    let namespaces = if namespaces.is_empty() { &own } else { namespaces };
+    json!({
+        "apiVersion": API_VERSION,
+        "kind": "AuthorizationPolicy",
+        "metadata": {"name": POLICY, "namespace": home},
+        "spec": {
+            "namespaces": namespaces,
+            "configMap": spec.config_map,
+            "dataSource": spec.data_source,
+            "regoOverride": spec.rego_override,
+        },
+    })
+}
+
+/// Returns the name of the ReferenceGrant for a namespace.
+pub(super) fn grant_name(namespace: &str) -> String {
+    format!("{SERVICE}-{namespace}")
+}
+
+/// Returns the ReferenceGrant for a namespace. The AuthorizationPolicy with this UID owns it.
+pub(super) fn grant(namespace: &str, home: &str, uid: &str) -> Value {
+    json!({
+        "apiVersion": "gateway.networking.k8s.io/v1beta1",
+        "kind": "ReferenceGrant",
+        "metadata": {
+            "name": grant_name(namespace),
+            "namespace": home,
+            "labels": {LABEL.0: LABEL.1},
+            "ownerReferences": [
+                {"apiVersion": API_VERSION, "kind": "AuthorizationPolicy", "name": POLICY, "uid": uid},
+            ],
+        },
+        "spec": {
+            "from": [{"group": "gateway.envoyproxy.io", "kind": "SecurityPolicy", "namespace": namespace}],
+            "to": [{"group": "", "kind": "Service", "name": SERVICE}],
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use kaos_crds::access::DataSource;
+
+    use super::*;
+
+    fn numbered(range: std::ops::Range<usize>) -> BTreeSet<String> {
+        range.map(|number| format!("n{number:03}")).collect()
+    }
+
+    #[test]
+    fn a_namespace_in_a_full_list_stays_if_another_one_appears() {
+        let before = numbered(10..10 + MOST);
+        let found = numbered(5..10 + MOST);
+        let Namespaces { listed, left_out } = Namespaces::choose(&found, &before);
+        assert_eq!((listed, left_out), (before, numbered(5..10)));
+    }
+
+    #[test]
+    fn a_namespace_without_objects_leaves_the_list() {
+        let Namespaces { listed, left_out } = Namespaces::choose(&numbered(2..4), &numbered(0..3));
+        assert_eq!((listed, left_out), (numbered(2..4), BTreeSet::new()));
+    }
+
+    #[test]
+    fn an_authorization_policy_lists_at_least_its_own_namespace() {
+        let spec = AuthorizationPolicySpec {
+            namespaces: Vec::new(),
+            config_map: "rules".to_owned(),
+            data_source: DataSource::Manual,
+            rego_override: true,
+        };
+        let own = policy(&spec, &BTreeSet::new(), "home");
+        let expected =
+            json!({"namespaces": ["home"], "configMap": "rules", "dataSource": "manual", "regoOverride": true});
+        assert_eq!(own["spec"], expected);
+        assert_eq!(policy(&spec, &numbered(0..2), "home")["spec"]["namespaces"], json!(["n000", "n001"]));
+    }
+}

@@ -1,0 +1,145 @@
+//! The decision point of a secured cluster of KAOS 0.8, before and after the upgrade.
+
+use std::path::Path;
+
+use kaos_tests::case;
+use kaos_tests::harness::definitions::{gateway_policies, routes};
+use kaos_tests::harness::read::{controller, uid};
+use kaos_tests::harness::samples::definition;
+use kaos_tests::harness::{World, condition};
+use serde_json::{Value, json};
+
+use crate::support::{CHART, RELEASE, Release, SYSTEM, at};
+
+const OBJECTS: [&str; 4] =
+    ["Deployment/kaos-pdp", "Service/kaos-pdp", "PodDisruptionBudget/kaos-pdp", "NetworkPolicy/kaos-pdp"];
+const CONFIG: &str = "ConfigMap/kaos-authz-policy";
+const POLICY: &str = "AuthorizationPolicy/kaos-authz";
+const KEYS: &str = r#"{"keys": [{"kty": "RSA", "kid": "1", "n": "AQAB", "e": "AQAB"}]}"#;
+
+/// Writes a chart with the decision point of KAOS's chart. The labels of its pods are an assumption: this operator's
+/// chart must work with any labels.
+fn chart_of_kaos(folder: &Path) -> String {
+    let chart = folder.join("secured-kaos-operator");
+    std::fs::create_dir_all(chart.join("templates")).unwrap();
+    let labels = json!({"app": "kaos-pdp", "kaos.tools/part": "authorization"});
+    let container = json!({"name": "pdp", "image": "openpolicyagent/opa:1.18.1-envoy-static", "args": ["run", "--server"],
+        "volumeMounts": [{"name": "rules", "mountPath": "/policy"}],
+        "securityContext": {"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}}});
+    let pods = json!({"metadata": {"labels": labels}, "spec": {"containers": [container],
+        "volumes": [{"name": "rules", "configMap": {"name": "kaos-authz-policy"}}],
+        "securityContext": {"runAsNonRoot": true, "runAsUser": 1000, "seccompProfile": {"type": "RuntimeDefault"}}}});
+    let named = json!({"name": "kaos-pdp"});
+    let objects = json!({"apiVersion": "v1", "kind": "List", "items": [
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": named,
+            "spec": {"replicas": 2, "selector": {"matchLabels": labels}, "template": pods}},
+        {"apiVersion": "v1", "kind": "Service", "metadata": named,
+            "spec": {"selector": labels, "ports": [{"name": "grpc", "port": 9191}, {"name": "diagnostics", "port": 8282}]}},
+        {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": named,
+            "spec": {"minAvailable": 1, "selector": {"matchLabels": labels}}},
+        {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": named,
+            "spec": {"podSelector": {"matchLabels": labels}, "policyTypes": ["Ingress"]}},
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kaos-operator-config"},
+            "data": {"SECURITY_PDP_ENABLED": "true", "SECURITY_STRICT_GATEWAY_API_ENABLED": "true"}}]});
+    let about = json!({"apiVersion": "v2", "name": "kaos-operator", "version": "0.8.2"});
+    std::fs::write(chart.join("Chart.yaml"), about.to_string()).unwrap();
+    std::fs::write(chart.join("templates/all.yaml"), objects.to_string()).unwrap();
+    std::fs::copy(case::golden().join("today/values/kaos-0.8.2.yaml"), chart.join("values.yaml")).unwrap();
+    chart.display().to_string()
+}
+
+/// Applies the definitions of the gateway, and what KAOS's operator leaves: the ConfigMap of the decision point.
+async fn prepare(release: &Release) -> World {
+    let system = release.over(SYSTEM);
+    let mut references = definition("gateway.networking.k8s.io", "referencegrants", "ReferenceGrant");
+    references["spec"]["versions"][0]["name"] = json!("v1beta1");
+    references["metadata"]["annotations"] = routes()["metadata"]["annotations"].clone();
+    for definition in [&routes(), &gateway_policies(), &references] {
+        system.apply(definition).await;
+        let served = |crd: &Value| condition(crd, "Established")["status"] == "True";
+        system.until("it is served", &at(definition), served).await;
+    }
+    let left = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kaos-authz-policy",
+        "namespace": SYSTEM, "labels": {"app.kubernetes.io/managed-by": "kaos-operator-authz"}},
+        "data": {"policy.rego": "package kaos.authz", "data.json": r#"{"kaos": {}}"#}});
+    system.apply_as("kaos-operator-authz", &left).await.unwrap();
+    system
+}
+
+#[tokio::test]
+async fn the_decision_point_of_kaos_stays_through_an_upgrade_and_gets_its_data_from_this_operator() {
+    let release = Release::prepare().await;
+    let system = prepare(&release).await;
+    let old = chart_of_kaos(release.cluster.folder());
+    let secured = case::golden().join("today/values/secured.yaml").display().to_string();
+    let helm = |arguments: &[&str]| release.cluster.helm(&[arguments, &["--namespace", SYSTEM, "--wait"]].concat());
+    // Install the release like Helm 3, without server-side apply.
+    helm(&["install", RELEASE, &old, "--values", &secured, "--server-side=false"]).expect();
+    let mut before = Vec::new();
+    for object in OBJECTS.iter().chain([&CONFIG]) {
+        before.push(uid(&system.look(object).await).to_owned());
+    }
+
+    let accounts = format!("security.agentAuth.identity.serviceAccount.jwks={}", json!(KEYS));
+    let users = format!("security.userAuth.jwks={}", json!(KEYS));
+    let upgrade = [
+        "upgrade",
+        RELEASE,
+        CHART,
+        "--reuse-values",
+        "--take-ownership",
+        "--set",
+        "gatewayAPI.createGateway=false,security.gatewayHost=gw.example",
+        "--set",
+        "security.agentAuth.identity.serviceAccount.issuer=https://cluster",
+        "--set-json",
+        &accounts,
+        "--set-json",
+        &users,
+    ];
+    helm(&upgrade).expect();
+    let mut after = Vec::new();
+    for object in OBJECTS.iter().chain([&CONFIG]) {
+        after.push(uid(&system.look(object).await).to_owned());
+    }
+    assert_eq!(after, before, "an object was replaced");
+    let deployment = system.look(OBJECTS[0]).await;
+    let pods = &deployment["spec"]["template"];
+    let containers = pods["spec"]["containers"].as_array().unwrap();
+    assert_eq!((containers.len(), &containers[0]["name"]), (1, &json!("opa")));
+    let labels = &deployment["spec"]["selector"]["matchLabels"];
+    assert_eq!(*labels, json!({"app": "kaos-pdp", "kaos.tools/part": "authorization"}));
+    assert_eq!(system.look(OBJECTS[1]).await["spec"]["selector"], *labels);
+    assert_eq!(system.look(OBJECTS[3]).await["spec"]["podSelector"]["matchLabels"], *labels);
+
+    // With the rights of its account, the operator writes the data of a new namespace, too.
+    release.until_owners_are_known().await;
+    let mark = release.cluster.audit().mark().unwrap();
+    let operator = release.working_operator().await;
+    system.until_ready(POLICY).await;
+    let world = release.world("decided").await;
+    let grant = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "AccessGrant", "metadata": {"name": "ada"},
+        "spec": {"subjects": [{"kind": "User", "name": "ada"}], "resources": [{"kind": "ModelAPI", "name": "llm"}]}});
+    world.apply(&grant).await;
+    world
+        .until("the decision point has it", "AccessGrant/ada", |it| condition(it, "Enforced")["status"] == "True")
+        .await;
+    let config = system.look(CONFIG).await;
+    assert_eq!((uid(&config), &controller(&config)["kind"]), (before[4].as_str(), &json!("AuthorizationPolicy")));
+    let data: Value = serde_json::from_str(config["data"]["data.json"].as_str().unwrap()).unwrap();
+    assert_eq!(data["kaos"]["user_grants"], json!({"user:ada": ["kaos://modelapi/decided/llm"]}));
+    let reference = system.look("ReferenceGrant/kaos-pdp-decided").await;
+    assert_eq!(reference["spec"]["from"][0]["namespace"], "decided");
+    assert_eq!(release.refused_since(mark), [""; 0], "{}", operator.log());
+    drop(operator);
+
+    // Without `security`, the chart stops before it deletes anything.
+    let refused = release.helm("upgrade", &[]).expect_failure();
+    assert!(refused.contains("SECURITY_PDP_ENABLED"), "{refused}");
+    assert_eq!(uid(&system.look(OBJECTS[0]).await), before[0]);
+    helm(&["rollback", RELEASE, "1"]).expect();
+    assert_eq!(uid(&system.look(OBJECTS[0]).await), before[0]);
+    // Other tests on this cluster expect that it serves no SecurityPolicies.
+    let definitions = ["securitypolicies.gateway.envoyproxy.io", "referencegrants.gateway.networking.k8s.io"];
+    release.cluster.kubectl(&[&["delete", "crd"], &definitions[..]].concat()).expect();
+}
