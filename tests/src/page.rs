@@ -1,4 +1,4 @@
-//! Writes the figures of benches into the performance page. Each bench has a section between two marks.
+//! Writes the figures of benches into the performance page. Each bench has a section between two comments, the marks.
 
 use std::{env, fs, path::Path, process::ExitCode};
 

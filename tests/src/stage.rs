@@ -25,8 +25,8 @@ pub struct Stage {
     children: BTreeMap<Key, Value>,
     /// Objects whose plan the stage has applied at least once. The plan gates of these objects have no effect any more.
     applied: BTreeSet<Key>,
-    /// The statuses of Deployments by name. A Deployment without an entry has the status of a Deployment with a new
-    /// pod.
+    /// The statuses of Deployments by name. A Deployment without an entry here has the status that follows the creation
+    /// of its first pod.
     deployments: BTreeMap<String, Value>,
     /// The statuses that the host would write. Other objects do not see these statuses, because the recordings have no
     /// conditions.
@@ -61,12 +61,12 @@ impl Stage {
         self.objects.insert(key, new);
     }
 
-    /// Sets the status that a Deployment has from now on.
+    /// Sets the status of a Deployment.
     pub fn deployment_status(&mut self, name: &str, status: Value) {
         self.deployments.insert(name.to_owned(), status);
     }
 
-    /// Makes this number of a Deployment's pods ready.
+    /// Makes `ready` pods of a Deployment ready.
     pub fn make_ready(&mut self, name: &str, ready: u32) {
         let status = json!({
             "replicas": ready, "updatedReplicas": ready, "readyReplicas": ready, "availableReplicas": ready,

@@ -1,5 +1,5 @@
-//! Recorded statuses with the verdicts that other tools must give. `tests/gitops` calls the tools' own libraries with
-//! the same records.
+//! Recorded statuses, and the verdict that tools such as Flux and Argo CD must give on each of them. `tests/gitops`
+//! calls the tools' own libraries with the same records.
 
 use std::{fs, path::PathBuf};
 

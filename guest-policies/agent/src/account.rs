@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use crate::settings::AccountSettings;
 
-/// The volume of the token.
+/// The name of the pod's volume that contains the token.
 const VOLUME: &str = "agent-auth-token";
-/// The label with the name of the account's Agent.
+/// The label of a ServiceAccount that names its Agent.
 const LABEL: &str = "kaos.tools/agent";
 
 /// Returns the name of the account.
@@ -33,8 +33,8 @@ pub(crate) fn manifest(workload: &Workload<'_>, extra: &Extra<'_>) -> Value {
     }
 }
 
-/// Collects violations in the settings. A token without an audience would give access to the cluster. Only the
-/// operator's owner may set the audience of a token.
+/// Collects a violation if the settings enable accounts and set no audience. A token without an audience would give
+/// access to the cluster. Only the operator's owner may set the audience of a token.
 pub(crate) fn check(settings: &AccountSettings, wrong: &mut Violations) {
     if settings.enabled && settings.audience.is_empty() {
         let message = "is not set, but serviceAccount.enabled gives the agent a token: set it for the cluster to the \
@@ -43,7 +43,7 @@ pub(crate) fn check(settings: &AccountSettings, wrong: &mut Violations) {
     }
 }
 
-/// Returns the directory and the file name of the token.
+/// Splits the path of the token's file into the directory and the file name.
 fn directory(settings: &AccountSettings) -> (&str, &str) {
     settings.token_path.rsplit_once('/').unwrap_or(("", &settings.token_path))
 }

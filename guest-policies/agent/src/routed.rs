@@ -1,4 +1,5 @@
-//! Addresses that lead through the Gateway. A decision point at the Gateway sees only the calls to these addresses.
+//! Replaces the direct addresses of objects with addresses that lead through the Gateway. A decision point at the
+//! Gateway sees only the calls to these addresses.
 
 use alloc::{borrow::ToOwned, string::String};
 use kaos_policy_sdk::Violations;
@@ -17,8 +18,8 @@ pub(crate) struct Routing<'a> {
 }
 
 impl<'a> Routing<'a> {
-    /// Returns the routing, if Agents call through the Gateway. Collects a violation if the Gateway's host is missing,
-    /// because a direct address would bypass the decision point.
+    /// Returns the routing, if the settings let Agents call through the Gateway. Collects a violation if the Gateway's
+    /// host is missing, because a direct address would bypass the decision point.
     pub(crate) fn of(settings: &'a Settings, namespace: &'a str, wrong: &mut Violations) -> Option<Self> {
         let routing = &settings.gateway_routing;
         if !routing.enabled && !settings.security.strict {
@@ -31,7 +32,7 @@ impl<'a> Routing<'a> {
         is_set.then_some(Self { host: &routing.host, namespace })
     }
 
-    /// Replaces the addresses of the found objects by addresses at the Gateway.
+    /// Replaces the addresses of the ModelAPI, the MCP servers, the peers and the store with addresses at the Gateway.
     pub(crate) fn lead(&self, linked: &mut Linked, memory: &mut Remembering) {
         let links =
             [("modelapi", linked.model_api.as_mut_slice()), ("mcp", &mut linked.servers), ("agent", &mut linked.peers)];

@@ -16,7 +16,7 @@ use crate::memory::ENDPOINT;
 pub(crate) fn check(spec: &AgentSpec, wrong: &mut Violations) {
     names(spec, wrong);
     numbers(spec, wrong);
-    // Treat a variable with `valueFrom` as set, because its value is unknown here.
+    // Treat a variable with `valueFrom` as set, because the policy does not know its value.
     let is_given = spec.model().is_some_and(|model| !models::is_blank(model));
     if !is_given && spec.older_model().is_none_or(|variable| variable.value_from.is_none()) {
         wrong.add("spec.model", "is required: name a model that the ModelAPI offers");
@@ -107,7 +107,7 @@ fn numbers(spec: &AgentSpec, wrong: &mut Violations) {
 pub(crate) struct Links<'a> {
     pub(crate) servers: Vec<&'a str>,
     pub(crate) peers: Vec<&'a str>,
-    /// Whether the Agent lists itself as a peer.
+    /// Whether the Agent's list of peers contains the Agent itself.
     pub(crate) itself: bool,
 }
 
@@ -173,6 +173,7 @@ pub(crate) fn unlikely(spec: &AgentSpec) -> Option<Note> {
 
 /// Returns the note on an Agent that lists itself as a peer.
 pub(crate) fn self_reference() -> Note {
-    let message = "an Agent cannot be its own peer: the entry with its own name is ignored; remove it";
+    let message =
+        "an Agent cannot be its own peer: the policy ignores the entry with the Agent's own name; remove this entry";
     note::at("spec.agentNetwork.access", note::info("SelfReference", message))
 }

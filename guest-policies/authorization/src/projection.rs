@@ -29,7 +29,7 @@ const REGO: &str = "policy.rego";
 const DATA: &str = "data.json";
 /// The maximum number of namespaces. Each namespace has up to five needs, and a pass has at most 256 needs.
 const NAMESPACES: usize = 50;
-/// The maximum bytes of rules and data. A ConfigMap can contain 1 MiB, including its metadata.
+/// The maximum size of rules and data in bytes. A ConfigMap can contain 1 MiB, including its metadata.
 const BYTES: usize = 1_000_000;
 
 /// The ConfigMap of an AuthorizationPolicy.
@@ -72,13 +72,14 @@ fn all(kind: &str, namespace: &str) -> Need {
     labelled_in(namespace, id(kind, namespace), resource_type(API_VERSION, kind), &[])
 }
 
-/// Returns the kinds of resources that grants select by labels.
+/// Returns the kinds of resources that AccessGrants select by labels.
 fn selected<'a>(grants: impl Iterator<Item = &'a AccessGrantSpec>) -> BTreeSet<GrantedKind> {
     let by_label = |resource: &&ResourceRef| resource.name().is_none() && resource.selector.is_some();
     grants.flat_map(|grant| &grant.resources).filter(by_label).map(|resource| resource.kind).collect()
 }
 
-/// Returns the needs: the Agents and AccessGrants of each namespace, then the resources that the grants select.
+/// Returns the needs: the Agents and AccessGrants of each namespace, and all objects of the kinds that an AccessGrant
+/// selects by labels.
 pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
     let Ok(spec) = spec(&subject.object()) else { return Vec::new() };
     let mut needs = Vec::new();
@@ -100,8 +101,8 @@ pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
     needs
 }
 
-/// Returns all objects of a kind in a namespace. Waits while the policy may not read these objects: without them, the
-/// data would lack grants, or keep grants that no longer exist.
+/// Returns all objects of a kind in a namespace. Waits while the policy may not read these objects, because the data
+/// would lack AccessGrants, or keep deleted ones.
 fn list(subject: &Subject, kind: &str, namespace: &str) -> Result<Vec<Object>, Refusal> {
     let mut on = reference(API_VERSION, kind, "*");
     on.namespace = Some(namespace.to_owned());
@@ -126,7 +127,7 @@ fn namespace<'a>(subject: &Subject, name: &'a str) -> Result<Namespace<'a>, Refu
 }
 
 impl Projection {
-    /// Reads the subject, and compiles the objects of all namespaces.
+    /// Builds the rules and data from the objects of all namespaces that the AuthorizationPolicy lists.
     pub(crate) fn of(subject: &Subject) -> Result<&Self, Refusal> {
         subject.once(Self::read)
     }

@@ -42,7 +42,7 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     said.into_report()
 }
 
-/// Builds the condition `Deprecated`. An object that waits also gets this condition.
+/// Builds the condition `Deprecated`. An object that waits also gets the condition `Deprecated`.
 fn older_fields(request: Option<&Request>, spec: &MCPServerSpec) -> Option<Condition> {
     match request {
         Some(request) => notes::deprecated_condition(&request.wanted.notes),

@@ -1,6 +1,6 @@
 //! Decides how to start the container: image, command, arguments, and the variable for the parameters.
 //!
-//! Merging the user's `container` is a later step, as for every kind.
+//! A later step merges the user's `container`, as for every kind.
 
 use alloc::{
     borrow::ToOwned,
@@ -33,8 +33,8 @@ pub(crate) struct Launch {
 }
 
 impl Launch {
-    /// Returns how to start `source`. `found` is the answer to the need for the registry. `own_image` tells whether the
-    /// user's `container` names an image.
+    /// Returns how to start `source`. `found` is the registry's ConfigMap, if the host found one. `own_image` tells
+    /// whether the user's `container` names an image.
     pub(crate) fn of(
         source: &Source,
         settings: &Settings,
@@ -99,8 +99,8 @@ fn registered(name: &str, runtime: Runtime, settings: &Settings, own_image: bool
     Ok(launch)
 }
 
-/// Handles a command that begins with a flag. Such a command would replace the image's entrypoint, but a flag is no
-/// program.
+/// Moves a command that begins with a flag to the arguments, if the settings allow this, and otherwise adds a warning.
+/// A command replaces the image's entrypoint, but a flag is no program.
 fn flags_are_arguments(name: &str, settings: &Settings, launch: &mut Launch) {
     let is_flags =
         launch.command.as_ref().and_then(|command| command.first()).is_some_and(|word| word.starts_with('-'));

@@ -86,7 +86,8 @@ impl Default for RegistrySource {
     }
 }
 
-/// Returns the registry from the answer to the need. If the ConfigMap is absent, returns the runtimes of the settings.
+/// Reads the registry from the ConfigMap that the host found. If the ConfigMap is absent, returns the runtimes of the
+/// settings.
 pub(crate) fn read(
     source: &RegistrySource,
     found: Lookup<Object>,

@@ -30,7 +30,7 @@ fn store(more: &Value) -> Value {
     json!({"metadata": {"name": "notes", "namespace": "n", "uid": "u1"}, "spec": spec})
 }
 
-/// Returns the claim of [`store`] with this size.
+/// Returns the PersistentVolumeClaim of [`store`] with this size.
 fn claim(size: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "PersistentVolumeClaim",

@@ -61,7 +61,7 @@ fn exported(configured: Condition, config: &Config, no_callback: Option<&Note>) 
     }
 }
 
-/// Builds the condition `Deprecated`. A refused object also gets this condition.
+/// Builds the condition `Deprecated`. A refused object also gets the condition `Deprecated`.
 fn older_fields(request: Option<&Request>, spec: Option<&ModelAPISpec>) -> Option<Condition> {
     if let Some(request) = request {
         return notes::deprecated_condition(&request.notes);

@@ -1,7 +1,6 @@
 //! Checks the names of models and of the provider.
 //!
-//! The policy refuses names that cannot work. For a doubtful name, the policy only adds a note, because a server may
-//! have a model of this name, or may ignore the name.
+//! The policy refuses names that cannot work. A doubtful name may still work, so the policy only adds a note.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -17,7 +16,7 @@ use crate::providers::{Config, Proxy};
 const TOLD: usize = 10;
 
 /// Refuses blank names in a generated configuration, and adds notes on doubtful names. `place` returns the path of the
-/// model with an index.
+/// model at an index.
 pub(crate) fn check(proxy: &Proxy, place: impl Fn(usize) -> String, notes: &mut Vec<Note>) -> Result<(), Refusal> {
     // In the user's own configuration, the names only decide which models Agents may ask for.
     let is_generated = matches!(proxy.config, Config::Generated);

@@ -39,8 +39,8 @@ fn plan(setting: &str, settings: &Value) -> Plan {
     testing::plan::<ModelApi>(&subject).unwrap_or_else(|refused| panic!("{setting}: {refused:?}"))
 }
 
-/// Builds the rows of one server. `init` is the path of the server's init container, if the server has one. `port` is a
-/// further path at which the port appears.
+/// Builds the rows of one server. `init` is the path of the server's init container, if the server has one. `port` is
+/// another path in the plan that contains the port.
 fn server(setting: &str, init: Option<&str>, port: &str) -> Vec<Row> {
     let of = |leaf: &str, value: Value, places: &str| row(&format!("{setting}.{leaf}"), value, places);
     let both = |field: &str| {

@@ -62,8 +62,8 @@ pub fn keep(map: &mut Map<String, Value>, kept: &dyn Fn(&str, &Value) -> bool) {
     }
 }
 
-/// Removes every member that is null, an empty object or an empty array. Starts with the innermost members. Builders
-/// leave such members behind when nothing was set.
+/// Removes every member that is null, an empty object or an empty array. Starts with the innermost members. Builders of
+/// manifests leave such members behind for fields without a value.
 pub fn prune(value: &mut Value) {
     match value {
         Value::Object(map) => {

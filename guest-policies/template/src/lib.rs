@@ -142,8 +142,8 @@ impl Policy for Website {
     }
 }
 
-/// Counts the available pods of the Deployment's current generation. Older pods keep serving while new pods start, but
-/// this function does not count them. Until the Deployment controller has observed a change, the result is 0.
+/// Counts the available pods of the Deployment's current generation. Pods of an older generation may still serve while
+/// new pods start, but do not count. Until the Deployment controller has observed a change, the result is 0.
 fn available(deployment: &Object) -> u64 {
     let count = |field: &str| deployment.at(&["status", field]).and_then(Value::as_u64).unwrap_or_default();
     let seen = deployment.at(&["status", "observedGeneration"]).and_then(Value::as_i64).unwrap_or_default();

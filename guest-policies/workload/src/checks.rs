@@ -7,8 +7,8 @@ use kaos_policy_sdk::types::Refusal;
 use kaos_policy_sdk::{Places, quote, refusal};
 use serde_json::Value;
 
-/// Refuses two ports with one name. If a patch gives a port another number, the result has both ports, because ports
-/// merge by number.
+/// Refuses two ports with one name. A patch that changes the number of a port adds a second port of the same name,
+/// because ports merge by number.
 fn check_ports(container: &Value, path: impl Fn() -> String) -> Result<(), Refusal> {
     let mut seen = Places::new();
     for port in items(container, "ports") {

@@ -50,8 +50,8 @@ impl Exposure<'_> {
         object! { "apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec }
     }
 
-    /// Builds the HTTPRoute, and the objects that protect the workload. Refuses the workload if a protecting object is
-    /// impossible.
+    /// Builds the HTTPRoute, and the objects that protect the workload. Refuses the workload if the cluster cannot have
+    /// one of the protecting objects.
     pub fn entrance(
         &self,
         workload: &Workload<'_>,
@@ -140,7 +140,7 @@ impl Exposure<'_> {
         }
     }
 
-    /// Returns the timeout as written in the object or the settings, and the path of the timeout.
+    /// Returns the text of the timeout in the object or the settings, and its path.
     fn said_timeout(&self) -> (&str, &'static str) {
         let own = self.timeout.filter(|text| !text.is_empty());
         own.map_or((self.gateway.timeout.as_str(), "settings.gateway.timeout"), |text| (text, TIMEOUT_PATH))

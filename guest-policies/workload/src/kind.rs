@@ -119,7 +119,7 @@ impl Workload<'_> {
     }
 }
 
-/// Labels and annotations from the settings. Every child and every pod gets them.
+/// Labels and annotations from the settings. Every child and every pod gets these labels and annotations.
 #[derive(Debug, Clone, Copy)]
 pub struct Extra<'a> {
     /// Labels. Selectors do not contain these labels.

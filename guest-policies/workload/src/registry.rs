@@ -13,8 +13,8 @@ use serde_json::{Map, Value};
 /// The key below which a registry lists its entries.
 const RUNTIMES: &str = "runtimes";
 
-/// The maximum bytes of a registry. The policy does not parse a longer text, because parsing takes far longer than
-/// copying.
+/// The maximum size of a registry in bytes. The policy does not parse a longer text, because parsing takes far longer
+/// than copying.
 const READ: usize = 150_000;
 
 /// The entries of a registry, by name.
@@ -36,7 +36,7 @@ impl Registry {
             Some(Value::Object(entries)) => Ok(Self(entries.clone())),
             Some(Value::Null) => Ok(Self::default()),
             Some(_) => Err(format!("{RUNTIMES} must be a mapping from names to entries")),
-            // The key `runtimes` may be missing. Then the entries are at the top level.
+            // If the key `runtimes` is missing, the entries are at the top level.
             None => Ok(Self(fields)),
         }
     }

@@ -8,9 +8,8 @@
 //!
 //! `cargo run -p kaos-bench -- --operator 'COMMAND …' --versus 'COMMAND …'`
 //!
-//! A shell runs each command. `$HEALTH` and `$METRICS` are free addresses for the operator's pages. Through the health
-//! page, the bench measures the time until the operator is ready. On the metrics page, the bench reads the number of
-//! passes.
+//! A shell runs each command. `$HEALTH` and `$METRICS` are free addresses for the operator's pages. The bench reads
+//! from the health page when the operator is ready, and from the metrics page the number of passes.
 //!
 //! | module | contents |
 //! |---|---|

@@ -91,7 +91,7 @@ impl Report<'_> {
         table
     }
 
-    /// Returns a sentence on the upper bounds that the first operator exceeds.
+    /// Returns a sentence that names each upper bound that the first operator exceeds.
     fn verdict(&self) -> String {
         let of = if self.measured.len() > 1 { " of the first operator" } else { "" };
         let missed = self.missed();
@@ -101,8 +101,8 @@ impl Report<'_> {
         format!("Missed aims{of}:\n\n- {}", missed.join("\n- "))
     }
 
-    /// Prints the table, and how it was measured. With `UPDATE_PERFORMANCE`, also writes the table into the performance
-    /// page. A comparison of two operators has its own section on the page.
+    /// Prints the table, and a line about the load and the machine. With `UPDATE_PERFORMANCE`, also writes the table
+    /// into the performance page. A comparison of two operators has its own section on the page.
     pub(crate) fn publish(&self) -> Result<()> {
         let Load { agents, modelapis, mcpservers, .. } = self.load;
         let rounds = self.measured.first().map_or(0, |measured| measured.rounds.len());
@@ -158,7 +158,7 @@ mod tests {
 
     const LOAD: Load = Load { agents: 1000, modelapis: 300, mcpservers: 300, seed: 1 };
 
-    /// Returns an operator with these figures in a single round.
+    /// Returns an operator that has the figures `values` from a single round.
     fn one(values: &[(&'static str, f64)]) -> Measured {
         let mut figures = Figures::default();
         for &(key, value) in values {

@@ -17,7 +17,7 @@ use crate::subject::Subject;
 /// How long the bench waits and records.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    /// If an operator sends no request for work during this time, the bench treats the operator as idle.
+    /// The bench treats an operator as idle after the operator sent no request for work during this time.
     pub(crate) still: Duration,
     /// How long to record the requests of an idle operator.
     pub(crate) silence: Duration,
@@ -66,7 +66,8 @@ impl Story<'_> {
             self.figures.note("ready", ready.as_secs_f64());
         }
         self.load(subject).await?;
-        // Read the size only now: right after the start, the process is still the shell that runs the command.
+        // Do not read the size of the program earlier: right after the start, the process is still the shell that runs
+        // the command.
         #[expect(clippy::cast_precision_loss, reason = "a program is smaller")]
         self.figures.note("binary", subject.size()? as f64 / 1e6);
         self.silence(subject).await?;
@@ -219,7 +220,7 @@ impl Story<'_> {
     }
 }
 
-/// The requests, the processor time and the passes that a change caused.
+/// What a change caused: requests, processor time and passes.
 struct Done {
     calls: Calls,
     processor: f64,

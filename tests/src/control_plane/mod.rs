@@ -68,9 +68,9 @@ impl ControlPlane {
         Self::of(Extent::Full)
     }
 
-    /// Starts a cluster with these parts.
+    /// Starts a cluster with the parts that `extent` names.
     pub fn of(extent: Extent) -> Result<Self> {
-        // Use a separate thread, because the caller may already be inside a runtime.
+        // Use a separate thread, because the caller may already be inside an async runtime.
         let starting = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(launch::start(extent))
@@ -120,7 +120,7 @@ impl ControlPlane {
         Audit::new(self.folder.join("log/audit.log"))
     }
 
-    /// Returns the process group that ends with the cluster.
+    /// Returns the process group that ends when the cluster ends.
     pub fn group(&self) -> &Group {
         &self.group
     }

@@ -1,4 +1,4 @@
-//! Runs an operator in a separate process.
+//! Runs `kaos-operator run` in a separate process.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
@@ -122,8 +122,8 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // An operator that stops gracefully releases the Lease. Otherwise the next operator would have to wait until
-        // the Lease expires.
+        // Wait until the operator has stopped gracefully and released the Lease. Otherwise the next operator would have
+        // to wait until the Lease expires.
         let (beat, patience) = (Duration::from_millis(20), 500);
         if self.ended().is_none() && self.signal("TERM").is_ok() {
             for _ in 0..patience {

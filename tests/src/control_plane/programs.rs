@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-/// The folders in which to look for programs.
+/// The folders that may contain the programs.
 #[derive(Debug, Clone)]
 pub struct Programs(Vec<PathBuf>);
 
 impl Programs {
-    /// Returns the folders for the environment of this process.
+    /// Returns the folders that the environment of this process names, and the folder [`provided`].
     pub fn find() -> Self {
         let assets = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from);
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -20,7 +20,7 @@ impl Programs {
     /// Finds a program by name.
     pub fn get(&self, name: &str) -> Result<PathBuf> {
         let found = self.0.iter().map(|folder| folder.join(name)).find(|path| path.is_file());
-        found.with_context(|| format!("{name} is not here: run tests/control-plane/provision"))
+        found.with_context(|| format!("{name} is not installed: run tests/control-plane/provision"))
     }
 
     /// Finds the operator that cargo built in the same target folder as this test.

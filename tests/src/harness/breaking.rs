@@ -21,7 +21,7 @@ impl World {
         self.script.events(plural, fate);
     }
 
-    /// Waits until at least one request or event has met each fault.
+    /// Waits until each fault has hit at least one request or event.
     pub async fn until_hit(&self) {
         let what = format!("something meets each fault: {}", self.missed().join("; "));
         self.until_true(&what, async || self.missed().is_empty()).await;
@@ -33,7 +33,7 @@ impl World {
         self.script.clear();
     }
 
-    /// Returns each required fault that no request or event has met yet.
+    /// Returns each required fault that has hit no request and no event yet.
     pub(super) fn missed(&self) -> Vec<String> {
         let mut missed = self.script.missed();
         missed.extend(self.setting.spared());

@@ -77,7 +77,7 @@ impl Scenario {
         Self { needs: Needs::Real, why, ..Self::default() }
     }
 
-    /// Starts no operator. The test itself starts one.
+    /// Starts no operator. The test itself starts an operator.
     #[must_use]
     pub fn idle(mut self) -> Self {
         self.idle = true;

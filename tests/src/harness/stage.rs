@@ -99,9 +99,9 @@ fn own_namespace() -> String {
     format!("{}-{}", short.trim_matches('-'), since.as_millis() % 100_000_000)
 }
 
-/// Creates namespaces, definitions and the registry of runtimes. Tests on a real cluster share all of these except
-/// their own namespace. Only the first test of a process creates the shared objects. For the large definitions, the API
-/// server needs more time than for a whole test.
+/// Creates namespaces, definitions and the registry of runtimes. Tests on a real cluster share all of these objects
+/// except their own namespace. Only the first test of a process creates the shared objects. The API server needs more
+/// time for the large definitions than for the rest of a test.
 async fn furnish(world: &World, scenario: &Scenario) -> Result<()> {
     static SYSTEM_NAMESPACE: OnceCell<()> = OnceCell::const_new();
     static DEFINITIONS: OnceCell<()> = OnceCell::const_new();

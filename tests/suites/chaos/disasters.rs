@@ -43,7 +43,7 @@ pub(crate) fn deck(rng: &mut Rng) -> Vec<Disaster> {
     deck
 }
 
-/// The maximum time for a part to recover.
+/// The maximum time until a restarted part of the cluster works again.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Makes a disaster happen, and waits until users can continue.

@@ -13,7 +13,7 @@ use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// How many connections met each fate.
+/// The number of connections with each fate.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counts {
     pub(crate) connections: usize,
@@ -134,7 +134,7 @@ async fn carry(mut client: TcpStream, shared: &Shared, mut cuts: watch::Receiver
     }
 }
 
-/// Forwards the bytes of one direction until their end. After an error, the caller resets the connection.
+/// Forwards the bytes of one direction until the sender ends. After an error, the caller resets the connection.
 async fn copy(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, fate: Fate) -> std::io::Result<()> {
     let (mut piece, mut carried) = (vec![0; 16 << 10], 0);
     let broken = || Err(std::io::ErrorKind::ConnectionReset.into());

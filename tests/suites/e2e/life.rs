@@ -12,7 +12,7 @@ use crate::support::{Release, USER, until_ready};
 /// A label that the nodes get only when a test adds it.
 const PLACE: &str = "kaos.test/place";
 
-/// Changes on which nodes the ModelAPI's pods may run.
+/// Opens and closes the nodes for the ModelAPI's pods, by a label on the nodes.
 struct Places<'a>(&'a Release);
 
 impl Places<'_> {

@@ -15,8 +15,8 @@ fn team() -> Vec<Value> {
     vec![model_api("llm"), agent("a", "llm", &json!({}))]
 }
 
-/// Writes a component of the Agents' policy with different bytes. Writes a `policy.yaml` with these settings into the
-/// same folder.
+/// Writes two files into one folder: the component of the Agents' policy with changed bytes, and a `policy.yaml` with
+/// `settings`.
 fn write(folder: &Path, settings: &str) -> PathBuf {
     let (component, file) = shipped::embedded("agent").unwrap();
     // Use a separate folder, because `policy.yaml` applies to every component in its folder.

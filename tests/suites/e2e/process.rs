@@ -206,7 +206,7 @@ async fn a_deleted_config_map_leaves_the_settings_of_the_start_in_force() {
     system
         .until("the operator has stored the settings of its start", kept, |kept| kept["data"][variable] == first)
         .await;
-    // The operator reports no problem.
+    // The operator must not report settings that do not fit.
     assert!(operator.is_ready(), "{}", operator.get("/readyz"));
     let log = operator.log();
     assert!(!log.contains("settings do not fit"), "{log}");

@@ -130,7 +130,7 @@ impl Release {
         self.cluster.kubectl(&[&["delete", "rolebindings", "-n", SYSTEM], &bindings[..]].concat());
     }
 
-    /// Marks the release as changed, so that the next test does not reuse it.
+    /// Marks the release as changed, so that the next test does not reuse this release.
     pub(crate) fn is_changed(&self) {
         self.installed.replace(None);
     }
@@ -138,12 +138,12 @@ impl Release {
     pub(crate) fn helm(&self, verb: &str, flags: &[&str]) -> Ran {
         self.is_changed();
         let command = [verb, RELEASE, CHART, "--namespace", SYSTEM, "--wait", "--timeout", "2m"];
-        // Helm reuses the values of the previous release unless the command sets values or this flag.
+        // Without this flag and without values, `helm upgrade` reuses the values of the previous release.
         let fresh: &[&str] = if verb == "upgrade" { &["--reset-values"] } else { &[] };
         self.cluster.helm(&[&command, fresh, flags].concat())
     }
 
-    /// Returns access to the cluster with this namespace.
+    /// Returns a world on this cluster, with `namespace` as the namespace of the test.
     pub(crate) fn over(&self, namespace: &str) -> World {
         World::over(self.client.clone(), namespace)
     }

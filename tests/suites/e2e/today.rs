@@ -99,8 +99,7 @@ async fn leave(world: &World, object: &Value, rendered: &Value) {
     api(world, &object).replace_status(name(&object), &params, &typed).await.unwrap();
 }
 
-/// Returns a rendered child as KAOS's operator would write it. The owner reference is not complete yet, because it
-/// needs a UID.
+/// Returns a rendered child as KAOS's operator would write it. The owner reference still lacks the UID of the owner.
 fn as_kaos_writes(mut child: Value) -> Value {
     let (is_account, is_deployment) = (child["kind"] == "ServiceAccount", child["kind"] == "Deployment");
     let metadata = child["metadata"].as_object_mut().unwrap();
@@ -228,7 +227,7 @@ async fn remember(left: &mut Left) {
     left.pods = pods(&left.world).await;
 }
 
-/// Returns a message for each unwanted change.
+/// Returns a message for each object that the operator must not have changed.
 async fn lost(left: &Left) -> Vec<String> {
     let (world, sample) = (&left.world, left.sample);
     let mut wrong = Vec::new();
@@ -254,7 +253,7 @@ async fn lost(left: &Left) -> Vec<String> {
     }
     for child in &left.children {
         if is_of_go(&world.look(child).await) {
-            wrong.push(format!("{sample}: fields of {child} are still KAOS's operator's"));
+            wrong.push(format!("{sample}: KAOS's operator still owns fields of {child}"));
         }
     }
     for object in &left.objects {
@@ -269,7 +268,7 @@ async fn lost(left: &Left) -> Vec<String> {
 #[tokio::test]
 async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
     let release = Release::install(&["--set", "compatibility=kaos-0.8", "--set", "gatewayAPI.enabled=true"]).await;
-    // This test adds a type to the cluster that the release does not have.
+    // This test adds a type to the cluster. The release does not contain this type.
     release.is_changed();
     let unknown = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "thirdpartyservices.kaos.tools"},
@@ -318,7 +317,7 @@ async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
             left.world.until(&what, child, is_ours).await;
         }
     }
-    // The status of a grant no longer claims that the grant is enforced.
+    // The status of an AccessGrant must no longer claim that the AccessGrant is in force.
     for left in &all {
         for grant in left.kept.keys().filter(|at| at.starts_with("AccessGrant/")) {
             let told = |it: &Value| condition(it, "Enforced")["reason"] == "AuthorizationDisabled";
@@ -334,7 +333,8 @@ async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 
-    // A user can delete the Agent with the client's finalizer. Kubernetes then deletes the Agent's children, too.
+    // A user can delete the Agent that has the finalizer for its OpenID client. Kubernetes then deletes the Agent's
+    // children, too.
     let found = all.last().unwrap();
     found.world.delete("Agent/plain").await;
     for gone in ["Agent/plain", "Deployment/agent-plain", "ServiceAccount/kaos-agent-plain"] {

@@ -153,7 +153,7 @@ async fn objects_of_the_go_operator_are_taken_over_without_restarting_a_pod() {
                 entries(child, "labels").get("app.kubernetes.io/managed-by").is_some_and(|by| by == "kaos-operator")
             });
             if is_of_go(&child.await) {
-                wrong.push(format!("{}: fields of {name} are still the Go operator's", case.name));
+                wrong.push(format!("{}: the Go operator still owns fields of {name}", case.name));
             }
         }
     }

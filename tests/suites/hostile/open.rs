@@ -1,5 +1,6 @@
-//! Fields with a definition that accepts any content. A policy must not silently drop an unknown field there. The
-//! policy passes the field to the API server, refuses the object, or writes a note.
+//! Some fields accept any content, according to their definition. A policy must not silently drop an unknown field
+//! inside of such a field. Instead, the policy passes the unknown field to the API server, refuses the object, or
+//! writes a note.
 
 use kaos_crds::manifests;
 use kaos_policy::render::Verdict;
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::NATIVE;
 
-/// A field that no type has.
+/// The name of a field that no type has.
 const UNKNOWN: &str = "unknownField";
 
 #[test]
@@ -29,9 +30,9 @@ fn an_unknown_field_of_an_open_schema_is_passed_on_refused_or_reported() {
     assert!(places > 50, "only {places} places are open");
 }
 
-/// Returns the open fields below a schema as JSON pointers. Fields inside of other open fields are included. A field
-/// that lists its own fields is closed, because the API server reports unknown fields there. For a list, the pointer
-/// names the first item.
+/// Returns the open fields below a schema as JSON pointers. The list also contains open fields inside of other open
+/// fields. A field that lists its own fields is closed, because the API server reports unknown fields there. For a
+/// list, the pointer names the first item.
 fn open(schema: &Value, place: &str) -> Vec<String> {
     let own = (schema["x-kubernetes-preserve-unknown-fields"] == true).then(|| place.to_owned());
     let fields = schema["properties"].as_object().into_iter().flatten();
@@ -58,7 +59,7 @@ fn is_seen(subject: &Subject, place: &str) -> bool {
     }
 }
 
-/// Creates the path in the object, and puts the unknown field there.
+/// Puts the unknown field into `object` at `place`. Creates missing objects and lists on the path.
 fn put(object: &mut Value, place: &str) {
     let mut here = object;
     for step in place.split('/').skip(1) {

@@ -66,7 +66,7 @@ struct Seen {
     digests: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// Returns the editions that a Deployment shows. Several places of a Deployment show the edition.
+/// Returns the editions that a Deployment shows. Several fields of a Deployment show the edition.
 fn editions_of(deployment: &Value) -> BTreeSet<String> {
     let template = &deployment["spec"]["template"];
     let container =
@@ -203,7 +203,7 @@ fn policies_swapped_every_second_under_load_give_no_mixed_answer() {
                     Fate::Refused(_) => false,
                     Fate::PutAside => !is_fragile(number),
                 };
-                assert!(may || !made, "{} was made by {edition}: {:?}", name(number), candidate.fate);
+                assert!(may || !made, "{edition} served {}, although its fate is {:?}", name(number), candidate.fate);
                 assert!(may || !told, "the status of {} named {edition}", name(number));
             }
         }

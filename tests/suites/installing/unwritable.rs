@@ -1,5 +1,5 @@
-//! The operator cannot write or remove a record. Such a record must not delay other packages, neither an activation nor
-//! a quarantine.
+//! The operator cannot write or remove a record. Such a record must not delay the activation or the quarantine of other
+//! packages.
 
 use kaos_cluster::faults::Failure;
 use kaos_tests::harness::read::name;

@@ -90,7 +90,7 @@ impl Maker<'_> {
         self.rng.u8(..100) < self.nasty
     }
 
-    /// Returns the fields that an object of a kind needs.
+    /// Returns the fields that every object of `kind` must have.
     fn base(&mut self, kind: &str) -> Vec<(&'static str, Value)> {
         match kind {
             "Agent" => {

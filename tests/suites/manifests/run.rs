@@ -24,7 +24,7 @@ struct Renderers {
     unchecked: Renderer,
 }
 
-/// A run of many objects.
+/// The state of a run: the outcomes of all objects so far, and the findings.
 pub(crate) struct Run {
     server: Server,
     seed: u64,
@@ -74,7 +74,7 @@ impl Run {
         self.end("otherwise");
     }
 
-    /// Generates an object, and checks it up to the stored manifests or the refusal.
+    /// Generates object `number`, and checks its outcome: the manifests that the server stores, or the refusal.
     pub(crate) async fn object(&mut self, number: u64) {
         let rng = Rng::with_seed(self.seed.wrapping_mul(1_000_003).wrapping_add(number));
         let mut object = self.generator.object(rng);
@@ -92,7 +92,11 @@ impl Run {
         match (rendered.verdict, there) {
             (Verdict::Planned(planned), Ok(())) => self.applied(number, &planned.manifests, &asked).await,
             (Verdict::Planned(_), Err(refusal)) => {
-                self.wrong(number, &format!("planned, and the server refuses the object: {refusal}"), &asked);
+                self.wrong(
+                    number,
+                    &format!("the policy made a plan, but the server refuses the object: {refusal}"),
+                    &asked,
+                );
             }
             (Verdict::Refused(refusal), there) => {
                 self.refused(number, &refusal, there.is_ok(), (&object, &asked)).await;
@@ -100,7 +104,11 @@ impl Run {
             (Verdict::Failed(failure), _) => {
                 let told = failure.to_string();
                 if told.contains("FitsKind") {
-                    self.wrong(number, &format!("refused as if the policy were wrong: {told}"), &asked);
+                    self.wrong(
+                        number,
+                        &format!("the host blames the policy for a fault of the object: {told}"),
+                        &asked,
+                    );
                 } else {
                     self.end("stopped by the guard");
                 }
@@ -127,7 +135,8 @@ impl Run {
                 // A flag of the server decides whether this field is allowed.
                 Err(refusal) if refusal.contains("disallowed by cluster policy") => {}
                 Err(refusal) => {
-                    let what = format!("planned, and the server refuses {}: {refusal}", manifest["kind"]);
+                    let what =
+                        format!("the policy made a plan, but the server refuses {}: {refusal}", manifest["kind"]);
                     self.wrong(number, &what, asked);
                 }
             }

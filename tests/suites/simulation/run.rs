@@ -150,7 +150,7 @@ impl Run<'_> {
         for (at, version) in strangers.iter().filter(|_| !gone) {
             let now = self.w.look(at).await["metadata"]["resourceVersion"].clone();
             if now != *version {
-                wrong.push(format!("{at} belongs to another client and was changed"));
+                wrong.push(format!("the operator changed {at}, which belongs to another client"));
             }
         }
         self.note_journal();

@@ -2,8 +2,8 @@
 //!
 //! Items that the patch names form one sequence, in the patch's order. All other items form a second sequence, in the
 //! base's order. The merge then repeatedly compares the first remaining items of both sequences. The item of the second
-//! sequence goes first only if the base contained both items, and contained this item first. Otherwise the item of the
-//! first sequence goes first.
+//! sequence goes first only if the base contained both items in this order. Otherwise the item of the first sequence
+//! goes first.
 
 use super::{Error, Here, Problem};
 use crate::{Places, json};

@@ -5,7 +5,7 @@
 
 use super::directive::is_directive;
 
-/// The special fields of a type.
+/// The fields of a type that have a merge rule, and its members that exclude each other.
 pub(super) struct Type {
     pub(super) fields: &'static [(&'static str, Field)],
     pub(super) exclusive: Exclusive,
@@ -29,7 +29,7 @@ pub(super) enum Exclusive {
     Among(&'static [&'static str]),
     /// At most one member may be set in addition to this member.
     AllBut(&'static str),
-    /// A new value of this member removes all members of the base.
+    /// If the patch gives this member a new value, the merge removes all members of the base.
     By(&'static str),
 }
 

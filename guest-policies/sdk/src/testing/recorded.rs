@@ -60,7 +60,7 @@ fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("a sample: {error}"))
 }
 
-/// Returns a plan or a refusal as one JSON document.
+/// Converts a plan or a refusal to one JSON document.
 fn document(plan: &Result<Plan, Refusal>) -> Value {
     match plan {
         Ok(plan) => {

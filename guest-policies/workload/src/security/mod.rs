@@ -7,7 +7,7 @@
 //! | the SecurityPolicy | `gateway` |
 //! | the NetworkPolicy | `network` |
 //!
-//! No workload is silently open: if an object that protects the workload is impossible, the policy refuses the
+//! No workload stays open without a message: if the cluster cannot have one of these objects, the policy refuses the
 //! workload.
 
 mod address;
@@ -44,14 +44,15 @@ pub fn resource(workload: &Workload<'_>) -> String {
 pub struct Protection<'a> {
     /// The settings.
     pub settings: &'a SecuritySettings,
-    /// The audience of tokens of Agents.
+    /// The audience of the Agents' tokens.
     pub audience: &'a str,
     /// The connections that the pods may open, if the workload gets a NetworkPolicy.
     pub network: Option<Egress>,
 }
 
 impl Protection<'_> {
-    /// Builds the objects that protect a workload. Refuses the workload if one of these objects is impossible.
+    /// Builds the objects that protect a workload. Refuses the workload if the cluster cannot have one of these
+    /// objects.
     pub(crate) fn manifests(
         &self,
         workload: &Workload<'_>,

@@ -68,7 +68,7 @@ pub struct UserTokens {
     /// Audience of the tokens. If empty, the Gateway does not check the audience.
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_USER_AUTH_AUDIENCE")))]
     pub audience: String,
-    /// URL of the issuer's keys. If empty, the URL of a Keycloak realm.
+    /// URL of the issuer's keys. If empty, the Gateway uses the key URL of a Keycloak realm.
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_USER_AUTH_JWKS_URI")))]
     pub jwks_uri: String,
 }
@@ -129,7 +129,7 @@ impl Default for NetworkSettings {
 }
 
 impl SecuritySettings {
-    /// Returns the settings without any protection.
+    /// Returns settings that protect no object.
     const fn off() -> Self {
         Self {
             target_header: false,
@@ -145,7 +145,7 @@ impl SecuritySettings {
         }
     }
 
-    /// Returns whether objects are protected.
+    /// Returns whether the settings turn protection on.
     pub const fn is_on(&self) -> bool {
         self.pdp || !self.authorizer.is_empty()
     }
