@@ -25,8 +25,8 @@ pub struct Stage {
     children: BTreeMap<Key, Value>,
     /// Objects whose plan the stage has applied at least once. The plan gates of these objects have no effect any more.
     applied: BTreeSet<Key>,
-    /// The statuses of Deployments by name. A Deployment without an entry here has the status that follows the creation
-    /// of its first pod.
+    /// The statuses of Deployments by name. A Deployment without an entry has the status [`started`], with a single new
+    /// pod.
     deployments: BTreeMap<String, Value>,
     /// The statuses that the host would write. Other objects do not see these statuses, because the recordings have no
     /// conditions.

@@ -23,7 +23,7 @@ const ONLINE: [(&str, &str); 1] = [(
         object",
 )];
 
-/// Deliberate deviations that another test checks. Each entry has the name of this test.
+/// Deliberate deviations that another test checks. Each entry names the other test.
 const ELSEWHERE: [(&str, &str); 3] = [
     (
         "agent-adopt-foreign-same-labels",
@@ -42,7 +42,7 @@ fn every_wanted_deviation_is_checked_by_a_test() {
         let is_elsewhere = ELSEWHERE.iter().any(|(name, _)| case.name == *name);
         let is_seen = case.deviation().exists() || !case.about.conditions.is_empty();
         assert!(!(is_elsewhere && is_seen), "{}: this suite already sees the deviation", case.name);
-        // A case that was written by hand has no recording, so it cannot deviate.
+        // A case that an author wrote by hand has no recording, so there is nothing from which it could deviate.
         let is_written = case.about.desired.is_some() || (is_seen && case.about.by_hand.is_some());
         assert_eq!(
             is_written,
@@ -137,7 +137,7 @@ fn native_and_wasm_policies_give_the_same_bytes() {
     }
 }
 
-/// The amount of fuel is exact, so only a change of the policies increases it, never a slower machine.
+/// The same code always uses the same fuel, on any machine, so only a change of the policies can need more fuel.
 #[test]
 fn no_case_takes_a_tenth_more_fuel_than_accepted() {
     let path = case::golden().join("fuel.json");
@@ -159,5 +159,9 @@ fn no_case_takes_a_tenth_more_fuel_than_accepted() {
         .filter(|(name, fuel)| accepted.get(*name).is_none_or(|accepted| **fuel * 10 > accepted * 11))
         .map(|(name, fuel)| format!("{name}: {fuel}, accepted {:?}", accepted.get(name)))
         .collect();
-    assert!(risen.is_empty(), "accept with UPDATE_GOLDEN=1 if it is worth it:\n{}", risen.join("\n"));
+    assert!(
+        risen.is_empty(),
+        "if the change is worth the fuel, accept the fuel with UPDATE_GOLDEN=1:\n{}",
+        risen.join("\n")
+    );
 }

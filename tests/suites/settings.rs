@@ -14,7 +14,7 @@ use kaos_policy::settings::{Content, Layer, Origin, Path};
 use kaos_tests::policies;
 use serde_json::{Value, json};
 
-/// Returns the paths in the errors if the settings of `policy` have `value` at `path`.
+/// Sets `path` in the settings of `policy` to `value`, and returns the paths of all resulting errors.
 fn refused(policy: &str, path: &str, value: &Value) -> Vec<String> {
     let policies = policies::native().expect("the policies describe themselves");
     let policy = policies.iter().find(|it| it.id().name == policy).expect("there is such a policy");
@@ -144,7 +144,8 @@ fn no_annotation_raises_a_pods_privileges() {
     }
 }
 
-/// Renders an Agent with a ServiceAccount and these settings. The operator refuses privileges to users.
+/// Renders an Agent with a ServiceAccount and these settings. The operator runs with the flag that refuses privileges
+/// to users.
 fn with_account(layers: &[Layer]) -> Verdict {
     let policies = policies::native().expect("the policies describe themselves");
     let policy = policies.iter().find(|it| it.id().name == "agent").expect("there is such a policy");

@@ -97,7 +97,7 @@ impl Deref for Subject {
     }
 }
 
-/// A caller that gets mutable access may change the subject, so this function discards all decoded values.
+/// Mutable access discards all decoded values, because the caller may change the subject.
 impl DerefMut for Subject {
     fn deref_mut(&mut self) -> &mut Self::Target {
         (self.parsed_object, self.parsed_settings, self.kept) = (OnceCell::new(), OnceCell::new(), Kept::default());

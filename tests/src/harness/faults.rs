@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "no request met this fault, so the test proves nothing about it: events of services: \
+    #[should_panic(expected = "this fault hit no request, so the test proves nothing about it: events of services: \
         Drop")]
     fn an_unmet_fault_fails_the_test() {
         let script = Script::default();

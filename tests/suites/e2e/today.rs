@@ -227,7 +227,8 @@ async fn remember(left: &mut Left) {
     left.pods = pods(&left.world).await;
 }
 
-/// Returns a message for each object that the operator must not have changed.
+/// Returns a message for each rollout, each restarted pod, and each object that the takeover replaced or left
+/// unfinished.
 async fn lost(left: &Left) -> Vec<String> {
     let (world, sample) = (&left.world, left.sample);
     let mut wrong = Vec::new();

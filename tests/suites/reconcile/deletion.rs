@@ -278,7 +278,7 @@ fn f6_a_deleted_dependency_leaves_conditions_and_running_pods() {
 }
 
 /// Removes the finalizers of all policies from all objects, like the command of the uninstall hook. Returns the events
-/// that this command reports.
+/// that the removal reports.
 async fn release_all(w: &World) -> Vec<Event> {
     let policies = w.policies();
     let finalizers_of_all = finalizers_of(policies.iter().map(|policy| &**policy), &[]);

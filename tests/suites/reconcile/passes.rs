@@ -1,4 +1,4 @@
-//! A6, A7, A10, A11, A13, A15: how passes run.
+//! A6, A7, A10, A11, A13, A15: when passes run, and what a pass does.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! SecurityPolicies and NetworkPolicies of objects. No object is open even for a moment. Only settings of the
-//! operator's owner open or close an object.
+//! SecurityPolicies and NetworkPolicies of objects. A protected object never accepts requests without protection, not
+//! even for a moment. Only settings of the operator's owner turn protection on or off.
 
 use std::collections::BTreeMap;
 

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 /// How many times the test kills the leader.
 const KILLS: usize = 6;
 
-/// Waits until a replica other than this one leads.
+/// Waits until a replica other than `than` leads.
 async fn until_other(w: &World, than: Option<&str>) -> String {
     let other = async || w.leader().await.filter(|leader| Some(leader.as_str()) != than);
     w.until_true("another one leads", async || other().await.is_some()).await;

@@ -1,4 +1,4 @@
-//! `MemoryStores`: the claim with the data, and the ModelAPI for which a store waits.
+//! Tests `MemoryStores`: the PersistentVolumeClaim with the data, and the ModelAPI for which a store waits.
 
 use std::time::Duration;
 
@@ -29,7 +29,8 @@ fn sized(size: &str) -> Value {
     store
 }
 
-/// Waits until a `MemoryStore`'s claim exists, and until the store's status reports the claim. Returns the claim.
+/// Waits until the PersistentVolumeClaim of a `MemoryStore` exists, and until the store's status reports the claim.
+/// Returns the claim.
 async fn settled(w: &World, store: &Value) -> Value {
     w.apply_all(&[model_api("llm"), store.clone()]).await;
     w.until("the status of the store reports the claim", STORE, |it| {
@@ -191,8 +192,8 @@ fn an_unreadable_volume_claim_is_kept_through_edits_of_the_store() {
             attempt.user != OPERATOR || attempt.verb.is_write() || attempt.resource != "persistentvolumeclaims"
         });
         w.embedded().cut_watches();
-        // While the API server rejects reads, policies still get the last known objects for a minute. So wait for a
-        // longer time.
+        // Wait longer than a minute, because policies still get the last known objects for a minute after the API
+        // server rejects reads.
         w.pass_time(Duration::from_mins(3)).await;
         w.apply(&external("notes")).await;
         let waits = |it: &Value| reason(it, "Accepted") == "Waiting";

@@ -1,4 +1,5 @@
-//! The programs that replace images, from the packages that `tests/runtimes/provision` installs.
+//! Replaces each image by a program, because the node runs no containers. `tests/runtimes/provision` installs the
+//! packages with these programs.
 //!
 //! An image has a command, and adds its own variables to the variables of the pod.
 
@@ -21,7 +22,7 @@ pub(crate) struct Image {
 /// Without this variable, LiteLLM tries for several seconds to download the prices of models.
 pub(crate) const LOCAL_PRICES: (&str, &str) = ("LITELLM_LOCAL_MODEL_COST_MAP", "True");
 
-/// The images. The node uses the first one with a word that the image's name contains.
+/// The programs for all images. The node uses the first program whose word occurs in the image's name.
 const IMAGES: [Image; 5] = [
     Image {
         named: "kaos-agent",
@@ -77,7 +78,7 @@ pub(crate) fn installed() -> PathBuf {
 pub(crate) fn packages(environment: &str) -> Result<PathBuf> {
     let library = installed().join(environment).join("lib");
     let mut found = std::fs::read_dir(&library)
-        .with_context(|| format!("{} is not there: run tests/runtimes/provision", library.display()))?
+        .with_context(|| format!("{} does not exist: run tests/runtimes/provision", library.display()))?
         .filter_map(|entry| Some(entry.ok()?.path().join("site-packages")));
     found.find(|path| path.is_dir()).with_context(|| format!("{} has no packages", library.display()))
 }

@@ -1,8 +1,8 @@
 //! Reads the pod of a Deployment like the kubelet. Volumes become folders, variables get their values, and the
 //! container gets its command and its arguments.
 //!
-//! A folder replaces the container's file system. If a variable or an argument contains a path below a mount, this
-//! module puts the folder in front of the path. A path that no volume mounts stays unchanged, and does not exist.
+//! A folder replaces the container's file system. In variables and arguments, this module replaces a path below a mount
+//! by the path below the folder. A path that no volume mounts stays unchanged, and does not exist.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -46,7 +46,8 @@ impl Container {
         ensure!(pod["initContainers"].is_null(), "the node runs no init containers");
         // A user can add containers with other images. The node does not run these containers.
         let is_known = |it: &&Value| Image::named(it["image"].as_str().unwrap_or_default()).is_ok();
-        let container = list(&pod["containers"]).iter().find(is_known).context("no container has a known image")?;
+        let container =
+            list(&pod["containers"]).iter().find(is_known).context("the node knows the image of no container")?;
         let mut mounts = Vec::new();
         for mount in list(&container["volumeMounts"]) {
             let path = mount["mountPath"].as_str().context("a mount without a path")?;
@@ -125,7 +126,7 @@ impl Objects<'_> {
         } else if volume["emptyDir"].is_object() || volume["persistentVolumeClaim"].is_object() {
             BTreeMap::new()
         } else {
-            bail!("the node has no volumes of this form: {volume}")
+            bail!("the node does not support this volume: {volume}")
         };
         for (name, text) in files {
             fs::write(folder.join(name), text)?;
@@ -143,7 +144,7 @@ impl Objects<'_> {
         let (kind, reference) = match (from["secretKeyRef"].is_object(), from["configMapKeyRef"].is_object()) {
             (true, _) => ("Secret", &from["secretKeyRef"]),
             (_, true) => ("ConfigMap", &from["configMapKeyRef"]),
-            _ => bail!("the node knows no such source: {from}"),
+            _ => bail!("the node does not support this source of a variable: {from}"),
         };
         let key = reference["key"].as_str().context("a reference without a key")?;
         let value = self.find(kind, &reference["name"]).and_then(texts).map(|texts| texts.get(key).cloned());
@@ -179,7 +180,8 @@ fn chosen(texts: BTreeMap<String, String>, items: &[Value]) -> Result<BTreeMap<S
     if items.is_empty() { Ok(texts) } else { items.iter().map(choose).collect() }
 }
 
-/// Puts the folder of a mount in front of a path below this mount.
+/// Translates a path in the container to a path on this machine. If a folder replaces the mount `/data`, `/data/x`
+/// becomes `FOLDER/x`.
 fn below(mounts: &[(String, PathBuf)], text: String) -> String {
     let within = |(path, folder): &(String, PathBuf)| {
         let rest = text.strip_prefix(path.as_str())?;
@@ -210,7 +212,7 @@ fn number(port: &Value, ports: &[Value]) -> Result<u16> {
     Ok(u16::try_from(number)?)
 }
 
-/// Returns the items of a list. Returns none if the value is not a list.
+/// Returns the items of a list. Returns an empty list if the value is not a list.
 pub(crate) fn list(value: &Value) -> &[Value] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()
 }

@@ -9,7 +9,7 @@ use crate::cluster::Running;
 use crate::pod::list;
 
 const NAMESPACE: &str = "today";
-/// The source of the tools, with dollar signs that Kubernetes would expand in a variable.
+/// The Python source of the tools. Kubernetes would expand the dollar signs in this source if they were in a variable.
 const TOOLS: &str = r#"
 def plus(left: int, right: int) -> int:
     """Sum of two whole numbers."""
@@ -20,8 +20,8 @@ def price() -> str:
     """A price."""
     return "$$5 $(LOG_LEVEL)"
 "#;
-/// The maximum time until the memory service has extracted facts from turns. The service extracts facts only after its
-/// answer.
+/// The maximum time until the memory service has extracted facts from the turns of a session. The service answers the
+/// Agent first, and extracts facts afterwards.
 const EXTRACTION: Duration = Duration::from_mins(2);
 
 fn object(kind: &str, name: &str, spec: &Value) -> Value {

@@ -60,7 +60,7 @@ fn report(seed: u64, ended: &Ended) -> String {
     )
 }
 
-/// The number of failed seeds that are shown.
+/// The number of failed seeds in the message of the test.
 const SHOWN: usize = 3;
 
 #[test]
@@ -99,7 +99,10 @@ fn a_simulated_cluster_converges_after_faults_and_crashes() {
     assert!(numbers.is_empty(), "{}\n{} of {seeds} seeds fail: {numbers:?}", reports.join("\n"), numbers.len());
     // A few seeds may not have every kind of fault.
     let missing = if seeds < SEEDS { Vec::new() } else { hits.missing() };
-    assert!(missing.is_empty(), "these faults never occurred, so nothing was shown about them: {missing:?}");
+    assert!(
+        missing.is_empty(),
+        "these faults never occurred, so the simulation proves nothing about them: {missing:?}"
+    );
 }
 
 #[test]
@@ -117,6 +120,6 @@ fn a_seed_repeats_its_run_request_by_request() {
             panic!("seed {seed} differs at request {at}\n{}\n--- and\n{}", around(&one), around(&other));
         }
         assert_eq!((one.journal.len(), one.trace), (other.journal.len(), other.trace), "seed {seed}");
-        assert!(one.journal.len() > 200, "there is little to compare: {} requests", one.journal.len());
+        assert!(one.journal.len() > 200, "too few requests for a comparison: {}", one.journal.len());
     }
 }

@@ -28,7 +28,7 @@ pub(crate) struct Ended {
     pub(crate) trace: Vec<String>,
     /// Every request of every user.
     pub(crate) journal: Vec<String>,
-    /// The number of steps that the seed asks for.
+    /// The number of steps that the seed determines.
     pub(crate) steps: usize,
     /// The differences from the wanted state. The list is empty if the run reached this state.
     pub(crate) wrong: Vec<String>,
@@ -49,7 +49,7 @@ fn scenario(seed: u64) -> Scenario {
     if seed % 8 == 6 { scenario.components() } else { scenario }
 }
 
-/// Runs one seed without these steps. `hits` counts the faults.
+/// Runs one seed, but leaves out the steps `without`. `hits` counts the faults.
 pub(crate) fn simulate(seed: u64, without: &BTreeSet<usize>, hits: &Hits) -> Ended {
     let shared = Rc::new(RefCell::new(Ended::default()));
     let ending = Ending::draw(&mut Rng::with_seed(seed ^ 0xe4d));
@@ -83,7 +83,7 @@ pub(crate) fn simulate(seed: u64, without: &BTreeSet<usize>, hits: &Hits) -> End
 
 struct Run<'w> {
     w: &'w World,
-    /// The generator of the current step.
+    /// The random generator of the current step.
     rng: Rng,
     hits: Hits,
     ended: Rc<RefCell<Ended>>,
@@ -128,7 +128,8 @@ impl Run<'_> {
         let steps = self.rng.usize(8..30);
         self.ended.borrow_mut().steps = steps;
         for step in (0..steps).filter(|step| !without.contains(step)) {
-            // Each step has a generator of its own, so that a step does the same in a run without other steps.
+            // Each step has its own random generator, so that a step does the same in a run that leaves out other
+            // steps.
             self.rng = Rng::with_seed(seed.wrapping_mul(1_000).wrapping_add(step as u64));
             self.step().await;
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-/// The most runs for one seed. A run takes about a second.
+/// The maximum number of runs for one seed. A run takes about a second.
 const RUNS: usize = 60;
 
 /// Returns a set of steps that is as large as possible, so that the run still fails without these steps.

@@ -9,15 +9,15 @@ use kaos_tests::harness::faults::is_operator;
 
 use crate::hits::Hits;
 
-/// The user that is cut off from the API server, if there is one. All clones share this state.
+/// The user that the simulation has cut off from the API server, if any. All clones share this state.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cut(Arc<Mutex<Option<Off>>>);
 
-/// How the user is cut off.
+/// A user that the simulation has cut off, and how.
 #[derive(Debug, Clone)]
 struct Off {
     user: String,
-    /// Whether requests hang. If this is false, requests fail immediately.
+    /// Whether the user's requests hang. If false, the requests fail immediately.
     hangs: bool,
 }
 
