@@ -1,4 +1,4 @@
-//! Invalid and extreme objects, and the rules that every answer to them must obey.
+//! Invalid and extreme objects, and the rules for the policies' answers to these objects.
 
 use std::sync::Arc;
 

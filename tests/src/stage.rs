@@ -2,7 +2,7 @@
 //!
 //! The stage imitates the cluster in which the Go operator was recorded: children appear, and pods become ready on
 //! request. The stage runs the real pass on every object. Each manifest must fit the complete type of its kind. The
-//! stage does not add an API server's defaults, so tests remove them with [`crate::normalize`].
+//! stage does not add an API server's defaults, so tests remove these defaults with [`crate::normalize`].
 
 use std::collections::{BTreeMap, BTreeSet};
 

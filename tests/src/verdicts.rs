@@ -1,4 +1,4 @@
-//! Recorded statuses, and the verdict that tools such as Flux and Argo CD must give on each of them. `tests/gitops`
+//! Recorded statuses, and the verdict that tools such as Flux and Argo CD must give on each status. `tests/gitops`
 //! calls the tools' own libraries with the same records.
 
 use std::{fs, path::PathBuf};

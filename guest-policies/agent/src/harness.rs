@@ -1,4 +1,4 @@
-//! Runs an Agent in a coding harness instead of the default runtime, on a clone of a Git repository.
+//! Runs an Agent in a coding harness instead of the default runtime. The harness works on a clone of a Git repository.
 //!
 //! The clone script contains no text from the user: variables contain the URL, the branch and the token. A credential
 //! helper passes the token to `git clone` alone, so Git never writes the token to disk.

@@ -1,4 +1,4 @@
-//! Tells the user if the Agent's image is known to ignore a variable that the object asks for.
+//! Adds a note if the Agent asks for a variable that the Agent's image ignores, as far as the policy knows the image.
 //!
 //! `KAOS_IMAGE` and the setting `imageVariables` list, for each known image, the versions that read a variable. An
 //! Agent gets no note if these lists do not contain its image, or if the image's tag has no version, such as `latest`.
@@ -16,9 +16,10 @@ use crate::request::KIND;
 /// The reason code of the notes.
 const IGNORED: &str = "VariableIgnored";
 
-/// KAOS's image, and the variables that fields of an Agent can set. Each variable has the image versions that read it.
-/// The versions come from the package `pydantic-ai-server` of KAOS 0.3.0 to 0.8.4, and from the image of KAOS 0.1. The
-/// setting's default does not repeat this list, because each pass would then decode the list.
+/// KAOS's image, and the variables that fields of an Agent can set. For each variable, the list names the image
+/// versions that read the variable. The versions come from the package `pydantic-ai-server` of KAOS 0.3.0 to 0.8.4, and
+/// from the image of KAOS 0.1. The setting's default does not repeat this list, because each pass would then decode the
+/// list.
 pub const KAOS_IMAGE: (&str, [(&str, &str); 11]) = (
     "axsauze/kaos-agent",
     [

@@ -44,8 +44,8 @@ pub(crate) struct Remembering {
     pub(crate) scope: Option<(ReadScope, String)>,
     /// The reason to delay the first pods of the Agent, for example a store that is not ready.
     pub(crate) gate: Option<Blocker>,
-    /// Whether the plan lacks the store's address, because the store is missing or has no address yet. If so, running
-    /// pods keep the address with which they started.
+    /// Whether the plan lacks the store's address, because the store is missing or has no address yet. Until the plan
+    /// has an address, running pods keep the address with which they started.
     pub(crate) lacks_address: bool,
     /// Why the policy may not read the store.
     pub(crate) unreadable: Option<Blocker>,

@@ -11,7 +11,7 @@ use crate::settings::Settings;
 /// The setting with the host of the Gateway.
 const HOST: &str = "settings.gatewayRouting.host";
 
-/// The Gateway, and the namespace of the Agent and of all objects that it calls.
+/// The Gateway's host, and the namespace of the Agent. All objects that the Agent calls are in this namespace.
 pub(crate) struct Routing<'a> {
     host: &'a str,
     namespace: &'a str,
@@ -25,8 +25,8 @@ impl<'a> Routing<'a> {
         if !routing.enabled && !settings.security.strict {
             return None;
         }
-        let message = "is not set, and agents call through the Gateway: set it, for the cluster, to the host of the \
-                       Gateway, for example the output of `kubectl get gateway NAME -o \
+        let message = "is not set, and agents call through the Gateway: in the settings for the cluster, set it to the \
+                       host of the Gateway, for example the output of `kubectl get gateway NAME -o \
                        jsonpath={.status.addresses[0].value}`";
         let is_set = wrong.require(!routing.host.is_empty(), HOST, message);
         is_set.then_some(Self { host: &routing.host, namespace })

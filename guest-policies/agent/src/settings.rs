@@ -119,8 +119,8 @@ pub struct HarnessSettings {
 pub struct AccountSettings {
     /// Whether each agent gets a ServiceAccount of its own, and a token for `audience` as its only token.
     pub enabled: bool,
-    /// Audience of the token. Required if `enabled` is true. Only settings for the cluster may set it, because the
-    /// settings of a namespace must not raise privileges.
+    /// Audience of the token. Required if `enabled` is true. Only settings for the cluster may set the audience,
+    /// because the settings of a namespace must not raise privileges.
     pub audience: String,
     /// Lifetime of a token in seconds.
     #[cfg_attr(feature = "schema", schemars(range(min = 600, max = 4_294_967_295_u32)))]

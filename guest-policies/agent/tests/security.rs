@@ -173,7 +173,7 @@ fn an_agent_that_cannot_be_protected_is_refused() {
         };
         let path = if missing == "serviceAccount.audience" { "security.agents.audience" } else { missing };
         assert_eq!(wrong[0].path, format!("settings.{path}"));
-        assert!(wrong[0].message.contains("set it, for the cluster"), "{}", wrong[0].message);
+        assert!(wrong[0].message.contains("in the settings for the cluster, set it"), "{}", wrong[0].message);
     }
 }
 

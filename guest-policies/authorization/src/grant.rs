@@ -1,4 +1,4 @@
-//! An AccessGrant: its fields, and whether the decision point's data contains it.
+//! An AccessGrant: its fields, and whether the decision point's data contains the AccessGrant.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_crds::access::{AccessGrantSpec, DataSource, SubjectKind};

@@ -50,7 +50,10 @@ fn spec(object: &Object) -> Result<AuthorizationPolicySpec, Refusal> {
     wrong.require(is_the_one, "metadata.name", "must be kaos-authz: AccessGrants look at no other AuthorizationPolicy");
     wrong.require(!spec.namespaces.is_empty(), "spec.namespaces", "name at least one namespace");
     if spec.namespaces.len() > NAMESPACES {
-        wrong.add("spec.namespaces", format!("has {} namespaces, and at most {NAMESPACES} fit", spec.namespaces.len()));
+        wrong.add(
+            "spec.namespaces",
+            format!("has {} namespaces, but may have at most {NAMESPACES}", spec.namespaces.len()),
+        );
     }
     let mut seen = BTreeSet::new();
     for (at, namespace) in spec.namespaces.iter().enumerate() {
@@ -158,7 +161,7 @@ impl Projection {
         let bytes: usize = texts.values().map(String::len).sum();
         if bytes > BYTES {
             let message =
-                format!("rules and data have {bytes} bytes, and a ConfigMap takes {BYTES}: list fewer namespaces");
+                format!("rules and data have {bytes} bytes, but may have at most {BYTES}: list fewer namespaces");
             return Err(refusal::unsupported(message));
         }
         let data = texts.into_iter().map(|(key, text)| (key, text.into())).collect();

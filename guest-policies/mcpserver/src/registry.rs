@@ -22,7 +22,7 @@ pub struct Runtime {
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     #[serde(rename = "type")]
     pub kind: Prose,
-    /// The image. If a runtime has no image, each of its servers must set one.
+    /// The image. If a runtime has no image, each server with this runtime must set an image.
     pub image: String,
     /// The purpose of the runtime. Only for information.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]

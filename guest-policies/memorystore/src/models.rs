@@ -77,7 +77,7 @@ impl Served {
         served
     }
 
-    /// Reads the ModelAPI of a role. Stores the address if the role is the one for summaries.
+    /// Reads the ModelAPI of a role. Stores the address of the ModelAPI if `role` is `summarization`.
     fn find(&mut self, subject: &Subject, (role, name): (&str, &str)) -> Option<Object> {
         let on = to(name);
         let quoted = shown(name, 253);

@@ -38,7 +38,7 @@ pub(crate) enum Oddity {
     NoModels,
     /// The entry of `model_list` at this index has no `model_name`.
     Nameless(usize),
-    /// Telemetry is enabled, but no callback exports it.
+    /// Telemetry is enabled, but the configuration has no callback that exports telemetry.
     NoCallback,
 }
 

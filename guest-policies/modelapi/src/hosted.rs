@@ -52,14 +52,14 @@ fn script(pull: &ModelPull, end_of_options: &str, model: &str) -> String {
     replaced(&replaced(&pull.script, "{--}", end_of_options), "{model}", model)
 }
 
-/// Replaces every `place` in `text` with `by`. Compares bytes, because the general text search would add kilobytes to
+/// Replaces every `mark` in `text` with `by`. Compares bytes, because the general text search would add kilobytes to
 /// the component.
-fn replaced(text: &str, place: &str, by: &str) -> String {
+fn replaced(text: &str, mark: &str, by: &str) -> String {
     let (mut done, mut rest) = (String::new(), text);
-    while let Some(at) = rest.as_bytes().windows(place.len()).position(|window| window == place.as_bytes()) {
+    while let Some(at) = rest.as_bytes().windows(mark.len()).position(|window| window == mark.as_bytes()) {
         done.push_str(rest.get(..at).unwrap_or_default());
         done.push_str(by);
-        rest = rest.get(at + place.len()..).unwrap_or_default();
+        rest = rest.get(at + mark.len()..).unwrap_or_default();
     }
     done.push_str(rest);
     done

@@ -26,8 +26,8 @@ pub(crate) enum Key {
 pub(crate) enum Config {
     /// The policy generates the file from the other fields.
     Generated,
-    /// The user's own text in the object.
+    /// The user wrote the file's text into the object.
     Text { text: String, path: &'static str },
-    /// The user's own text in a Secret.
+    /// The user wrote the file's text into a Secret.
     Secret(KeySelector),
 }

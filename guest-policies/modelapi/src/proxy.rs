@@ -122,7 +122,7 @@ fn checked(
             ),
             Oddity::Nameless(index) => note::warning(
                 "ModelNameless",
-                format!("model_list[{index}] in configYaml has no model_name, so no Agent can request it: name it"),
+                format!("model_list[{index}] in configYaml has no model_name, so no Agent can request this model: add a model_name"),
             ),
             Oddity::NoCallback => {
                 note::warning(NO_CALLBACK, format!("configYaml exports no telemetry: {}", callbacks(callback)))

@@ -94,11 +94,11 @@ fn proxy(config: &ProxyConfig, notes: &mut Vec<Note>) -> Result<Proxy, Refusal> 
         api_key: config.api_key.as_ref().map(|key| api_key(key, notes)).transpose()?.flatten(),
         config: config_file(config.config_yaml.as_ref(), notes)?,
     };
-    let place = |at: usize| match &config.models {
+    let path_of = |at: usize| match &config.models {
         Some(_) => Path::new("spec.proxyConfig.models").index(at).into(),
         None => OLDER_MODEL.to_owned(),
     };
-    model_names::check(&proxy, place, notes)?;
+    model_names::check(&proxy, path_of, notes)?;
     Ok(proxy)
 }
 

@@ -42,7 +42,7 @@ fn plan(setting: &str, settings: &Value) -> Plan {
 /// Builds the rows of one server. `init` is the path of the server's init container, if the server has one. `port` is
 /// another path in the plan that contains the port.
 fn server(setting: &str, init: Option<&str>, port: &str) -> Vec<Row> {
-    let of = |leaf: &str, value: Value, places: &str| row(&format!("{setting}.{leaf}"), value, places);
+    let of = |leaf: &str, value: Value, paths: &str| row(&format!("{setting}.{leaf}"), value, paths);
     let both = |field: &str| {
         let before = init.map(|init| format!("{init}/{field}")).unwrap_or_default();
         format!("@/{field} {before}")

@@ -103,8 +103,8 @@ macro_rules! __panics {
     };
 }
 
-/// Defines the exports that both worlds share, and the custom section with the contract's version. `more` contains
-/// further methods of a pass.
+/// Defines the exports that both worlds share, and the custom section with the contract's version. `more` contains the
+/// methods of a pass that the worlds do not share.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __shared_exports {

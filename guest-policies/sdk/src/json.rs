@@ -48,8 +48,7 @@ pub fn parse(text: &str) -> Option<Value> {
 
 /// Keeps only the members for which `kept` returns true.
 ///
-/// Does not use the map's own removal function, because its code for rebalancing the tree would add two kilobytes to a
-/// component.
+/// Does not call the map's own removal function, because that function rebalances the tree with two kilobytes of code.
 #[inline(never)]
 pub fn keep(map: &mut Map<String, Value>, kept: &dyn Fn(&str, &Value) -> bool) {
     if map.iter().all(|(name, value)| kept(name, value)) {

@@ -50,8 +50,8 @@ impl<T> Lookup<T> {
         }
     }
 
-    /// Returns the found object. If there is none, returns a refusal that waits for `on`, with the reason `NotFound`,
-    /// `Unserved` or `Forbidden`.
+    /// Returns the found object. If no object was found, returns a refusal that waits for `on`, with the reason
+    /// `NotFound`, `Unserved` or `Forbidden`.
     pub fn or_wait(self, on: Reference) -> Result<T, Refusal> {
         let blocked = match self {
             Self::There(found) => return Ok(found),

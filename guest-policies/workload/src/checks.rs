@@ -7,8 +7,8 @@ use kaos_policy_sdk::types::Refusal;
 use kaos_policy_sdk::{Places, quote, refusal};
 use serde_json::Value;
 
-/// Refuses two ports with one name. A patch that changes the number of a port adds a second port of the same name,
-/// because ports merge by number.
+/// Refuses a container with two ports of the same name. A patch that changes the number of a port adds a second port of
+/// the same name, because ports merge by number.
 fn check_ports(container: &Value, path: impl Fn() -> String) -> Result<(), Refusal> {
     let mut seen = Places::new();
     for port in items(container, "ports") {
@@ -29,8 +29,8 @@ fn check_ports(container: &Value, path: impl Fn() -> String) -> Result<(), Refus
 /// later list.
 const LISTS: [&str; 2] = ["containers", "initContainers"];
 
-/// Returns the path of the container with this name in the user's pod spec. Looks in `list` first, and then in the
-/// other list of containers.
+/// Returns the path of the container with this name in the user's pod spec. Searches `list` first, and then the other
+/// list of containers (`containers` or `initContainers`).
 fn place(patch: Option<&Value>, list: &'static str, name: Option<&str>, field: &str) -> String {
     let written = |list: &'static str| {
         let items = patch.map_or(&[][..], |patch| items(patch, list));

@@ -50,8 +50,8 @@ impl Exposure<'_> {
         object! { "apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec }
     }
 
-    /// Builds the HTTPRoute, and the objects that protect the workload. Refuses the workload if the cluster cannot have
-    /// one of the protecting objects.
+    /// Builds the HTTPRoute, and the objects that protect the workload. Refuses the workload if the operator cannot
+    /// create one of the protecting objects.
     pub fn entrance(
         &self,
         workload: &Workload<'_>,

@@ -54,8 +54,8 @@ struct Arguments {
     /// Command of another operator to compare with
     #[arg(long, value_name = "COMMAND")]
     versus: Option<String>,
-    /// Manifests that the operator needs: definitions, rights, configuration; the bench reads the environment from its
-    /// Deployment and does not create it
+    /// Manifests that the operator needs: definitions, rights, configuration; the bench reads the operator's
+    /// environment from the Deployment, but does not create the Deployment
     #[arg(long, value_name = "FILE", default_value_os_t = chart::manifests())]
     install: PathBuf,
     /// Manifests that the other operator needs

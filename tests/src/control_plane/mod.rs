@@ -3,8 +3,8 @@
 //!
 //! `tests/control-plane/provision` provides the programs. Each [`ControlPlane`] is a new cluster on free ports. The
 //! cluster has RBAC, an audit log, `PodSecurity` and `OwnerReferencesPermissionEnforcement`. The cluster ends when its
-//! [`ControlPlane`] is dropped, or when the process that started it ends for any reason. A guard process detects this
-//! end, and kills the other processes.
+//! [`ControlPlane`] is dropped, or when the process that started the cluster ends for any reason. A guard process
+//! detects this end, and kills the other processes.
 //!
 //! | module | contents |
 //! |---|---|

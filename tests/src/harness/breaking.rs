@@ -6,7 +6,7 @@ use super::World;
 use super::faults::{Fault, none_missed};
 
 impl World {
-    /// Adds a fault to the operator's requests on the embedded cluster. At least one request must meet the fault before
+    /// Adds a fault to the operator's requests on the embedded cluster. The fault must hit at least one request before
     /// the test removes the fault or ends.
     pub fn break_it(&self, fault: Fault) {
         // On a real cluster, the harness cannot change requests between the operator and the API server.
@@ -14,8 +14,8 @@ impl World {
         self.script.add(fault);
     }
 
-    /// Decides what happens to the watch events of a type before they reach the operator, on the embedded cluster. At
-    /// least one event must meet the rule before the test removes the rule or ends.
+    /// Decides what happens to the watch events of a type before they reach the operator, on the embedded cluster. The
+    /// rule must hit at least one event before the test removes the rule or ends.
     pub fn break_events(&self, plural: &'static str, fate: EventFate) {
         self.embedded();
         self.script.events(plural, fate);

@@ -18,7 +18,7 @@ pub fn is_operator(user: &str) -> bool {
     user.starts_with(OPERATOR)
 }
 
-/// A rule that decides which of the operator's requests fail, how they fail, and how many.
+/// A rule that decides which of the operator's requests fail, how they fail, and how many of them fail.
 #[derive(Debug, Clone)]
 pub struct Fault {
     verbs: Vec<&'static str>,

@@ -190,8 +190,8 @@ impl World {
     }
 
     /// Makes the compiler fail on every component that contains this text, as if the system had killed the compile
-    /// child for lack of memory. `None` removes this rule. The compiler must meet at least one such component before
-    /// the test changes the rule or ends.
+    /// child for lack of memory. `None` removes this rule. The compiler must get at least one such component before the
+    /// test changes the rule or ends.
     pub fn kill_compiler_over(&self, text: Option<&'static str>) {
         self.hinder_compiler(text, CompileError::Killed);
     }

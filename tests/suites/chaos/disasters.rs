@@ -26,11 +26,11 @@ pub(crate) enum Disaster {
     Compaction,
     /// The proxy resets every connection of the operator.
     Cut,
-    /// The test kills the operator, and starts another one.
+    /// The test kills the operator, and starts another operator.
     Kill,
     /// The test kills the operator. Other changes happen before another operator starts.
     KillAndStay,
-    /// The test stops the operator gracefully, and starts another one.
+    /// The test stops the operator gracefully, and starts another operator.
     Stop,
 }
 

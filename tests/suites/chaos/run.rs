@@ -163,7 +163,8 @@ impl Run<'_> {
         self.proxy.cut();
         // Restart the cluster's own parts, which this test does not check. While the garbage collector could not watch,
         // a user may have deleted an object and created it again. In this case, the garbage collector keeps the
-        // children of the deleted object until it restarts. The scheduler would wait half a minute before it retries.
+        // children of the deleted object until the garbage collector restarts. The scheduler would wait half a minute
+        // before it retries.
         for part in ["kube-controller-manager", "kube-scheduler"] {
             self.cluster.kill(part).unwrap();
             self.cluster.revive(part).unwrap();

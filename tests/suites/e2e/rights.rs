@@ -1,9 +1,9 @@
 //! Checks that the chart grants every right that the operator needs, and no other right.
 //!
 //! The audit log shows the rights that the operator uses directly. So after a run that needs all rights, the log must
-//! contain a request for each right. The unit tests of the rules check that no right is granted twice. The API server
-//! checks further rights when it creates a child, and no log shows these checks. So the test removes one such right at
-//! a time, until the API server rejects a request.
+//! contain a request for each right. The unit tests of the rules check that no right is granted twice. When the API
+//! server creates a child, it checks further rights of the operator, and no log shows these checks. So the test removes
+//! one such right at a time, until the API server rejects a request.
 
 mod missing;
 

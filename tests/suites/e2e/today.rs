@@ -1,5 +1,5 @@
 //! The upgrade from KAOS 0.8. For each sample of `golden/today`, the test creates the state that KAOS's operator
-//! leaves. Then this operator takes over the state with the preset `kaos-0.8`.
+//! leaves. This project's operator then takes over the state, with the preset `kaos-0.8`.
 //!
 //! KAOS 0.8 was not recorded. Sample 20 contains a Deployment as KAOS's operator writes it. For all other samples, the
 //! test renders the children with this operator. The test then replaces this operator's labels and annotations with

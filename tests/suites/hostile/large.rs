@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::{NATIVE, SANDBOXED, one_of_each_kind};
 
-/// The size of one part of an object in bytes. An API server accepts only a little more for the whole object.
+/// The size in bytes of the text, list or object that a test puts into an object. An API server accepts only a little
+/// more for the whole object.
 const MUCH: usize = 1_000_000;
 
 fn everywhere() -> impl Iterator<Item = &'static Subject> {

@@ -152,7 +152,7 @@ fn an_unreadable_package_keeps_serving_and_delays_nothing() {
         until_state(world, "widgets", "Active").await;
         assert_eq!(states(world, "own").await, ["Active"]);
 
-        // A new process has not read the ConfigMap, so it can load the policy only from the stored bytes.
+        // The new process has not read the ConfigMap, so the process can load the policy only from the stored bytes.
         world.restart().await;
         world.delete("ConfigMap/w").await;
         until_edition(world, "ConfigMap/w", "1").await;

@@ -116,11 +116,11 @@ fn a_field_of_a_newer_server_is_passed_on_and_reported() {
 }
 
 /// Installs settings in the operator's namespace that set size 5 for the Widgets of one namespace.
-async fn size_is_5_in(world: &World, place: &str) {
+async fn size_is_5_in(world: &World, namespace: &str) {
     world
         .apply(&settings(
             "sizes",
-            &format!("{{name: widget, scope: {{namespaces: [{place}]}}, settings: {{size: 5}}}}"),
+            &format!("{{name: widget, scope: {{namespaces: [{namespace}]}}, settings: {{size: 5}}}}"),
         ))
         .await;
 }

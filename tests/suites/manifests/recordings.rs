@@ -1,5 +1,5 @@
-//! Records the answers of a real API server again, and compares them with the recordings that the tests of the embedded
-//! cluster use. `UPDATE_GOLDEN=1` writes the recordings.
+//! Records the answers of a real API server again. Compares these answers with the recordings that the tests of the
+//! embedded cluster use. `UPDATE_GOLDEN=1` writes the recordings.
 
 #[path = "../../../host/cluster/tests/recorded/normal.rs"]
 mod normal;

@@ -106,7 +106,7 @@ impl Run {
                 if told.contains("FitsKind") {
                     self.wrong(
                         number,
-                        &format!("the host blames the policy for a fault of the object: {told}"),
+                        &format!("the host reports a failure of the policy, although the object is invalid: {told}"),
                         &asked,
                     );
                 } else {
@@ -166,7 +166,7 @@ impl Run {
                 return self.end("refused as the server refuses it");
             }
         }
-        // The server ignores an unknown field if it is empty. The host refuses such a field, because it is probably a
+        // The server ignores an unknown field that is empty. The host refuses such a field, because it is probably a
         // typing error.
         let values = self.renderers[kind].values_alone.render(object, &beside()).unwrap();
         if values.planned().is_some() {

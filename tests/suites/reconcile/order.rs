@@ -163,7 +163,7 @@ fn b9_an_agent_with_a_missing_peer_starts_after_a_short_wait() {
         w.pass_time(Duration::from_secs(2)).await;
         assert!(!w.look("Deployment/agent-boss").await.is_null());
         w.until_ready("Agent/boss").await;
-        // After the missing Agent appears, its peers keep running.
+        // When the missing Agent appears, the Agents that name it as a peer keep running.
         w.apply(&agent("nobody", "llm", &json!({}))).await;
         w.until_all("both objects are ready", &["Agent/boss", "Agent/nobody"], |all| all.iter().all(is_ready)).await;
         w.quiet().await;

@@ -111,8 +111,8 @@ fn g3_every_printed_right_is_used() {
         w.start().await;
         live(w).await;
         let used = asked(w, false);
-        // The API server checks some of these rights as part of another request. The operator uses the others only if a
-        // watch does not deliver the object.
+        // The API server checks some of these rights as part of another request. The operator uses the other rights
+        // only if a watch does not deliver the object.
         let implied = |verb: &str, resource: &str| {
             resource.ends_with("/finalizers") || ["get", "create"].contains(&verb) || resource == "events"
         };

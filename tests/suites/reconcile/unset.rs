@@ -211,8 +211,8 @@ fn a_service_keeps_its_address_while_its_port_is_set_and_removed() {
     });
 }
 
-/// For each optional field, returns the path of the field, and the object without this field. Also removes the object
-/// that contains the field, if it would become empty: an apply may remove an empty object, too.
+/// For each optional field, returns the path of the field, and the object without this field. If removing the field
+/// leaves an empty object, also removes this object, because an apply may remove an empty object.
 fn without_each(object: &Value) -> Vec<(String, Value)> {
     fn walk(value: &Value, path: &str, depth: usize, found: &mut Vec<String>) {
         for (field, below) in value.as_object().into_iter().flatten() {

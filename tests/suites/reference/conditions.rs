@@ -2,7 +2,7 @@
 //! put into a condition, an Event, a revision or a note.
 //!
 //! The test treats every string literal in `CamelCase` in the sources as such a word. This test lists the literals that
-//! have another meaning. So it fails if an author forgets to document a new reason. The phases of objects and the
+//! have another meaning. So the test fails if an author forgets to document a new reason. The phases of objects and the
 //! states of revisions come from the definitions of the kinds.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use crate::page::{code, head, limits, plain, prose, table};
 
-/// The page repeats a group with fewer fields instead of linking to it, because that is easier to read.
+/// The page repeats a group with fewer fields at each field that contains the group, because a link would be harder to
+/// read.
 const WORTH_SHARING: usize = 2;
 
 /// Generates the page.

@@ -1,7 +1,7 @@
 //! Replaces each image by a program, because the node runs no containers. `tests/runtimes/provision` installs the
 //! packages with these programs.
 //!
-//! An image has a command, and adds its own variables to the variables of the pod.
+//! Like the image, the program has a command, and adds its own variables to the variables of the pod.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

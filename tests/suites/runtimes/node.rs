@@ -161,7 +161,7 @@ impl Pod {
         self.folder.join("ports").join(port.to_string())
     }
 
-    /// Waits until the readiness probe passes. Then the liveness probe must pass, too.
+    /// Waits until the readiness probe passes. After that, the liveness probe must also pass.
     pub(crate) fn until_ready(&mut self) -> Result<()> {
         let begun = Instant::now();
         let readiness = self.container.readiness.clone();

@@ -2,7 +2,8 @@
 //! container gets its command and its arguments.
 //!
 //! A folder replaces the container's file system. In variables and arguments, this module replaces a path below a mount
-//! by the path below the folder. A path that no volume mounts stays unchanged, and does not exist.
+//! with the path below the folder that stands for the mount. A path that no volume mounts stays unchanged, and does not
+//! exist.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -180,7 +181,7 @@ fn chosen(texts: BTreeMap<String, String>, items: &[Value]) -> Result<BTreeMap<S
     if items.is_empty() { Ok(texts) } else { items.iter().map(choose).collect() }
 }
 
-/// Translates a path in the container to a path on this machine. If a folder replaces the mount `/data`, `/data/x`
+/// Translates a path below a mount to a path on this machine. If a folder stands for the mount `/data`, `/data/x`
 /// becomes `FOLDER/x`.
 fn below(mounts: &[(String, PathBuf)], text: String) -> String {
     let within = |(path, folder): &(String, PathBuf)| {

@@ -21,7 +21,7 @@ use crate::check::{self, State};
 use crate::hits::Hits;
 use crate::trouble::{Cut, Trouble};
 
-/// The result of a run with one seed.
+/// The result of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Ended {
     /// The events of the run, with their simulated times.
@@ -243,7 +243,7 @@ impl Run<'_> {
         format!("Namespace/{}", self.w.namespace)
     }
 
-    /// Waits for this time. If an operator crashes or loses the Lease, starts another one.
+    /// Waits for this time. If an operator crashes or loses the Lease, starts another operator.
     async fn pass(&mut self, time: Duration) {
         let end = Instant::now() + time;
         while let Ok(user) = timeout(end.saturating_duration_since(Instant::now()), self.w.crash_point.reached()).await

@@ -74,7 +74,7 @@ impl Change {
     }
 }
 
-/// Waits for this time. If the operator ends, starts it again.
+/// Waits for this time. If the operator ends, starts another operator.
 async fn pass(w: &World, time: Duration) {
     let until = Instant::now() + time;
     while let Ok(user) = timeout(until.saturating_duration_since(Instant::now()), w.crash_point.reached()).await {

@@ -9,7 +9,8 @@ use kaos_tests::harness::faults::is_operator;
 
 use crate::hits::Hits;
 
-/// The user that the simulation has cut off from the API server, if any. All clones share this state.
+/// The user whose requests do not reach the API server, if the simulation has cut off a user. All clones share this
+/// state.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cut(Arc<Mutex<Option<Off>>>);
 

@@ -110,8 +110,8 @@ impl Case {
         assert_eq!((&json!(report.phase), &json!(report.message)), (&recorded["phase"], &recorded["message"]));
     }
 
-    /// Checks that `plan` and the first report on it match the recording. If the plan or the report differs, prints it
-    /// and the recording.
+    /// Checks that `plan` and the first report on it match the recording. If a difference exists, prints the result of
+    /// the policy and the recording.
     pub(crate) fn assert_same<P: Policy>(&self, subject: &Subject, plan: &Result<Plan, Refusal>) {
         let plan = plan.as_ref().unwrap_or_else(|refused| panic!("{}: refused: {refused:?}", self.name));
         let (ours, theirs) = (children(plan), self.recorded_children());

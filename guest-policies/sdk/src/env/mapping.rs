@@ -121,7 +121,7 @@ impl ContainerEnv<'_> {
         self.position(name).map(|at| &self.env.entries[at].var.source)
     }
 
-    /// Removes `name`, even if the user set it.
+    /// Removes the variable `name`, even if the user set this variable.
     pub fn remove(&mut self, name: &str) -> &mut Self {
         if let Some(at) = self.position(name) {
             self.env.entries.remove(at);

@@ -7,7 +7,7 @@
 //! | the SecurityPolicy | `gateway` |
 //! | the NetworkPolicy | `network` |
 //!
-//! No workload stays open without a message: if the cluster cannot have one of these objects, the policy refuses the
+//! No workload stays open without a message: if the operator cannot create one of these objects, the policy refuses the
 //! workload.
 
 mod address;
@@ -51,7 +51,7 @@ pub struct Protection<'a> {
 }
 
 impl Protection<'_> {
-    /// Builds the objects that protect a workload. Refuses the workload if the cluster cannot have one of these
+    /// Builds the objects that protect a workload. Refuses the workload if the operator cannot create one of these
     /// objects.
     pub(crate) fn manifests(
         &self,
