@@ -46,7 +46,8 @@ pub(super) fn policy(
         "settings.security.authorizer",
         "is not the address of a Service: write name.namespace.svc:port",
     );
-    let unset = "is not set, so the Gateway cannot check the tokens of Agents: in the settings for the cluster, set it to the output of ";
+    let unset = "is not set, so the Gateway cannot check the tokens of Agents: in the settings for the cluster, set it \
+                 to the output of ";
     let agents = &settings.agents;
     let issuer = format!("{unset}`kubectl get --raw /.well-known/openid-configuration`, field issuer");
     wrong.require(!agents.issuer.is_empty(), "settings.security.agents.issuer", &issuer);
