@@ -213,7 +213,7 @@ mod tests {
             assert_eq!(python.source, Source::Package { name: "mcp-server-time".to_owned(), path });
             assert_eq!(deprecated_paths(&python), ["spec.type", path]);
             let Err(Refusal::Invalid(violations)) = wanted(json!({"type": "node-runtime", "config": config})) else {
-                panic!("an npm package is looked for in PyPI")
+                panic!("the policy looks for an npm package in PyPI")
             };
             assert_eq!(violations[0].path, path);
         }

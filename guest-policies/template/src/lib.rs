@@ -191,7 +191,9 @@ mod tests {
 
     #[test]
     fn a_blank_title_is_refused_with_its_path() {
-        let Err(Refusal::Invalid(violations)) = plan(&json!({"title": " "})) else { panic!("it was not refused") };
+        let Err(Refusal::Invalid(violations)) = plan(&json!({"title": " "})) else {
+            panic!("the policy accepted the Website")
+        };
         assert_eq!(violations[0].path, "spec.title");
     }
 
@@ -202,7 +204,7 @@ mod tests {
         let settings = json!({"image": "nginx:test", "port": 8080});
         let subject = testing::subject(&object).settings(&settings).build();
         let Err(Refusal::Invalid(violations)) = testing::plan::<Website>(&subject) else {
-            panic!("it was not refused")
+            panic!("the policy accepted the Website")
         };
         assert_eq!(violations[0].path, "metadata.name");
     }

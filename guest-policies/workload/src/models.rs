@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(fields(&["gpt-4o"]), [r#"[="*"]"#, r#"[="gpt-4o"]"#]);
         assert_eq!(fields(&["a/b/c"]), [r#"[="*"]"#, r#"[="a/*"]"#, r#"[="a/b/*"]"#, r#"[="a/b/c"]"#]);
         assert_eq!(fields(&["a", "b"]), [r#"[="*"]"#, r#"[="a"]"#, r#"[="b"]"#]);
-        assert_eq!(fields(&["/".repeat(12).as_str()]), [""], "of so many patterns, the whole list");
+        assert_eq!(fields(&["/".repeat(12).as_str()]), [""], "for so many patterns, the need selects the whole list");
         assert_eq!(fields(&["x".repeat(200).as_str()]), [""]);
     }
 

@@ -68,7 +68,7 @@ impl Story<'_> {
         self.load(subject).await?;
         // Do not read the size of the program earlier: right after the start, the process is still the shell that runs
         // the command.
-        #[expect(clippy::cast_precision_loss, reason = "a program is smaller")]
+        #[expect(clippy::cast_precision_loss, reason = "every program is small enough")]
         self.figures.note("binary", subject.size()? as f64 / 1e6);
         self.silence(subject).await?;
         self.models(subject).await?;
@@ -227,7 +227,7 @@ struct Done {
     passes: Option<f64>,
 }
 
-#[expect(clippy::cast_precision_loss, reason = "no process uses so much")]
+#[expect(clippy::cast_precision_loss, reason = "no process needs so much memory")]
 fn mebibytes(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }

@@ -64,7 +64,7 @@ impl Process {
             _ if page.starts_with("/debug/") => "debug",
             _ => "health",
         };
-        let address = self.address(which).context("it does not serve yet")?;
+        let address = self.address(which).context("the operator does not serve the page yet")?;
         let mut stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
         write!(stream, "GET {page} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")?;

@@ -191,13 +191,17 @@ async fn objects_live(world: &World) {
     world.apply_all(&team(&world.namespace)).await;
     // A MemoryStore gets its children only after its ModelAPI has its own children.
     for taken in ["ModelAPI/llm", "MCPServer/echo", "ModelAPI/other", "ModelAPI/third"] {
-        world.until("its child's name is taken", taken, |it| reason(it, "Applied") == "OwnershipConflict").await;
+        world
+            .until("another object has the name of the child", taken, |it| reason(it, "Applied") == "OwnershipConflict")
+            .await;
     }
     for stranger in &strangers()[..4] {
         world.delete(&at(stranger)).await;
     }
     for taken in ["MemoryStore/notes", "MemoryStore/facts", "Agent/a"] {
-        world.until("its child's name is taken", taken, |it| reason(it, "Applied") == "OwnershipConflict").await;
+        world
+            .until("another object has the name of the child", taken, |it| reason(it, "Applied") == "OwnershipConflict")
+            .await;
     }
     for stranger in &strangers()[4..] {
         world.delete(&at(stranger)).await;

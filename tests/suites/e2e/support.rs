@@ -77,7 +77,7 @@ impl Release {
             let ran = self.cluster.kubectl(&["create", "--dry-run=server", "--as=prober", "-f", file]);
             ran.err.contains("cannot set blockOwnerDeletion") && !ran.err.contains("RESTMapping")
         };
-        world.until_true("the kinds are known as owners", async || files.iter().all(is_known)).await;
+        world.until_true("admission accepts the kinds as owners", async || files.iter().all(is_known)).await;
     }
 
     /// Waits for a cluster, and installs nothing.

@@ -14,7 +14,11 @@ fn size(size: u32) -> Value {
 }
 
 async fn until_size(world: &World, size: &str) {
-    world.until(&format!("its size is {size}"), "ConfigMap/w", |live| live["data"]["size"] == size).await;
+    world
+        .until(&format!("the size of the Widget's ConfigMap is {size}"), "ConfigMap/w", |live| {
+            live["data"]["size"] == size
+        })
+        .await;
 }
 
 /// Waits until a version of the Widgets' policy is in a state. Returns its revision.

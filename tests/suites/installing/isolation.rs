@@ -113,7 +113,7 @@ fn few_removed_packages_of_a_namespace_are_kept() {
             world.delete(&format!("greedy:ConfigMap/{name}")).await;
             until_state(world, &name, "Superseded").await;
         }
-        world.until_true("the oldest are gone", async || kept().await == 3).await;
+        world.until_true("the oldest revisions are gone", async || kept().await == 3).await;
     });
 }
 

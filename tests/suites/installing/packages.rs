@@ -67,7 +67,7 @@ fn the_last_three_of_config_maps_with_generated_names_are_kept() {
             all.iter().map(|it| it["spec"]["source"]["configMap"].as_str().unwrap().to_owned()).collect::<BTreeSet<_>>()
         };
         let kept = ["widgets-3", "widgets-4", "widgets-5", "widgets-6"].map(str::to_owned).into();
-        world.until_true("the oldest are gone", async || left().await == kept).await;
+        world.until_true("the oldest revisions are gone", async || left().await == kept).await;
     });
 }
 

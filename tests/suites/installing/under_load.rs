@@ -132,7 +132,7 @@ async fn change(world: &World, candidate: &Candidate) {
 async fn until_settled(world: &World, edition: u32) {
     let is = format!("e{edition}");
     world
-        .until_true(&format!("all are of edition {is}"), async || {
+        .until_true(&format!("all Deployments are of edition {is}"), async || {
             for namespace in NAMESPACES {
                 let deployments = world.list_in(Kind::named("Deployment"), namespace).await;
                 let others = |it: &&Value| {

@@ -196,7 +196,7 @@ impl Run {
     /// Asserts that both main outcomes occurred. Without both outcomes, the run proves nothing.
     pub(crate) fn has_seen_everything(&self) {
         for end in ["applied as asked", "refused as the server refuses it"] {
-            assert!(self.ends.get(end).is_some_and(|count| *count > 0), "no object was {end}");
+            assert!(self.ends.get(end).is_some_and(|count| *count > 0), "no object had the outcome: {end}");
         }
     }
 }

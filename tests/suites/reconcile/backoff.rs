@@ -113,7 +113,7 @@ fn e11_retry_later_check_and_rest_are_distinguished() {
         w.pass_time(Duration::from_secs(1000)).await;
         let later = passes(w) - passed;
         assert!((5.0..=25.0).contains(&later), "{later} passes in a time of ten resyncs");
-        assert_eq!(retries(w), retried, "a refusal is not tried again");
+        assert_eq!(retries(w), retried, "the operator does not retry a refusal");
         // The operator retries an error soon, with a backoff.
         w.break_it(Fault::on_writes().of("deployments").fail(FAILS).times(5));
         w.apply(&web()).await;

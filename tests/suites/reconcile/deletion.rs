@@ -153,7 +153,8 @@ fn f3_a_deleting_object_without_a_policy_is_released_after_a_deadline() {
         );
         assert_eq!(w.writes(), [""; 0]);
         w.pass_time(Duration::from_mins(6)).await;
-        w.until("only the foreign one is left", "Gadget/web", |now| finalizers(now) == ["example.com/foreign"]).await;
+        w.until("only the foreign finalizer is left", "Gadget/web", |now| finalizers(now) == ["example.com/foreign"])
+            .await;
         for round in ["1", "2", "3"] {
             w.patch("Gadget/web", &json!({"metadata": {"annotations": {"touch": round}}})).await;
             w.quiet().await;
@@ -231,7 +232,8 @@ fn f5_foreign_finalizers_are_kept() {
         w.apply(&gadget).await;
         w.until_ready("Gadget/web").await;
         w.delete("Gadget/web").await;
-        w.until("only the foreign one is left", "Gadget/web", |now| finalizers(now) == ["example.com/foreign"]).await;
+        w.until("only the foreign finalizer is left", "Gadget/web", |now| finalizers(now) == ["example.com/foreign"])
+            .await;
         w.quiet().await;
         w.patch("Gadget/web", &json!({"metadata": {"finalizers": null}})).await;
         w.until_gone("Gadget/web").await;

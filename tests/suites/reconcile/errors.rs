@@ -331,7 +331,7 @@ fn e7_needs_of_a_hung_pass_do_not_replace_current_needs() {
         w.apply(&agent("a", "llm", &json!({}))).await;
         w.mend();
         w.until_ready("Agent/a").await;
-        w.until("the error of the Agent is over", "Agent/a", |agent| is_true(agent, "Applied")).await;
+        w.until("the Agent no longer reports the error", "Agent/a", |agent| is_true(agent, "Applied")).await;
         w.quiet().await;
         w.delete("ModelAPI/llm").await;
         w.until("Agent/a follows", "Agent/a", |agent| reason(agent, "Resolved") == "NotFound").await;

@@ -68,7 +68,7 @@ async fn live(w: &World) {
     w.until_ready("Gadget/web").await;
     w.delete("Gadget/web").await;
     w.until_gone("Gadget/web").await;
-    w.until_all("its children are gone", &CHILDREN, |all| all.iter().all(Value::is_null)).await;
+    w.until_all("the children of the Gadget are gone", &CHILDREN, |all| all.iter().all(Value::is_null)).await;
 }
 
 /// Runs a `MemoryStore`. The operator prunes a claim that is not in the plan. The store then moves to a database, and

@@ -171,7 +171,7 @@ fn a_store_that_moves_to_a_database_keeps_its_volume_claim() {
         let claim = settled(w, &memory_store("notes", "llm")).await;
         w.apply(&external("notes")).await;
         let moved = |it: &Value| variable(it, "KAOS_MEMORY_STORAGE_TYPE") == "external";
-        w.until("its pods use the database", "Deployment/memorystore-notes", moved).await;
+        w.until("the store's pods use the database", "Deployment/memorystore-notes", moved).await;
         w.until_ready(STORE).await;
         w.quiet().await;
         assert_eq!(uid(&w.look(DATA).await), uid(&claim));
@@ -204,7 +204,7 @@ fn an_unreadable_volume_claim_is_kept_through_edits_of_the_store() {
         assert_eq!(uid(&w.look(DATA).await), uid(&claim));
         w.embedded().allow_everything();
         let moved = |it: &Value| variable(it, "KAOS_MEMORY_STORAGE_TYPE") == "external";
-        w.until("its pods use the database", "Deployment/memorystore-notes", moved).await;
+        w.until("the store's pods use the database", "Deployment/memorystore-notes", moved).await;
         w.until_ready(STORE).await;
         w.quiet().await;
         assert_eq!(uid(&w.look(DATA).await), uid(&claim));
@@ -362,7 +362,7 @@ fn an_agent_whose_store_is_missing_gets_a_deleted_deployment_back() {
         with_dependencies(w).await;
         w.delete(STORE).await;
         w.until_gone(STORE).await;
-        w.until("the gate holds back the apply", "Agent/a", |it| reason(it, "Applied") == "Gated").await;
+        w.until("the plan gate holds back the apply", "Agent/a", |it| reason(it, "Applied") == "Gated").await;
         w.delete("Deployment/agent-a").await;
         w.until("the operator has created the Deployment again", "Deployment/agent-a", |it| {
             it["metadata"]["deletionTimestamp"].is_null() && it.is_object()

@@ -26,7 +26,7 @@ pub(crate) fn assert_answers<P: Policy>(subject: &Subject) {
     let outcome = match testing::plan::<P>(subject) {
         Ok(plan) => {
             let names: BTreeSet<_> = plan.env.iter().map(|var| (&var.container, &var.name)).collect();
-            assert_eq!(names.len(), plan.env.len(), "no variable twice");
+            assert_eq!(names.len(), plan.env.len(), "a container has no variable twice");
             Outcome::Applied
         }
         Err(refused) => {
