@@ -98,5 +98,9 @@ pub fn compare(name: &str, record: &Value) {
         return;
     }
     let stored = fs::read_to_string(&path).unwrap_or_default();
-    assert!(stored == text, "{} is stale (UPDATE_GOLDEN=1 writes it):\n{text}", path.display());
+    assert!(
+        stored == text,
+        "the record {path} is stale (UPDATE_GOLDEN=1 writes the record):\n{text}",
+        path = path.display()
+    );
 }

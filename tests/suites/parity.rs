@@ -41,7 +41,7 @@ fn every_wanted_deviation_is_checked_by_a_test() {
     for case in case::all().expect("the cases are readable") {
         let is_elsewhere = ELSEWHERE.iter().any(|(name, _)| case.name == *name);
         let is_seen = case.deviation().exists() || !case.about.conditions.is_empty();
-        assert!(!(is_elsewhere && is_seen), "{}: this suite already sees the deviation", case.name);
+        assert!(!(is_elsewhere && is_seen), "{case}: this suite already sees the deviation", case = case.name);
         // A case that an author wrote by hand has no recording, so there is nothing from which it could deviate.
         let is_written = case.about.desired.is_some() || (is_seen && case.about.by_hand.is_some());
         assert_eq!(
@@ -66,7 +66,11 @@ fn every_field_of_a_case_is_explained() {
         let file = folder.expect("the cases are listed").path().join("case.yaml");
         let about: Value = serde_saphyr::from_str(&std::fs::read_to_string(&file).expect("it is there")).expect("YAML");
         for field in about.as_object().into_iter().flatten().map(|(field, _)| field) {
-            assert!(fields.contains(field.as_str()), "{}: {field} has no row in golden/README.md", file.display());
+            assert!(
+                fields.contains(field.as_str()),
+                "{file}: {field} has no row in golden/README.md",
+                file = file.display()
+            );
         }
     }
 }

@@ -88,17 +88,23 @@ impl Entry {
         let on = reference(settings, &subject.cluster.operator_namespace);
         let found = subject.one(REGISTRY).or_wait(on.clone())?;
         let unusable = |why: String| {
-            let message = format!("{KEY} of ConfigMap {} cannot be read as a registry: {why}", on.name);
+            let message = format!("{KEY} of ConfigMap {name} cannot be read as a registry: {why}", name = on.name);
             refusal::waiting(vec![blocker::new(on.clone(), "Unusable", message)])
         };
         let Some(text) = found.str_at(&["data", KEY]) else { return Err(unusable("there is no such key".to_owned())) };
         let registry = Registry::parse(text).map_err(unusable)?;
         let Some(runtime) = registry.entry::<Self>(&harness.runtime).transpose().map_err(unusable)? else {
-            let message = format!("unknown harness runtime: {} (not found in registry)", shown(&harness.runtime, 63));
+            let message = format!(
+                "unknown harness runtime: {runtime} (not found in registry)",
+                runtime = shown(&harness.runtime, 63)
+            );
             return Err(refusal::invalid("spec.harness.runtime", message));
         };
         if runtime.image.is_empty() && !own_image {
-            let message = format!("harness runtime {} requires a user-supplied spec.container.image", harness.runtime);
+            let message = format!(
+                "harness runtime {runtime} requires a user-supplied spec.container.image",
+                runtime = harness.runtime
+            );
             return Err(refusal::invalid("spec.container.image", message));
         }
         Ok(runtime)

@@ -120,7 +120,7 @@ impl Remembering {
         let found = match dependencies::found(subject, &to(name)) {
             Lookup::There(found) => found,
             Lookup::Forbidden(why) => {
-                let message = format!("{KIND} {} cannot be read: {why}", shown(name, 253));
+                let message = format!("{KIND} {name} cannot be read: {why}", name = shown(name, 253));
                 self.degraded = Some(message.clone());
                 self.unreadable = Some(blocker::new(to(name), "Forbidden", message));
                 return None;

@@ -61,8 +61,8 @@ fn names(spec: &AgentSpec, wrong: &mut Violations) {
             wrong.add(
                 path,
                 format!(
-                    "`{}` is not a valid object name: use lower-case letters, digits, `-` and `.`",
-                    shown(name, 40)
+                    "`{name}` is not a valid object name: use lower-case letters, digits, `-` and `.`",
+                    name = shown(name, 40)
                 ),
             );
         }
@@ -76,7 +76,7 @@ fn names(spec: &AgentSpec, wrong: &mut Violations) {
 fn numbers(spec: &AgentSpec, wrong: &mut Violations) {
     let mut within = |path: &str, value: Option<i32>, min: i32, max: i32| {
         if value.is_some_and(|value| value < min || value > max) {
-            wrong.add(path, format!("must be between {} and {}", i64::from(min), i64::from(max)));
+            wrong.add(path, format!("must be between {min} and {max}", min = i64::from(min), max = i64::from(max)));
         }
     };
     within("spec.replicas", spec.replicas, 0, i32::MAX);
@@ -165,8 +165,8 @@ pub(crate) fn older_fields(spec: &AgentSpec) -> Vec<Note> {
 pub(crate) fn unlikely(spec: &AgentSpec) -> Option<Note> {
     let model = spec.own_model().filter(|model| model.ends_with('*') || model.ends_with('/'))?;
     let message = format!(
-        "`{}` is a pattern or a provider, and probably not a model: name one model that the ModelAPI offers",
-        shown(model, 100)
+        "`{model}` is a pattern or a provider, and probably not a model: name one model that the ModelAPI offers",
+        model = shown(model, 100)
     );
     Some(note::at("spec.model", note::warning(models::UNLIKELY, message)))
 }

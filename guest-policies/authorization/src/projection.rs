@@ -52,7 +52,7 @@ fn spec(object: &Object) -> Result<AuthorizationPolicySpec, Refusal> {
     if spec.namespaces.len() > NAMESPACES {
         wrong.add(
             "spec.namespaces",
-            format!("has {} namespaces, but may have at most {NAMESPACES}", spec.namespaces.len()),
+            format!("has {count} namespaces, but may have at most {NAMESPACES}", count = spec.namespaces.len()),
         );
     }
     let mut seen = BTreeSet::new();

@@ -74,7 +74,7 @@ fn unknown(name: &str, registry: &Registry, source: &RegistrySource) -> Refusal 
         let RegistrySource { config_map, key } = source;
         format!("the registry is empty; add {name} to {key} of ConfigMap {config_map}, or use")
     } else {
-        format!("use one of the registry ({}), or", shown(&names.join(", "), 1000))
+        format!("use one of the registry ({names}), or", names = shown(&names.join(", "), 1000))
     };
     let message = format!("unknown runtime: {name} (not found in registry): {remedy} {CUSTOM} with container.image");
     refusal::invalid("spec.runtime", message)
@@ -82,7 +82,8 @@ fn unknown(name: &str, registry: &Registry, source: &RegistrySource) -> Refusal 
 
 fn registered(name: &str, runtime: Runtime, settings: &Settings, own_image: bool) -> Result<Launch, Refusal> {
     if runtime.image.is_empty() && !own_image {
-        let message = format!("runtime {} has no image in the registry: set container.image", shown(name, 63));
+        let message =
+            format!("runtime {name} has no image in the registry: set container.image", name = shown(name, 63));
         return Err(refusal::invalid("spec.container.image", message));
     }
     let mut launch = Launch {
@@ -132,8 +133,8 @@ fn package(settings: &Settings, name: &str, path: &str) -> Result<Launch, Refusa
         || name.contains(char::is_control)
     {
         let message = format!(
-            "`{}` is not a Python package: name one from PyPI, or use runtime {CUSTOM} with container.image",
-            shown(name, 253)
+            "`{name}` is not a Python package: name one from PyPI, or use runtime {CUSTOM} with container.image",
+            name = shown(name, 253)
         );
         return Err(refusal::invalid(path, message));
     }

@@ -185,9 +185,9 @@ impl Own {
             && (self.access_mode != volume.access_mode || self.storage_class != volume.storage_class);
         differs.then(|| {
             let message = format!(
-                "{KIND} {} keeps its class and access mode, which differ from the settings: an existing claim cannot \
+                "{KIND} {name} keeps its class and access mode, which differ from the settings: an existing claim cannot \
                  change them",
-                self.name
+                name = self.name
             );
             note::info("ClaimAsItWas", message)
         })
@@ -201,15 +201,15 @@ impl Own {
         let name = &self.name;
         if quantity(asks).is_some_and(|asks| asks < wanted) {
             let message = format!(
-                "{KIND} {name} asks for {asks} and does not grow to {} yet: if its StorageClass does not allow growth \
+                "{KIND} {name} asks for {asks} and does not grow to {size} yet: if its StorageClass does not allow growth \
                  (allowVolumeExpansion), revert the change",
-                self.size
+                size = self.size
             );
             return Some(condition::no(SIZED, "NotGrown", message));
         }
         let holds = self.holds.as_deref()?;
         Some(if quantity(holds).is_some_and(|holds| holds < wanted) {
-            let message = format!("{KIND} {name} has {holds} and grows to {}", self.size);
+            let message = format!("{KIND} {name} has {holds} and grows to {size}", size = self.size);
             condition::no(SIZED, "Growing", message)
         } else {
             condition::yes(SIZED, "Sized", format!("{KIND} {name} holds {holds}"))

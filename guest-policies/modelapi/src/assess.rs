@@ -52,8 +52,9 @@ fn exported(configured: Condition, config: &Config, no_callback: Option<&Note>) 
         }
         (Truth::Yes, Config::Secret(key), _) => {
             let message = format!(
-                "{} if the configuration in Secret {} has a callback for telemetry, which the policy cannot read",
-                configured.message, key.name
+                "{message} if the configuration in Secret {name} has a callback for telemetry, which the policy cannot read",
+                message = configured.message,
+                name = key.name
             );
             condition::unknown(&configured.type_, "ConfigInSecret", message)
         }

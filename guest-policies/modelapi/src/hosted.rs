@@ -20,7 +20,10 @@ pub(crate) fn check_model(model: &str, path: &str) -> Result<(), Refusal> {
         return Err(refusal::invalid(path, "the name is blank: name a model, for example smollm2:135m"));
     }
     if model.contains(char::is_control) {
-        let message = format!("`{}` has control characters: name a model, for example smollm2:135m", shown(model, 253));
+        let message = format!(
+            "`{model}` has control characters: name a model, for example smollm2:135m",
+            model = shown(model, 253)
+        );
         return Err(refusal::invalid(path, message));
     }
     Ok(())

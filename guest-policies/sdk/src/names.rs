@@ -113,7 +113,7 @@ fn label(name: &str, max: usize, first: fn(char) -> bool, starts: &str) -> Optio
 }
 
 fn too_long(name: &str, max: usize) -> String {
-    format!("must be at most {max} characters long, not {}", name.len())
+    format!("must be at most {max} characters long, not {length}", length = name.len())
 }
 
 #[cfg(test)]

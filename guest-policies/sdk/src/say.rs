@@ -43,7 +43,7 @@ pub mod blocker {
 
     /// Returns a blocker that waits for an endpoint. The message is `ModelAPI llm has no endpoint yet`.
     pub fn no_endpoint(on: Reference) -> Blocker {
-        let message = format!("{} {} has no endpoint yet", on.kind, on.name);
+        let message = format!("{kind} {name} has no endpoint yet", kind = on.kind, name = on.name);
         new(on, "NoEndpoint", message)
     }
 }

@@ -57,11 +57,15 @@ impl<T> Lookup<T> {
             Self::There(found) => return Ok(found),
             Self::Absent | Self::Unasked => blocker::not_found(on),
             Self::Unserved => {
-                let message = format!("this cluster does not serve {} of {}", on.kind, on.api_version);
+                let message = format!(
+                    "this cluster does not serve {kind} of {version}",
+                    kind = on.kind,
+                    version = on.api_version
+                );
                 blocker::new(on, "Unserved", message)
             }
             Self::Forbidden(why) => {
-                let message = format!("{} {} cannot be read: {why}", on.kind, on.name);
+                let message = format!("{kind} {name} cannot be read: {why}", kind = on.kind, name = on.name);
                 blocker::new(on, "Forbidden", message)
             }
         };

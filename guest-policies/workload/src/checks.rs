@@ -15,9 +15,9 @@ fn check_ports(container: &Value, path: impl Fn() -> String) -> Result<(), Refus
         let Some(name) = name_of(port) else { continue };
         if seen.insert(name, 0).is_some() {
             let message = format!(
-                "two ports are named `{}`, since ports merge by number: choose another name, or set \
+                "two ports are named `{name}`, since ports merge by number: choose another name, or set \
                  the policy setting containerPort to change the port",
-                quote::shown(name, 15)
+                name = quote::shown(name, 15)
             );
             return Err(refusal::invalid(path(), message));
         }

@@ -115,7 +115,8 @@ impl Dependencies {
             if available.unwrap_or_default() < 1 {
                 self.failing.push(blocker.clone());
             } else if has_failed(found) {
-                let message = format!("{} {} has failed; its older pods still serve", on.kind, on.name);
+                let message =
+                    format!("{kind} {name} has failed; its older pods still serve", kind = on.kind, name = on.name);
                 self.failing.push(Blocker { message, ..blocker.clone() });
             }
             self.unready.push(blocker);

@@ -263,7 +263,7 @@ fn repeated_env(over: &Value) -> Option<Note> {
     let mut seen = Places::new();
     let mut names = items(over, "env").iter().filter_map(name_of);
     let name = names.find(|name| seen.insert(name, 0).is_some())?;
-    let message = format!("`{}` occurs more than once: the last value wins", quote::shown(name, 63));
+    let message = format!("`{name}` occurs more than once: the last value wins", name = quote::shown(name, 63));
     Some(note::at(format!("{CONTAINER}.env"), note::info("DuplicateEnv", message)))
 }
 

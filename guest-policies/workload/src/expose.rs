@@ -131,8 +131,8 @@ impl Exposure<'_> {
             Err(duration::Error::NotGo | duration::Error::NotGateway) => Err(refusal::invalid(
                 path,
                 format!(
-                    "`{}` is not a timeout: write up to four numbers with a unit h, m, s or ms, for example 1h30m",
-                    shown(text)
+                    "`{text}` is not a timeout: write up to four numbers with a unit h, m, s or ms, for example 1h30m",
+                    text = shown(text)
                 ),
             )),
             // A timeout that is too long is a mistake only if the object has a route.
@@ -167,8 +167,8 @@ impl Exposure<'_> {
             Err(_) => Err(refusal::invalid(
                 path,
                 format!(
-                    "`{}` is longer than the Gateway API allows (99999h): write a shorter timeout, or 0s for none",
-                    shown(text)
+                    "`{text}` is longer than the Gateway API allows (99999h): write a shorter timeout, or 0s for none",
+                    text = shown(text)
                 ),
             )),
         }

@@ -25,7 +25,10 @@ impl Registry {
     /// Parses the entries below `runtimes` in `text`. Returns an error with the reason if the text is not a registry.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.len() > READ {
-            return Err(format!("{} bytes are too many, at most {READ}: remove unused entries", text.len()));
+            return Err(format!(
+                "{bytes} bytes are too many, at most {READ}: remove unused entries",
+                bytes = text.len()
+            ));
         }
         let fields = match yaml::parse_texts(text).map_err(|error| error.to_string())? {
             Value::Object(fields) => fields,

@@ -119,7 +119,8 @@ impl Report<'_> {
         let missed = FIGURES.iter().filter_map(|figure| {
             let (value, aim) = (measured.median(figure.key)?, figure.aim(self.load)?);
             let (shown_value, shown_aim) = (shown(figure, value), shown(figure, aim));
-            (value > aim).then(|| format!("{}: {shown_value}, but the aim is at most {shown_aim}", figure.text))
+            (value > aim)
+                .then(|| format!("{figure}: {shown_value}, but the aim is at most {shown_aim}", figure = figure.text))
         });
         missed.collect()
     }

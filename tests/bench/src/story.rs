@@ -41,7 +41,9 @@ pub(crate) async fn tell(
     let told = story.all(&mut subject).await;
     let subject = match told {
         Ok(()) => story.again(subject).await.context("after the load")?,
-        Err(error) => return Err(error.context(format!("the operator's log is in {}", stage.folder().display()))),
+        Err(error) => {
+            return Err(error.context(format!("the operator's log is in {folder}", folder = stage.folder().display())));
+        }
     };
     if !stage.is_own() {
         load::take_away(&stage.client, namespace).await?;

@@ -64,7 +64,7 @@ impl Subject {
         while !get(health, "/readyz").is_some_and(|answer| answer.starts_with("HTTP/1.1 200")) {
             self.check()?;
             if self.started.elapsed() > PATIENCE {
-                bail!("the operator does not become ready\n{}", self.last_words());
+                bail!("the operator does not become ready\n{log}", log = self.last_words());
             }
             thread::sleep(Duration::from_millis(5));
         }

@@ -101,7 +101,10 @@ pub(crate) async fn measure() -> Result<Part> {
         row("from the ConfigMap to the first Agent, without compiling (aim: 300)", &beyond),
         row("from the ConfigMap to the last Agent", &all),
         row(
-            &format!("{} edits of an Agent during the swap, each until the operator served it", meanwhile.len()),
+            &format!(
+                "{count} edits of an Agent during the swap, each until the operator served the edit",
+                count = meanwhile.len()
+            ),
             &meanwhile
         ),
     );

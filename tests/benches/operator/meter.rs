@@ -86,7 +86,7 @@ impl Meter {
                 return Ok(last);
             }
             if Instant::now() >= deadline {
-                bail!("the operator does not become idle\n{}\n{}", self.process.log(), last.page);
+                bail!("the operator does not become idle\n{log}\n{page}", log = self.process.log(), page = last.page);
             }
         }
     }

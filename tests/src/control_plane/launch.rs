@@ -108,7 +108,7 @@ impl Launcher {
             }
             self.parts.check()?;
             if Instant::now() > deadline {
-                bail!("gave up: {what}; logs are in {}", self.folder.join("log").display());
+                bail!("gave up: {what}; logs are in {folder}", folder = self.folder.join("log").display());
             }
             tokio::time::sleep(BEAT).await;
         }

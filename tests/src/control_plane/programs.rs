@@ -28,7 +28,9 @@ impl Programs {
         let this = std::env::current_exe()?;
         let here = this.ancestors().map(|folder| folder.join("kaos-operator"));
         let found = here.take(4).find(|path| path.is_file());
-        found.with_context(|| format!("no kaos-operator next to {}: build the whole workspace", this.display()))
+        found.with_context(|| {
+            format!("no kaos-operator next to {program}: build the whole workspace", program = this.display())
+        })
     }
 }
 
@@ -50,7 +52,10 @@ pub fn stages() -> Result<Vec<PathBuf>> {
     let mut files: Vec<PathBuf> = read.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
     files.sort();
     if files.is_empty() {
-        bail!("{} is empty: remove it and run tests/control-plane/provision", folder.display());
+        bail!(
+            "the folder {folder} is empty: remove the folder and run tests/control-plane/provision",
+            folder = folder.display()
+        );
     }
     Ok(files)
 }

@@ -23,7 +23,7 @@ impl World {
 
     /// Waits until each fault has hit at least one request or event.
     pub async fn until_hit(&self) {
-        let what = format!("each fault has hit a request or an event: {}", self.missed().join("; "));
+        let what = format!("each fault has hit a request or an event: {faults}", faults = self.missed().join("; "));
         self.until_true(&what, async || self.missed().is_empty()).await;
     }
 

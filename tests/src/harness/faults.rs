@@ -218,7 +218,11 @@ impl FaultPlan for Script {
 /// If `missed` is not empty.
 pub(super) fn none_missed(missed: impl IntoIterator<Item = String>) {
     let missed: Vec<String> = missed.into_iter().collect();
-    assert!(missed.is_empty(), "this fault hit no request, so the test proves nothing about it: {}", missed.join("; "));
+    assert!(
+        missed.is_empty(),
+        "this fault hit no request, so the test proves nothing about it: {faults}",
+        faults = missed.join("; ")
+    );
 }
 
 #[cfg(test)]

@@ -79,7 +79,9 @@ impl Setting {
     pub(super) fn spared(&self) -> Option<String> {
         let hindered = lock(&self.hindered);
         let spared = hindered.as_ref().filter(|hindrance| hindrance.hits == 0);
-        spared.map(|hindrance| format!("the compiler fails over {}: {}", hindrance.text, hindrance.why))
+        spared.map(|hindrance| {
+            format!("the compiler fails on components with {text}: {why}", text = hindrance.text, why = hindrance.why)
+        })
     }
 
     pub(super) fn layers(&self) -> Vec<Layer> {

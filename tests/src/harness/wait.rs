@@ -195,7 +195,7 @@ impl World {
 fn last_requests(cluster: &Cluster) -> Vec<String> {
     let entries = cluster.journal().entries();
     let last = entries.iter().skip(entries.len().saturating_sub(60));
-    let heading = format!("--- the last of {} requests", entries.len());
+    let heading = format!("--- the last of {count} requests", count = entries.len());
     std::iter::once(heading).chain(last.map(|entry| format!("{} {entry}", entry.at))).collect()
 }
 

@@ -313,7 +313,7 @@ async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
     assert!(operator.log().contains("the cluster serves ThirdPartyService"), "{}", operator.log());
     for left in &all {
         for child in &left.children {
-            let what = format!("{}: {child} belongs to this operator", left.sample);
+            let what = format!("{sample}: {child} belongs to this operator", sample = left.sample);
             let is_ours = |child: &Value| entries(child, "annotations").contains_key(APPLIED_DIGEST);
             left.world.until(&what, child, is_ours).await;
         }

@@ -69,7 +69,11 @@ fn a_hostile_component_costs_little_more_than_a_well_behaved_one() {
         println!("{}", cost.said.lines().last().unwrap_or_default());
         assert!(cost.said.contains(reason), "{mode}: {}", cost.said);
         let more = cost.memory.saturating_sub(usual.memory);
-        assert!(more < MORE, "{mode}: the check needs {} MiB more than for a well-behaved component", more >> 20);
+        assert!(
+            more < MORE,
+            "{mode}: the check needs {mebibytes} MiB more than for a well-behaved component",
+            mebibytes = more >> 20
+        );
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -203,8 +203,13 @@ fn policies_swapped_every_second_under_load_give_no_mixed_answer() {
                     Fate::Refused(_) => false,
                     Fate::PutAside => !is_fragile(number),
                 };
-                assert!(may || !made, "{edition} served {}, although its fate is {:?}", name(number), candidate.fate);
-                assert!(may || !told, "the status of {} named {edition}", name(number));
+                assert!(
+                    may || !made,
+                    "{edition} served {agent}, although its fate is {fate:?}",
+                    agent = name(number),
+                    fate = candidate.fate
+                );
+                assert!(may || !told, "the status of {agent} named {edition}", agent = name(number));
             }
         }
         let last = &candidates.last().unwrap().1.digest;

@@ -124,8 +124,8 @@ async fn the_server_refuses_every_change_that_the_plan_calls_immutable() {
             let (known, there) = (refused(&object, &changed), server.attempt(&changed).await.err());
             if known.is_some() != there.is_some() {
                 wrong.push(format!(
-                    "{} {pointer} to {value}: the plan reports {known:?}, and the server {there:?}",
-                    object["kind"]
+                    "{kind} {pointer} to {value}: the plan reports {known:?}, and the server {there:?}",
+                    kind = object["kind"]
                 ));
             }
         }

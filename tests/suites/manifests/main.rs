@@ -66,9 +66,9 @@ async fn manifests_that_pass_the_checks_are_accepted_unchanged_by_the_api_server
     println!("{}", run.summary(begin.elapsed()));
     assert!(
         run.wrong.is_empty(),
-        "seed {seed}: {} objects have a wrong outcome\n{}",
-        run.wrong.len(),
-        run.wrong.join("\n\n")
+        "seed {seed}: {count} objects have a wrong outcome\n{findings}",
+        count = run.wrong.len(),
+        findings = run.wrong.join("\n\n")
     );
     if only.is_none() {
         run.has_seen_everything();

@@ -135,8 +135,10 @@ impl Run {
                 // A flag of the server decides whether this field is allowed.
                 Err(refusal) if refusal.contains("disallowed by cluster policy") => {}
                 Err(refusal) => {
-                    let what =
-                        format!("the policy made a plan, but the server refuses {}: {refusal}", manifest["kind"]);
+                    let what = format!(
+                        "the policy made a plan, but the server refuses {kind}: {refusal}",
+                        kind = manifest["kind"]
+                    );
                     self.wrong(number, &what, asked);
                 }
             }

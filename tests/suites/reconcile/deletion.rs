@@ -159,7 +159,11 @@ fn f3_a_deleting_object_without_a_policy_is_released_after_a_deadline() {
             w.patch("Gadget/web", &json!({"metadata": {"annotations": {"touch": round}}})).await;
             w.quiet().await;
         }
-        assert!(w.reads().len() <= 1, "the operator must know the object without further reads: {:#?}", w.reads());
+        assert!(
+            w.reads().len() <= 1,
+            "the operator must know the object without further reads: {reads:#?}",
+            reads = w.reads()
+        );
         w.patch("Gadget/web", &json!({"metadata": {"finalizers": null}})).await;
         w.until_gone("Gadget/web").await;
         w.until_all("the children are gone", &CHILDREN, |all| all.iter().all(Value::is_null)).await;

@@ -380,7 +380,7 @@ fn set_and_removed(kind: &str, at_least: usize, fields: usize) {
         }
         play(Scenario::default(), async |w| found.extend(differing(w, case, &mut compared).await));
     }
-    assert!(compared.len() >= fields, "only {} fields were compared: {compared:#?}", compared.len());
+    assert!(compared.len() >= fields, "the test compared only {count} fields: {compared:#?}", count = compared.len());
     assert!(found.is_empty(), "{} differ\n{}", found.len(), found.join("\n"));
 }
 

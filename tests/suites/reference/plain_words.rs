@@ -42,9 +42,9 @@ pub(crate) fn check() {
     let (count, most) = (hard.len(), all.len() * ACCEPTED / 1000);
     assert!(
         count <= most,
-        "{count} of {} sentences are hard to read, at most {most}:\n{}",
-        all.len(),
-        worst.join("\n")
+        "{count} of {total} sentences are hard to read, but at most {most} may be:\n{worst}",
+        total = all.len(),
+        worst = worst.join("\n")
     );
 }
 

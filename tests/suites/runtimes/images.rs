@@ -78,7 +78,9 @@ pub(crate) fn installed() -> PathBuf {
 pub(crate) fn packages(environment: &str) -> Result<PathBuf> {
     let library = installed().join(environment).join("lib");
     let mut found = std::fs::read_dir(&library)
-        .with_context(|| format!("{} does not exist: run tests/runtimes/provision", library.display()))?
+        .with_context(|| {
+            format!("the folder {library} does not exist: run tests/runtimes/provision", library = library.display())
+        })?
         .filter_map(|entry| Some(entry.ok()?.path().join("site-packages")));
     found.find(|path| path.is_dir()).with_context(|| format!("{} has no packages", library.display()))
 }

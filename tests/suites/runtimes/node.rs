@@ -204,7 +204,7 @@ impl Pod {
         let text = fs::read_to_string(&file).with_context(|| {
             let listens: Vec<_> = fs::read_dir(self.folder.join("ports")).into_iter().flatten().flatten().collect();
             let listens: Vec<_> = listens.iter().map(fs::DirEntry::file_name).collect();
-            format!("{} does not listen on {port} but on {listens:?}", self.name)
+            format!("the pod of {name} does not listen on {port}, but on {listens:?}", name = self.name)
         })?;
         Ok(text.parse()?)
     }

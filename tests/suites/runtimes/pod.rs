@@ -152,7 +152,7 @@ impl Objects<'_> {
         match value {
             Ok(Some(value)) => Ok(Some(value)),
             _ if reference["optional"] == true => Ok(None),
-            Ok(None) => bail!("{kind} {} has no key {key}", reference["name"]),
+            Ok(None) => bail!("{kind} {name} has no key {key}", name = reference["name"]),
             Err(error) => Err(error),
         }
     }

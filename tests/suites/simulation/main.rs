@@ -46,7 +46,11 @@ fn failure(seed: u64, all: Ended) -> String {
     let without = shrink::superfluous(all.steps, |without| !run(without).wrong.is_empty());
     let left = all.steps - without.len();
     let shown = if without.is_empty() { all } else { run(&without) };
-    format!("{}{left} of {} steps are necessary for this\n", report(seed, &shown), shown.steps)
+    format!(
+        "{report}{left} of {steps} steps are necessary for this\n",
+        report = report(seed, &shown),
+        steps = shown.steps
+    )
 }
 
 /// Returns the report on a run.
@@ -96,7 +100,12 @@ fn a_simulated_cluster_converges_after_faults_and_crashes() {
     failed.sort_unstable_by_key(|(seed, _)| *seed);
     let numbers: Vec<u64> = failed.iter().map(|(seed, _)| *seed).collect();
     let reports: Vec<String> = failed.into_iter().take(SHOWN).map(|(seed, ended)| failure(seed, ended)).collect();
-    assert!(numbers.is_empty(), "{}\n{} of {seeds} seeds fail: {numbers:?}", reports.join("\n"), numbers.len());
+    assert!(
+        numbers.is_empty(),
+        "{reports}\n{failed} of {seeds} seeds fail: {numbers:?}",
+        reports = reports.join("\n"),
+        failed = numbers.len()
+    );
     // A few seeds may not have every kind of fault.
     let missing = if seeds < SEEDS { Vec::new() } else { hits.missing() };
     assert!(
@@ -120,6 +129,6 @@ fn a_seed_repeats_its_run_request_by_request() {
             panic!("seed {seed} differs at request {at}\n{}\n--- and\n{}", around(&one), around(&other));
         }
         assert_eq!((one.journal.len(), one.trace), (other.journal.len(), other.trace), "seed {seed}");
-        assert!(one.journal.len() > 200, "too few requests for a comparison: {}", one.journal.len());
+        assert!(one.journal.len() > 200, "too few requests for a comparison: {count}", count = one.journal.len());
     }
 }

@@ -49,8 +49,8 @@ pub fn assert_recorded_plans<P: Policy>(folder: &Path) {
         let recorded = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         assert!(
             recorded == plan,
-            "the plan for sample {name} differs from {}: check it, then write it with UPDATE_GOLDEN=1 cargo test\n{plan}",
-            file.display(),
+            "the plan for sample {name} differs from {file}: check the plan, then record it with UPDATE_GOLDEN=1 cargo test\n{plan}",
+            file = file.display(),
         );
     }
 }
