@@ -113,7 +113,7 @@ impl Subject {
         }
     }
 
-    /// Puts `value` at `path` of the sample, and then calls [`Self::answers`] for the result.
+    /// Calls [`Self::answers`] for the sample with `value` at `path`.
     pub fn answers_with(&self, path: &[String], value: Value) -> Result<bool> {
         let mut object = self.object.clone();
         put(&mut object, path, value);

@@ -23,13 +23,14 @@ pub struct Stage {
     renderers: BTreeMap<String, Renderer>,
     objects: BTreeMap<Key, Value>,
     children: BTreeMap<Key, Value>,
-    /// Objects whose plan the stage has applied at least once. The plan gates of these objects have no effect any more.
+    /// The objects with a plan that the stage has applied at least once. For these objects, plan gates have no effect
+    /// any more.
     applied: BTreeSet<Key>,
     /// The statuses of Deployments by name. A Deployment without an entry has the status [`started`], with a single new
     /// pod.
     deployments: BTreeMap<String, Value>,
-    /// The statuses that the host would write. Other objects do not see these statuses, because the recordings have no
-    /// conditions.
+    /// The statuses that the host would write, including conditions. Policies do not see these statuses, because the
+    /// recordings have no conditions.
     composed: BTreeMap<Key, Value>,
     /// The fuel of the last pass over each object.
     pub fuel: BTreeMap<Key, u64>,

@@ -2,8 +2,8 @@
 //!
 //! Components of version VERSION were built with the contract in `tests/contract/VERSION.wit`. If the host adds a field
 //! to a record of the contract, such components do not load any more. So the current contract must still contain every
-//! interface and every world of `tests/contract/VERSION.wit`. Only comments may change. New interfaces and new worlds
-//! may appear.
+//! interface and every world of `tests/contract/VERSION.wit`. Only comments may change. The current contract may have
+//! more interfaces and worlds.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;

@@ -1,5 +1,6 @@
-//! Tests values of the default policies' settings. The operator refuses a value that an API server or the guard would
-//! reject, and names the setting. An object cannot set a setting that gives a pod more privileges.
+//! Tests which values the operator accepts for the settings of the default policies. The operator refuses a value that
+//! an API server or the guard would reject, and names the setting. An object cannot set a setting that gives a pod more
+//! privileges.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;

@@ -23,8 +23,8 @@ fn rules(resource: &str) -> Vec<(String, VapExpression)> {
     assert_eq!(all.as_object().unwrap().len(), KINDS.len());
     let rule = |rule: &Value| {
         let text = |field: &str| rule[field].as_str().unwrap().to_owned();
-        // `dyn` tells the API server's type checker to skip a field without a schema. `dyn` does not change a value,
-        // and the evaluator in this test does not support `dyn`.
+        // `dyn` tells the API server's type checker to skip a field without a schema. Remove `dyn`: it does not change
+        // the value, and the evaluator in this test does not support it.
         let expression = text("valid").replace("dyn(object)", "object");
         (text("path"), VapExpression { expression, message: None, message_expression: None })
     };

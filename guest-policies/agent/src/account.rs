@@ -1,7 +1,7 @@
 //! The `ServiceAccount` of an Agent, and the token that identifies the Agent to others.
 //!
 //! The token has a single audience, and the kubelet renews it. The token gives no access to the cluster. Pods mount no
-//! other token of the account.
+//! other token of the ServiceAccount.
 
 use alloc::{borrow::ToOwned, string::String};
 use kaos_policy_sdk::env::ContainerEnv;
@@ -13,7 +13,7 @@ use crate::settings::AccountSettings;
 
 /// The name of the pod's volume that contains the token.
 const VOLUME: &str = "agent-auth-token";
-/// The label of a ServiceAccount that names its Agent.
+/// The label on a ServiceAccount that contains the name of the Agent.
 const LABEL: &str = "kaos.tools/agent";
 
 /// Returns the name of the account.

@@ -1,4 +1,4 @@
-//! Reports to the user: phase, endpoint, linked objects, and the conditions of this kind.
+//! Builds the status of an Agent for its user: phase, endpoint, linked objects and conditions.
 
 use alloc::vec::Vec;
 use kaos_policy_sdk::types::{Condition, Note, Observation, Outcome, Report, Subject};

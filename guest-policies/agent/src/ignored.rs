@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::memory::{ENDPOINT, STORE};
 use crate::request::KIND;
 
-/// The reason code of the notes.
+/// The reason code of the notes on ignored variables.
 const IGNORED: &str = "VariableIgnored";
 
 /// KAOS's image, and the variables that fields of an Agent can set. For each variable, the list names the image
@@ -141,7 +141,7 @@ fn numbers(version: &str) -> Vec<u32> {
     plain.split('.').map_while(|number| number.parse().ok()).take(3).collect()
 }
 
-/// The versions of an image that read a variable.
+/// The image versions that read a variable.
 enum Versions<'a> {
     /// The given version and all newer versions.
     Since(&'a str),

@@ -1,8 +1,8 @@
 //! The objects that an Agent refers to: its ModelAPI, its MCP servers and its peers.
 //!
 //! Without the address of its ModelAPI and of each MCP server, an Agent has no correct manifest, so the Agent waits. If
-//! one of these objects has an address but is not ready, the plan gets a plan gate. A missing peer never delays an
-//! Agent: the plan includes a peer as soon as the peer has an address.
+//! the ModelAPI or an MCP server has an address but is not ready, the plan gets a plan gate. A missing peer never
+//! delays an Agent: the plan includes a peer as soon as the peer has an address.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_crds::API_VERSION;

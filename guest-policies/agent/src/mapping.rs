@@ -1,8 +1,8 @@
 //! Maps the variables of an Agent, in the order in which KAOS sets them.
 //!
-//! By default, the user's variables follow the instructions. With the setting `userVariables: merged`, all variables
-//! have the order that a strategic merge patch would give them. If the policy and the user set a variable of the same
-//! name, the user's value wins.
+//! By default, the user's variables come after the variable with the instructions. With the setting
+//! `userVariables: merged`, all variables have the order that a strategic merge patch would give them. If the policy
+//! and the user set a variable of the same name, the user's value wins.
 
 use alloc::{
     string::{String, ToString},

@@ -40,7 +40,7 @@ pub(crate) struct Remembering {
     pub(crate) store: Option<String>,
     /// The store's address and its origin.
     pub(crate) endpoint: Option<(String, String)>,
-    /// The scope and its origin.
+    /// The widest scope that the Agent may read, and the origin of this scope.
     pub(crate) scope: Option<(ReadScope, String)>,
     /// The reason to delay the first pods of the Agent, for example a store that is not ready.
     pub(crate) gate: Option<Blocker>,
@@ -60,7 +60,7 @@ pub(crate) struct Remembering {
 struct Invalid {
     /// The Agent's field that sets the scope.
     path: &'static str,
-    /// Why the scope is not allowed, and how to fix this.
+    /// The message to the user: why the scope is not allowed, and how to fix the object.
     why: String,
 }
 

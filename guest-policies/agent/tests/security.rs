@@ -1,4 +1,4 @@
-//! The protection of an Agent: its route, its pods, its calls through the Gateway, and its memory.
+//! Tests the protection of an Agent: of its route, its pods, its calls through the Gateway, and its memory.
 
 #![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure should stop them
 

@@ -48,7 +48,7 @@ pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
     vec![optional(named(NEED, projection(subject)))]
 }
 
-/// Decodes the spec and checks it.
+/// Decodes and checks the spec.
 pub(crate) fn spec(object: &Object) -> Result<AccessGrantSpec, Refusal> {
     let spec: AccessGrantSpec = object.get("spec")?;
     let mut wrong = Violations::new();

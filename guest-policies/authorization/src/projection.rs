@@ -42,7 +42,7 @@ pub(crate) struct Projection {
     data: Map<String, Value>,
 }
 
-/// Decodes the spec and checks it.
+/// Decodes and checks the spec.
 fn spec(object: &Object) -> Result<AuthorizationPolicySpec, Refusal> {
     let spec: AuthorizationPolicySpec = object.get("spec")?;
     let mut wrong = Violations::new();

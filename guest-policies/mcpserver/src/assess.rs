@@ -1,4 +1,4 @@
-//! Reports to the user: phase, endpoint, tools, and the conditions of this kind.
+//! Builds the status of an MCPServer for its user: phase, endpoint, tools and conditions.
 
 use alloc::{string::String, vec::Vec};
 use kaos_crds::MCPServerSpec;

@@ -121,8 +121,8 @@ fn flags_are_arguments(name: &str, settings: &Settings, launch: &mut Launch) {
     launch.notes.push(note::at("spec.runtime", note::warning("CommandIsFlags", message)));
 }
 
-/// Returns a launch that installs a package. The container then runs the command with the package's name. If the
-/// command fails, the container runs the Python module with this name.
+/// Returns a launch that installs a package. After the installation, the container runs the command with the package's
+/// name. If the command fails, the container runs the Python module with this name.
 fn package(settings: &Settings, name: &str, path: &str) -> Result<Launch, Refusal> {
     let end = name.find(['[', '=', '<', '>', '!', '~', ';', '@', ' ', '\t']).unwrap_or(name.len());
     let program = name.get(..end).unwrap_or_default();

@@ -77,7 +77,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Skips to the newline. The newline stays, because it ends the statement.
+    /// Skips to the newline. Does not skip the newline after the comment, because the newline ends the statement.
     fn skip_comment(&mut self) {
         let end = self.rest.find('\n').unwrap_or(self.rest.len());
         self.rest = self.rest.get(end..).unwrap_or_default();

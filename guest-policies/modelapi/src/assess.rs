@@ -1,4 +1,4 @@
-//! Reports to the user: phase, endpoint, and the conditions of this kind.
+//! Builds the status of a ModelAPI for its user: phase, endpoint and conditions.
 
 use alloc::vec::Vec;
 use kaos_crds::ModelAPISpec;

@@ -1,4 +1,4 @@
-//! Every setting has a schema. Another value for a setting changes exactly the listed paths.
+//! Every setting has a schema. A row of the table lists exactly the paths that another value for the setting changes.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 #[path = "../../mcpserver/tests/support/settings.rs"]
@@ -20,7 +20,7 @@ fn the_committed_schema_matches_the_code() {
     committed::assert_schema(&Settings::schema_text());
 }
 
-/// Returns a plan that the setting affects. Telemetry and routes are enabled.
+/// Returns a plan that the setting affects. In this plan, telemetry and routes are enabled.
 fn plan(setting: &str, settings: &Value) -> Plan {
     let is_hosted =
         ["hosted.", "hostedRun.", "modelStore.", "modelPull."].iter().any(|prefix| setting.starts_with(prefix));
@@ -114,7 +114,7 @@ fn every_setting_changes_exactly_the_listed_places() {
         row("telemetry.enabled", json!(false), &format!("@/env {config}")),
         row("telemetry.endpoint", json!("http://x"), "@/env/2/value"),
         row("telemetry.excludedUrls", json!("/x"), "@/env/4/value"),
-        // No manifest contains the finalizer: the plan names it, and the host adds it to the object.
+        // No manifest contains the finalizer. The plan names the finalizer, and the host adds it to the object.
         row("finalizer", json!("kaos.tools/modelapi-finalizer"), ""),
     ];
     rows.extend(server("proxy", None, "@/args/3"));

@@ -4,7 +4,7 @@ use crate::types::{Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report,
 use alloc::vec::Vec;
 
 /// The version of `wit/policy.wit` that this SDK implements. The custom section `kaos:policy` of every component
-/// contains this version, so that a host can check it before compilation.
+/// contains this version, so that a host can check the version before compilation.
 pub const CONTRACT_VERSION: &str = "0.1.0";
 
 /// A policy: five pure functions. All functions of a pass get the same subject, so a value that one function reads with

@@ -42,7 +42,7 @@ pub enum Lookup<T> {
 }
 
 impl<T> Lookup<T> {
-    /// Returns the found object. Returns `None` in all other cases.
+    /// Returns the found object, or `None` if the host found no object for any reason.
     pub fn there(self) -> Option<T> {
         match self {
             Self::There(found) => Some(found),

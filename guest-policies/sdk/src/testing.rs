@@ -250,7 +250,8 @@ impl ObservationBuilder {
     }
 }
 
-/// Returns the literal value of the variable `name` in `container`. Returns `None` for other sources.
+/// Returns the literal value of the variable `name` in `container`. Returns `None` if the variable has no literal
+/// value.
 pub fn env_value<'a>(env: &'a [EnvVar], container: &str, name: &str) -> Option<&'a str> {
     env.iter().find(|var| var.container == container && var.name == name).and_then(|var| match &var.source {
         EnvSource::Literal(value) => Some(value.as_str()),

@@ -25,8 +25,8 @@ fn check_ports(container: &Value, path: impl Fn() -> String) -> Result<(), Refus
     Ok(())
 }
 
-/// The lists of containers. A container's name must be unique across both lists. The check reports a duplicate in the
-/// later list.
+/// The lists of containers. A container's name must be unique across both lists. If both lists contain a name, the
+/// check reports the container in the later list.
 const LISTS: [&str; 2] = ["containers", "initContainers"];
 
 /// Returns the path of the container with this name in the user's pod spec. Searches `list` first, and then the other

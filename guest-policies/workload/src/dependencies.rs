@@ -1,10 +1,10 @@
 //! The objects that an object depends on. The status of each dependency contains an address, and whether the dependency
 //! is ready.
 //!
-//! Without a dependency, or without its address, no correct manifest is possible. A dependency that has an address but
-//! is not ready becomes a plan gate.
+//! While a dependency or its address is missing, the policy cannot build a correct manifest. A dependency that has an
+//! address but is not ready causes a plan gate.
 //!
-//! Gates hold back only the first apply. So after this apply, the policy reads only whether a dependency serves. A
+//! Plan gates hold back only the first apply. So after this apply, the policy reads only whether a dependency serves. A
 //! rollout or a new label of the dependency then starts no pass over the object. The policy reads more fields only if
 //! the dependency does not serve.
 

@@ -63,7 +63,7 @@ pub struct PodParts<'a> {
     pub pod_spec: Option<&'a Value>,
 }
 
-/// A Deployment, and its final mapping.
+/// A Deployment, and the complete mapping of its variables.
 #[derive(Debug)]
 pub struct Deployment {
     /// The manifest of the Deployment.

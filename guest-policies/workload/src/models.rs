@@ -8,8 +8,7 @@ use kaos_policy_sdk::need::equal;
 const LIST: &str = "spec.proxyConfig.models";
 /// The fields that `kaos_crds::modelapi::offered` reads, except [`LIST`].
 const OFFER: [&str; 4] = ["spec.mode", "spec.proxyConfig.model", "spec.hostedConfig.model", "spec.serverConfig.model"];
-/// The maximum number of patterns that a need selects one by one. If more patterns matter, the need selects the whole
-/// list.
+/// The maximum number of patterns that a need selects one by one. A need for more patterns selects the whole list.
 const MOST_PATTERNS: usize = 12;
 /// The maximum length in bytes of a model's name that a need selects. For a longer name, the need selects the whole
 /// list.

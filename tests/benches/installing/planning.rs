@@ -52,7 +52,7 @@ pub(crate) async fn measure() -> Result<Part> {
     let (whole, listing) = (milliseconds(percentile(&whole, 50)), milliseconds(percentile(&listing, 50)));
     let missed = (whole - listing > PLAN).then(|| {
         format!(
-            "{:.0} ms to plan {OBJECTS} objects in addition to listing them, but the aim is at most {PLAN}",
+            "planning takes {:.0} ms in addition to listing {OBJECTS} objects, but the aim is at most {PLAN}",
             whole - listing
         )
     });

@@ -57,9 +57,17 @@ fn table(missed: &mut Vec<String>) -> Result<String> {
         let (linear, resident) = whole::memory(policy)?;
         let (for_each, faster, longer) = (compile / 1e6 / kilobytes, compile / cached, sandbox / native);
         let mut aim = |met: bool, what: String| missed.extend((!met).then(|| format!("{name}: {what}")));
-        aim(for_each <= COMPILE, format!("{for_each:.2} ms/KB to compile, but the aim is at most {COMPILE}"));
-        aim(faster >= CACHED, format!("{faster:.0} times faster from the cache, but the aim is at least {CACHED}"));
-        aim(longer <= SANDBOX, format!("{longer:.2} times as long in a sandbox, but the aim is at most {SANDBOX}"));
+        aim(for_each <= COMPILE, format!("compiling takes {for_each:.2} ms/KB, but the aim is at most {COMPILE}"));
+        aim(
+            faster >= CACHED,
+            format!(
+                "loading from the cache is {faster:.0} times faster than compiling, but the aim is at least {CACHED}"
+            ),
+        );
+        aim(
+            longer <= SANDBOX,
+            format!("a pass takes {longer:.2} times as long in a sandbox, but the aim is at most {SANDBOX}"),
+        );
         write!(head, " {name} |")?;
         rule.push_str("---:|");
         let cells = [
@@ -86,7 +94,7 @@ fn table(missed: &mut Vec<String>) -> Result<String> {
     let (whole, compiling, passes) = (milliseconds(whole), milliseconds(compiling), milliseconds(passes));
     if whole > THOUSAND * passes {
         missed.push(format!(
-            "render of 1,000: {:.2} times its passes, but the aim is at most {THOUSAND}",
+            "rendering 1,000 objects takes {:.2} times as long as their passes, but the aim is at most {THOUSAND}",
             whole / passes
         ));
     }

@@ -53,7 +53,7 @@ fn own_folder() -> Result<PathBuf> {
         }
     }
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
-    // Two clusters may start in the same millisecond.
+    // The number distinguishes clusters that start in the same millisecond.
     let number = STARTED.fetch_add(1, Ordering::Relaxed);
     let folder = runs.canonicalize()?.join(format!("{}-{}-{number}", std::process::id(), since.as_millis()));
     for part in ["log", "etcd", "serving"] {

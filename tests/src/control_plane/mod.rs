@@ -4,7 +4,7 @@
 //! `tests/control-plane/provision` provides the programs. Each [`ControlPlane`] is a new cluster on free ports. The
 //! cluster has RBAC, an audit log, `PodSecurity` and `OwnerReferencesPermissionEnforcement`. The cluster ends when its
 //! [`ControlPlane`] is dropped, or when the process that started the cluster ends for any reason. A guard process
-//! detects this end, and kills the other processes.
+//! detects that the starting process has ended, and kills the cluster's processes.
 //!
 //! | module | contents |
 //! |---|---|

@@ -27,7 +27,7 @@ impl World {
         self.until_true(&what, async || self.missed().is_empty()).await;
     }
 
-    /// Removes all faults. Fails the test for every fault that no request and no event has met.
+    /// Removes all faults. Fails the test for every fault that has hit no request and no event.
     pub fn mend(&self) {
         none_missed(self.script.missed());
         self.script.clear();

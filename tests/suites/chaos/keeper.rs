@@ -1,4 +1,4 @@
-//! Runs the operator as a process. Like a kubelet, restarts the operator when it ends.
+//! Runs the operator as a process. When the operator ends, starts it again like a kubelet.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -16,7 +16,7 @@ use crate::disasters::{self, Disaster, deck, happen};
 use crate::keeper::Keeper;
 use crate::proxy::Proxy;
 
-/// The time limit for recovery, long enough for the longest backoff on a slow machine.
+/// The time limit for recovery. The limit is longer than the longest backoff on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(3);
 /// At the end of a run, the operator must send no requests for this time.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -27,7 +27,7 @@ pub(crate) struct Ended {
     pub(crate) summary: String,
     /// The events of the run, with their times.
     pub(crate) trace: Vec<String>,
-    /// The differences from the wanted state. The list is empty if the run reached this state.
+    /// The differences from the wanted state. The list is empty if the run reached the wanted state.
     pub(crate) wrong: Vec<String>,
 }
 
@@ -163,8 +163,8 @@ impl Run<'_> {
         self.proxy.cut();
         // Restart the cluster's own parts, which this test does not check. While the garbage collector could not watch,
         // a user may have deleted an object and created it again. In this case, the garbage collector keeps the
-        // children of the deleted object until the garbage collector restarts. The scheduler would wait half a minute
-        // before it retries.
+        // children of the deleted object until the garbage collector restarts. Without a restart, the scheduler would
+        // wait half a minute before it retries.
         for part in ["kube-controller-manager", "kube-scheduler"] {
             self.cluster.kill(part).unwrap();
             self.cluster.revive(part).unwrap();

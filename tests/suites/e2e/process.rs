@@ -160,7 +160,7 @@ async fn a_start_with_invalid_settings_uses_the_last_good_ones() {
     }
     release.is_changed();
     let image = "registry.example/litellm:2";
-    // Change an existing setting and add a new one.
+    // Change an existing setting, and add a new setting.
     let wrong = json!({"DEFAULT_TELEMETRY_ENABLED": "maybe", "GATEWAY_NAMESPACE": "no name"});
     system.patch(own, &json!({"data": wrong})).await;
     system.patch(own, &json!({"data": {"DEFAULT_LITELLM_IMAGE": image}})).await;

@@ -1,4 +1,4 @@
-//! The chart on a cluster, and operators that start like its pods.
+//! Installs the chart on a cluster, and starts operators like the pods of the chart.
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;
@@ -53,7 +53,8 @@ impl Release {
     }
 
     /// Waits until the API server's admission accepts KAOS objects as owners. Admission learns about new definitions
-    /// some seconds later than the rest of the API server. Until then, admission rejects such owners.
+    /// some seconds later than the rest of the API server. Until admission knows a definition, it rejects owners of
+    /// this kind.
     pub(crate) async fn until_owners_are_known(&self) {
         let world = self.over("prober");
         world.apply(&samples::namespace("prober")).await;
@@ -151,8 +152,8 @@ impl Release {
     /// Creates a namespace for this test.
     pub(crate) async fn world(&self, namespace: &str) -> World {
         let world = self.over(namespace);
-        // An earlier namespace with this name may still be terminating. Deleting the namespace also deletes new objects
-        // in it.
+        // An earlier namespace with this name may still be terminating. Wait for its end: deleting a namespace also
+        // deletes new objects in the namespace.
         let stays = |object: &Value| object["metadata"]["deletionTimestamp"].is_null();
         world.until("the earlier namespace with this name is gone", &format!("Namespace/{namespace}"), stays).await;
         world.apply(&samples::namespace(namespace)).await;
@@ -249,7 +250,7 @@ impl Drop for Release {
             self.clear_up();
         }
         // Wait for the objects, because the next test counts them. Do not wait for the namespaces, because the next
-        // test has a namespace of its own.
+        // test has its own namespace.
         let kinds = "accessgrants,agents,authorizationpolicies,modelapis,mcpservers,memorystores";
         let objects = ["delete", kinds, "--all", "--all-namespaces", "--timeout=90s"];
         self.cluster.kubectl(&objects);

@@ -1,10 +1,10 @@
 //! The upgrade from KAOS 0.8. For each sample of `golden/today`, the test creates the state that KAOS's operator
 //! leaves. This project's operator then takes over the state, with the preset `kaos-0.8`.
 //!
-//! KAOS 0.8 was not recorded. Sample 20 contains a Deployment as KAOS's operator writes it. For all other samples, the
-//! test renders the children with this operator. The test then replaces this operator's labels and annotations with
-//! those of KAOS's operator. Another test compares the rendered children with the description of KAOS 0.8 in
-//! `golden/today/expected`.
+//! No cluster with KAOS 0.8 was recorded. Sample 20 contains a Deployment as KAOS's operator writes it. For all other
+//! samples, the test renders the children with this operator. The test then replaces this operator's labels and
+//! annotations with those of KAOS's operator. Another test compares the rendered children with the description of KAOS
+//! 0.8 in `golden/today/expected`.
 
 use std::collections::BTreeMap;
 
@@ -162,7 +162,7 @@ async fn put(release: &Release, sample: &'static str) -> Left {
     };
     let mut left =
         Left { world, sample, objects: Vec::new(), children: Vec::new(), kept: BTreeMap::new(), pods: BTreeMap::new() };
-    // Sample 20 also contains children. Create these children after their owners.
+    // Sample 20 also contains children. Create these children after the objects that own them.
     let (own, others): (Vec<&Value>, Vec<&Value>) = all.iter().partition(|object| is_of_kaos(object));
     for object in &own {
         leave(&left.world, object, &of(object)).await;
@@ -326,7 +326,7 @@ async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
             assert_eq!(condition(&grant, "Enforced")["status"], "False");
         }
     }
-    // A rollout would be visible by now.
+    // By now, an unwanted rollout would have begun.
     all[0].world.quiet().await;
     let mut wrong = Vec::new();
     for left in &all {

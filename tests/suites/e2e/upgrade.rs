@@ -198,7 +198,7 @@ async fn the_guides_preview_shows_the_differences() {
         let made = put(&world, &case).await;
         until_it_runs(&world, &case, &made).await;
     }
-    // Wait, because the comparison would show a status write as a difference.
+    // Wait until the operator writes nothing more: the comparison would show a status write as a difference.
     world.quiet().await;
     let folder = release.cluster.folder().join("beforehand");
     std::fs::create_dir_all(&folder).unwrap();

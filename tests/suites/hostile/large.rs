@@ -175,7 +175,7 @@ fn a_text_of_a_megabyte_gives_a_plan_in_the_sandbox() {
     }
 }
 
-/// Returns a larger value. A list repeats its items, and an object repeats its members with new names.
+/// Returns a larger value. Grows a list by repeating its items, and an object by repeating its members with new names.
 fn grown(value: &Value, bytes: usize, entries: usize) -> Value {
     let size = |value: &Value| value.to_string().len() + 8;
     match value {

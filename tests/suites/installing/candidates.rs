@@ -31,7 +31,7 @@ pub(crate) enum Fate {
     PutAside,
 }
 
-/// A content of the package, with its expected fate.
+/// One content of the package, and the fate that the test expects for this content.
 pub(crate) struct Candidate {
     pub(crate) config_map: Value,
     pub(crate) fate: Fate,

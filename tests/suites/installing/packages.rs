@@ -34,7 +34,8 @@ fn a_deleted_or_unlabelled_config_map_no_longer_serves() {
             world.apply(&package("widgets", "1", "")).await;
             world.apply(&widget("w", &json!({}))).await;
             until_edition(world, "ConfigMap/w", "1").await;
-            // Wait until the package serves. A package that disappears during its check leaves no record.
+            // Wait until the package serves. If the test deleted a package during its check, the operator would create
+            // no record.
             until_state(world, "widgets", "Active").await;
             if gone {
                 world.delete("kaos-system:ConfigMap/widgets").await;

@@ -19,8 +19,8 @@ use crate::support::{
     until_state, widget, widget_in,
 };
 
-/// A tenth of the size of an edition's compiled code, in bytes. The limit of a namespace is `CODE` times this size. The
-/// limit of all tenants together is `CODE` + 10 times this size.
+/// A tenth of the size of an edition's compiled code, in bytes. The limit of a namespace is this size times `CODE`. The
+/// limit of all tenants together is this size times `CODE` + 10.
 static TENTH: AtomicUsize = AtomicUsize::new(0);
 static CODE: AtomicUsize = AtomicUsize::new(0);
 

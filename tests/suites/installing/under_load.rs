@@ -66,7 +66,7 @@ struct Seen {
     digests: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// Returns the editions that a Deployment shows. Several fields of a Deployment show the edition.
+/// Returns the editions that the fields of a Deployment show. Several fields of a Deployment show the edition.
 fn editions_of(deployment: &Value) -> BTreeSet<String> {
     let template = &deployment["spec"]["template"];
     let container =
@@ -222,7 +222,7 @@ fn policies_swapped_every_second_under_load_give_no_mixed_answer() {
             let has = deployment.to_string().contains(&format!("{{\"name\":\"EDITS\",\"value\":\"{edits}\"}}"));
             assert!(has, "edit {edits} is not in {deployment}");
         }
-        // Restart the operator. If the new operator has no work, the last edition has served the last edits.
+        // Restart the operator. If the restarted operator finds no work, the last edition has served the last edits.
         world.forget_requests();
         world.restart().await;
         world.until_true("the queue is empty", async || world.probe().queue().0 == 0).await;

@@ -30,7 +30,7 @@ async fn two_places_are_served(world: &World) {
     until_edition(world, "canary:ConfigMap/w", "2").await;
 }
 
-/// Asserts that the operator still quarantines a failing revision, and still activates the next revision.
+/// Asserts that the operator continues to put failing revisions into quarantine, and to activate new revisions.
 async fn policies_are_looked_after(world: &World) {
     world.apply(&package("widgets", "2 traps", "")).await;
     until_state(world, "widgets", "Quarantined").await;

@@ -149,8 +149,7 @@ impl Run {
         self.end("applied as asked");
     }
 
-    /// Checks that a refusal has a path. If the refusal predicts that the server rejects the object, also checks this
-    /// prediction.
+    /// Checks that a refusal has a path. Also checks that the server rejects the object, if the refusal predicts this.
     async fn refused(&mut self, number: u64, refusal: &Refusal, is_taken: bool, (object, asked): (&Value, &Value)) {
         let Refusal::Invalid(violations) = refusal else { return self.end("waits, or is not supported") };
         if violations.is_empty() || violations.iter().any(|violation| violation.path.is_empty()) {
@@ -195,7 +194,7 @@ impl Run {
         )
     }
 
-    /// Asserts that both main outcomes occurred. Without both outcomes, the run proves nothing.
+    /// Asserts that both main outcomes, accepted and refused, occurred. Otherwise the run would prove nothing.
     pub(crate) fn has_seen_everything(&self) {
         for end in ["applied as asked", "refused as the server refuses it"] {
             assert!(self.ends.get(end).is_some_and(|count| *count > 0), "no object had the outcome: {end}");

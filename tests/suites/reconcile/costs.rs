@@ -240,12 +240,12 @@ fn installed_policies_and_a_standby_replica_cause_no_writes() {
     });
 }
 
-/// With only Roles, the operator cannot watch definitions. So the operator asks repeatedly which types exist, but
-/// rarely for optional types.
+/// With only Roles, the operator cannot watch definitions. So the operator asks the API server repeatedly which types
+/// exist. The operator asks about optional types only rarely.
 #[test]
 fn in_listed_namespaces_an_optional_type_is_looked_for_every_ten_minutes() {
     let scenario = Scenario::embedded("the test counts requests, and simulates time");
-    // Run the operator like the chart without protection of objects. In this case, HTTPRoute is the only optional type.
+    // Run the operator as the chart does if protection is disabled. In this case, HTTPRoute is the only optional type.
     let scenario = scenario.tuned(|options| {
         options.namespaces = Scope::Listed(["test".to_owned()].into());
         let protection = ["NetworkPolicy.networking.k8s.io", "SecurityPolicy.gateway.envoyproxy.io"];

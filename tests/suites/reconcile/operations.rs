@@ -142,7 +142,7 @@ fn g6_nothing_is_written_before_all_watches_synced() {
     });
 }
 
-/// Kills the operator. Makes the next operator's list of Deployments take a minute.
+/// Kills the operator. Makes the list of Deployments slow: the next operator gets this list only after a minute.
 async fn end_before_a_slow_list(w: &World) {
     w.crash().await;
     w.forget_requests();

@@ -52,7 +52,7 @@ async fn end(w: &World) -> BTreeMap<String, Value> {
         for condition in status["conditions"].as_array_mut().unwrap() {
             condition.as_object_mut().unwrap().remove("lastTransitionTime");
         }
-        // Remove this field, because it contains names of ReplicaSets.
+        // Remove the field `deployment`, because it contains names of ReplicaSets, which differ between runs.
         status.as_object_mut().unwrap().remove("deployment");
         end.insert(at.to_owned(), status);
     }

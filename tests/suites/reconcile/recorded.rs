@@ -27,7 +27,7 @@ async fn make_ready(w: &World, pods: &[case::Ready]) {
     w.quiet().await;
 }
 
-/// Applies the update of a case. Patches children as another client, and applies all other objects as the user.
+/// Applies the update of a case: changes children as another client, and all other objects as the user.
 async fn update(w: &World, case: &Case) {
     for object in &case.update {
         let at = At::of(object, &w.namespace).to_string();

@@ -1,4 +1,5 @@
-//! G3, G7: the operator's rights. E3: which needs an object may cause. E8: requests that the operator may not send.
+//! G3, G7: the operator's rights. E3: which other objects a policy may read for an object. E8: requests that the
+//! operator may not send.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -204,7 +205,8 @@ fn e8_all_objects_and_watches_use_restored_rights_at_once() {
                 assert!(missing.iter().any(|it| it.contains("Gadget: the operator may not read it")), "{missing:?}");
             }
             w.embedded().allow_everything();
-            // Wait for the longest backoff of a watch, or of the one object that probes for all others.
+            // Wait for the longest backoff of a watch, or of the single object with which the operator tests whether
+            // writes work again.
             w.pass_time(Duration::from_secs(if reads { 35 } else { 65 })).await;
             assert!(all_have(w, edit + 4).await, "{:?}", w.probe().queue());
             assert_eq!((w.probe().denied(), w.probe().ready()), (0, Ok(())));

@@ -80,7 +80,7 @@ fn pods_drop_a_service_account_left_by_an_earlier_operator() {
 fn pods_drop_a_left_service_account_also_where_the_server_always_stores_another_value() {
     play(Scenario::default(), async |w| {
         w.apply(&model_api("models")).await;
-        // The server fills in the empty path, so the child never equals the plan.
+        // The server replaces the empty path with a default, so the child never equals the plan.
         let side = json!({"name": "side", "image": "side:1", "terminationMessagePath": ""});
         w.apply(&agent("a", "models", &json!({"podSpec": {"containers": [side]}}))).await;
         w.until("the Deployment exists", "Deployment/agent-a", |child| !child.is_null()).await;
@@ -294,9 +294,9 @@ async fn until_answered(w: &World, kind: &str, names: &[String]) {
     }
 }
 
-/// Applies the first primary of a case twice, with the names `set` and `never`. `set` gets a field and later loses the
-/// field. `never` never has the field. Returns the differences between their children. Adds the compared fields to
-/// `compared`.
+/// Applies the first primary of a case twice, with the names `set` and `never`. The object `set` gets a field and later
+/// loses it. The object `never` never has the field. Returns the differences between their children. Adds the compared
+/// fields to `compared`.
 async fn differing(w: &World, case: &Case, compared: &mut BTreeSet<String>) -> Vec<String> {
     let (kind, name) = case.about.primary[0].split_once('/').unwrap();
     let is_primary = |object: &&Value| object["kind"] == kind && object["metadata"]["name"] == name;

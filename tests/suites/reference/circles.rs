@@ -135,8 +135,8 @@ impl Crate {
         imported.chain(named).filter_map(|path| self.target(from, path, 0)).filter(|to| *to != from).collect()
     }
 
-    /// Returns every set of files in which each file reaches all others. Also returns such sets among the files and
-    /// folders of one folder.
+    /// Returns every set of files in which each file reaches all others. Does the same for the files and folders inside
+    /// of each folder.
     fn circles(&self) -> BTreeSet<String> {
         let (mut files, mut siblings) = (Uses::new(), Uses::new());
         for (from, file) in self.files.iter().enumerate() {

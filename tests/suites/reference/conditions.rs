@@ -1,7 +1,7 @@
 //! People write `docs/reference/conditions.md` by hand. The page must have a row for every word that the sources can
 //! put into a condition, an Event, a revision or a note.
 //!
-//! The test treats every string literal in `CamelCase` in the sources as such a word. This test lists the literals that
+//! For this test, every string literal in `CamelCase` in the sources is such a word. This test lists the literals that
 //! have another meaning. So the test fails if an author forgets to document a new reason. The phases of objects and the
 //! states of revisions come from the definitions of the kinds.
 
@@ -26,7 +26,7 @@ const FOLDERS: [&str; 10] = [
     "guest-policies/workload/src",
 ];
 
-/// The words in this folder are values of Kubernetes' own fields.
+/// The test skips this folder, because its words are values of Kubernetes' own fields.
 const OF_KUBERNETES: &str = "host/policy/src/kubernetes/";
 
 /// Other words in `CamelCase`: types and names of Kubernetes, units, Rust types and values.

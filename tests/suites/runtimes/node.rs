@@ -38,7 +38,7 @@ pub(crate) struct Node {
 
 /// A running pod.
 pub(crate) struct Pod {
-    /// The name of its Deployment.
+    /// The name of the Deployment that the pod belongs to.
     pub(crate) name: String,
     labels: Value,
     folder: PathBuf,
@@ -161,7 +161,7 @@ impl Pod {
         self.folder.join("ports").join(port.to_string())
     }
 
-    /// Waits until the readiness probe passes. After that, the liveness probe must also pass.
+    /// Waits until the readiness probe passes. Fails unless the liveness probe passes, too.
     pub(crate) fn until_ready(&mut self) -> Result<()> {
         let begun = Instant::now();
         let readiness = self.container.readiness.clone();

@@ -2,8 +2,8 @@
 //! container gets its command and its arguments.
 //!
 //! A folder replaces the container's file system. In variables and arguments, this module replaces a path below a mount
-//! with the path below the folder that stands for the mount. A path that no volume mounts stays unchanged, and does not
-//! exist.
+//! with the path below the folder that stands for the mount. A path below no mount stays unchanged, and does not exist
+//! on this machine.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +19,7 @@ use crate::images::Image;
 /// A container that is ready to start.
 pub(crate) struct Container {
     pub(crate) image: String,
-    /// The command in the pod. If this command is empty, the image's command runs.
+    /// The command in the pod. If the pod has no command, the container runs the image's command.
     command: Vec<String>,
     args: Vec<String>,
     pub(crate) variables: BTreeMap<String, String>,

@@ -28,7 +28,8 @@ fn object(kind: &str, name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "metadata": {"name": name, "namespace": NAMESPACE}, "spec": spec})
 }
 
-/// Returns the provider behind the ModelAPI, and the Secret with its key. The provider does not come from a policy.
+/// Returns the provider behind the ModelAPI, and the Secret with the provider's key. The provider does not come from a
+/// policy.
 fn provider() -> Vec<Value> {
     let labels = json!({"app": "provider"});
     let probe = json!({"tcpSocket": {"port": 8000}});
@@ -157,8 +158,8 @@ fn a_team_of_real_processes_becomes_ready_talks_remembers_and_uses_tools() {
     }
     assert!(told.contains(of_provider), "{told}");
 
-    // If the window is full, the service removes turns from the window. The service extracts facts from these turns
-    // with the models of the ModelAPI.
+    // If the session's window of turns is full, the service removes turns from the window. The service extracts facts
+    // from these turns with the models of the ModelAPI.
     let begun = Instant::now();
     while !facts(&mut running, "lead").contains(of_provider) {
         assert!(begun.elapsed() < EXTRACTION, "no fact: {}", running.node.pod("memorystore-notes").unwrap().log());

@@ -2,7 +2,7 @@
 //! faults.
 //!
 //! The seed decides everything: the users' actions, the behaviour of the API server and of the network, and the crashes
-//! of the operator. A run has one simulated cluster in simulated time. All runs with one seed are equal.
+//! of the operator. Each run has its own simulated cluster, in simulated time. Two runs with the same seed are equal.
 //!
 //! | module | contents |
 //! |---|---|
@@ -32,7 +32,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hits::Hits;
 use run::{Ended, simulate};
 
-/// The number of seeds in CI. The nightly run uses 10,000.
+/// The number of seeds in CI. The nightly run uses 10,000 seeds.
 const SEEDS: u64 = 100;
 
 fn number(variable: &str) -> Option<u64> {

@@ -59,7 +59,7 @@ impl Trouble {
         Self { rate, dropped: if seed % 16 == 15 { 0.02 } else { 0.0 } }
     }
 
-    /// Returns whether only a new list can repair the operator's cache.
+    /// Returns whether the faults lose watch events, so that only a new list can repair the operator's cache.
     pub(crate) fn loses_events(self) -> bool {
         self.dropped > 0.0
     }

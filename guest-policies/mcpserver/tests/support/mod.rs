@@ -25,7 +25,7 @@ pub(crate) struct Case {
     environment: BTreeMap<String, String>,
 }
 
-/// Returns the cases with names that begin with `prefix`. Each case tests its object of the kind `kind`.
+/// Returns the cases with names that begin with `prefix`. Each case is about an object of the kind `kind`.
 pub(crate) fn cases(prefix: &str, kind: &str) -> Vec<Case> {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden");
     let profiles = yaml::parse(&fs::read_to_string(golden.join("profiles.yaml")).unwrap()).unwrap();

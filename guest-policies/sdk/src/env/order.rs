@@ -1,9 +1,9 @@
 //! Decides which of several definitions of a variable the mapping keeps, and at which position.
 //!
 //! Kubernetes expands `$(NAME)` only if NAME is defined earlier, so the order of variables is part of their meaning.
-//! The mapping keeps the last definition of a name. This definition moves to the position of the name's first
-//! definition, because variables in between may refer to the name. The last definition keeps its own position if it
-//! refers to one of these variables.
+//! The mapping keeps the last definition of a name. The kept definition moves to the position of the name's first
+//! definition, because the variables between both definitions may refer to the name. But if the kept definition refers
+//! to a variable between both definitions, it keeps its own position.
 
 use crate::Places;
 use crate::quote::references;

@@ -34,7 +34,7 @@ pub enum Problem {
     /// The value of `$patch` is unknown.
     #[error("$patch must be delete, merge or replace")]
     UnknownDirective,
-    /// Two members that exclude each other are set.
+    /// The patch sets two members that exclude each other.
     #[error("must not be set together with {0}; remove one of them")]
     NotBeside(String),
     /// A list contains an item with `$patch: merge`.

@@ -1,7 +1,7 @@
 //! The tables of merge rules: which list merges by which key, and which members exclude each other.
 //!
-//! The keys are the `patchMergeKey` and `patchStrategy` tags of `k8s.io/api` v0.36. For other lists, the patch replaces
-//! the whole list. Other maps are merged.
+//! The keys are the `patchMergeKey` and `patchStrategy` tags of `k8s.io/api` v0.36. A list without a merge key or
+//! strategy does not merge: the patch replaces the whole list. Other maps are merged.
 
 use super::directive::is_directive;
 
@@ -102,7 +102,7 @@ pub(super) static CONTAINER: Type = keys(&[
 static ENV: Type =
     Type { fields: &[("valueFrom", Object(&ONE_MEMBER))], exclusive: Exclusive::Among(&["value", "valueFrom"]) };
 
-/// The `valueFrom` of a variable, which has exactly one source.
+/// The type of a variable's `valueFrom`, in which exactly one member is set.
 static ONE_MEMBER: Type = Type { fields: &[], exclusive: Exclusive::AllBut("") };
 
 static LIFECYCLE: Type = keys(&[("postStart", Object(&HANDLER)), ("preStop", Object(&HANDLER))]);

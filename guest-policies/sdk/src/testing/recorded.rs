@@ -31,7 +31,7 @@ fn of_schema(schema: &Value) -> Option<Value> {
 ///
 /// # Panics
 ///
-/// Fails the test if a plan differs, or a file cannot be read or written.
+/// Fails the test if a plan differs from its file, or if a file cannot be read or written.
 #[allow(clippy::panic, reason = "a difference fails the test")]
 pub fn assert_recorded_plans<P: Policy>(folder: &Path) {
     let descriptor = P::describe();

@@ -59,7 +59,7 @@ fn other(text: &str) -> Option<Value> {
     Some(document.unwrap_or_default())
 }
 
-/// Generates pieces of YAML in any order. Many results are invalid, and the valid results are unusual.
+/// Generates pieces of YAML in any order. Many of the generated texts are invalid, and the valid texts are unusual.
 fn texts() -> impl Strategy<Value = String> {
     const PIECES: [&str; 56] = [
         "a", "b c", "- ", "- ", "\n", "\n", "\n", "\n  ", "\n  ", "\n    ", "\n- ", "\n  - ", ": ", ": ", ":", "k: ",

@@ -9,7 +9,8 @@ use serde_json::Value;
 /// The token before a value. The token decides which structure may follow.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Place {
-    /// `- ` or `? `, or the start of the document. A list or an object may begin on the same line.
+    /// The token before the value is `- ` or `? `, or the value is at the start of the document. A list or an object
+    /// may begin on the same line.
     Entry,
     /// `---`. A list or an object may begin only on the next line.
     Marker,

@@ -26,7 +26,7 @@ use kaos_policy_sdk::types::{Refusal, ResourceType, Subject};
 use kaos_policy_sdk::{SubjectExt, refusal};
 use serde_json::Value;
 
-/// The header with the resource that a route leads to.
+/// The header that names the resource to which a route leads.
 pub const TARGET_HEADER: &str = "x-kaos-target-resource";
 
 /// Returns the types of objects that protect a workload. A claim lists these types in `emits` and in `wishes`.
