@@ -47,8 +47,8 @@ pub fn native() -> Result<Vec<Arc<Policy>>> {
     native_reading(&[])
 }
 
-/// Returns the default policies as native code. These policies may read `namespaces` for objects in the operator's
-/// namespace.
+/// Returns the default policies as native code. These policies may read `namespaces` when they answer for an object in
+/// the operator's namespace.
 pub fn native_reading(namespaces: &[&str]) -> Result<Vec<Arc<Policy>>> {
     let admit = |(code, text): (Native, &str)| {
         let mut file = PolicyFile::parse(text)?;

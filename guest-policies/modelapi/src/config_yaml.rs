@@ -19,7 +19,7 @@ pub(crate) enum ConfigYamlError {
     Syntax(String),
     #[error("failed to parse configYaml: {path} must be {wanted}")]
     Shape { path: String, wanted: &'static str },
-    #[error("model_name \"{}\" in configYaml not found in models list [{}]", shown(model, 100), shown(&patterns.join(" "), 1000))]
+    #[error("model_name \"{name}\" in configYaml not found in models list [{list}]", name = shown(model, 100), list = shown(&patterns.join(" "), 1000))]
     NotAllowed { model: String, patterns: Vec<String> },
     #[error(
         "{entries} entries of model_list in configYaml are too many to compare with {patterns} models: name fewer models, for example with the pattern provider/* or *"
